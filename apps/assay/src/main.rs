@@ -1,0 +1,2 @@
+//! assay
+fn main() {}

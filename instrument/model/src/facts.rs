@@ -1,0 +1,244 @@
+//! What a trial and its host say of themselves, beside the rows: `trial.json` and `environment.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Stamp;
+use crate::seed::Seed;
+
+/// `trial.json`: everything that the rows do not hold and that analysis needs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialFacts {
+    /// `assay.trial/1`.
+    pub schema: String,
+    /// The setting's key.
+    pub setting: String,
+    /// From 0.
+    pub trial: u32,
+    /// The trial's seed.
+    pub seed: Seed,
+    /// Wall time of the trial's start (stamp 0), nanoseconds after the Unix epoch.
+    pub started_unix_ns: i64,
+    /// The ladder: names of the stages in order; `Row::marks` is indexed by it.
+    pub stages: Vec<String>,
+    /// Index of the stage that counts as committed.
+    pub final_stage: usize,
+    /// Names of kinds (targets, operations); `Row::kind` is an index into it.
+    pub kinds: Vec<String>,
+    /// Error texts; `Row::error` is an index into it, entry 0 is empty.
+    pub errors: Vec<String>,
+    /// Due times before this are warm-up.
+    pub measure_start: Stamp,
+    /// Due times from this on are not part of the plan.
+    pub measure_end: Stamp,
+    /// When the drain ended; [`crate::NO_STAMP`] if the trial was cut off.
+    pub drain_end: Stamp,
+    /// Transactions still outstanding when the drain ended (they were resolved as unknown).
+    pub drain_left: u64,
+    /// Whether the load was stopped before its time, and by what, in words; empty = no.
+    pub interrupted: String,
+    /// Whether rows were closed properly (false in a folder that a crash left behind).
+    pub complete: bool,
+    /// Counters of the engine, by worker.
+    pub workers: Vec<WorkerFacts>,
+    /// Client-visible shape of the connection: `plain` or the TLS version and cipher.
+    pub transport: String,
+    /// Which driver ran: `io_uring` or `epoll`.
+    pub driver: String,
+    /// The congestion control of the sockets.
+    pub congestion_control: String,
+    /// What the preflight pass found, one entry a kind that was tried.
+    pub preflight: Vec<PreflightFinding>,
+    /// Largest jump of the wall clock against the monotonic line during the trial, nanoseconds.
+    pub wall_step_ns: i64,
+    /// What the null-target calibration of this machine gave before the trial, if it ran.
+    pub calibration: Option<Calibration>,
+    /// Fidelity switches that were on, in words.
+    pub fidelity: Vec<String>,
+    /// Whether the system's ledger was read, and if not why not.
+    pub ledger: LedgerFacts,
+    /// Facts that the adapter adds (versions, addresses without secrets).
+    pub system: BTreeMap<String, String>,
+    /// Processes of the system under test: name and process id.
+    pub nodes: Vec<NodeFacts>,
+}
+
+/// Counters of one engine thread.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkerFacts {
+    /// Transactions that fell due.
+    pub due: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Ended by an answer.
+    pub answered: u64,
+    /// Ended by the timeout or with a lost connection.
+    pub unanswered: u64,
+    /// Due, never sent.
+    pub shed: u64,
+    /// Answers that came after their transaction had ended.
+    pub late_answers: u64,
+    /// Answers for a stage that the transaction had already reached.
+    pub duplicate_answers: u64,
+    /// Answers for a transaction that was never given to a session.
+    pub phantom_answers: u64,
+    /// Bytes on the wire that were not of the protocol.
+    pub protocol_errors: u64,
+    /// Connections opened, the first ones included.
+    pub connects: u64,
+    /// Connections that could not be opened.
+    pub connect_failures: u64,
+    /// Times that a due transaction was not yet prepared.
+    pub lookahead_dry: u64,
+    /// The most transactions that waited for a connection.
+    pub backlog_max: u64,
+    /// Times that the backlog was full.
+    pub backlog_full: u64,
+    /// Processor time of the thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time that the thread was blocked in the driver, nanoseconds.
+    pub idle_ns: u64,
+    /// Time that the thread spun on purpose, nanoseconds.
+    pub spin_ns: u64,
+    /// Wall time of the thread, nanoseconds.
+    pub wall_ns: u64,
+    /// System calls of the driver.
+    pub enters: u64,
+    /// Completions that these returned.
+    pub completions: u64,
+    /// Time that the thread was runnable and not run (`/proc/thread-self/schedstat`), nanoseconds.
+    pub run_queue_ns: u64,
+    /// Row batches that the recorder could not take at once.
+    pub record_waits: u64,
+}
+
+/// One kind that the preflight pass tried.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PreflightFinding {
+    /// The kind's name.
+    pub kind: String,
+    /// Whether it can succeed.
+    pub ok: bool,
+    /// What was answered, in words.
+    pub detail: String,
+}
+
+/// What the generator reached on this machine against a target that does nothing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Calibration {
+    /// Requests a second, closed loop, one engine thread.
+    pub rate_max: f64,
+    /// Median response time with one connection, nanoseconds.
+    pub floor_p50_ns: i64,
+    /// Send lag at a low constant rate: p99, nanoseconds.
+    pub lag_p99_ns: i64,
+    /// Processor time of the generator for each request, nanoseconds.
+    pub cpu_ns_per_request: f64,
+}
+
+/// How the ledger was read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LedgerFacts {
+    /// Whether the system has one and it was read to its end.
+    pub read: bool,
+    /// Entries read.
+    pub entries: u64,
+    /// By which way, or why not.
+    pub detail: String,
+}
+
+/// A node process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeFacts {
+    /// Its name in the testbed.
+    pub name: String,
+    /// Its process id.
+    pub pid: u32,
+    /// How it ended, if it did before tear-down, in words; empty = it was running.
+    pub ended: String,
+}
+
+/// `environment.json`: the host, the tool and the command.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Environment {
+    /// `assay.environment/1`.
+    pub schema: String,
+    /// Assay's version and commit.
+    pub assay: String,
+    /// The command line, secrets redacted.
+    pub command: Vec<String>,
+    /// RFC 3339.
+    pub started: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Operating system.
+    pub os: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Processors that this process may run on.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Scaling governor; empty = the host does not say.
+    pub governor: String,
+    /// Lowest and highest clock rate of the processors, MHz; zero = the host does not say.
+    pub cpu_mhz: (f64, f64),
+    /// The most open files (soft limit).
+    pub files_max: u64,
+    /// Local ports for outgoing connections.
+    pub ports: u32,
+    /// Clock source of the kernel.
+    pub clock_source: String,
+    /// One-minute load average before the run.
+    pub load_average: f64,
+    /// Whether the host is a virtual machine, in words; empty = no sign of it.
+    pub virtualisation: String,
+    /// Warnings, in words.
+    pub warnings: Vec<String>,
+}
+
+/// One sample of a series: `metrics.parquet` holds these in long form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricSample {
+    /// Nanoseconds after the trial's start.
+    pub at: Stamp,
+    /// `generator`, `host`, or a node's name.
+    pub source: String,
+    /// The metric's name, with its unit last (`cpu_cores`, `rss_bytes`).
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Something that happened at a time: `events.parquet`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Nanoseconds after the trial's start.
+    pub at: Stamp,
+    /// `late_answer`, `duplicate_answer`, `phantom_answer`, `protocol_error`, `connect_failure`,
+    /// `connection_lost`, `fault_start`, `fault_end`, `phase`.
+    pub name: String,
+    /// The transaction, if it is about one.
+    pub tx: Option<u64>,
+    /// In words.
+    pub detail: String,
+}
+
+/// One entry of a system's ledger, as its adapter read it back: `ledger.parquet`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Place in the ledger's own order, ascending.
+    pub position: u64,
+    /// The transaction that the entry claims to be.
+    pub tx: u64,
+    /// Whether the entry carries this trial's mark and its checksum holds. False: it is nobody's.
+    pub ours: bool,
+}

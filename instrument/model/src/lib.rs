@@ -1,0 +1,19 @@
+//! The vocabulary of the instrument, as types: what the stages share instead of each other's code.
+//!
+//! Every word here is defined in GLOSSARY.md. This crate holds no I/O, reads no clock and takes no decision
+//! that belongs to a stage; it may parse and print its own words (quantities, outcomes), so that a rate is
+//! written the same way in a file, in a flag and in a report.
+
+pub mod facts;
+pub mod options;
+pub mod outcome;
+pub mod plan;
+pub mod quantity;
+pub mod result;
+pub mod row;
+pub mod seed;
+
+pub use clock::{Instant, WallTime};
+pub use outcome::{Class, Outcome};
+pub use row::{NO_STAMP, Row, STAGES_MAX, Stamp, TxId};
+pub use seed::Seed;

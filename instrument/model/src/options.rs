@@ -1,0 +1,540 @@
+//! A user's file as a tree with positions, and the one way to read it: every key typed, every mistake kept
+//! with its place, unknown keys named with the nearest known one.
+//!
+//! The tree is made by `plan` from TOML (and from `--set`, `ASSAY_…` and flags); adapters read their own part
+//! of it through [`Section`] without knowing where it came from.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::quantity::{self, Rate};
+
+/// Where a value stands: which source (0 = the experiment file; others are listed by `plan`) and its bytes there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Index of the source text.
+    pub source: u16,
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// A value with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What it is.
+    pub value: Value,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// What a user's file can hold. Dates are not among it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a point.
+    Float(f64),
+    /// true or false.
+    Boolean(bool),
+    /// A list.
+    Array(Vec<Options>),
+    /// A table, with the place of each key.
+    Table(BTreeMap<String, (Span, Options)>),
+}
+
+impl Options {
+    /// An empty table that was written nowhere.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { value: Value::Table(BTreeMap::new()), span: Span::default() }
+    }
+
+    /// The value under a dotted path, if all of it is there.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |at, key| match &at.value {
+            Value::Table(table) => table.get(key).map(|(_, value)| value),
+            _ => None,
+        })
+    }
+
+    /// Puts `value` under a dotted path, making tables on the way and replacing what stood there.
+    pub fn set(&mut self, path: &str, value: Options) {
+        let (head, rest) = path.split_once('.').map_or((path, None), |(h, r)| (h, Some(r)));
+        if !matches!(self.value, Value::Table(_)) {
+            self.value = Value::Table(BTreeMap::new());
+        }
+        let Value::Table(table) = &mut self.value else { unreachable!("made a table above") };
+        let span = value.span;
+        match rest {
+            None => {
+                table.insert(head.to_owned(), (span, value));
+            }
+            Some(rest) => {
+                let (_, inner) =
+                    table.entry(head.to_owned()).or_insert_with(|| (span, Self::empty()));
+                inner.set(rest, value);
+            }
+        }
+    }
+
+    /// A word for the type, for messages.
+    #[must_use]
+    pub const fn type_word(&self) -> &'static str {
+        match self.value {
+            Value::String(_) => "text",
+            Value::Integer(_) => "a whole number",
+            Value::Float(_) => "a number",
+            Value::Boolean(_) => "true or false",
+            Value::Array(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// The value as a short label: what a matrix axis shows (`50/s`, `4`, `true`).
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.clone(),
+            Value::Integer(n) => n.to_string(),
+            Value::Float(x) => x.to_string(),
+            Value::Boolean(b) => b.to_string(),
+            Value::Array(items) => {
+                format!("[{}]", items.iter().map(Self::label).collect::<Vec<_>>().join(","))
+            }
+            Value::Table(table) => {
+                let inner: Vec<_> =
+                    table.iter().map(|(k, (_, v))| format!("{k}={}", v.label())).collect();
+                format!("{{{}}}", inner.join(","))
+            }
+        }
+    }
+}
+
+impl Serialize for Options {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::String(text) => to.serialize_str(text),
+            Value::Integer(n) => to.serialize_i64(*n),
+            Value::Float(x) => to.serialize_f64(*x),
+            Value::Boolean(b) => to.serialize_bool(*b),
+            Value::Array(items) => {
+                let mut seq = to.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    seq.serialize_element(item)?;
+                }
+                seq.end()
+            }
+            Value::Table(table) => {
+                let mut map = to.serialize_map(Some(table.len()))?;
+                for (key, (_, value)) in table {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Options;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, number, boolean, list or table")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Options, E> {
+                Ok(bare(Value::String(text.to_owned())))
+            }
+            fn visit_i64<E>(self, n: i64) -> Result<Options, E> {
+                Ok(bare(Value::Integer(n)))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Options, E> {
+                i64::try_from(n).map(|n| bare(Value::Integer(n))).map_err(E::custom)
+            }
+            fn visit_f64<E>(self, x: f64) -> Result<Options, E> {
+                Ok(bare(Value::Float(x)))
+            }
+            fn visit_bool<E>(self, b: bool) -> Result<Options, E> {
+                Ok(bare(Value::Boolean(b)))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<Options, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(bare(Value::Array(items)))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Options, A::Error> {
+                let mut table = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, Options>()? {
+                    table.insert(key, (Span::default(), value));
+                }
+                Ok(bare(Value::Table(table)))
+            }
+        }
+        from.deserialize_any(Visitor)
+    }
+}
+
+fn bare(value: Value) -> Options {
+    Options { value, span: Span::default() }
+}
+
+/// One mistake in a user's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, in one sentence without a final stop.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What to do, if there is something to say.
+    pub help: Option<String>,
+}
+
+/// All mistakes found so far; reading goes on after each, so that the user sees them all at once.
+#[derive(Clone, Debug, Default)]
+pub struct Problems {
+    /// In the order found.
+    pub list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Adds one.
+    pub fn add(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
+        self.list.push(Problem { message: message.into(), span, help });
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+/// A table being read. Each getter notes its key as known, adds a problem if the value is not what it must be,
+/// and then answers `None`, as for an absent key; [`Section::finish`] reports the keys that nobody asked for.
+#[derive(Debug)]
+pub struct Section<'a> {
+    table: Option<&'a BTreeMap<String, (Span, Options)>>,
+    span: Span,
+    path: String,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Section<'a> {
+    /// Opens `options` as a table called `path` (dotted; empty for the whole file).
+    pub fn open(options: &'a Options, path: &str, problems: &mut Problems) -> Self {
+        let table = match &options.value {
+            Value::Table(table) => Some(table),
+            _ => {
+                let message = format!("`{path}` must be a table, but is {}", options.type_word());
+                problems.add(options.span, message, None);
+                None
+            }
+        };
+        Self { table, span: options.span, path: path.to_owned(), known: Vec::new() }
+    }
+
+    /// Where the table stands.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The dotted name of `key` in this table.
+    #[must_use]
+    pub fn full(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The value as written.
+    pub fn raw(&mut self, key: &'static str) -> Option<&'a Options> {
+        self.known.push(key);
+        self.table?.get(key).map(|(_, value)| value)
+    }
+
+    /// All entries, for tables whose keys are the user's (a matrix, headers). Marks every key as known.
+    #[must_use]
+    pub fn entries(self) -> Vec<(&'a str, Span, &'a Options)> {
+        self.table.into_iter().flatten().map(|(k, (s, v))| (k.as_str(), *s, v)).collect()
+    }
+
+    /// A sub-table, or `None` if absent.
+    pub fn section(&mut self, key: &'static str, problems: &mut Problems) -> Option<Section<'a>> {
+        let value = self.raw(key)?;
+        Some(Section::open(value, &self.full(key), problems))
+    }
+
+    /// Text.
+    pub fn string(&mut self, key: &'static str, problems: &mut Problems) -> Option<&'a str> {
+        let value = self.raw(key)?;
+        match &value.value {
+            Value::String(text) => Some(text),
+            _ => self.wrong(key, value, "text in quotes", problems),
+        }
+    }
+
+    /// true or false.
+    pub fn boolean(&mut self, key: &'static str, problems: &mut Problems) -> Option<bool> {
+        let value = self.raw(key)?;
+        match value.value {
+            Value::Boolean(b) => Some(b),
+            _ => self.wrong(key, value, "true or false", problems),
+        }
+    }
+
+    /// A whole number between `min` and `max`, both included.
+    pub fn integer(
+        &mut self,
+        key: &'static str,
+        min: u64,
+        max: u64,
+        problems: &mut Problems,
+    ) -> Option<u64> {
+        let value = self.raw(key)?;
+        match value.value {
+            Value::Integer(n) => match u64::try_from(n) {
+                Ok(n) if (min..=max).contains(&n) => Some(n),
+                _ => {
+                    let message = format!(
+                        "`{}` must lie between {min} and {max}, but is {n}",
+                        self.full(key)
+                    );
+                    problems.add(value.span, message, None);
+                    None
+                }
+            },
+            _ => self.wrong(key, value, "a whole number", problems),
+        }
+    }
+
+    /// A number (whole or not) between `min` and `max`, both included.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        min: f64,
+        max: f64,
+        problems: &mut Problems,
+    ) -> Option<f64> {
+        let value = self.raw(key)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a user's number; beyond 2^53 it is out of any range here"
+        )]
+        let number = match value.value {
+            Value::Integer(n) => n as f64,
+            Value::Float(x) => x,
+            _ => return self.wrong(key, value, "a number", problems),
+        };
+        if (min..=max).contains(&number) {
+            return Some(number);
+        }
+        let message =
+            format!("`{}` must lie between {min} and {max}, but is {number}", self.full(key));
+        problems.add(value.span, message, None);
+        None
+    }
+
+    /// A duration with its unit.
+    pub fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Duration> {
+        self.quantity(
+            key,
+            "a duration such as 250us, 30s or 1h30m",
+            quantity::parse_duration,
+            problems,
+        )
+    }
+
+    /// A rate with its unit.
+    pub fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Rate> {
+        self.quantity(key, "a rate such as 50/s, 600/1m or max", Rate::parse, problems)
+    }
+
+    /// A size in bytes with its unit.
+    pub fn size(&mut self, key: &'static str, problems: &mut Problems) -> Option<u64> {
+        self.quantity(key, "a size such as 512B, 16kB or 1KiB", quantity::parse_size, problems)
+    }
+
+    /// A percentage, as a fraction of one.
+    pub fn percent(&mut self, key: &'static str, problems: &mut Problems) -> Option<f64> {
+        self.quantity(key, "a percentage such as 99.9%", quantity::parse_percent, problems)
+    }
+
+    /// One of a few words.
+    pub fn one_of(
+        &mut self,
+        key: &'static str,
+        words: &[&'static str],
+        problems: &mut Problems,
+    ) -> Option<&'static str> {
+        let text = self.string(key, problems)?;
+        if let Some(word) = words.iter().find(|word| **word == text) {
+            return Some(word);
+        }
+        let span = self.table?.get(key)?.1.span;
+        let message =
+            format!("`{}` cannot be `{text}`; it is one of {}", self.full(key), words.join(", "));
+        problems.add(span, message, did_you_mean(text, words.iter().copied()));
+        None
+    }
+
+    /// A list of anything.
+    pub fn array(&mut self, key: &'static str, problems: &mut Problems) -> Option<&'a [Options]> {
+        let value = self.raw(key)?;
+        match &value.value {
+            Value::Array(items) => Some(items),
+            _ => self.wrong(key, value, "a list in brackets", problems),
+        }
+    }
+
+    /// A list of texts; one text alone counts as a list of one.
+    pub fn strings(&mut self, key: &'static str, problems: &mut Problems) -> Option<Vec<&'a str>> {
+        let value = self.raw(key)?;
+        let items = match &value.value {
+            Value::String(text) => return Some(vec![text]),
+            Value::Array(items) => items,
+            _ => return self.wrong(key, value, "a list of texts", problems),
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.value {
+                Value::String(text) => texts.push(text.as_str()),
+                _ => return self.wrong(key, item, "a list of texts", problems),
+            }
+        }
+        Some(texts)
+    }
+
+    /// Adds a problem at `key` (or at the table, if the key is absent).
+    pub fn reject(
+        &self,
+        key: &str,
+        message: impl Into<String>,
+        help: Option<String>,
+        problems: &mut Problems,
+    ) {
+        let span = self.table.and_then(|t| t.get(key)).map_or(self.span, |(_, value)| value.span);
+        problems.add(span, message, help);
+    }
+
+    /// Adds a problem if `key` is absent.
+    pub fn require<T>(
+        &self,
+        key: &str,
+        value: Option<T>,
+        example: &str,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let absent = self.table.is_some_and(|table| !table.contains_key(key));
+        if value.is_none() && absent {
+            let message = format!("`{}` is missing", self.full(key));
+            problems.add(self.span, message, Some(format!("add a line such as: {example}")));
+        }
+        value
+    }
+
+    /// Reports every key that no getter asked for.
+    pub fn finish(self, problems: &mut Problems) {
+        for (key, (span, _)) in self.table.into_iter().flatten() {
+            if !self.known.iter().any(|known| known == key) {
+                let message = format!("`{}` is not a key that Assay knows", self.full(key));
+                let known: Vec<&str> = self.known.clone();
+                let help = did_you_mean(key, known.iter().copied()).or_else(|| {
+                    let mut sorted = known;
+                    sorted.sort_unstable();
+                    (!sorted.is_empty()).then(|| format!("known here: {}", sorted.join(", ")))
+                });
+                problems.add(*span, message, help);
+            }
+        }
+    }
+
+    fn quantity<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let value = self.raw(key)?;
+        let Value::String(text) = &value.value else {
+            return self.wrong(key, value, &format!("{expected}, in quotes"), problems);
+        };
+        match parse(text) {
+            Ok(quantity) => Some(quantity),
+            Err(message) => {
+                problems.add(value.span, format!("`{}`: {message}", self.full(key)), None);
+                None
+            }
+        }
+    }
+
+    fn wrong<T>(
+        &self,
+        key: &str,
+        value: &Options,
+        expected: &str,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let message =
+            format!("`{}` must be {expected}, but is {}", self.full(key), value.type_word());
+        problems.add(value.span, message, None);
+        None
+    }
+}
+
+/// `did you mean …?` for the nearest of `known`, if one is near.
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    known
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: one reading finds every mistake: a wrong type, a bad quantity and an unknown key.
+    #[test]
+    fn all_problems_at_once() {
+        let mut root = Options::empty();
+        root.set("rate", bare(Value::Integer(50)));
+        root.set("timeout", bare(Value::String("30".into())));
+        root.set("duratoin", bare(Value::String("1s".into())));
+        let mut problems = Problems::default();
+        let mut section = Section::open(&root, "load", &mut problems);
+        assert_eq!(section.rate("rate", &mut problems), None);
+        assert_eq!(section.duration("timeout", &mut problems), None);
+        assert_eq!(section.duration("duration", &mut problems), None);
+        section.finish(&mut problems);
+        assert_eq!(problems.list.len(), 3, "{problems:?}");
+        assert_eq!(problems.list[2].help.as_deref(), Some("did you mean `duration`?"));
+    }
+
+    /// Claim: a dotted path makes its tables and finds its value again.
+    #[test]
+    fn dotted_paths() {
+        let mut root = Options::empty();
+        root.set("a.b.c", bare(Value::Integer(1)));
+        assert_eq!(root.get("a.b.c").map(Options::label).as_deref(), Some("1"));
+        assert!(root.get("a.x").is_none());
+    }
+}

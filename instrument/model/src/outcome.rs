@@ -1,0 +1,136 @@
+//! What became of a transaction, as its client saw it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a transaction was refused or failed. Two of these, `Transport` and `Client`, are not the system's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Class {
+    /// The system says that the request is wrong (malformed, not found, not allowed, check failed).
+    Invalid = 1,
+    /// It conflicts with another (double spend, version mismatch).
+    Conflict = 2,
+    /// It came too late for the system's own validity window.
+    Expired = 3,
+    /// A rate limiter refused it.
+    Limited = 4,
+    /// A full queue, pool or server refused it.
+    Overloaded = 5,
+    /// The system failed while serving it.
+    Server = 6,
+    /// The connection failed: refused, reset, closed, TLS failure, an answer that is not of the protocol.
+    Transport = 7,
+    /// This client ran out of something (descriptors, ports, name lookup). Never the system's fault.
+    Client = 8,
+}
+
+impl Class {
+    /// All classes, in the order of their codes.
+    pub const ALL: [Self; 8] = [
+        Self::Invalid,
+        Self::Conflict,
+        Self::Expired,
+        Self::Limited,
+        Self::Overloaded,
+        Self::Server,
+        Self::Transport,
+        Self::Client,
+    ];
+
+    /// The word used in files and reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Conflict => "conflict",
+            Self::Expired => "expired",
+            Self::Limited => "limited",
+            Self::Overloaded => "overloaded",
+            Self::Server => "server",
+            Self::Transport => "transport",
+            Self::Client => "client",
+        }
+    }
+
+    /// The class called `word`.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.word() == word)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What the client of a transaction ended with. Unknown is an answer; it is never rounded to success or failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It reached the stage that the experiment calls final.
+    Committed,
+    /// It was refused or failed, and why.
+    Rejected(Class),
+    /// It was sent and no final answer came within the timeout, or the connection died under it.
+    Unknown,
+    /// It was due and never sent: the backlog was full or its wait exceeded the timeout.
+    Shed,
+}
+
+impl Outcome {
+    /// The code that stands in a row: 0 committed, 1–8 rejected by class, 16 unknown, 17 shed.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Committed => 0,
+            Self::Rejected(class) => class as u8,
+            Self::Unknown => 16,
+            Self::Shed => 17,
+        }
+    }
+
+    /// The outcome with the given code.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Committed),
+            1..=8 => Some(Self::Rejected(Class::ALL[usize::from(code) - 1])),
+            16 => Some(Self::Unknown),
+            17 => Some(Self::Shed),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Committed => f.write_str("committed"),
+            Self::Rejected(class) => write!(f, "rejected({class})"),
+            Self::Unknown => f.write_str("unknown"),
+            Self::Shed => f.write_str("shed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: every outcome survives the way through its code, and no other code is one.
+    #[test]
+    fn codes_round_trip() {
+        let mut known = 0;
+        for code in 0..=u8::MAX {
+            if let Some(outcome) = Outcome::from_code(code) {
+                assert_eq!(outcome.code(), code);
+                known += 1;
+            }
+        }
+        assert_eq!(known, 11);
+    }
+}

@@ -1,0 +1,315 @@
+//! The plan: an experiment as resolved. Nothing in it is optional by accident: every default has been filled
+//! in, the matrix is expanded, and each setting says in full what will be done.
+//!
+//! `plan` (the crate) makes it, `load` and the adapters carry it out, `record` keeps it as plan.toml, and
+//! `analysis` reads it from there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::options::Options;
+use crate::quantity::{Rate, duration_text};
+use crate::result::Verdict;
+use crate::seed::Seed;
+
+/// A whole experiment, resolved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// `assay.plan/1`.
+    pub schema: String,
+    /// A short name; also part of the run folder's name.
+    pub name: String,
+    /// The question that the experiment answers.
+    pub question: String,
+    /// The authors' notes, for the report.
+    pub notes: String,
+    /// The seed of the run; trial seeds are split from it.
+    pub seed: Seed,
+    /// Whether the trials are run in shuffled order (by the seed) or as written.
+    pub shuffled: bool,
+    /// Fractions of one that tables show, such as 0.5 and 0.99.
+    pub percentiles: Vec<f64>,
+    /// The chosen profile, or empty.
+    pub profile: String,
+    /// The axes of the matrix in the order written: name and labels.
+    pub axes: Vec<Axis>,
+    /// Each combination to measure.
+    pub settings: Vec<SettingPlan>,
+    /// (setting index, trial index) in the order to run.
+    pub order: Vec<(usize, u32)>,
+    /// What is promised.
+    pub thresholds: Vec<ThresholdPlan>,
+    /// Tables that the report shows beside the standard ones.
+    pub tables: Vec<TablePlan>,
+}
+
+/// One axis of the matrix.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// Its labels in the order written.
+    pub labels: Vec<String>,
+}
+
+/// One combination of the matrix.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SettingPlan {
+    /// `rate=50/s,set=all`, or `default` without a matrix. Also the folder's name (with `/` written as `per`).
+    pub key: String,
+    /// Label by axis.
+    pub values: BTreeMap<String, String>,
+    /// How many trials.
+    pub trials: u32,
+    /// The verdict that the experiment declares for this setting (a trial built to fail declares `invalid`).
+    pub expect: Option<Verdict>,
+    /// The system under test.
+    pub system: SystemPlan,
+    /// The load.
+    pub load: LoadPlan,
+    /// The probe beside it.
+    pub probe: Option<ProbePlan>,
+    /// What is measured.
+    pub measure: MeasurePlan,
+    /// Faults to inject, by time.
+    pub faults: Vec<FaultPlan>,
+}
+
+/// What to start or attach to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SystemPlan {
+    /// The adapter's name.
+    pub kind: String,
+    /// `[system.deploy]`, for the adapter to read.
+    pub deploy: Options,
+    /// `[workload]`, for the adapter to read.
+    pub workload: Options,
+}
+
+/// The load, as the engine needs it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LoadPlan {
+    /// When transactions are due.
+    pub arrivals: Arrivals,
+    /// Connections opened before the warm-up.
+    pub connections: u32,
+    /// The most connections: when all are busy, more are opened up to this number.
+    pub connections_max: u32,
+    /// Engine threads.
+    pub threads: u32,
+    /// Load that is sent and not counted.
+    #[serde(with = "duration_text")]
+    pub warmup: Duration,
+    /// The measured window.
+    #[serde(with = "duration_text")]
+    pub duration: Duration,
+    /// After the last due time, wait at most this long for what is outstanding.
+    #[serde(with = "duration_text")]
+    pub drain_max: Duration,
+    /// A transaction without a final answer this long after it was sent is unknown.
+    #[serde(with = "duration_text")]
+    pub timeout: Duration,
+    /// The most due transactions that wait for a connection, over all workers; more are shed.
+    pub backlog_max: u64,
+    /// Transactions prepared ahead of their due times, each worker.
+    pub lookahead: u32,
+    /// How exactly due times are kept.
+    pub pacing: Pacing,
+    /// The most transactions in all (warm-up included); 0 = no bound but the time.
+    pub transactions_max: u64,
+}
+
+/// When transactions are due.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "lowercase")]
+pub enum Arrivals {
+    /// They do not wait for answers.
+    Open {
+        /// The shape in time.
+        schedule: Schedule,
+    },
+    /// Clients, each waiting for its answer.
+    Closed {
+        /// How many clients (or, with a window, how many may be outstanding in all).
+        clients: u32,
+        /// Pause between an answer and the next transaction.
+        #[serde(with = "duration_text")]
+        think: Duration,
+        /// Window + poll: this many outstanding a connection, then the session's poll; 0 = plain clients.
+        window: u32,
+        /// How often a session that polls does so while it waits.
+        #[serde(with = "duration_text")]
+        poll: Duration,
+    },
+}
+
+/// Open-loop shapes. Rates are totals over all workers (`rate_per` has been multiplied out).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "shape", rename_all = "lowercase")]
+pub enum Schedule {
+    /// Evenly spaced.
+    Constant {
+        /// The rate.
+        rate: Rate,
+    },
+    /// Exponential gaps.
+    Poisson {
+        /// The mean rate.
+        rate: Rate,
+    },
+    /// From one rate to another, linearly over the measured window (the warm-up holds `from`).
+    Ramp {
+        /// At the start.
+        from: Rate,
+        /// At the end.
+        to: Rate,
+    },
+    /// Evenly spaced within each step, one after another from the start of the measured window.
+    Steps {
+        /// Rate and length of each step.
+        steps: Vec<Step>,
+    },
+    /// All of a period's transactions at its start, as tm-load-test sends them.
+    Burst {
+        /// The mean rate.
+        rate: Rate,
+        /// The period.
+        #[serde(with = "duration_text")]
+        every: Duration,
+    },
+    /// Due times from a file, one a line.
+    Trace {
+        /// Nanoseconds after the start, ascending, already divided by the speed.
+        due_ns: Vec<u64>,
+    },
+}
+
+/// One step of a staircase.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// The rate in it.
+    pub rate: Rate,
+    /// Its length.
+    #[serde(rename = "for", with = "duration_text")]
+    pub length: Duration,
+}
+
+/// How exactly due times are kept, and at what price in processor time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pacing {
+    /// Never sleep: one core an engine thread.
+    Exact,
+    /// Sleep to about 50 µs before the next due time, then spin.
+    Balanced,
+    /// Sleep in quanta of 1 ms and send what has become due: cheap, and the lag says so.
+    Coalesced,
+}
+
+/// A light client whose latency is the result, while the background load runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProbePlan {
+    /// How many transactions.
+    pub trials: u64,
+    /// `Open`: due every interval, whatever the last one does. `Sequential`: after the last one's answer.
+    pub schedule: ProbeSchedule,
+    /// Between due times (open), or between an answer and the next (sequential).
+    #[serde(with = "duration_text")]
+    pub interval: Duration,
+    /// Beyond it a probe counts as infinite.
+    #[serde(with = "duration_text")]
+    pub timeout: Duration,
+    /// Connections of its own.
+    pub connections: u32,
+}
+
+/// When the probe sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeSchedule {
+    /// Every interval.
+    Open,
+    /// One after another: repeats the flaw of the published measurement.
+    Sequential,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MeasurePlan {
+    /// The stage that counts as committed, a name on the system's ladder; empty = its last.
+    pub until: String,
+    /// Throughput is sampled per window of this length.
+    #[serde(with = "duration_text")]
+    pub window: Duration,
+    /// Whether the ledger is read after the drain, where the system has one.
+    pub ledger: bool,
+}
+
+/// One fault.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FaultPlan {
+    /// After the start of the measured window.
+    #[serde(with = "duration_text")]
+    pub at: Duration,
+    /// How long; zero for what cannot be undone (kill).
+    #[serde(rename = "for", with = "duration_text")]
+    pub length: Duration,
+    /// What.
+    pub kind: FaultKind,
+    /// The node's name, with `*` at the end for several.
+    pub node: String,
+}
+
+/// Faults that the testbed can inject into node processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultKind {
+    /// SIGSTOP, and SIGCONT at the end.
+    Pause,
+    /// SIGKILL.
+    Kill,
+}
+
+/// A promise about the system.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ThresholdPlan {
+    /// `p99 < 1s`.
+    pub expr: String,
+    /// Which settings: label by axis; empty = all.
+    pub at: BTreeMap<String, String>,
+    /// What breaking it means.
+    pub level: Level,
+}
+
+/// What breaking a threshold means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The run fails (exit code 99).
+    Fail,
+    /// The measurement is invalid (exit code 97).
+    Invalid,
+    /// The setting is marked saturated; the run does not fail.
+    Saturated,
+    /// It is printed.
+    Warn,
+}
+
+/// A table of the report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TablePlan {
+    /// Axes that make one table each.
+    pub group: Vec<String>,
+    /// The axis down the side.
+    pub rows: String,
+    /// The axis along the top (then `cell` says what stands in it), or empty.
+    pub across: String,
+    /// The metric in each cell.
+    pub cell: String,
+    /// Metric names, one column each.
+    pub columns: Vec<String>,
+    /// Unit for durations; empty = each its own.
+    pub unit: String,
+}

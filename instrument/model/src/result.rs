@@ -1,0 +1,455 @@
+//! The result document, `assay.result/1`: what `analysis` concludes and `report` shows. Its JSON form is
+//! published (`assay schema result`); units stand in the keys, and a number that cannot be given is null.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Environment, PreflightFinding};
+
+/// The name of this document's form.
+pub const SCHEMA: &str = "assay.result/1";
+
+/// What a run is worth. Invalid outranks fail: a number that does not hold cannot fail either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Every threshold holds and every audit is satisfied.
+    Pass,
+    /// A threshold is broken.
+    Fail,
+    /// The measurement does not hold.
+    Invalid,
+}
+
+impl Verdict {
+    /// The word in reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// The process's exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All thresholds passed.
+    Ok = 0,
+    /// It could not run.
+    CouldNotRun = 1,
+    /// Usage or experiment-file error.
+    Usage = 2,
+    /// The measurement is invalid.
+    Invalid = 97,
+    /// Regression against the baseline.
+    Regression = 98,
+    /// A threshold failed.
+    Failed = 99,
+    /// Interrupted; the partial result was written.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// What the code means, for the last line of a run.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Ok => "all thresholds passed and the measurement holds",
+            Self::CouldNotRun => "could not run",
+            Self::Usage => "usage or experiment-file error",
+            Self::Invalid => "the measurement is invalid: do not use its numbers",
+            Self::Regression => "worse than the baseline",
+            Self::Failed => "a threshold failed",
+            Self::Interrupted => "interrupted; the partial result was written",
+        }
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The experiment's name.
+    pub name: String,
+    /// The experiment's question.
+    pub question: String,
+    /// The authors' notes.
+    pub notes: String,
+    /// RFC 3339.
+    pub started: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// The run as a whole: the worst of its settings, where a declared verdict counts as met.
+    pub verdict: Verdict,
+    /// One sentence.
+    pub reason: String,
+    /// Exit code.
+    pub exit_code: i32,
+    /// [`Exit::meaning`].
+    pub exit_meaning: String,
+    /// Whether it was interrupted or cut off.
+    pub interrupted: bool,
+    /// Fidelity switches that were on in any trial.
+    pub fidelity: Vec<String>,
+    /// How percentiles are computed, in words.
+    pub percentile_method: String,
+    /// Settings in the order of the plan.
+    pub settings: Vec<SettingResult>,
+    /// The tables that the experiment asks for.
+    pub tables: Vec<TableResult>,
+    /// The knee, where settings differ by offered load, in words; empty = none found.
+    pub knee: String,
+    /// Audits that look across trials (repeatability).
+    pub audits: Vec<AuditResult>,
+    /// Host, tool, command.
+    pub environment: Environment,
+}
+
+/// One setting.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SettingResult {
+    /// Its key.
+    pub key: String,
+    /// Label by axis.
+    pub values: BTreeMap<String, String>,
+    /// The worst of its trials, or the declared verdict if that is what came.
+    pub verdict: Verdict,
+    /// What the experiment declares, if it does.
+    pub expect: Option<Verdict>,
+    /// Whether a threshold of level `saturated` broke.
+    pub saturated: bool,
+    /// Trials in order.
+    pub trials: Vec<TrialResult>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// Folder, relative to the run folder.
+    pub path: String,
+    /// From 0.
+    pub trial: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// One sentence.
+    pub reason: String,
+    /// Length of the measured window, nanoseconds.
+    pub window_ns: i64,
+    /// The stage that counts as committed.
+    pub final_stage: String,
+    /// Which stream the latencies are of: `main` or `probe`.
+    pub stream: String,
+    /// Counts over the measured window (by due time), of that stream.
+    pub counts: Counts,
+    /// Counts of the background load, where a probe was measured.
+    pub background: Option<Counts>,
+    /// Rates over the measured window.
+    pub rates: Rates,
+    /// Latency by stage, response time and service time.
+    pub latency: Vec<LatencyResult>,
+    /// `sent − due`.
+    pub send_lag: Distribution,
+    /// `sent − ready`: the instrument's own part.
+    pub own_lag: Distribution,
+    /// As vegeta computes it: by sent time, all results.
+    pub vegeta: VegetaResult,
+    /// Throughput per window: lowest and highest, per second.
+    pub throughput_windows: Option<(f64, f64)>,
+    /// Per second of the measured window, by due time for offered and by end for the rest.
+    pub seconds: Vec<SecondResult>,
+    /// By kind (target, operation).
+    pub kinds: Vec<GroupResult>,
+    /// By the system's own code.
+    pub codes: Vec<GroupResult>,
+    /// Error texts with counts, most frequent first.
+    pub errors: Vec<ErrorResult>,
+    /// What the ledger says; absent if it was not read.
+    pub fates: Option<Fates>,
+    /// What the preflight pass found.
+    pub preflight: Vec<PreflightFinding>,
+    /// Tests of the measurement.
+    pub audits: Vec<AuditResult>,
+    /// Tests of the ledger's content by the system's own checks.
+    pub checks: Vec<AuditResult>,
+    /// Promises.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Generator and host during the trial: metric name to (min, mean, max).
+    pub resources: BTreeMap<String, (f64, f64, f64)>,
+}
+
+/// How many transactions ended how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Fell due.
+    pub due: u64,
+    /// Were sent.
+    pub sent: u64,
+    /// Reached the final stage.
+    pub committed: u64,
+    /// Refused or failed, all classes.
+    pub rejected: u64,
+    /// By class.
+    pub rejected_by_class: BTreeMap<String, u64>,
+    /// Without a final answer.
+    pub unknown: u64,
+    /// Never sent.
+    pub shed: u64,
+}
+
+/// Five different numbers, never one "TPS". Each per second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Rates {
+    /// What the plan asked for; null for closed loops and `max`.
+    pub planned_per_s: Option<f64>,
+    /// Due ÷ window.
+    pub offered_per_s: f64,
+    /// Sent ÷ window.
+    pub sent_per_s: f64,
+    /// By stage: reached ÷ window, in the order of the ladder.
+    pub reached_per_s: Vec<(String, f64)>,
+    /// Reached the final stage in time ÷ window.
+    pub goodput_per_s: f64,
+}
+
+/// A quantile with its interval and the number of samples that it rests on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Quantile {
+    /// Fraction of one.
+    pub q: f64,
+    /// Name: `p99`.
+    pub name: String,
+    /// Value over those that reached the stage, nanoseconds.
+    pub value_ns: Option<i64>,
+    /// 95 % interval; an end that the samples cannot give is null.
+    pub low_ns: Option<i64>,
+    /// Upper end.
+    pub high_ns: Option<i64>,
+    /// Over all that were due, those without an answer counting as infinite; null = infinite.
+    pub unconditional_ns: Option<i64>,
+    /// Samples beyond it; fewer than ten and the value is greyed.
+    pub beyond: u64,
+}
+
+/// A distribution of nanoseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Samples.
+    pub count: u64,
+    /// Smallest.
+    pub min_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+    /// Mean.
+    pub mean_ns: Option<f64>,
+    /// 95 % interval of the mean.
+    pub mean_low_ns: Option<f64>,
+    /// Upper end.
+    pub mean_high_ns: Option<f64>,
+    /// Sample variance (n − 1), in ns².
+    pub variance_ns2: Option<f64>,
+    /// The plan's percentiles.
+    pub quantiles: Vec<Quantile>,
+    /// Negative values, counted and never clamped.
+    pub negative: u64,
+}
+
+/// Latency of one stage.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LatencyResult {
+    /// The stage.
+    pub stage: String,
+    /// `mark − due`.
+    pub response: Distribution,
+    /// `mark − sent`.
+    pub service: Distribution,
+    /// Mean of min(response, timeout) over all that were due, nanoseconds.
+    pub restricted_mean_ns: Option<f64>,
+    /// Those that never reached the stage (`inf`).
+    pub inf: u64,
+}
+
+/// The published table, computed as vegeta computes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct VegetaResult {
+    /// All results.
+    pub requests: u64,
+    /// Requests ÷ (last send − first send).
+    pub rate: f64,
+    /// Successes ÷ (attack + wait).
+    pub throughput: f64,
+    /// Last send − first send, nanoseconds.
+    pub attack_ns: i64,
+    /// Last completion − last send, nanoseconds.
+    pub wait_ns: i64,
+    /// Attack + wait.
+    pub total_ns: i64,
+    /// Mean of all results.
+    pub mean_ns: i64,
+    /// Quantiles of all results, by sent time.
+    pub min_ns: i64,
+    /// p50.
+    pub p50_ns: i64,
+    /// p90.
+    pub p90_ns: i64,
+    /// p95.
+    pub p95_ns: i64,
+    /// p99.
+    pub p99_ns: i64,
+    /// Largest.
+    pub max_ns: i64,
+    /// Body bytes in.
+    pub bytes_in: u64,
+    /// Body bytes out.
+    pub bytes_out: u64,
+    /// Status 200–399 ÷ requests.
+    pub success: f64,
+    /// Status codes as text, sorted as text; `0` = never got an answer.
+    pub status_codes: BTreeMap<String, u64>,
+    /// Distinct error texts, in order of first appearance.
+    pub errors: Vec<String>,
+}
+
+/// One second of a trial.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SecondResult {
+    /// Second after the trial's start.
+    pub second: i64,
+    /// Due in it.
+    pub offered: u64,
+    /// Reached the final stage in it.
+    pub committed: u64,
+    /// Ended otherwise in it.
+    pub failed: u64,
+    /// Of those that were due in it and committed: response time p50.
+    pub p50_ns: Option<i64>,
+    /// p99.
+    pub p99_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+    /// Outstanding at its end (due and not ended).
+    pub outstanding: i64,
+}
+
+/// Counts and latency of a group of transactions.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// What they share.
+    pub name: String,
+    /// How they ended.
+    pub counts: Counts,
+    /// Response time to the final answer: p50, p99, max of those that got one.
+    pub p50_ns: Option<i64>,
+    /// p99.
+    pub p99_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+}
+
+/// An error text.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ErrorResult {
+    /// The text.
+    pub text: String,
+    /// Its class.
+    pub class: String,
+    /// How often.
+    pub count: u64,
+    /// First time, nanoseconds after the trial's start.
+    pub first_ns: i64,
+    /// Last time.
+    pub last_ns: i64,
+    /// One transaction that had it.
+    pub example_tx: u64,
+}
+
+/// What the ledger says of every transaction of the trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fates {
+    /// Acknowledged and in the ledger once.
+    pub once: u64,
+    /// Acknowledged and not in the ledger.
+    pub lost: u64,
+    /// In the ledger more than once (entries beyond the first).
+    pub duplicate: u64,
+    /// In the ledger, never submitted.
+    pub phantom: u64,
+    /// Without an answer in time, and in the ledger all the same.
+    pub late: u64,
+    /// Refused, and in the ledger all the same.
+    pub refused_yet_present: u64,
+    /// Entries read.
+    pub entries: u64,
+    /// Ledger order that contradicts real time: an entry placed before one that was acknowledged before it was sent.
+    pub reordered: u64,
+    /// Up to 100 transaction ids for each fate but `once`.
+    pub examples: BTreeMap<String, Vec<u64>>,
+}
+
+/// How an audit or check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditOutcome {
+    /// Satisfied.
+    Ok,
+    /// It does not apply here, or there was too little data; the detail says which.
+    Skipped,
+    /// Worth reading; the numbers hold.
+    Warn,
+    /// The numbers do not hold (an audit), or the ledger is wrong (a check).
+    Failed,
+}
+
+/// One audit or check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditResult {
+    /// Its name in the list of audits.
+    pub name: String,
+    /// How it came out.
+    pub outcome: AuditOutcome,
+    /// One sentence with the figures.
+    pub detail: String,
+}
+
+/// One threshold on one trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ThresholdResult {
+    /// As written.
+    pub expr: String,
+    /// Its level's word.
+    pub level: String,
+    /// Whether it holds; null = it could not be evaluated, and the detail says why.
+    pub holds: Option<bool>,
+    /// The value that was compared, printed.
+    pub actual: String,
+    /// Why not, if it could not be evaluated.
+    pub detail: String,
+}
+
+/// One table that the experiment asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TableResult {
+    /// What it is of.
+    pub title: String,
+    /// Column heads.
+    pub columns: Vec<String>,
+    /// Rows of cells.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cell {
+    /// As shown.
+    pub text: String,
+    /// The number behind it, if it is one.
+    pub value: Option<f64>,
+    /// Rests on too few samples.
+    pub grey: bool,
+}

@@ -1,0 +1,81 @@
+//! One row a transaction: the record that everything after the load is computed from.
+
+use crate::outcome::Outcome;
+
+/// A transaction's number in its trial: dense from 0, in the order of the due times of its worker.
+pub type TxId = u64;
+
+/// Nanoseconds after the trial's start (the first moment of the warm-up), or [`NO_STAMP`].
+pub type Stamp = i64;
+
+/// The stamp of something that did not happen.
+pub const NO_STAMP: Stamp = i64::MIN;
+
+/// The most stages that a system's ladder can have.
+pub const STAGES_MAX: usize = 4;
+
+/// What is kept of one transaction. Stamps are nanoseconds after the trial's start.
+///
+/// `due ≤ ready ≤ sent ≤ marks ≤ end` holds for every row whose stamps exist; the stage-order audit checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The transaction.
+    pub tx: TxId,
+    /// When it should have been sent.
+    pub due: Stamp,
+    /// When it could first have been sent: the later of `due` and the moment a connection was free.
+    /// `sent − ready` is the instrument's own lateness; `ready − due` is time spent waiting for the system.
+    pub ready: Stamp,
+    /// When its bytes were handed to the socket, or [`NO_STAMP`] if it was shed.
+    pub sent: Stamp,
+    /// When it reached each stage of the system's ladder; [`NO_STAMP`] where it did not.
+    pub marks: [Stamp; STAGES_MAX],
+    /// When its outcome was known: the final answer, the timeout, the loss of its connection, or the shedding.
+    pub end: Stamp,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The system's own code for the answer (an HTTP status, a CheckTx code); 0 = no answer.
+    pub code: u16,
+    /// Index into the trial's table of error texts; 0 = none.
+    pub error: u16,
+    /// Index into the trial's table of kinds (targets, operation names).
+    pub kind: u32,
+    /// The connection that carried it.
+    pub connection: u32,
+    /// The engine thread.
+    pub worker: u8,
+    /// The load stream: 0 the main (or background) load, 1 the probe.
+    pub stream: u8,
+    /// Payload bytes out (bodies only, as vegeta counts).
+    pub bytes_out: u32,
+    /// Payload bytes in (bodies only).
+    pub bytes_in: u32,
+}
+
+impl Row {
+    /// Response time to `stage` in nanoseconds, from the due time: what a user waits.
+    #[must_use]
+    pub fn response_ns(&self, stage: usize) -> Option<i64> {
+        let mark = self.marks[stage];
+        (mark != NO_STAMP).then(|| mark - self.due)
+    }
+
+    /// Service time to `stage` in nanoseconds, from the moment it was sent.
+    #[must_use]
+    pub fn service_ns(&self, stage: usize) -> Option<i64> {
+        let mark = self.marks[stage];
+        (mark != NO_STAMP && self.sent != NO_STAMP).then(|| mark - self.sent)
+    }
+
+    /// Send lag in nanoseconds: `sent − due`.
+    #[must_use]
+    pub fn send_lag_ns(&self) -> Option<i64> {
+        (self.sent != NO_STAMP).then(|| self.sent - self.due)
+    }
+
+    /// The part of the send lag that is the instrument's own: `sent − ready`.
+    #[must_use]
+    pub fn own_lag_ns(&self) -> Option<i64> {
+        (self.sent != NO_STAMP).then(|| self.sent - self.ready)
+    }
+}

@@ -1,0 +1,307 @@
+//! The contract with a system under test: what an adapter implements and the load engine uses. Implementers
+//! and users share this crate and never see each other.
+//!
+//! An adapter supplies a [`System`]. The engine owns sockets, TLS, timers, timeouts, schedules and stamps; an
+//! adapter has no way to tell the time of a transaction, so none can invent its own timing. [`conformance`]
+//! tests that a [`Session`] keeps its side.
+
+pub mod conformance;
+mod marks;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use marks::{Answer, Mark, Marks};
+use model::facts::{LedgerEntry, NodeFacts, PreflightFinding};
+use model::options::{Options, Problems};
+use model::{Outcome, Row, Seed, TxId};
+pub use testbed::Testbed;
+
+/// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum SutError {
+    /// The system could not be started or reached.
+    #[error("{0}")]
+    Deploy(String),
+    /// The ledger could not be read.
+    #[error("reading the ledger: {0}")]
+    Ledger(String),
+    /// A program that the system needs is not installed.
+    #[error("{program} is not installed; {hint}")]
+    Missing {
+        /// The program.
+        program: String,
+        /// What to do, such as `run: assay doctor --install cometbft`.
+        hint: String,
+    },
+    /// The testbed failed.
+    #[error(transparent)]
+    Testbed(#[from] testbed::TestbedError),
+}
+
+/// One line of the list of systems: how an adapter is called and built.
+pub struct Adapter {
+    /// The word in `system.kind`.
+    pub kind: &'static str,
+    /// One line for `assay --help` and error messages.
+    pub summary: &'static str,
+    /// Reads `[system.deploy]` and `[workload]`, reporting every mistake in them; `None` if there were any.
+    pub build: fn(&Request<'_>, &mut Problems) -> Option<Box<dyn System>>,
+}
+
+/// What an adapter is built from.
+pub struct Request<'a> {
+    /// `[system.deploy]`.
+    pub deploy: &'a Options,
+    /// `[workload]`.
+    pub workload: &'a Options,
+    /// Folder that relative paths in the file are relative to.
+    pub folder: &'a std::path::Path,
+    /// The trial's mark: self-describing transactions carry it, so that a ledger shared by several runs can be told apart.
+    pub run_mark: u64,
+}
+
+/// A system under test. One value serves one trial.
+pub trait System: Send + Sync {
+    /// The ladder: names of the stages that a transaction can reach, lowest first, one to [`model::STAGES_MAX`].
+    fn stages(&self) -> Vec<String>;
+
+    /// Names of the kinds of transactions (targets, operations); `Transaction::kind` is an index into it.
+    fn kinds(&self) -> Vec<String>;
+
+    /// Fidelity switches that are on, in words.
+    fn fidelity(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Starts the system, or attaches to it. It is ready to serve when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be started or reached.
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError>;
+
+    /// The source of transactions for one engine thread. Same seed, same worker, same transactions.
+    fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload>;
+
+    /// The `index`-th connection of `role`: where to, and the protocol on it.
+    ///
+    /// # Errors
+    /// When there is no such connection.
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError>;
+
+    /// How many observer connections the system needs (0: answers come on the submitting connection).
+    fn observers(&self) -> u32 {
+        0
+    }
+
+    /// One pass over every kind before the load, naming those that cannot succeed. The default tries nothing.
+    ///
+    /// # Errors
+    /// When the pass itself could not be made.
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let _ = to;
+        Ok(Vec::new())
+    }
+
+    /// What the system itself holds, read after the drain by another way than the load took; `None` if it
+    /// keeps nothing that can be read.
+    ///
+    /// # Errors
+    /// When there is a ledger and it cannot be read.
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let _ = of;
+        Ok(None)
+    }
+
+    /// Tests of the ledger's content beyond fates (no double spend, serializable, …).
+    fn checks(&self) -> &'static [Check] {
+        &[]
+    }
+}
+
+/// A system that is up.
+#[derive(Clone, Debug, Default)]
+pub struct Deployment {
+    /// Addresses by name; an adapter gives them the names that it needs.
+    pub endpoints: Vec<(String, SocketAddr)>,
+    /// Processes that belong to it, for resource use.
+    pub nodes: Vec<NodeFacts>,
+    /// Facts for the report (versions, sizes). No secrets.
+    pub facts: std::collections::BTreeMap<String, String>,
+    /// Where the system keeps what it stores, if on this host.
+    pub folder: Option<PathBuf>,
+}
+
+impl Deployment {
+    /// The address called `name`.
+    #[must_use]
+    pub fn endpoint(&self, name: &str) -> Option<SocketAddr> {
+        self.endpoints.iter().find(|(n, _)| n == name).map(|(_, address)| *address)
+    }
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Transactions are submitted on it.
+    Submit,
+    /// It only watches: marks for any transaction of the trial may arrive on it.
+    Observe,
+}
+
+/// A connection, before it is opened.
+pub enum Link {
+    /// Bytes over TCP, with the engine's own event loop.
+    Wire(Endpoint, Box<dyn Session>),
+    /// A client library, one call a transaction, for low rates.
+    Call(Box<dyn Client>),
+}
+
+/// Where a wire connection goes.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The address.
+    pub address: SocketAddr,
+    /// TLS, if the connection is to be encrypted: its configuration and the name to verify.
+    pub tls: Option<Tls>,
+}
+
+/// How a connection is encrypted.
+#[derive(Clone)]
+pub struct Tls {
+    /// Roots, versions, ALPN. Verification cannot be switched off here.
+    pub config: Arc<rustls::ClientConfig>,
+    /// The name that the certificate must carry.
+    pub server_name: rustls::pki_types::ServerName<'static>,
+}
+
+/// One unit of work, ready to be encoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction<'a> {
+    /// Its number in the trial.
+    pub id: TxId,
+    /// Index into [`System::kinds`].
+    pub kind: u32,
+    /// What the workload prepared; empty where the session knows the bytes from the kind alone.
+    pub payload: &'a [u8],
+}
+
+/// The seeded source of transactions of one engine thread. It is called ahead of the due times, so it may
+/// sign and encode; it must not do I/O.
+pub trait Workload: Send {
+    /// Prepares the transaction `id`: writes its payload (the buffer comes empty) and gives its kind.
+    fn next(&mut self, id: TxId, payload: &mut Vec<u8>) -> u32;
+}
+
+/// One connection's protocol as a value: requests out, marks in. No socket, no clock, no retry, no thread.
+///
+/// The engine calls [`Session::submit`] for at most [`Session::in_flight_max`] unresolved transactions at a
+/// time and hands over every byte that arrives. After a `ProtocolError`, after [`Abandon::Close`] and after
+/// [`Marks::close`] the engine closes the connection, ends what was outstanding on it as unknown (or rejected
+/// `transport` where nothing had been sent), and calls [`Session::reset`] before it uses the session on a new one.
+pub trait Session: Send {
+    /// Bytes to send when the connection is open, before any transaction (a handshake, a subscription).
+    fn open(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Whether the session's own handshake is done, so that transactions may be submitted.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Encodes a transaction. The bytes leave at once; nothing may be held back.
+    /// Gives the number of payload bytes (bodies only), for the row.
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32;
+
+    /// Reads what has arrived: `bytes` begins with what the last call left unread. Gives how many bytes were
+    /// used; the rest is offered again, with more behind it. May write an answer of its own (a pong) to `out`.
+    ///
+    /// # Errors
+    /// When the bytes are not of the protocol.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError>;
+
+    /// The peer has closed its side. An answer that ends with the connection may be completed here.
+    fn closed(&mut self, marks: &mut Marks) {
+        let _ = marks;
+    }
+
+    /// The engine gives `tx` up (timeout). Says whether the connection can still be used.
+    fn abandon(&mut self, tx: TxId) -> Abandon;
+
+    /// The most transactions that may be outstanding on the connection; 1 for HTTP/1.1 without pipelining.
+    fn in_flight_max(&self) -> u32;
+
+    /// For protocols that must ask: writes a question if there is something to ask about, and says after how
+    /// long to ask again; `None`: never.
+    fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
+        let _ = out;
+        None
+    }
+
+    /// Forgets everything about the connection: a new one begins.
+    fn reset(&mut self);
+}
+
+/// What is left of a connection after a transaction on it was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abandon {
+    /// Its answer can still be told apart from others if it comes.
+    Keep,
+    /// Answers could no longer be told apart.
+    Close,
+}
+
+/// Bytes that are not of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProtocolError(pub String);
+
+/// A client library, for systems that are reachable only through one. Called on a thread of its own; blocks
+/// until the transaction has ended. For low rates: the engine stamps before and after the call and at each mark.
+pub trait Client: Send {
+    /// Carries out one transaction. `reached(stage)` stamps a stage at the moment of the call.
+    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Answer;
+}
+
+/// A system's ledger, read in its own order.
+pub trait Ledger {
+    /// The next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// When it cannot be read on.
+    fn next(&mut self) -> Result<Option<LedgerEntry>, SutError>;
+
+    /// By which way it is read, in words.
+    fn way(&self) -> String;
+}
+
+/// A test of the ledger's content. It sees every row and every ledger entry once.
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// What it finds, in one sentence.
+    pub summary: &'static str,
+    /// Makes the state of one trial's check.
+    pub start: fn() -> Box<dyn CheckState>,
+}
+
+/// The state of a check while rows and entries stream past.
+pub trait CheckState {
+    /// A row, in the order of the record.
+    fn row(&mut self, row: &Row);
+    /// A ledger entry, in the ledger's order. All rows come first.
+    fn entry(&mut self, entry: &LedgerEntry);
+    /// The finding: `Ok` or what is wrong, with ids.
+    fn finish(self: Box<Self>) -> Result<String, String>;
+}
+
+/// The outcome of a transaction whose connection could not even take it.
+pub const REFUSED: Outcome = Outcome::Rejected(model::Class::Transport);
