@@ -1,2 +1,55 @@
-//! xtask
-fn main() {}
+//! The project's own chores: `cargo xtask test`, `tidy`, `new-system NAME`, `fuzz`, `bench load`.
+//!
+//! It drives cargo and the built binary from outside; it must never hold logic that the product needs.
+
+mod fuzz;
+mod new_system;
+mod suite;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toy benchmarks
+  tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
+  new-system NAME      a new system's folder, its line in the list of systems, and its arrows
+  fuzz [--seconds N]   each fuzz target for N seconds (60)
+";
+
+fn main() -> ExitCode {
+    let root = workspace_root();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["test"] => suite::run(&root, false),
+        ["test", "--quick"] => suite::run(&root, true),
+        ["tidy"] => tidy::run(&root),
+        ["new-system", name] => new_system::run(&root, name),
+        ["fuzz"] => fuzz::run(&root, 60),
+        ["fuzz", "--seconds", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(&root, seconds),
+            Err(_) => Err(format!("`{seconds}` is not a number of seconds")),
+        },
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the workspace's folder")
+        .to_path_buf()
+}

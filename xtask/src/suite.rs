@@ -1,0 +1,123 @@
+//! `cargo xtask test`: everything that must hold, in the order that finds a mistake soonest. What cannot be
+//! tested here is skipped by name, with the reason, never silently.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Readers in other languages, pinned; installed into a virtual environment in the target folder.
+const PYTHON_PACKAGES: [&str; 4] =
+    ["pyarrow==22.0.0", "duckdb==1.4.2", "hdrhistogram==0.10.3", "jsonschema==4.25.1"];
+
+/// Programs of the distribution that some tests load or compare with.
+const DISTRIBUTION_PACKAGES: [(&str, &str); 2] = [("nginx", "nginx"), ("wrk", "wrk")];
+
+/// Seconds that each fuzz target runs.
+const FUZZ_SECONDS: u32 = 60;
+
+struct Tally {
+    passed: u32,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+}
+
+/// Runs the suite; with `quick`, without fuzzing and benchmarks.
+pub fn run(root: &Path, quick: bool) -> Result<(), String> {
+    let mut tally = Tally { passed: 0, failed: Vec::new(), skipped: Vec::new() };
+    let python = python(root, &mut tally);
+    for (program, package) in DISTRIBUTION_PACKAGES {
+        distribution(program, package, &mut tally);
+    }
+    step(&mut tally, root, "format", &["cargo", "fmt", "--all", "--check"], None);
+    step(&mut tally, root, "tidy", &["cargo", "xtask", "tidy"], None);
+    let clippy = ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    step(&mut tally, root, "lints", &clippy, None);
+    // The binary first: the end-to-end tests start it.
+    step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);
+    let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
+    step(&mut tally, root, "tests", &tests, python.as_deref());
+    if quick {
+        tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
+    } else {
+        let seconds = FUZZ_SECONDS.to_string();
+        step(&mut tally, root, "fuzzing", &["cargo", "xtask", "fuzz", "--seconds", &seconds], None);
+    }
+    conclude(&tally)
+}
+
+fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Option<&Path>) {
+    println!("\n=== {name}: {}", command.join(" "));
+    let mut process = Command::new(command[0]);
+    process.args(&command[1..]).current_dir(root).stdin(Stdio::null());
+    if let Some(python) = python {
+        process.env("ASSAY_TEST_PYTHON", python);
+    }
+    match process.status() {
+        Ok(status) if status.success() => tally.passed += 1,
+        Ok(status) => tally.failed.push(format!("{name} ({status})")),
+        Err(error) => tally.failed.push(format!("{name} (could not start: {error})")),
+    }
+}
+
+fn conclude(tally: &Tally) -> Result<(), String> {
+    println!();
+    for skipped in &tally.skipped {
+        println!("SKIPPED {skipped}");
+    }
+    for failed in &tally.failed {
+        println!("FAILED {failed}");
+    }
+    println!(
+        "suite: {} passed, {} failed, {} skipped",
+        tally.passed,
+        tally.failed.len(),
+        tally.skipped.len()
+    );
+    if tally.failed.is_empty() { Ok(()) } else { Err(tally.failed.join(", ")) }
+}
+
+/// A Python with the readers, or a reason why there is none.
+fn python(root: &Path, tally: &mut Tally) -> Option<PathBuf> {
+    let home = root.join("target/python");
+    let python = home.join("bin/python3");
+    let stamp = home.join("installed");
+    let wanted = PYTHON_PACKAGES.join("\n");
+    if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        return Some(python);
+    }
+    println!("=== readers in other languages: {}", PYTHON_PACKAGES.join(" "));
+    let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&home))
+        && succeeds(
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+                .args(PYTHON_PACKAGES),
+        );
+    if made && std::fs::write(&stamp, wanted).is_ok() {
+        return Some(python);
+    }
+    tally.skipped.push(format!(
+        "reading the run folder with DuckDB, pyarrow and hdrh: could not install {}",
+        PYTHON_PACKAGES.join(" ")
+    ));
+    None
+}
+
+/// Installs a program of the distribution if it is missing and can be had.
+fn distribution(program: &str, package: &str, tally: &mut Tally) {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let known = std::env::split_paths(&paths).chain([PathBuf::from("/usr/sbin")]);
+    if known.into_iter().any(|folder| folder.join(program).is_file()) {
+        return;
+    }
+    println!("=== {program}: apt-get install {package}");
+    let quiet = ["install", "-y", "-qq", "--no-install-recommends", package];
+    let installed = succeeds(Command::new("apt-get").args(quiet))
+        || (succeeds(Command::new("apt-get").args(["update", "-qq"]))
+            && succeeds(Command::new("apt-get").args(quiet)));
+    if !installed {
+        tally.skipped.push(format!("tests that load {program}: could not install {package}"));
+    }
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
+}
