@@ -1,1 +1,9 @@
-//! wire
+//! Bytes on a connection, as values: length-prefixed frames and HTTP/1.1, for clients and for servers.
+//!
+//! Everything here is a function from bytes to findings. It never opens a socket, reads a clock, waits,
+//! retries or logs, and it never trusts a byte: whatever arrives is parsed or refused, within named bounds.
+
+pub mod frames;
+pub mod http1;
+
+pub use http1::fuzz::{fuzz_request, fuzz_response};

@@ -1,0 +1,17 @@
+//! HTTP/1.1 as values: answers read incrementally for clients, requests read and answers written for servers.
+//!
+//! Goals: correct on any cut of the bytes, bounded, strict where two readers could disagree about where a
+//! message ends. Not goals: caching, redirects, content codings, upgrades, HTTP/1.0 chunking.
+
+pub mod fuzz;
+mod head;
+mod limits;
+mod request;
+mod write;
+
+pub use head::Framing;
+pub use limits::{HEADERS_MAX, HttpError, Limits};
+pub use request::{Request, RequestHead, parse_request, parse_request_head};
+pub use write::{
+    is_field_value, is_request_target, is_token, reason, write_request, write_response,
+};

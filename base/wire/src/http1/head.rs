@@ -1,0 +1,156 @@
+//! Where a head ends, and what its headers say about the body behind it. Shared by both directions; strict
+//! wherever two readers of the same bytes could disagree (RFC 9112 §6.3 and §11).
+
+use super::limits::{HttpError, Limits};
+
+/// How a body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// Everything until the connection ends. Answers only.
+    UntilClose,
+}
+
+/// Looks for the end of the head at the beginning of `bytes`; remembers in `scanned` how far it has looked,
+/// so that a head that comes byte by byte is not scanned again and again. Gives the head's length, CR LF CR LF
+/// included.
+///
+/// # Errors
+/// On a bare line feed, and when the head is longer than its bound.
+pub(super) fn find_end(
+    bytes: &[u8],
+    scanned: &mut usize,
+    limits: &Limits,
+) -> Result<Option<usize>, HttpError> {
+    let window = &bytes[..bytes.len().min(limits.head_bytes_max)];
+    while let Some(at) = window[*scanned..].iter().position(|byte| *byte == b'\n') {
+        let feed = *scanned + at;
+        if feed == 0 || window[feed - 1] != b'\r' {
+            return Err(HttpError::BareLineFeed);
+        }
+        *scanned = feed + 1;
+        if feed == 1 || window[feed - 2] == b'\n' {
+            return Ok(Some(feed + 1));
+        }
+    }
+    *scanned = window.len();
+    if window.len() == limits.head_bytes_max {
+        return Err(HttpError::HeadTooLong(limits.head_bytes_max));
+    }
+    Ok(None)
+}
+
+/// What the headers of one message say about its body and its connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Signals {
+    length: Option<u64>,
+    has_transfer_encoding: bool,
+    is_chunked: bool,
+    closes: bool,
+    keeps: bool,
+}
+
+impl Signals {
+    /// Whether a header of this name says anything here. Only these keep a head from being recognised when
+    /// their values change.
+    pub(super) fn concern(name: &str) -> bool {
+        ["content-length", "transfer-encoding", "connection"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    }
+
+    /// Takes a header into account.
+    pub(super) fn header(&mut self, name: &str, value: &[u8]) -> Result<(), HttpError> {
+        if name.eq_ignore_ascii_case("content-length") {
+            self.content_length(value)
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            self.transfer_encoding(value)
+        } else {
+            if name.eq_ignore_ascii_case("connection") {
+                self.connection(value);
+            }
+            Ok(())
+        }
+    }
+
+    /// Values may repeat (RFC 9110 §8.6) but not differ.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), HttpError> {
+        for item in list(value) {
+            let length = decimal(item).ok_or(HttpError::ContentLength)?;
+            if self.length.is_some_and(|known| known != length) {
+                return Err(HttpError::ConflictingLengths);
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    /// `chunked` must be the last coding and stand there once.
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HttpError> {
+        for item in list(value) {
+            if self.is_chunked || item.is_empty() {
+                return Err(HttpError::TransferEncoding);
+            }
+            self.has_transfer_encoding = true;
+            self.is_chunked = item.eq_ignore_ascii_case(b"chunked");
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for item in list(value) {
+            self.closes |= item.eq_ignore_ascii_case(b"close");
+            self.keeps |= item.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Whether the connection outlives the message: the rule of HTTP/1.1, or that of 1.0.
+    pub(super) const fn keeps_alive(&self, minor_version: u8) -> bool {
+        !self.closes && (minor_version >= 1 || self.keeps)
+    }
+
+    /// The framing that the headers give; `None`: they give none.
+    pub(super) fn framing(
+        &self,
+        minor_version: u8,
+        limits: &Limits,
+    ) -> Result<Option<Framing>, HttpError> {
+        if self.has_transfer_encoding {
+            if self.length.is_some() {
+                return Err(HttpError::AmbiguousLength);
+            }
+            // HTTP/1.0 has no transfer codings; a peer that sends one has been altered on the way.
+            if !self.is_chunked || minor_version == 0 {
+                return Err(HttpError::TransferEncoding);
+            }
+            return Ok(Some(Framing::Chunked));
+        }
+        match self.length {
+            Some(length) if length > limits.body_bytes_max => {
+                Err(HttpError::BodyTooLong(limits.body_bytes_max))
+            }
+            length => Ok(length.map(Framing::Length)),
+        }
+    }
+}
+
+/// Items of a comma-separated list, without the space around them.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Digits only: no sign, no space, no empty text, nothing beyond 64 bits.
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
