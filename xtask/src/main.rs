@@ -2,6 +2,7 @@
 //!
 //! It drives cargo and the built binary from outside; it must never hold logic that the product needs.
 
+mod bench;
 mod fuzz;
 mod new_system;
 mod suite;
@@ -17,6 +18,7 @@ cargo xtask COMMAND
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   fuzz [--seconds N]   each fuzz target for N seconds (60)
+  bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => suite::run(&root, true),
         ["tidy"] => tidy::run(&root),
         ["new-system", name] => new_system::run(&root, name),
+        ["bench", "load"] => bench::run(&root, false),
+        ["bench", "load", "--toy"] => bench::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),
         ["fuzz", "--seconds", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(&root, seconds),

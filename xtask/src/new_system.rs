@@ -11,19 +11,30 @@ const README: &str = include_str!("new_system/README.md.txt");
 /// Writes the system called `name` into the checkout at `root`.
 pub fn run(root: &Path, name: &str) -> Result<(), String> {
     if !is_name(name) {
-        return Err(format!("`{name}` is no name for a system: lower-case letters, digits and hyphens, a letter first"));
+        return Err(format!(
+            "`{name}` is no name for a system: lower-case letters, digits and hyphens, a letter first"
+        ));
     }
     let folder = root.join("systems").join(name);
     if folder.exists() {
         return Err(format!("systems/{name} exists already"));
     }
-    let fill = |text: &str| text.replace("NAME_SNAKE", &name.replace('-', "_")).replace("NAME", name);
+    let fill =
+        |text: &str| text.replace("NAME_SNAKE", &name.replace('-', "_")).replace("NAME", name);
     write(&folder.join("adapter/Cargo.toml"), &fill(MANIFEST))?;
     write(&folder.join("adapter/src/lib.rs"), &fill(LIBRARY))?;
     write(&folder.join("README.md"), &fill(README))?;
     let snake = name.replace('-', "_");
-    insert(&root.join("apps/assay/src/systems.rs"), "// new-system: above this line", &format!("    {snake}_adapter::ADAPTER,"))?;
-    insert(&root.join("apps/assay/Cargo.toml"), "# new-system: above this line", &format!("{name}-adapter.workspace = true"))?;
+    insert(
+        &root.join("apps/assay/src/systems.rs"),
+        "// new-system: above this line",
+        &format!("    {snake}_adapter::ADAPTER,"),
+    )?;
+    insert(
+        &root.join("apps/assay/Cargo.toml"),
+        "# new-system: above this line",
+        &format!("{name}-adapter.workspace = true"),
+    )?;
     insert(
         &root.join("Cargo.toml"),
         "# new-system: above this line",

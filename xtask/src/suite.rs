@@ -29,7 +29,8 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     }
     step(&mut tally, root, "format", &["cargo", "fmt", "--all", "--check"], None);
     step(&mut tally, root, "tidy", &["cargo", "xtask", "tidy"], None);
-    let clippy = ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let clippy =
+        ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step(&mut tally, root, "lints", &clippy, None);
     // The binary first: the end-to-end tests start it.
     step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);

@@ -43,7 +43,8 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 /// Rows of the table under the heading that contains "Arrows": `| crate | may use |`.
 fn written_arrows(text: &str) -> Arrows {
     let mut arrows = Arrows::new();
-    let section = text.lines().skip_while(|line| !(line.starts_with('#') && line.contains("Arrows")));
+    let section =
+        text.lines().skip_while(|line| !(line.starts_with('#') && line.contains("Arrows")));
     for line in section.skip(1).take_while(|line| !line.starts_with('#')) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [name, uses] = cells.as_slice() else { continue };
@@ -62,10 +63,13 @@ fn built_arrows(root: &Path) -> Result<Arrows, String> {
     let mut names = BTreeSet::new();
     let mut parsed = Vec::new();
     for path in &manifests {
-        let text = fs::read_to_string(path).map_err(|e| format!("reading {}: {e}", path.display()))?;
+        let text =
+            fs::read_to_string(path).map_err(|e| format!("reading {}: {e}", path.display()))?;
         let table: toml::Table =
             text.parse().map_err(|e| format!("parsing {}: {e}", path.display()))?;
-        if let Some(name) = table.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str()) {
+        if let Some(name) =
+            table.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str())
+        {
             names.insert(name.to_owned());
             parsed.push((name.to_owned(), table));
         }
@@ -107,7 +111,8 @@ fn compare(written: &Arrows, built: &Arrows) -> Vec<String> {
 fn manifests(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(root, &mut |path| {
-        if path.file_name().is_some_and(|name| name == "Cargo.toml") && path.parent() != Some(root) {
+        if path.file_name().is_some_and(|name| name == "Cargo.toml") && path.parent() != Some(root)
+        {
             found.push(path.to_path_buf());
         }
     });
@@ -127,7 +132,8 @@ fn sources(root: &Path) -> Result<Vec<String>, String> {
     files.sort();
     let mut findings = Vec::new();
     for path in files {
-        let text = fs::read_to_string(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
+        let text =
+            fs::read_to_string(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         findings.extend(source(&shown, &text));
     }
@@ -222,7 +228,10 @@ mod tests {
             source("instrument/load/src/lib.rs", clock),
             ["instrument/load/src/lib.rs:2: `Instant::now(` outside base/clock"]
         );
-        assert_eq!(source("a/util.rs", "//! x\n"), ["a/util.rs: `util` says nothing; name the thing"]);
+        assert_eq!(
+            source("a/util.rs", "//! x\n"),
+            ["a/util.rs: `util` says nothing; name the thing"]
+        );
         assert_eq!(source("a/b.rs", "use x;\n"), ["a/b.rs: does not open with `//!`"]);
         let long = format!("//! x\n{}", "\n".repeat(FILE_LINES_MAX + 1));
         assert_eq!(source("a/b.rs", &long).len(), 1);

@@ -1,0 +1,305 @@
+//! `cargo xtask bench load`: Assay's engine beside the generators that are installed, one server, one run.
+//!
+//! Four questions: what a request costs the generator, what rate it keeps, what it says of a server that
+//! froze for a second, and how much memory it takes. Ratios are between tools of the same round; the machine
+//! is shared, so medians of several rounds are printed with their ranges.
+
+mod measure;
+mod peers;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use measure::{Cost, Server};
+use peers::{PEERS, Peer, Said, Task};
+
+/// How long and how often.
+struct Size {
+    rounds: usize,
+    seconds: u32,
+    rates: &'static [u32],
+    freeze_at_s: u64,
+    freeze_run_s: u32,
+}
+
+const FULL: Size = Size {
+    rounds: 7,
+    seconds: 2,
+    rates: &[1_000, 10_000, 50_000],
+    freeze_at_s: 4,
+    freeze_run_s: 10,
+};
+const TOY: Size = Size { rounds: 1, seconds: 1, rates: &[1_000], freeze_at_s: 1, freeze_run_s: 3 };
+
+/// The generator's processor and the server's.
+const GENERATOR_CPU: &str = "0";
+const SERVER_CPU: &str = "1";
+
+/// Runs all four parts and writes docs/bench-load.md (not at toy size).
+pub fn run(root: &Path, toy: bool) -> Result<(), String> {
+    let size = if toy { TOY } else { FULL };
+    let assay = root.join("target/release/assay");
+    if !assay.is_file() {
+        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
+    }
+    let folder = root.join("target/bench");
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("making {}: {error}", folder.display()))?;
+    let bench = Bench { assay, folder, size };
+    let mut text =
+        String::from("# Load generators side by side\n\nMade by `cargo xtask bench load`. ");
+    let _ = writeln!(text, "{}\n", machine());
+    text.push_str(&bench.cost()?);
+    text.push_str(&bench.fidelity()?);
+    text.push_str(&bench.freeze()?);
+    print!("{text}");
+    if !toy {
+        let path = root.join("docs/bench-load.md");
+        std::fs::create_dir_all(root.join("docs"))
+            .map_err(|error| format!("making docs: {error}"))?;
+        std::fs::write(&path, text)
+            .map_err(|error| format!("writing {}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+struct Bench {
+    assay: PathBuf,
+    folder: PathBuf,
+    size: Size,
+}
+
+impl Bench {
+    fn server(&self) -> Result<(Server, String), String> {
+        let (server, address) =
+            Server::start(&self.assay, &["serve", "echo", "--http", "127.0.0.1:0"], SERVER_CPU)?;
+        Ok((server, format!("http://{address}/")))
+    }
+
+    fn task(&self, url: &str, seconds: u32, rate: Option<u32>) -> Task {
+        Task { url: url.to_owned(), connections: 64, seconds, rate, folder: self.folder.clone() }
+    }
+
+    /// Every installed peer that can do the task, Assay first.
+    fn contenders(&self, task: &Task) -> Vec<Contender> {
+        let mut list = vec![Contender {
+            name: "assay",
+            program: self.assay.clone(),
+            arguments: peers::assay(task),
+            read: |text, _| peers::read_assay(text),
+        }];
+        for Peer { name, program, arguments, read } in PEERS {
+            match (find(program), arguments(task)) {
+                (Some(path), Some(words)) => {
+                    list.push(Contender { name, program: path, arguments: words, read });
+                }
+                (None, Some(_)) => {
+                    eprintln!("SKIPPED {name}: not installed (assay doctor --install {program})")
+                }
+                (_, None) => {}
+            }
+        }
+        list
+    }
+
+    fn once(&self, contender: &Contender, task: &Task) -> Result<(Cost, Said), String> {
+        let limit = u64::from(task.seconds) * 3 + 20;
+        let cost = measure::run(
+            &contender.program,
+            &contender.arguments,
+            GENERATOR_CPU,
+            &self.folder,
+            limit,
+        )?;
+        if !cost.succeeded {
+            eprintln!("{}: did not end well", contender.name);
+        }
+        let said = (contender.read)(&cost.stdout, &self.folder);
+        let _ = std::fs::remove_dir_all(self.folder.join("runs"));
+        Ok((cost, said))
+    }
+
+    /// Closed loop: processor time of the generator for each request, as a ratio to wrk's in the same round.
+    fn cost(&self) -> Result<String, String> {
+        let (_server, url) = self.server()?;
+        let task = self.task(&url, self.size.seconds, None);
+        let contenders = self.contenders(&task);
+        let mut samples: Vec<Vec<Sample>> = contenders.iter().map(|_| Vec::new()).collect();
+        for _ in 0..self.size.rounds {
+            for (index, contender) in contenders.iter().enumerate() {
+                let (cost, said) = self.once(contender, &task)?;
+                let requests = said.requests.filter(|requests| *requests > 0.0);
+                samples[index].push(Sample {
+                    us_per_request: requests.map(|requests| cost.cpu_ms * 1e3 / requests),
+                    per_second: requests.map(|requests| requests / f64::from(task.seconds)),
+                    rss_bytes: cost.rss_bytes,
+                });
+            }
+        }
+        let wrk = contenders.iter().position(|contender| contender.name == "wrk");
+        let mut text = String::from(
+            "## Cost of a request\n\nOne engine thread on one processor, 64 keep-alive connections, no pipelining, closed loop; the server on the other processor. Processor time is the whole process's, start and report included; Assay records every row.\n\n| tool | k requests/s | CPU µs/request (range) | ÷ wrk, same round (range) | peak MB |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for (contender, list) in contenders.iter().zip(&samples) {
+            let ratios: Vec<f64> = list
+                .iter()
+                .enumerate()
+                .filter_map(|(round, sample)| {
+                    Some(sample.us_per_request? / samples[wrk?][round].us_per_request?)
+                })
+                .collect();
+            let costs: Vec<f64> = list.iter().filter_map(|sample| sample.us_per_request).collect();
+            let rates: Vec<f64> =
+                list.iter().filter_map(|sample| sample.per_second.map(|r| r / 1e3)).collect();
+            let peak = list.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0) / 1_000_000;
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {peak} |",
+                contender.name,
+                middle(&rates, 1),
+                spread(&costs, 2),
+                spread(&ratios, 2)
+            );
+        }
+        let _ = writeln!(text, "\nMedians of {} rounds.\n", self.size.rounds);
+        Ok(text)
+    }
+
+    /// Open loop: the rate asked for and the rate answered, and what the tool says of latency.
+    fn fidelity(&self) -> Result<String, String> {
+        let (_server, url) = self.server()?;
+        let mut text = String::from(
+            "## Fidelity at fixed rates\n\nThe server answers in tens of microseconds; anything far above is the tool's own lateness. A rate is the share of what was asked for.\n\n| rate | tool | sent | p50 ms | p99 ms | p99.9 ms | max ms | CPU cores | peak MB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        );
+        for rate in self.size.rates {
+            let task = self.task(&url, self.size.seconds * 2, Some(*rate));
+            for contender in self.contenders(&task) {
+                let (cost, said) = self.once(&contender, &task)?;
+                let asked = f64::from(*rate) * f64::from(task.seconds);
+                let _ = writeln!(
+                    text,
+                    "| {rate}/s | {} | {} | {} | {} | {} | {} | {:.2} | {} |",
+                    contender.name,
+                    said.requests
+                        .map_or("–".to_owned(), |sent| format!("{:.2} %", sent / asked * 100.0)),
+                    cell(said.p50_ms),
+                    cell(said.p99_ms),
+                    cell(said.p999_ms),
+                    cell(said.max_ms),
+                    cost.cpu_ms / 1e3 / f64::from(task.seconds),
+                    cost.rss_bytes / 1_000_000
+                );
+            }
+        }
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// A server that is stopped for one second in the middle of 1,000 requests a second.
+    fn freeze(&self) -> Result<String, String> {
+        let mut text = format!(
+            "## A server frozen for one second\n\n1,000 requests a second for {} s; the server is stopped for one second. Truth for ten seconds, from the schedule alone: one request in ten is due during the freeze, so p95 is 500 ms, p99 900 ms, p99.9 990 ms, the largest 1,000 ms.\n\n| tool | sent | p50 ms | p95 ms | p99 ms | p99.9 ms | max ms |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+            self.size.freeze_run_s
+        );
+        let probe = self.task("", self.size.freeze_run_s, Some(1000));
+        for index in 0..self.contenders(&probe).len() {
+            // A server of its own for each, so that none inherits another's backlog.
+            let (server, url) = self.server()?;
+            let task = self.task(&url, self.size.freeze_run_s, Some(1000));
+            let contender = &self.contenders(&task)[index];
+            let at = Duration::from_secs(self.size.freeze_at_s);
+            let (_, said) = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(at);
+                    server.freeze(Duration::from_secs(1));
+                });
+                self.once(contender, &task)
+            })?;
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                contender.name,
+                said.requests.map_or("–".to_owned(), |sent| sent.to_string()),
+                cell(said.p50_ms),
+                cell(said.p95_ms),
+                cell(said.p99_ms),
+                cell(said.p999_ms),
+                cell(said.max_ms)
+            );
+        }
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+struct Contender {
+    name: &'static str,
+    program: PathBuf,
+    arguments: Vec<String>,
+    read: fn(&str, &Path) -> Said,
+}
+
+struct Sample {
+    us_per_request: Option<f64>,
+    per_second: Option<f64>,
+    rss_bytes: u64,
+}
+
+/// The program in the cache folder of `assay doctor --install`, or on the path.
+fn find(program: &str) -> Option<PathBuf> {
+    let cache = std::env::var_os("ASSAY_CACHE").map(PathBuf::from).or_else(|| {
+        let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
+            .map(|base| base.join("assay"))
+    });
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let cached = cache.into_iter().map(|cache| cache.join("bin"));
+    cached
+        .chain(std::env::split_paths(&paths))
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let model = cpu.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(':').nth(1));
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let cpus = cpu.lines().filter(|line| line.starts_with("processor")).count();
+    let date = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
+    let date = date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    format!(
+        "{cpus} processors ({}), Linux {}, {}; load average before: {:.2}.",
+        model.unwrap_or("unknown").trim(),
+        kernel.trim(),
+        date.unwrap_or_default(),
+        measure::machine_load()
+    )
+}
+
+fn cell(value: Option<f64>) -> String {
+    value.map_or_else(
+        || "–".to_owned(),
+        |value| if value < 10.0 { format!("{value:.3}") } else { format!("{value:.0}") },
+    )
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+fn middle(values: &[f64], digits: usize) -> String {
+    median(values).map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn spread(values: &[f64], digits: usize) -> String {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    median(values).map_or_else(
+        || "–".to_owned(),
+        |value| format!("{value:.digits$} ({low:.digits$}–{high:.digits$})"),
+    )
+}
