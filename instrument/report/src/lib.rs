@@ -1,1 +1,29 @@
-//! report
+//! A run's result as text: for the terminal, for a pull request, for machines, and in vegeta's own forms.
+//!
+//! Pure: a value in, text out. It does no I/O, reads no clock, and computes no figure that a verdict rests on:
+//! what it prints stands in the result. Whether there is colour, and how wide the terminal is, the caller says.
+
+mod check;
+mod figures;
+mod go_duration;
+mod grid;
+mod json;
+mod list;
+mod live;
+mod markdown;
+mod paint;
+mod terminal;
+mod vegeta;
+
+pub use check::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
+pub use go_duration::{parse_go, show_go};
+pub use json::{RESULT_SCHEMA, json};
+pub use list::{ListEntry, list_table};
+pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};
+pub use markdown::markdown;
+pub use paint::{Style, WIDTH_MIN};
+pub use terminal::{exit_line, terminal, terminal_body};
+pub use vegeta::{
+    ReportError, hdr_text, parse_vegeta_text, vegeta, vegeta_12_7, vegeta_12_7_text, vegeta_json,
+    vegeta_text,
+};

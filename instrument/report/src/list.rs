@@ -1,0 +1,73 @@
+//! The table of `assay list`: the runs on disk, newest first as the caller orders them.
+//!
+//! It must never read a folder: the caller hands over what it found.
+
+use model::result::Verdict;
+
+use crate::grid::{Cell, Grid};
+use crate::paint::{Paint, Style, clean, verdict_mark};
+
+/// One run on disk.
+#[derive(Clone, Debug, Default)]
+pub struct ListEntry {
+    /// The run folder's name.
+    pub folder: String,
+    /// When it started, as people read it.
+    pub started: String,
+    /// The experiment's name.
+    pub name: String,
+    /// Its verdict; `None` = it has no result yet.
+    pub verdict: Option<Verdict>,
+    /// What there is to say where there is no verdict: `running`, `cut off`, `cannot be read: …`.
+    pub state: String,
+    /// How many settings it has.
+    pub settings: usize,
+    /// The few numbers that tell it from others, printed: head and value, such as `p99` and `1.24 ms`.
+    pub headline: Vec<(String, String)>,
+    /// Baseline names that point to it.
+    pub marks: Vec<String>,
+}
+
+/// The table; a sentence if there are none.
+#[must_use]
+pub fn list_table(entries: &[ListEntry], style: Style) -> String {
+    if entries.is_empty() {
+        return style.finish("No runs here yet. Start one: assay run demo");
+    }
+    let mut heads: Vec<&str> = Vec::new();
+    for (head, _) in entries.iter().flat_map(|entry| &entry.headline) {
+        if !heads.contains(&head.as_str()) {
+            heads.push(head);
+        }
+    }
+    let mut grid = Grid::new().pin("run").words(1, "verdict").number(1, "settings");
+    for head in &heads {
+        grid = grid.number(1, head);
+    }
+    grid = grid.words(1, "baseline").words(2, "started");
+    for entry in entries {
+        let mut cells = vec![
+            Cell::new(clean(&entry.folder)),
+            state_cell(entry),
+            Cell::new(entry.settings.to_string()),
+        ];
+        for head in &heads {
+            let value = entry.headline.iter().find(|(known, _)| known == head);
+            cells.push(Cell::new(value.map(|(_, value)| clean(value)).unwrap_or_default()));
+        }
+        cells.push(Cell::new(clean(&entry.marks.join(", "))));
+        cells.push(Cell::painted(clean(&entry.started), Paint::Dim));
+        grid.row(cells);
+    }
+    style.finish(&grid.render(style))
+}
+
+fn state_cell(entry: &ListEntry) -> Cell {
+    match entry.verdict {
+        Some(verdict) => {
+            let (mark, paint) = verdict_mark(verdict);
+            Cell::painted(format!("{mark} {}", verdict.word()), paint)
+        }
+        None => Cell::painted(format!("– {}", clean(&entry.state)), Paint::Dim),
+    }
+}
