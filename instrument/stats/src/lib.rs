@@ -1,1 +1,28 @@
-//! stats
+//! Pure arithmetic on samples: histograms, quantiles and means with intervals, censoring, trends, proportions.
+//!
+//! It must never do I/O, read a clock, draw randomness or know what a transaction is: numbers in, numbers
+//! out, the same on every run. Conventions that everything here shares:
+//!
+//! * **Quantile**: the smallest recorded value `v` with `count(≤ v) ≥ ceil(q · n)`, as HdrHistogram defines
+//!   it. Values are binned with three significant digits; the value given is the highest that its bin stands
+//!   for, and never more than the largest sample.
+//! * **Interval**: 95 %, two-sided, by batch means over blocks of time ([`interval`]), because the samples of
+//!   a queue depend on each other. An end that the samples cannot give is `None`, never a guess.
+
+pub mod censoring;
+pub mod histogram;
+pub mod interval;
+mod layout;
+mod moments;
+pub mod proportion;
+pub mod queue;
+mod sparse;
+pub mod special;
+mod timed;
+pub mod trend;
+pub mod warmup;
+
+pub use histogram::Histogram;
+pub use moments::Moments;
+pub use sparse::SparseHistogram;
+pub use timed::TimedHistogram;
