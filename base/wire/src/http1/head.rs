@@ -59,7 +59,7 @@ impl Signals {
     /// Whether a header of this name says anything here. Only these keep a head from being recognised when
     /// their values change.
     pub(super) fn concern(name: &str) -> bool {
-        ["content-length", "transfer-encoding", "connection"]
+        ["content-length", "transfer-encoding", "connection", "location"]
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known))
     }
@@ -115,26 +115,16 @@ impl Signals {
     }
 
     /// The framing that the headers give; `None`: they give none.
-    pub(super) fn framing(
-        &self,
-        minor_version: u8,
-        limits: &Limits,
-    ) -> Result<Option<Framing>, HttpError> {
-        if self.has_transfer_encoding {
-            if self.length.is_some() {
-                return Err(HttpError::AmbiguousLength);
+    pub(super) const fn framing(&self, minor_version: u8) -> Result<Option<Framing>, HttpError> {
+        match (self.has_transfer_encoding, self.length) {
+            (true, Some(_)) => Err(HttpError::AmbiguousLength),
+            // HTTP/1.0 has no transfer codings; a message that has one has been altered on the way.
+            (true, None) if !self.is_chunked || minor_version == 0 => {
+                Err(HttpError::TransferEncoding)
             }
-            // HTTP/1.0 has no transfer codings; a peer that sends one has been altered on the way.
-            if !self.is_chunked || minor_version == 0 {
-                return Err(HttpError::TransferEncoding);
-            }
-            return Ok(Some(Framing::Chunked));
-        }
-        match self.length {
-            Some(length) if length > limits.body_bytes_max => {
-                Err(HttpError::BodyTooLong(limits.body_bytes_max))
-            }
-            length => Ok(length.map(Framing::Length)),
+            (true, None) => Ok(Some(Framing::Chunked)),
+            (false, Some(length)) => Ok(Some(Framing::Length(length))),
+            (false, None) => Ok(None),
         }
     }
 }

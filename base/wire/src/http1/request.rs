@@ -97,7 +97,10 @@ pub fn parse_request_head<'a>(
     if hosts > 1 || (hosts == 0 && minor >= 1) {
         return Err(HttpError::Host);
     }
-    let framing = signals.framing(minor, limits)?.unwrap_or(Framing::None);
+    let framing = signals.framing(minor)?.unwrap_or(Framing::None);
+    if matches!(framing, Framing::Length(length) if length > limits.body_bytes_max) {
+        return Err(HttpError::BodyTooLong(limits.body_bytes_max));
+    }
     let line_end = bytes[..end].iter().position(|byte| *byte == b'\n').map_or(end, |at| at + 1);
     Ok(Some(RequestHead {
         method,

@@ -1,0 +1,242 @@
+//! Answers, as a client reads them: a value that is given what has arrived and says what it found. It keeps no
+//! bytes of the connection; the caller offers again what was not used.
+
+use std::mem::MaybeUninit;
+
+use super::body::BodyReader;
+use super::head::{Framing, Signals, find_end};
+use super::learned::Learned;
+use super::limits::{HEADERS_MAX, HttpError, Limits};
+
+/// Interim (1xx) answers that may come before one answer.
+const INTERIM_MAX: u32 = 16;
+
+/// What was asked, as far as the answer's shape depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A HEAD request: its answer has no body, whatever its headers say.
+    Head,
+    /// Any other.
+    Other,
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// 100 to 999.
+    pub status: u16,
+    /// Bytes of its body.
+    pub body_bytes: u64,
+    /// Whether another request may follow on the connection.
+    pub keep_alive: bool,
+}
+
+/// What one call of [`ResponseReader::read`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that were used.
+    pub used: usize,
+    /// The answer, if it is complete.
+    pub response: Option<Response>,
+}
+
+/// The reader of a connection's answers, one after another.
+#[derive(Clone, Debug)]
+pub struct ResponseReader {
+    limits: Limits,
+    body: Option<BodyReader>,
+    scanned: usize,
+    interim: u32,
+    learned: Learned,
+    learns: bool,
+    learned_count: u64,
+    kept: Vec<u8>,
+}
+
+impl ResponseReader {
+    /// A reader for a new connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            body: None,
+            scanned: 0,
+            interim: 0,
+            learned: Learned::default(),
+            learns: true,
+            learned_count: 0,
+            kept: Vec::new(),
+        }
+    }
+
+    /// A reader that parses every head: what fuzzing compares the other with.
+    #[must_use]
+    pub(super) fn without_learning(limits: Limits) -> Self {
+        Self { learns: false, ..Self::new(limits) }
+    }
+
+    /// Reads on: `bytes` begins with what the last call left unused. Call again with the rest while it gives
+    /// answers; it never uses bytes of the next one.
+    ///
+    /// # Errors
+    /// When the bytes are not an answer; the connection is then lost.
+    pub fn read(&mut self, bytes: &[u8], asked: Asked) -> Result<Progress, HttpError> {
+        let mut used = 0;
+        if self.body.is_none() {
+            match self.heads(bytes, asked)? {
+                (head_bytes, true) => used = head_bytes,
+                (head_bytes, false) => return Ok(Progress { used: head_bytes, response: None }),
+            }
+        }
+        let body = self.body.as_mut().expect("a head was read, now or before");
+        if !body.is_done() {
+            used += body.read(&bytes[used..], &self.limits, &mut self.kept)?;
+        }
+        let response = if body.is_done() { Some(self.complete()) } else { None };
+        Ok(Progress { used, response })
+    }
+
+    /// The peer has closed its side. Gives the answer that ends with the connection, if there is one.
+    ///
+    /// # Errors
+    /// When it closed in the middle of an answer.
+    pub fn closed(&mut self) -> Result<Option<Response>, HttpError> {
+        match &self.body {
+            Some(body) if body.ends_with_connection() => Ok(Some(self.complete())),
+            None if self.scanned == 0 && self.interim == 0 => Ok(None),
+            _ => Err(HttpError::Truncated),
+        }
+    }
+
+    /// The reason phrase of the last head, as sent.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.learned.facts.reason
+    }
+
+    /// `Location` of the last head, if it was a 3xx and had one.
+    #[must_use]
+    pub fn location(&self) -> &str {
+        &self.learned.facts.location
+    }
+
+    /// The kept part of the last answer's body: up to [`Limits::body_kept_max`] bytes.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.kept
+    }
+
+    /// How many heads were recognised instead of parsed.
+    #[must_use]
+    pub const fn learned_count(&self) -> u64 {
+        self.learned_count
+    }
+
+    /// Forgets the connection, not the head that its server sends: the next one likely goes there too.
+    pub fn reset(&mut self) {
+        self.body = None;
+        self.scanned = 0;
+        self.interim = 0;
+        self.kept.clear();
+    }
+
+    /// Reads heads up to a final one. Gives the bytes used and whether a final one was read.
+    fn heads(&mut self, bytes: &[u8], asked: Asked) -> Result<(usize, bool), HttpError> {
+        let mut used = 0;
+        loop {
+            let Some(head_bytes) = self.head(&bytes[used..])? else { return Ok((used, false)) };
+            used += head_bytes;
+            self.scanned = 0;
+            match self.learned.facts.status {
+                101 => return Err(HttpError::SwitchingProtocols),
+                100..=199 => {
+                    self.interim += 1;
+                    if self.interim > INTERIM_MAX {
+                        return Err(HttpError::TooManyInterim(INTERIM_MAX));
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.interim = 0;
+        self.kept.clear();
+        self.body = Some(BodyReader::new(self.framing(asked), &self.limits)?);
+        Ok((used, true))
+    }
+
+    /// RFC 9112 §6.3, rules 1 and 8; the others are [`Signals::framing`].
+    fn framing(&self, asked: Asked) -> Framing {
+        let facts = &self.learned.facts;
+        if asked == Asked::Head || matches!(facts.status, 204 | 304) {
+            return Framing::None;
+        }
+        facts.framing.unwrap_or(Framing::UntilClose)
+    }
+
+    /// Recognises or parses the head at the beginning of `bytes`; `None` while it is incomplete.
+    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, HttpError> {
+        if let Some(length) = self.learned.matches(bytes) {
+            self.learned_count += 1;
+            return Ok(Some(length));
+        }
+        let Some(end) = find_end(bytes, &mut self.scanned, &self.limits)? else { return Ok(None) };
+        self.parse(&bytes[..end])?;
+        Ok(Some(end))
+    }
+
+    fn parse(&mut self, head: &[u8]) -> Result<(), HttpError> {
+        let limits = &self.limits;
+        let mut table = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+        let mut response = httparse::Response::new(&mut []);
+        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            head,
+            &mut table,
+        );
+        match parsed {
+            Ok(httparse::Status::Complete(used)) if used == head.len() => {}
+            Err(httparse::Error::TooManyHeaders) => {
+                return Err(HttpError::TooManyHeaders(limits.headers_max));
+            }
+            Err(httparse::Error::HeaderName | httparse::Error::HeaderValue) => {
+                return Err(HttpError::HeaderLine);
+            }
+            _ => return Err(HttpError::StatusLine),
+        }
+        let (Some(status @ 100..), Some(minor)) = (response.code, response.version) else {
+            return Err(HttpError::StatusLine);
+        };
+        if response.headers.len() > limits.headers_max {
+            return Err(HttpError::TooManyHeaders(limits.headers_max));
+        }
+        let (mut signals, mut location) = (Signals::default(), String::new());
+        for header in response.headers.iter() {
+            signals.header(header.name, header.value)?;
+            if matches!(status, 300..=399) && header.name.eq_ignore_ascii_case("location") {
+                location = String::from_utf8_lossy(header.value).into_owned();
+            }
+        }
+        let framing = signals.framing(minor)?;
+        // Nothing can fail from here on: what is learned and what it means change together.
+        if self.learns {
+            self.learned.learn(head, response.headers);
+        }
+        let facts = &mut self.learned.facts;
+        facts.framing = framing;
+        facts.status = status;
+        facts.keep_alive = signals.keeps_alive(minor);
+        facts.location = location;
+        facts.reason.clear();
+        facts.reason.push_str(response.reason.unwrap_or(""));
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Response {
+        let body = self.body.take().expect("the caller has seen it");
+        Response {
+            status: self.learned.facts.status,
+            body_bytes: body.bytes(),
+            keep_alive: self.learned.facts.keep_alive && !body.ends_with_connection(),
+        }
+    }
+}
