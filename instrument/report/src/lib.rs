@@ -11,7 +11,9 @@ mod json;
 mod list;
 mod live;
 mod markdown;
+mod page;
 mod paint;
+mod tables;
 mod terminal;
 mod vegeta;
 

@@ -1,9 +1,15 @@
 //! What a user sees on standard output after a run: the answer first, then the promises, the numbers, and what
-//! the instrument distrusts about them.
+//! the instrument distrusts about them. If the measurement does not hold, the distrust comes before the numbers.
 
-use model::result::RunResult;
+mod distrust;
+mod numbers;
 
-use crate::paint::{Style, clean, verdict_mark};
+use model::quantity::show_count;
+use model::result::{RunResult, Verdict};
+
+use crate::page::{Marked, Page};
+use crate::paint::{Paint, Style, clean, verdict_mark};
+use crate::tables::{self, Shown};
 
 /// The whole page.
 #[must_use]
@@ -14,13 +20,147 @@ pub fn terminal(run: &RunResult, style: Style) -> String {
 /// The page without its last line, for callers that add paths before it.
 #[must_use]
 pub fn terminal_body(run: &RunResult, style: Style) -> String {
-    let (mark, paint) = verdict_mark(run.verdict);
-    let head = format!("{mark} {} · {}", clean(&run.name), run.verdict.word());
-    style.finish(&format!("{}\n{}\n", style.paint(paint, &head), clean(&run.reason)))
+    let shown = tables::shown(run);
+    let mut page = Page::new(style);
+    answer(&mut page, run, &shown);
+    let is_invalid = run.verdict == Verdict::Invalid;
+    if is_invalid {
+        distrust::audits(&mut page, run, &shown, style.verbose);
+    }
+    promises(&mut page, &shown);
+    distrust::preflight(&mut page, &shown);
+    numbers::numbers(&mut page, run, &shown, style.verbose);
+    distrust::ledger(&mut page, &shown);
+    distrust::checks(&mut page, &shown, style.verbose);
+    if !is_invalid {
+        distrust::audits(&mut page, run, &shown, style.verbose);
+    }
+    provenance(&mut page, run, &shown, style.verbose);
+    page.finish()
 }
 
 /// The last line: what the exit code means.
 #[must_use]
 pub fn exit_line(run: &RunResult, style: Style) -> String {
-    style.finish(&format!("exit {}: {}\n", run.exit_code, clean(&run.exit_meaning)))
+    let mut page = Page::new(style);
+    let paint = if run.exit_code == 0 { Paint::Good } else { Paint::Bold };
+    let text = format!("exit code {}: {}", run.exit_code, clean(&run.exit_meaning));
+    page.line(paint, &text);
+    page.finish()
+}
+
+/// Verdict, reason, the few numbers.
+fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+    let (mark, paint) = verdict_mark(run.verdict);
+    let head = format!("{mark} {} · {}", clean(&run.name), run.verdict.word().to_uppercase());
+    page.line(if paint == Paint::Plain { Paint::Bold } else { paint }, &head);
+    page.indented(Paint::Plain, &clean(&run.reason));
+    if run.interrupted {
+        page.indented(
+            Paint::Caution,
+            "! Interrupted: what follows is what was measured until then.",
+        );
+    }
+    for switch in &run.fidelity {
+        page.indented(Paint::Caution, &format!("! Fidelity switch on: {}", clean(switch)));
+    }
+    let not_run: Vec<String> = run
+        .settings
+        .iter()
+        .filter(|setting| setting.trials.is_empty())
+        .map(|setting| clean(&setting.key))
+        .collect();
+    if let [only] = shown {
+        page.line(Paint::Plain, "");
+        for line in tables::headline(only.trial) {
+            page.indented(Paint::Bold, &line);
+        }
+        let failures = crate::figures::failures(&only.trial.counts);
+        if !failures.is_empty() {
+            page.indented(Paint::Bad, &numbers::failed_line(only.trial));
+        }
+    } else if !shown.is_empty() {
+        page.heading("Results", &clean(&run.question));
+        page.grid(&tables::results(shown));
+        numbers::saturation_legend(page, run, shown);
+    }
+    if !not_run.is_empty() {
+        page.indented(Paint::Caution, &format!("! Not run: {}", not_run.join(", ")));
+    }
+    if shown.len() <= 1 && !run.question.is_empty() {
+        page.indented(Paint::Dim, &clean(&run.question));
+    }
+}
+
+fn promises(page: &mut Page, shown: &[Shown<'_>]) {
+    let lines: Vec<Marked> = tables::thresholds(shown)
+        .into_iter()
+        .map(|line| Marked {
+            mark: line.mark,
+            paint: line.paint,
+            head: line.expr,
+            text: line.text,
+            text_paint: if line.is_broken { Paint::Plain } else { Paint::Dim },
+        })
+        .collect();
+    if !lines.is_empty() {
+        page.heading("Thresholds", "");
+        page.marked(&lines);
+    }
+}
+
+/// What is needed to repeat it.
+fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
+    page.line(Paint::Plain, "");
+    let host = &run.environment;
+    let mut parts = vec![
+        format!("seed {}", run.seed),
+        clean(&run.started),
+        clean(&host.assay),
+        clean(&host.cpu),
+        format!("{} cpus", host.cpus),
+        clean(&host.kernel),
+        clean(&host.virtualisation),
+    ];
+    parts.retain(|part| !part.is_empty());
+    page.line(Paint::Dim, &parts.join(" · "));
+    if !verbose {
+        return;
+    }
+    for row in shown {
+        let lines: Vec<Marked> = row
+            .trial
+            .resources
+            .iter()
+            .map(|(name, (min, mean, max))| Marked {
+                mark: "·",
+                paint: Paint::Dim,
+                head: clean(name),
+                text: format!("min {}  mean {}  max {}", figure(*min), figure(*mean), figure(*max)),
+                text_paint: Paint::Plain,
+            })
+            .collect();
+        if !lines.is_empty() {
+            page.heading("Resources", &row.label);
+            page.marked(&lines);
+        }
+    }
+    if !run.notes.is_empty() {
+        page.heading("Notes", "");
+        page.indented(Paint::Plain, &clean(&run.notes));
+    }
+}
+
+/// A value of a metric, whose unit stands in its name.
+fn figure(value: f64) -> String {
+    if value.is_finite() && value.abs() >= 1000.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates, for people"
+        )]
+        let count = show_count(value.abs().round() as u64);
+        return format!("{}{count}", if value < 0.0 { "-" } else { "" });
+    }
+    format!("{value:.3}")
 }

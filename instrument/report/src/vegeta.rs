@@ -223,7 +223,7 @@ impl fmt::Display for ReportError {
 impl std::error::Error for ReportError {}
 
 /// Reads a text report in either form. Lines before the `Requests` row are skipped; the error set ends at a
-/// blank line. The form of 12.7 has no minimum and no p90: they are zero.
+/// blank line, and may be absent. The form of 12.7 has no minimum and no p90: they are zero.
 ///
 /// # Errors
 /// [`ReportError`] if a row is absent or a value cannot be read.
@@ -256,7 +256,7 @@ pub fn parse_vegeta_text(text: &str) -> Result<VegetaResult, ReportError> {
         bytes_out: bytes_out.number("total")?,
         success: success.share("ratio")?,
         status_codes: status_codes(&lines)?,
-        errors: error_set(&lines)?,
+        errors: error_set(&lines),
     })
 }
 
@@ -327,11 +327,9 @@ fn status_codes(lines: &[&str]) -> Result<BTreeMap<String, u64>, ReportError> {
         .collect()
 }
 
-/// The lines after `Error Set:` up to a blank one.
-fn error_set(lines: &[&str]) -> Result<Vec<String>, ReportError> {
-    let row = "Error Set:";
-    let start = lines.iter().position(|line| line.trim_end() == row);
-    let start = start.ok_or(ReportError::RowMissing { row })?;
-    let errors = lines[start + 1..].iter().take_while(|line| !line.trim().is_empty());
-    Ok(errors.map(|line| (*line).to_owned()).collect())
+/// The lines after `Error Set:` up to a blank one; none in a report that was cut off before it, as one of the
+/// published ones is.
+fn error_set(lines: &[&str]) -> Vec<String> {
+    let after = lines.iter().skip_while(|line| line.trim_end() != "Error Set:").skip(1);
+    after.take_while(|line| !line.trim().is_empty()).map(|line| (*line).to_owned()).collect()
 }

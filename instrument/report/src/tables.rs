@@ -1,0 +1,80 @@
+//! The tables that a result is shown as, before they are dressed: the terminal and Markdown print the same ones.
+//!
+//! Nothing here may compute a figure that a verdict rests on; shares of counts that stand in the result are all
+//! the arithmetic there is.
+
+mod groups;
+mod latency;
+mod ledger;
+mod published;
+mod results;
+mod thresholds;
+
+pub(crate) use groups::{GROUPS_MAX, errors, failure_classes, groups};
+pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
+pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
+pub(crate) use published::published;
+pub(crate) use results::{headline, results};
+pub(crate) use thresholds::thresholds;
+
+use model::result::{RunResult, SettingResult, TrialResult};
+
+use crate::grid::{Cell, Grid};
+use crate::paint::{Paint, clean};
+
+/// A trial with the name that its rows carry.
+pub(crate) struct Shown<'a> {
+    /// The setting's key, with the trial's number if the setting has several.
+    pub(crate) label: String,
+    /// Its setting.
+    pub(crate) setting: &'a SettingResult,
+    /// The trial.
+    pub(crate) trial: &'a TrialResult,
+}
+
+/// All trials in the order of the plan.
+pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
+    let of_setting = |setting: &'_ SettingResult, trial: &'_ TrialResult| {
+        let key = clean(&setting.key);
+        if setting.trials.len() > 1 { format!("{key} #{}", trial.trial + 1) } else { key }
+    };
+    run.settings
+        .iter()
+        .flat_map(|setting| setting.trials.iter().map(move |trial| (setting, trial)))
+        .map(|(setting, trial)| Shown { label: of_setting(setting, trial), setting, trial })
+        .collect()
+}
+
+/// Whether the latencies are those of a probe.
+pub(crate) fn is_probe(trial: &TrialResult) -> bool {
+    trial.stream == "probe"
+}
+
+/// A table that the experiment asks for.
+pub(crate) fn asked_for(table: &model::result::TableResult) -> Grid {
+    let mut grid = Grid::new();
+    for (index, head) in table.columns.iter().enumerate() {
+        let is_number =
+            table.rows.iter().filter_map(|row| row.get(index)).any(|cell| cell.value.is_some());
+        let head = clean(head);
+        grid = match (index, is_number) {
+            (0, _) => grid.pin(&head),
+            (_, true) => grid.number(index_group(index), &head),
+            (_, false) => grid.words(index_group(index), &head),
+        };
+    }
+    for row in &table.rows {
+        let cells = (0..table.columns.len()).map(|index| match row.get(index) {
+            Some(cell) if cell.grey => Cell::painted(format!("~{}", clean(&cell.text)), Paint::Dim),
+            Some(cell) => Cell::new(clean(&cell.text)),
+            None => Cell::default(),
+        });
+        grid.row(cells.collect());
+    }
+    grid
+}
+
+/// Each column of its own group, so that a wide table breaks anywhere.
+fn index_group(index: usize) -> u8 {
+    u8::try_from(index % 2).expect("zero or one")
+}

@@ -1,0 +1,60 @@
+//! The table of the published reports, in their columns and as vegeta computes it: by sent time, all results.
+//!
+//! It must never be read as the response time: a request that was sent late looks fast here. That is why it stands
+//! beside the other one and not instead of it.
+
+use model::quantity::{show_count, show_ns};
+use model::result::VegetaResult;
+
+use super::Shown;
+use crate::figures::bytes;
+use crate::grid::{Cell, Grid};
+use crate::paint::clean;
+
+/// The table.
+pub(crate) fn published(shown: &[Shown<'_>]) -> Grid {
+    let has_several = shown.len() > 1;
+    let mut grid = Grid::new();
+    if has_several {
+        grid = grid.pin("setting");
+    }
+    grid = grid.number(1, "requests").number(1, "rate").number(1, "throughput").number(1, "wait");
+    for head in ["mean", "50", "95", "99", "max"] {
+        grid = grid.number(2, head);
+    }
+    grid = grid.number(3, "bytes in").number(3, "success").words(3, "codes");
+    for row in shown {
+        let mut cells = Vec::new();
+        if has_several {
+            cells.push(Cell::new(row.label.as_str()));
+        }
+        cells.extend(values(&row.trial.vegeta));
+        grid.row(cells);
+    }
+    grid
+}
+
+fn values(result: &VegetaResult) -> Vec<Cell> {
+    let codes: Vec<String> = result
+        .status_codes
+        .iter()
+        .map(|(code, count)| format!("{}:{count}", clean(code)))
+        .collect();
+    let two = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "–".to_owned() };
+    [
+        show_count(result.requests),
+        two(result.rate),
+        two(result.throughput),
+        show_ns(result.wait_ns),
+        show_ns(result.mean_ns),
+        show_ns(result.p50_ns),
+        show_ns(result.p95_ns),
+        show_ns(result.p99_ns),
+        show_ns(result.max_ns),
+        bytes(result.bytes_in),
+        format!("{}%", two(result.success * 100.0)),
+        codes.join("  "),
+    ]
+    .map(Cell::new)
+    .to_vec()
+}

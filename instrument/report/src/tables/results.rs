@@ -1,0 +1,180 @@
+//! The first table: one row a setting, what was offered, what came of it, and how long it took.
+//!
+//! It must never mix the rates up: offered, committed and goodput are different numbers.
+
+use model::quantity::{show_count, show_ns};
+use model::result::{SettingResult, TrialResult};
+
+use super::{Shown, final_latency, is_probe};
+use crate::figures::{NONE, failed, latency, quantile, rate, ratio, share};
+use crate::grid::{Cell, Grid};
+use crate::paint::{Paint, verdict_mark};
+
+/// The table for several trials.
+pub(crate) fn results(shown: &[Shown<'_>]) -> Grid {
+    if shown.iter().any(|row| is_probe(row.trial)) { probes(shown) } else { loads(shown) }
+}
+
+fn loads(shown: &[Shown<'_>]) -> Grid {
+    // Where everything that was committed was committed in time, the two are one column.
+    let has_late = shown.iter().any(|row| {
+        let rates = &row.trial.rates;
+        committed_rate(row.trial).is_some_and(|committed| {
+            (committed - rates.goodput_per_s).abs() > 0.000_5 * committed.abs()
+        })
+    });
+    let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "offered/s");
+    if has_late {
+        grid = grid.number(1, "committed/s");
+    }
+    grid = grid.number(1, "goodput/s").words(1, "of offered").number(1, "failed");
+    grid = grid.number(2, "p50").number(2, "p99").number(2, "max");
+    for row in shown {
+        let rates = &row.trial.rates;
+        let mut cells = vec![
+            Cell::new(row.label.as_str()),
+            verdict_cell(row),
+            Cell::new(rate(rates.offered_per_s)),
+        ];
+        if has_late {
+            let committed = committed_rate(row.trial);
+            cells.push(Cell::new(committed.map_or_else(|| NONE.to_owned(), rate)));
+        }
+        cells.push(Cell::new(rate(rates.goodput_per_s)));
+        let (kept, paint) = kept(row.setting, row.trial);
+        cells.push(Cell::painted(kept, paint));
+        cells.push(count_cell(failed(&row.trial.counts)));
+        cells.extend(quantile_cells(row.trial));
+        grid.row(cells);
+    }
+    grid
+}
+
+fn probes(shown: &[Shown<'_>]) -> Grid {
+    let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "background/s");
+    grid = grid.words(1, "committed").number(1, "probes").number(1, "inf");
+    grid = grid.number(2, "p50").number(2, "p99").number(2, "max");
+    for row in shown {
+        let counts = &row.trial.counts;
+        let (background, kept) = match &row.trial.background {
+            Some(load) => {
+                (per_second(load.due, row.trial.window_ns), share(load.committed, load.due))
+            }
+            None => (0.0, NONE.to_owned()),
+        };
+        let kept = if background == 0.0 { NONE.to_owned() } else { kept };
+        let mut cells = vec![
+            Cell::new(row.label.as_str()),
+            verdict_cell(row),
+            Cell::new(rate(background)),
+            Cell::new(kept),
+            Cell::new(show_count(counts.due)),
+            count_cell(failed(counts)),
+        ];
+        cells.extend(quantile_cells(row.trial));
+        grid.row(cells);
+    }
+    grid
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn per_second(count: u64, window_ns: i64) -> f64 {
+    if window_ns <= 0 { f64::NAN } else { count as f64 / (window_ns as f64 / 1e9) }
+}
+
+fn committed_rate(trial: &TrialResult) -> Option<f64> {
+    let reached = &trial.rates.reached_per_s;
+    reached.iter().find(|(stage, _)| *stage == trial.final_stage).map(|(_, per_s)| *per_s)
+}
+
+/// A count that is worth seeing unless it is zero.
+fn count_cell(count: u64) -> Cell {
+    let paint = if count == 0 { Paint::Dim } else { Paint::Plain };
+    Cell::painted(show_count(count), paint)
+}
+
+fn verdict_cell(row: &Shown<'_>) -> Cell {
+    let verdict = row.trial.verdict;
+    let (mark, paint) = verdict_mark(verdict);
+    match row.setting.expect {
+        Some(expect) if expect == verdict => {
+            Cell::painted(format!("✓ {}, as declared", verdict.word()), Paint::Good)
+        }
+        Some(expect) => {
+            Cell::painted(format!("✗ {}, declared {}", verdict.word(), expect.word()), Paint::Bad)
+        }
+        None => Cell::painted(format!("{mark} {}", verdict.word()), paint),
+    }
+}
+
+/// p50, p99 and the largest of the final stage.
+fn quantile_cells(trial: &TrialResult) -> Vec<Cell> {
+    let response = final_latency(trial).map(|latency| &latency.response);
+    let named = |name: &str| {
+        let found = response.and_then(|it| it.quantiles.iter().find(|q| q.name == name));
+        found.map_or_else(
+            || Cell::new(NONE),
+            |q| {
+                let paint =
+                    if q.beyond < crate::figures::BEYOND_MIN { Paint::Dim } else { Paint::Plain };
+                Cell::painted(quantile(q), paint)
+            },
+        )
+    };
+    let largest = response.and_then(|response| response.max_ns);
+    vec![named("p50"), named("p99"), Cell::new(latency(largest))]
+}
+
+/// How much of what was offered came through, with the mark of saturation, which survives without colour.
+fn kept(setting: &SettingResult, trial: &TrialResult) -> (String, Paint) {
+    let rates = &trial.rates;
+    let of_offered = rates.goodput_per_s / rates.offered_per_s;
+    if !of_offered.is_finite() {
+        return (NONE.to_owned(), Paint::Dim);
+    }
+    let (mark, paint) = match of_offered {
+        _ if setting.saturated => ("○", Paint::Bad),
+        r if r >= 0.98 => ("●", Paint::Good),
+        r if r >= 0.90 => ("◐", Paint::Caution),
+        _ => ("○", Paint::Bad),
+    };
+    (format!("{mark} {}", one_decimal(of_offered)), paint)
+}
+
+/// A percentage with one decimal, cut and not rounded: 99.97 % is not 100 %.
+fn one_decimal(share: f64) -> String {
+    let tenths = (share * 1000.0 + 1e-9).floor() / 10.0;
+    if tenths == 100.0 { "100%".to_owned() } else { format!("{tenths:.1}%") }
+}
+
+/// The few numbers of a single trial, in one or two lines.
+pub(crate) fn headline(trial: &TrialResult) -> Vec<String> {
+    let counts = &trial.counts;
+    let window = crate::figures::span_ns(trial.window_ns);
+    let what = if is_probe(trial) { "probes" } else { "due" };
+    let mut lines = vec![format!(
+        "{} {what} in {window} ({}/s)   {} {} ({})   goodput {}/s",
+        show_count(counts.due),
+        rate(trial.rates.offered_per_s),
+        show_count(counts.committed),
+        crate::paint::clean(&trial.final_stage),
+        crate::figures::percent(ratio(counts.committed, counts.due)),
+        rate(trial.rates.goodput_per_s),
+    )];
+    if let Some(latency) = final_latency(trial) {
+        let mut parts = vec!["response time".to_owned()];
+        for q in latency
+            .response
+            .quantiles
+            .iter()
+            .filter(|q| ["p50", "p95", "p99"].contains(&q.name.as_str()))
+        {
+            parts.push(format!("{} {}", q.name, quantile(q)));
+        }
+        if let Some(largest) = latency.response.max_ns {
+            parts.push(format!("max {}", show_ns(largest)));
+        }
+        lines.push(parts.join("   "));
+    }
+    lines
+}

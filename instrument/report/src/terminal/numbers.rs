@@ -1,0 +1,186 @@
+//! The numbers of a run: latency with what never got an answer beside it, the published form, stages, groups, and
+//! the tables that the experiment asks for.
+//!
+//! It must never print a percentile without its sample count, its method and the failures beside it.
+
+use model::quantity::show_count;
+use model::result::{GroupResult, RunResult, TrialResult};
+
+use crate::figures::{failed, failures, is_thin, plural, share};
+use crate::page::{Marked, Page};
+use crate::paint::{Paint, clean};
+use crate::tables::{self, Shown};
+
+/// Error texts that are shown unless everything is.
+const ERRORS_MAX: usize = 5;
+
+/// All sections of numbers.
+pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
+    if shown.is_empty() {
+        return;
+    }
+    latency(page, run, shown, verbose);
+    page.heading("As vegeta computes it", "by sent time, all results, answered or not");
+    page.grid(&tables::published(shown));
+    let stages = tables::stages(shown);
+    if !stages.is_empty() {
+        page.heading("Stages", "");
+        page.grid(&stages);
+    }
+    groups(page, shown, verbose);
+    errors(page, shown, verbose);
+    for table in &run.tables {
+        page.heading(&clean(&table.title), "");
+        page.grid(&tables::asked_for(table));
+    }
+}
+
+/// `failed 771 of 30,000 (2.57%): invalid 744 · unknown 27`.
+pub(super) fn failed_line(trial: &TrialResult) -> String {
+    let counts = &trial.counts;
+    let classes: Vec<String> = failures(counts)
+        .into_iter()
+        .map(|(class, count)| format!("{} {}", clean(&class), show_count(count)))
+        .collect();
+    let lost = failed(counts);
+    let of_due = share(lost, counts.due);
+    format!(
+        "failed {} of {} ({of_due}): {}",
+        show_count(lost),
+        show_count(counts.due),
+        classes.join(" · ")
+    )
+}
+
+/// What the marks mean, and where the knee is.
+pub(super) fn saturation_legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+    if !shown.iter().any(|row| tables::is_probe(row.trial)) {
+        page.indented(Paint::Dim, "● at least 98% of offered   ◐ 90–98%   ○ saturated");
+    }
+    if !run.knee.is_empty() {
+        page.indented(Paint::Bold, &clean(&run.knee));
+    }
+}
+
+fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
+    let Some(first) = shown.first().map(|row| row.trial) else { return };
+    let of = if tables::is_probe(first) { " of the probe" } else { "" };
+    let title = format!("Response time{of}, due to {}", clean(&first.final_stage));
+    if let [only] = shown {
+        let answered = tables::final_latency(only.trial).map_or(0, |it| it.response.count);
+        let due = only.trial.counts.due;
+        let remark = format!("{} of {} answered", show_count(answered), show_count(due));
+        page.heading(&title, &remark);
+        page.grid(&tables::quantiles_of_one(only.trial));
+        let lag = |name: &str, lag: &model::result::Distribution| {
+            let p99 = lag.quantiles.iter().find(|q| q.name == "p99").and_then(|q| q.value_ns);
+            format!("{name} p99 {}", crate::figures::latency(p99))
+        };
+        let (all, own) = (&only.trial.send_lag, &only.trial.own_lag);
+        let text = format!("{} · {}", lag("send lag", all), lag("the instrument's own part", own));
+        page.indented(Paint::Dim, &text);
+    } else {
+        page.heading(&title, "");
+        page.grid(&tables::quantiles_of_several(shown, verbose));
+    }
+    legend(page, run, shown);
+    let classes = if shown.len() > 1 { tables::failure_classes(shown) } else { Default::default() };
+    if !classes.is_empty() {
+        page.heading("Failures by class", "");
+        page.grid(&classes);
+    }
+}
+
+/// The method, and what `~` and `inf` mean if they were printed.
+fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+    let latencies = || shown.iter().filter_map(|row| tables::final_latency(row.trial));
+    let mut quantiles = latencies().flat_map(|latency| &latency.response.quantiles);
+    if quantiles.any(is_thin) {
+        page.indented(Paint::Dim, "~ rests on fewer than ten samples beyond it: read it as a hint");
+    }
+    let inf: u64 = latencies().map(|latency| latency.inf).sum();
+    if inf > 0 {
+        let text = format!(
+            "of all due: {} without an answer count as infinitely long; where they reach, it says inf",
+            show_count(inf)
+        );
+        page.indented(Paint::Dim, &text);
+    }
+    if !run.percentile_method.is_empty() {
+        page.indented(Paint::Dim, &format!("Percentiles: {}", clean(&run.percentile_method)));
+    }
+}
+
+/// Targets and codes, where there is more than one: of the only trial, of every trial if everything is wanted, and
+/// otherwise of the trial with the most failures.
+fn groups(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
+    let worst = shown.iter().max_by_key(|row| failed(&row.trial.counts));
+    let chosen: Vec<&Shown<'_>> = match (shown, verbose) {
+        ([_], _) | (_, true) => shown.iter().collect(),
+        _ => worst.filter(|row| failed(&row.trial.counts) > 0).into_iter().collect(),
+    };
+    let remark = |row: &Shown<'_>| match (shown.len(), verbose) {
+        (1, _) => String::new(),
+        (_, true) => row.label.clone(),
+        _ => format!("at {}, which failed most; the others with --verbose", row.label),
+    };
+    for row in chosen {
+        for (title, head, all) in
+            [("By kind", "kind", &row.trial.kinds), ("By code", "code", &row.trial.codes)]
+        {
+            if all.len() > 1 {
+                group(page, title, head, &remark(row), all, verbose);
+            }
+        }
+    }
+}
+
+fn group(
+    page: &mut Page,
+    title: &str,
+    head: &str,
+    remark: &str,
+    all: &[GroupResult],
+    verbose: bool,
+) {
+    let rows_max = if verbose { usize::MAX } else { tables::GROUPS_MAX };
+    let (grid, left_out) = tables::groups(head, all, rows_max);
+    page.heading(title, remark);
+    page.grid(&grid);
+    if left_out > 0 {
+        let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
+        let text = format!("… and {} that failed less; all with --verbose", plural(left_out, head));
+        page.indented(Paint::Dim, &text);
+    }
+}
+
+fn errors(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
+    let rows_max = if verbose { usize::MAX } else { ERRORS_MAX };
+    let mut left_out = 0;
+    let mut lines: Vec<Marked> = Vec::new();
+    for row in shown {
+        let room = rows_max.saturating_sub(lines.len());
+        let of_row = tables::errors(&row.trial.errors, room);
+        left_out += row.trial.errors.len() - of_row.len();
+        let at = if shown.len() > 1 { format!("{}: ", row.label) } else { String::new() };
+        lines.extend(of_row.into_iter().map(|(head, text)| Marked {
+            mark: "·",
+            paint: Paint::Plain,
+            head,
+            text: format!("{at}{text}"),
+            text_paint: Paint::Plain,
+        }));
+    }
+    if lines.is_empty() {
+        return;
+    }
+    page.heading("Errors", "");
+    page.marked(&lines);
+    if left_out > 0 {
+        let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
+        page.indented(
+            Paint::Dim,
+            &format!("… and {}; all with --verbose", plural(left_out, "text")),
+        );
+    }
+}
