@@ -1,1 +1,81 @@
-//! load
+//! The load engine: due times → bytes sent → marks stamped → one row a transaction.
+//!
+//! One thread per engine worker, each with its own event loop, connections, prepared transactions and row
+//! buffer; workers share nothing on the path of a transaction and allocate nothing for one that succeeds.
+//! The path, file by file: [`schedule`] says when, `source` prepares, `worker` decides, `driver` moves bytes,
+//! `pending` knows what is outstanding, `recorder` hands rows to the [`RowSink`].
+//!
+//! This crate never interprets a protocol (that is a [`sut::Session`]'s), never writes a file (that is the
+//! sink's), never retries a transaction, and never lets one that was due go without a row.
+
+mod control;
+mod error;
+mod live;
+pub mod schedule;
+
+use std::sync::Arc;
+
+use clock::Clock;
+pub use control::Control;
+pub use error::LoadError;
+pub use live::{Live, LiveSnapshot, Phase};
+use model::facts::{Calibration, Event, TrialFacts};
+use model::plan::SettingPlan;
+use model::{Row, Seed};
+use sut::{Deployment, System};
+
+/// First transaction id of the probe: `PROBE_TX_BASE + n`. Ids of the main load are dense from 0 and stay below it.
+pub const PROBE_TX_BASE: u64 = 1 << 40;
+
+/// One trial, as the engine needs it.
+pub struct Setup<'a> {
+    /// What to do.
+    pub plan: &'a SettingPlan,
+    /// The ladder.
+    pub stages: Vec<String>,
+    /// Index of the stage that counts as committed.
+    pub final_stage: usize,
+    /// The system under test.
+    pub system: &'a dyn System,
+    /// Where it is.
+    pub deployment: &'a Deployment,
+    /// The trial's seed.
+    pub seed: Seed,
+    /// The clock that stamps. The trial's start becomes stamp 0.
+    pub clock: Clock,
+    /// How the trial is stopped from outside.
+    pub control: Arc<Control>,
+    /// What is shown while it runs.
+    pub live: Arc<Live>,
+}
+
+/// Where rows go. Called on the thread that called [`run`], at least every 100 ms while there are rows.
+pub trait RowSink: Send {
+    /// Takes rows, in the order in which their transactions ended on each worker.
+    ///
+    /// # Errors
+    /// When they cannot be kept (disk full), in words. The load is stopped.
+    fn rows(&mut self, rows: &[Row]) -> Result<(), String>;
+
+    /// Takes an event.
+    fn event(&mut self, event: Event);
+}
+
+/// Carries out one trial, and returns when its last transaction has ended. Fills the facts that the engine
+/// knows; the rest are at their defaults.
+///
+/// # Errors
+/// When the load could not begin: no connection, no threads, a plan that cannot be carried out.
+pub fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
+    let _ = (setup, sink);
+    Err(LoadError::Plan("the engine is being built".to_owned()))
+}
+
+/// Measures this machine and this engine against a target in this process that does nothing, in under a second.
+///
+/// # Errors
+/// When the loopback interface cannot be used.
+pub fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
+    let _ = clock;
+    Err(LoadError::Plan("the engine is being built".to_owned()))
+}
