@@ -1,0 +1,681 @@
+//! Handcrafted results for the tests: figures that a person can check, no measurement.
+
+use std::collections::BTreeMap;
+
+use model::facts::{Environment, PreflightFinding};
+use model::result::{
+    AuditOutcome, AuditResult, Cell, Counts, Distribution, ErrorResult, Exit, Fates, GroupResult,
+    LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult, TableResult,
+    ThresholdResult, TrialResult, VegetaResult, Verdict,
+};
+
+const US: i64 = 1_000;
+const MS: i64 = 1_000_000;
+const S: i64 = 1_000_000_000;
+
+/// Every sample with the name of its golden files.
+pub fn all() -> Vec<(&'static str, RunResult)> {
+    vec![
+        ("clean", clean()),
+        ("declared", declared()),
+        ("failed", failed()),
+        ("interrupted", interrupted()),
+        ("invalid", invalid()),
+        ("liar", liar()),
+        ("matrix", matrix()),
+        ("probe", probe()),
+    ]
+}
+
+/// A distribution of `count` samples around the given p50, with a tail of the given shape.
+fn distribution(
+    count: u64,
+    p50: i64,
+    p90: i64,
+    p95: i64,
+    p99: i64,
+    p999: i64,
+    max: i64,
+) -> Distribution {
+    distribution_of(count, 0, [p50, p90, p95, p99, p999], max)
+}
+
+/// The same with `inf` further transactions that never got an answer.
+fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Distribution {
+    let due = count + inf;
+    let quantile = |(q, value): (f64, i64)| {
+        let beyond = ((1.0 - q) * count as f64).floor() as u64;
+        let reach = q * due as f64 / count as f64;
+        let slack = value / 40 + (value / 4) * i64::from(beyond < 100);
+        Quantile {
+            q,
+            name: format!("p{}", (q * 1000.0).round() / 10.0),
+            value_ns: Some(value),
+            low_ns: Some(value - slack),
+            high_ns: (beyond >= 3).then_some(value + slack),
+            unconditional_ns: (reach < 1.0).then_some(if inf == 0 {
+                value
+            } else {
+                value + value / 50
+            }),
+            beyond,
+        }
+    };
+    let fractions = [0.5, 0.9, 0.95, 0.99, 0.999];
+    let mean = values[0] as f64 * 1.15;
+    Distribution {
+        count,
+        min_ns: Some(values[0] / 3),
+        max_ns: Some(max),
+        mean_ns: Some(mean),
+        mean_low_ns: Some(mean * 0.98),
+        mean_high_ns: Some(mean * 1.02),
+        variance_ns2: Some(mean * mean / 4.0),
+        quantiles: fractions.into_iter().zip(values).map(quantile).collect(),
+        negative: 0,
+    }
+}
+
+fn lag(p99: i64) -> Distribution {
+    distribution(1_500, p99 / 8, p99 / 3, p99 / 2, p99, p99 * 2, p99 * 3)
+}
+
+fn scaled(of: &Distribution, percent: i64) -> Distribution {
+    let mut scaled = of.clone();
+    let scale = |ns: Option<i64>| ns.map(|ns| ns * percent / 100);
+    scaled.max_ns = scale(scaled.max_ns);
+    scaled.mean_ns = scaled.mean_ns.map(|ns| ns * percent as f64 / 100.0);
+    for q in &mut scaled.quantiles {
+        q.value_ns = scale(q.value_ns);
+        q.low_ns = scale(q.low_ns);
+        q.high_ns = scale(q.high_ns);
+        q.unconditional_ns = scale(q.unconditional_ns);
+    }
+    scaled
+}
+
+fn latency(stage: &str, response: Distribution, inf: u64) -> LatencyResult {
+    let restricted = response.mean_ns.map(|mean| mean + inf as f64 * 1e7);
+    LatencyResult {
+        stage: stage.to_owned(),
+        service: scaled(&response, 99),
+        response,
+        restricted_mean_ns: restricted,
+        inf,
+    }
+}
+
+fn audit(name: &str, outcome: AuditOutcome, detail: &str) -> AuditResult {
+    AuditResult { name: name.to_owned(), outcome, detail: detail.to_owned() }
+}
+
+fn audits() -> Vec<AuditResult> {
+    let ok = |name, detail| audit(name, AuditOutcome::Ok, detail);
+    vec![
+        ok("conservation", "due 1,500 = committed 1,500 + rejected 0 + unknown 0 + shed 0"),
+        ok("send lag", "own lag p99 21 µs, bound 1 ms"),
+        ok("generator", "busiest engine thread 3% of a core"),
+        ok("offered", "1,500 due of 1,500 planned"),
+        ok("warm-up", "no trend left (p = 0.61)"),
+        ok("backlog", "slope 0.0/s"),
+        ok("drain", "reached zero after 4.1 ms"),
+        ok("duplicates", "no answer came twice"),
+        ok("little", "in flight 0.02 = rate × response time 0.02"),
+        ok("clock", "wall clock stepped 0 ns; 0 negative times"),
+        ok("host", "governor performance, steal 0%"),
+        audit("preflight", AuditOutcome::Skipped, "one kind only"),
+        ok("client", "no failure was this client's"),
+        ok("survivorship", "every transaction was answered"),
+        ok("stage order", "due ≤ ready ≤ sent ≤ marks in every row"),
+        audit("repeatability", AuditOutcome::Skipped, "one trial a setting"),
+    ]
+}
+
+fn set_audit(trial: &mut TrialResult, name: &str, outcome: AuditOutcome, detail: &str) {
+    let place = trial.audits.iter_mut().find(|audit| audit.name == name).expect("a known audit");
+    *place = audit(name, outcome, detail);
+}
+
+fn threshold(expr: &str, holds: Option<bool>, actual: &str) -> ThresholdResult {
+    ThresholdResult {
+        expr: expr.to_owned(),
+        level: "fail".to_owned(),
+        holds,
+        actual: actual.to_owned(),
+        detail: String::new(),
+    }
+}
+
+fn counts(due: u64, rejected: &[(&str, u64)], unknown: u64, shed: u64) -> Counts {
+    let rejected_by_class: BTreeMap<String, u64> =
+        rejected.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect();
+    let rejected = rejected_by_class.values().sum();
+    Counts {
+        due,
+        sent: due - shed,
+        committed: due - rejected - unknown - shed,
+        rejected,
+        rejected_by_class,
+        unknown,
+        shed,
+    }
+}
+
+fn rates(planned: Option<f64>, counts: &Counts, window_ns: i64, stages: &[&str]) -> Rates {
+    let per_s = |count: u64| count as f64 / (window_ns as f64 / 1e9);
+    Rates {
+        planned_per_s: planned,
+        offered_per_s: per_s(counts.due),
+        sent_per_s: per_s(counts.sent),
+        reached_per_s: stages
+            .iter()
+            .map(|stage| ((*stage).to_owned(), per_s(counts.committed)))
+            .collect(),
+        goodput_per_s: per_s(counts.committed),
+    }
+}
+
+fn vegeta(
+    counts: &Counts,
+    rate: f64,
+    response: &Distribution,
+    codes: &[(&str, u64)],
+) -> VegetaResult {
+    let at = |name: &str| {
+        let found = response.quantiles.iter().find(|q| q.name == name);
+        found.and_then(|q| q.value_ns).unwrap_or(0)
+    };
+    let attack = (counts.due as f64 - 1.0) / rate;
+    let good: u64 = codes.iter().filter(|(code, _)| *code == "200").map(|(_, count)| *count).sum();
+    VegetaResult {
+        requests: counts.due,
+        rate: counts.due as f64 / attack,
+        throughput: good as f64 / (attack + 0.19),
+        attack_ns: (attack * 1e9) as i64,
+        wait_ns: 190_008_366,
+        total_ns: (attack * 1e9) as i64 + 190_008_366,
+        mean_ns: response.mean_ns.unwrap_or(0.0) as i64,
+        min_ns: response.min_ns.unwrap_or(0),
+        p50_ns: at("p50"),
+        p90_ns: at("p90"),
+        p95_ns: at("p95"),
+        p99_ns: at("p99"),
+        max_ns: response.max_ns.unwrap_or(0),
+        bytes_in: counts.due * 34_313,
+        bytes_out: 0,
+        success: good as f64 / counts.due as f64,
+        status_codes: codes.iter().map(|(code, count)| ((*code).to_owned(), *count)).collect(),
+        errors: if codes.len() > 1 { vec!["404 Not Found".to_owned()] } else { Vec::new() },
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        schema: "assay.environment/1".to_owned(),
+        assay: "assay 0.1.0 (1faeaae)".to_owned(),
+        command: vec!["assay".to_owned(), "run".to_owned(), "api.toml".to_owned()],
+        started: "2026-11-21T06:50:32Z".to_owned(),
+        kernel: "Linux 6.8.0".to_owned(),
+        os: "Debian 12".to_owned(),
+        cpu: "Example CPU @ 2.60GHz".to_owned(),
+        cpus: 2,
+        memory_bytes: 8 << 30,
+        governor: "performance".to_owned(),
+        cpu_mhz: (2_600.0, 2_600.0),
+        files_max: 1_048_576,
+        ports: 28_232,
+        clock_source: "tsc".to_owned(),
+        load_average: 0.1,
+        virtualisation: String::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// A trial of `assay run URL --rate 50/s --duration 30s` in which all went well.
+pub fn trial(key: &str) -> TrialResult {
+    let counts = counts(1_500, &[], 0, 0);
+    let response =
+        distribution(1_500, 412 * US, 688 * US, 790 * US, 1_240 * US, 3_310 * US, 3_980 * US);
+    TrialResult {
+        path: format!("settings/{key}/trial-0"),
+        trial: 0,
+        seed: 7,
+        verdict: Verdict::Pass,
+        reason: "every threshold holds and no audit objects".to_owned(),
+        window_ns: 30 * S,
+        final_stage: "committed".to_owned(),
+        stream: "main".to_owned(),
+        rates: rates(Some(50.0), &counts, 30 * S, &["committed"]),
+        vegeta: vegeta(&counts, 50.0, &response, &[("200", 1_500)]),
+        latency: vec![latency("committed", response, 0)],
+        counts,
+        background: None,
+        send_lag: lag(35 * US),
+        own_lag: lag(21 * US),
+        throughput_windows: Some((49.0, 51.0)),
+        seconds: vec![SecondResult {
+            second: 0,
+            offered: 50,
+            committed: 50,
+            failed: 0,
+            p50_ns: Some(412 * US),
+            p99_ns: None,
+            max_ns: Some(900 * US),
+            outstanding: 0,
+        }],
+        kinds: vec![group("GET /", 1_500, &[], 412 * US)],
+        codes: vec![group("200", 1_500, &[], 412 * US)],
+        errors: Vec::new(),
+        fates: None,
+        preflight: Vec::new(),
+        audits: audits(),
+        checks: Vec::new(),
+        thresholds: vec![threshold("p99 < 10ms", Some(true), "1.24 ms")],
+        resources: BTreeMap::from([
+            ("generator.cpu_cores".to_owned(), (0.01, 0.03, 0.05)),
+            ("host.cpu_mhz".to_owned(), (2_598.0, 2_600.0, 2_601.0)),
+        ]),
+    }
+}
+
+fn group(name: &str, due: u64, rejected: &[(&str, u64)], p50: i64) -> GroupResult {
+    GroupResult {
+        name: name.to_owned(),
+        counts: counts(due, rejected, 0, 0),
+        p50_ns: Some(p50),
+        p99_ns: Some(p50 * 3),
+        max_ns: Some(p50 * 9),
+    }
+}
+
+fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
+    let values = key.split(',').filter_map(|pair| pair.split_once('='));
+    SettingResult {
+        key: key.to_owned(),
+        values: values.map(|(axis, label)| (axis.to_owned(), label.to_owned())).collect(),
+        verdict: trials.iter().map(|trial| trial.verdict).max().unwrap_or(Verdict::Pass),
+        expect: None,
+        saturated: false,
+        trials,
+    }
+}
+
+fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -> RunResult {
+    let verdict = match exit {
+        Exit::Invalid => Verdict::Invalid,
+        Exit::Failed => Verdict::Fail,
+        _ => Verdict::Pass,
+    };
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        name: name.to_owned(),
+        question: String::new(),
+        notes: String::new(),
+        started: "2026-11-21T06:50:32Z".to_owned(),
+        seed: 42,
+        verdict,
+        reason: reason.to_owned(),
+        exit_code: exit as i32,
+        exit_meaning: exit.meaning().to_owned(),
+        interrupted: false,
+        fidelity: Vec::new(),
+        percentile_method:
+            "HdrHistogram, three digits, nearest rank; 95% intervals by block bootstrap".to_owned(),
+        settings,
+        tables: Vec::new(),
+        knee: String::new(),
+        audits: Vec::new(),
+        environment: environment(),
+    }
+}
+
+/// A clean pass with one setting.
+pub fn clean() -> RunResult {
+    let reason = "every threshold holds and no audit objects";
+    run("api-smoke", Exit::Ok, reason, vec![setting("default", vec![trial("default")])])
+}
+
+/// A threshold is broken: the published run at 50 requests a second with its 41 targets.
+pub fn failed() -> RunResult {
+    let mut it = trial("default");
+    it.window_ns = 600 * S;
+    it.counts = counts(30_000, &[("invalid", 744)], 27, 0);
+    it.verdict = Verdict::Fail;
+    it.rates = rates(Some(50.0), &it.counts, 600 * S, &["committed"]);
+    let values = [163 * MS, 1_900 * MS, 5_230 * MS, 9_240 * MS, 21_400 * MS];
+    let response = distribution_of(29_229, 771, values, 29_870 * MS);
+    it.vegeta = vegeta(&it.counts, 50.0, &response, &[("0", 27), ("200", 29_229), ("404", 744)]);
+    it.latency = vec![latency("committed", response, 771)];
+    it.kinds = (0..41)
+        .map(|index| match index {
+            0 => group("GET /block/last/", 732, &[("invalid", 732)], 2 * MS),
+            1 => group("GET /log/0x8B6492/0x8B649C/0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", 732, &[("invalid", 12)], 1_200 * MS),
+            _ => group(&format!("GET /block/{}", 9_135_000 + index), 732, &[], 110 * MS),
+        })
+        .collect();
+    it.codes = vec![
+        group("0", 27, &[("transport", 27)], 30_000 * MS),
+        group("200", 29_229, &[], 163 * MS),
+        group("404", 744, &[("invalid", 744)], 2 * MS),
+    ];
+    it.errors = vec![
+        ErrorResult {
+            text: "404 Not Found".to_owned(),
+            class: "invalid".to_owned(),
+            count: 744,
+            first_ns: 20 * MS,
+            last_ns: 599_900 * MS,
+            example_tx: 1,
+        },
+        ErrorResult {
+            text: "no answer within 30s \x1b[31m(evil)\x1b[0m".to_owned(),
+            class: "unknown".to_owned(),
+            count: 27,
+            first_ns: 402 * S,
+            last_ns: 449 * S,
+            example_tx: 20_133,
+        },
+    ];
+    it.preflight = vec![PreflightFinding {
+        kind: "GET /block/last/".to_owned(),
+        ok: false,
+        detail: "404 Not Found: the address ends with a slash that no route has".to_owned(),
+    }];
+    it.thresholds = vec![
+        threshold("success == 100%", Some(false), "97.43%"),
+        threshold("p99 < 1s", Some(false), "9.24 s"),
+        threshold("wait < 1s", Some(true), "190 ms"),
+    ];
+    set_audit(
+        &mut it,
+        "preflight",
+        AuditOutcome::Warn,
+        "1 of 41 targets can never succeed: GET /block/last/ answers 404",
+    );
+    let mut run = run(
+        "api-sla",
+        Exit::Failed,
+        "2 of 3 thresholds are broken: success == 100% is 97.43%, p99 < 1s is 9.24 s",
+        vec![setting("default", vec![it])],
+    );
+    run.question =
+        "Which request rate can the API sustain without errors and under one second?".to_owned();
+    run
+}
+
+/// The measurement does not hold: the generator was late on a throttled host.
+pub fn invalid() -> RunResult {
+    let mut it = trial("default");
+    it.verdict = Verdict::Invalid;
+    it.own_lag = lag(4_200 * US);
+    it.send_lag = lag(4_300 * US);
+    set_audit(
+        &mut it,
+        "send lag",
+        AuditOutcome::Failed,
+        "own lag p99 4.20 ms exceeds the bound of 1 ms: latencies may be too high by that much",
+    );
+    set_audit(
+        &mut it,
+        "host",
+        AuditOutcome::Failed,
+        "the processor ran at 850 MHz of 2,600 MHz: set the governor to performance and run again",
+    );
+    set_audit(&mut it, "generator", AuditOutcome::Warn, "busiest engine thread 81% of a core");
+    let mut run = run(
+        "api-smoke",
+        Exit::Invalid,
+        "2 audits failed: send lag, host",
+        vec![setting("default", vec![it])],
+    );
+    run.environment.governor = "powersave".to_owned();
+    run.environment.warnings =
+        vec!["governor powersave: numbers change with the clock rate".to_owned()];
+    run
+}
+
+/// A system that loses, repeats and invents, with a ladder of three stages.
+pub fn liar() -> RunResult {
+    let mut it = trial("default");
+    it.verdict = Verdict::Fail;
+    it.final_stage = "verified".to_owned();
+    it.window_ns = 10 * S;
+    it.counts = counts(200_000, &[("overloaded", 120)], 12, 0);
+    it.rates = rates(Some(20_000.0), &it.counts, 10 * S, &["accepted", "committed", "verified"]);
+    it.rates.reached_per_s[0].1 = 20_000.0;
+    it.rates.reached_per_s[1].1 = 19_987.9;
+    let response = |scale: i64| {
+        distribution(
+            199_868,
+            210 * scale,
+            390 * scale,
+            460 * scale,
+            900 * scale,
+            2_100 * scale,
+            3_800 * scale,
+        )
+    };
+    it.vegeta = vegeta(&it.counts, 20_000.0, &response(US), &[("0", 199_988), ("9", 12)]);
+    it.latency = vec![
+        latency("accepted", response(US), 0),
+        latency("committed", response(4 * US), 12),
+        latency("verified", response(6 * US), 132),
+    ];
+    it.fates = Some(Fates {
+        once: 199_866,
+        lost: 2,
+        duplicate: 3,
+        phantom: 1,
+        late: 7,
+        refused_yet_present: 0,
+        entries: 199_877,
+        reordered: 0,
+        examples: BTreeMap::from([
+            ("lost".to_owned(), vec![41_022, 141_022]),
+            ("duplicate".to_owned(), vec![7, 100_007, 199_007]),
+            ("phantom".to_owned(), vec![4_000_000_001]),
+            ("late".to_owned(), vec![20, 21, 22, 23, 24, 25, 26]),
+        ]),
+    });
+    it.checks = vec![
+        audit("no double spend", AuditOutcome::Ok, "199,877 entries checked"),
+        audit("balance", AuditOutcome::Failed, "the sum of all accounts grew by 300"),
+    ];
+    it.thresholds = vec![
+        threshold("lost == 0", Some(false), "2"),
+        threshold("duplicates == 0", Some(false), "3"),
+    ];
+    let mut run = run(
+        "echo-lies",
+        Exit::Failed,
+        "2 of 2 thresholds are broken: lost == 0 is 2, duplicates == 0 is 3",
+        vec![setting("default", vec![it])],
+    );
+    run.fidelity = vec!["acknowledges before it stores".to_owned()];
+    run
+}
+
+/// Six rates, of which the last two are beyond the knee.
+pub fn matrix() -> RunResult {
+    let rows = [
+        (20.0, 0_u64, 117 * MS, 367 * MS, 1_186 * MS),
+        (30.0, 0, 117 * MS, 396 * MS, 1_268 * MS),
+        (40.0, 0, 116 * MS, 342 * MS, 1_246 * MS),
+        (48.0, 350, 111 * MS, 387 * MS, 1_231 * MS),
+        (49.0, 5_164, 110 * MS, 343 * MS, 1_246 * MS),
+        (50.0, 9_335, 109 * MS, 368 * MS, 1_163 * MS),
+    ];
+    let settings = rows.map(|(rate, refused, p50, p99, max)| {
+        let key = format!("rate={rate}/s");
+        let mut it = trial(&key);
+        it.window_ns = 240 * S;
+        let due = (rate * 240.0) as u64;
+        it.counts = counts(due, &[("limited", refused)], 0, 0);
+        it.counts.rejected_by_class.retain(|_, count| *count > 0);
+        it.rates = rates(Some(rate), &it.counts, 240 * S, &["committed"]);
+        let values = [p50, p50 * 3 / 2, p50 * 17 / 10, p99, p99 * 2];
+        let response = distribution_of(due - refused, refused, values, max);
+        let codes = [("200", due - refused), ("429", refused)];
+        let codes = if refused == 0 { &codes[..1] } else { &codes };
+        it.vegeta = vegeta(&it.counts, rate, &response, codes);
+        it.latency = vec![latency("committed", response, refused)];
+        it.codes = codes
+            .iter()
+            .map(|(code, count)| {
+                let class: &[(&str, u64)] =
+                    if *code == "429" { &[("limited", *count)] } else { &[] };
+                group(code, *count, class, p50)
+            })
+            .collect();
+        let is_good = refused == 0;
+        it.verdict = if is_good { Verdict::Pass } else { Verdict::Fail };
+        let share = format!("{:.2}%", (due - refused) as f64 / due as f64 * 100.0);
+        it.thresholds = vec![
+            threshold("success == 100%", Some(is_good), &share),
+            threshold("p99 < 1s", Some(true), "367 ms"),
+        ];
+        if !is_good {
+            it.errors = vec![ErrorResult {
+                text: "429 Too Many Requests".to_owned(),
+                class: "limited".to_owned(),
+                count: refused,
+                first_ns: 61 * S,
+                last_ns: 239 * S,
+                example_tx: 2_880,
+            }];
+        }
+        if rate > 48.5 {
+            set_audit(
+                &mut it,
+                "backlog",
+                AuditOutcome::Warn,
+                "the system refuses what it cannot take",
+            );
+        }
+        let mut setting = setting(&key, vec![it]);
+        setting.saturated = rate > 48.5;
+        setting
+    });
+    let mut run = run(
+        "api-rates",
+        Exit::Failed,
+        "success == 100% is broken at 3 of 6 settings",
+        settings.to_vec(),
+    );
+    run.question = "Where does the rate limiter engage?".to_owned();
+    run.knee =
+        "Knee: rate=48/s is the last setting before saturation (46.5/s of goodput, p99 387 ms)"
+            .to_owned();
+    let cell =
+        |text: &str, value: Option<f64>, grey: bool| Cell { text: text.to_owned(), value, grey };
+    run.tables = vec![TableResult {
+        title: "p99 by rate".to_owned(),
+        columns: vec!["rate".to_owned(), "p99".to_owned(), "p99.9".to_owned()],
+        rows: vec![
+            vec![
+                cell("20/s", None, false),
+                cell("367 ms", Some(0.367), false),
+                cell("734 ms", Some(0.734), true),
+            ],
+            vec![
+                cell("50/s", None, false),
+                cell("368 ms", Some(0.368), false),
+                cell("736 ms", Some(0.736), true),
+            ],
+        ],
+    }];
+    run
+}
+
+/// A probe beside background load, as in the published k-latency experiment.
+pub fn probe() -> RunResult {
+    let rows: [(u64, u64, [i64; 5], i64); 4] = [
+        (0, 0, [1_020 * MS, 1_230 * MS, 1_300 * MS, 2_020 * MS, 2_150 * MS], 2_150 * MS),
+        (100, 0, [1_030 * MS, 1_260 * MS, 1_390 * MS, 2_110 * MS, 2_400 * MS], 2_400 * MS),
+        (1_000, 2, [1_240 * MS, 2_530 * MS, 2_900 * MS, 6_100 * MS, 9_800 * MS], 9_800 * MS),
+        (2_000, 31, [8_400 * MS, 21_000 * MS, 24_000 * MS, 29_100 * MS, 29_800 * MS], 29_800 * MS),
+    ];
+    let settings = rows.map(|(background, inf, values, max)| {
+        let key = format!("k={background}/s");
+        let mut it = trial(&key);
+        it.stream = "probe".to_owned();
+        it.window_ns = 600 * S;
+        it.final_stage = "verified".to_owned();
+        it.counts = counts(250, &[], inf, 0);
+        it.rates = rates(None, &it.counts, 600 * S, &["verified"]);
+        it.background =
+            Some(counts(background * 600, &[], if inf > 2 { background * 60 } else { 0 }, 0));
+        let response = distribution_of(250 - inf, inf, values, max);
+        it.vegeta = vegeta(&it.counts, 0.42, &response, &[("200", 250 - inf)]);
+        it.latency = vec![latency("verified", response, inf)];
+        it.thresholds = vec![threshold("p95 < 2s", Some(values[2] < 2 * S), "see table")];
+        it.verdict = if values[2] < 2 * S { Verdict::Pass } else { Verdict::Fail };
+        for threshold in &mut it.thresholds {
+            threshold.actual = model::quantity::show_ns(values[2]);
+        }
+        setting(&key, vec![it])
+    });
+    let mut run =
+        run("k-latency", Exit::Failed, "p95 < 2s is broken at 2 of 4 settings", settings.to_vec());
+    run.question = "How long does a light client wait while others load the ledger with k transactions a second?".to_owned();
+    run
+}
+
+/// Ctrl-C after a moment: few samples, one setting never run.
+pub fn interrupted() -> RunResult {
+    let mut it = trial("rate=50/s");
+    it.window_ns = 4_200 * MS;
+    it.counts = counts(210, &[], 3, 0);
+    it.rates = rates(Some(50.0), &it.counts, 4_200 * MS, &["committed"]);
+    let response =
+        distribution_of(207, 3, [420 * US, 700 * US, 810 * US, 2_240 * US, 3_900 * US], 3_900 * US);
+    it.vegeta = vegeta(&it.counts, 50.0, &response, &[("0", 3), ("200", 207)]);
+    it.latency = vec![latency("committed", response, 3)];
+    set_audit(
+        &mut it,
+        "drain",
+        AuditOutcome::Warn,
+        "cut off with 3 outstanding; they count as unknown",
+    );
+    it.thresholds = vec![ThresholdResult {
+        holds: None,
+        actual: String::new(),
+        detail: "p99.99 needs at least 10,000 samples".to_owned(),
+        ..threshold("p99.99 < 1s", None, "")
+    }];
+    let mut run = run(
+        "api-smoke",
+        Exit::Interrupted,
+        "interrupted after 4.2 s of 30 s; no threshold is broken so far",
+        vec![setting("rate=50/s", vec![it]), setting("rate=100/s", Vec::new())],
+    );
+    run.interrupted = true;
+    run
+}
+
+/// Settings built to fail, of which one did not; three trials each.
+pub fn declared() -> RunResult {
+    let of = |fault: &str, verdict: Verdict| {
+        let key = format!("fault={fault}");
+        let trials = (0..3).map(|index| {
+            let mut it = trial(&key);
+            it.trial = index;
+            it.verdict = verdict;
+            if verdict == Verdict::Invalid {
+                set_audit(&mut it, "duplicates", AuditOutcome::Failed, "15 answers came twice");
+            }
+            it
+        });
+        let mut setting = setting(&key, trials.collect());
+        setting.expect = Some(Verdict::Invalid);
+        setting
+    };
+    let mut run = run(
+        "audits",
+        Exit::Invalid,
+        "fault=none passed, and invalid was declared",
+        vec![of("answer-twice", Verdict::Invalid), of("none", Verdict::Pass)],
+    );
+    run.audits = vec![audit("repeatability", AuditOutcome::Ok, "p99 of three trials within 4%")];
+    run
+}
