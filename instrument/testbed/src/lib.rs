@@ -1,13 +1,32 @@
-//! Nodes as processes, and what the host and they use. (Skeleton.)
+//! The testbed: nodes as processes, faults, what the host is, what it and the nodes use, and how the programs
+//! that we measure or compare with are had.
+//!
+//! # What is left behind
+//! Nothing, whatever ends first:
+//!
+//! | what happens | what ends the nodes |
+//! | --- | --- |
+//! | [`Testbed::stop_all`], or the testbed is dropped, a panic included | end of file on each node's standard input and SIGTERM to its process group; SIGKILL after a grace |
+//! | a node ends by itself | what is left of its process group is killed before its id is given back to the kernel |
+//! | the process calls `exit`, aborts, or is killed with SIGKILL | the kernel kills each node (`PR_SET_PDEATHSIG`); the guard, a `/bin/sh` that holds nothing but a pipe from us, kills their process groups and ends |
+//!
+//! Two things escape: a program that puts itself in the background (it must be told to stay in the foreground),
+//! and a grandchild that leaves its process group on purpose (`setsid`). What stays on disk is one log a node in
+//! the folder that was given.
+//!
+//! This crate never times a transaction, never opens a connection to a system under test, and knows no system
+//! by name outside [`install`].
 
-/// Why the testbed could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum TestbedError {
-    /// In words.
-    #[error("{0}")]
-    Failed(String),
-}
+mod bed;
+mod death_signal;
+mod error;
+mod guard;
+mod keeper;
+mod log;
+mod node;
+mod port;
 
-/// The nodes of one trial.
-#[derive(Debug, Default)]
-pub struct Testbed {}
+pub use bed::{BedControl, Testbed};
+pub use error::TestbedError;
+pub use node::{Node, NodeEnd, NodeSpec};
+pub use port::free_port;

@@ -1,0 +1,484 @@
+//! The nodes of one trial, by name: start, wait for, pause, kill, restart, stop.
+//!
+//! A testbed costs nothing until the first node is started (no folder, no thread). It never restarts a node
+//! that has ended by itself: that a node died is a result.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clock::{Clock, Instant};
+use model::facts::NodeFacts;
+use rustix::process::Signal;
+
+use crate::TestbedError;
+use crate::guard::Guard;
+use crate::keeper::Keeper;
+use crate::log::{self, LOG_BYTES_MAX, LineSearch};
+use crate::node::{Asked, Node, NodeEnd, NodeSpec, Process};
+
+/// How long nodes are given to end by themselves when the testbed is dropped.
+const DROP_GRACE: Duration = Duration::from_secs(3);
+/// How long the kernel is given to carry out SIGKILL.
+const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How often a condition is looked at while somebody waits for it.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// The nodes of one trial. Dropping it ends them all.
+#[derive(Debug)]
+pub struct Testbed {
+    folder: PathBuf,
+    own_program: Option<(PathBuf, Vec<String>)>,
+    shared: Arc<Shared>,
+    keeper: Option<Keeper>,
+}
+
+/// What threads beside the testbed's owner may do: look, and inject faults. Copies act on the same nodes and do
+/// not keep them alive.
+#[derive(Clone, Debug)]
+pub struct BedControl {
+    shared: Arc<Shared>,
+}
+
+/// What the owner, its controls and the keeper share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: Vec<Process>,
+    ends: Vec<NodeEnd>,
+    guard: Option<Guard>,
+}
+
+impl Testbed {
+    /// No nodes yet. Their logs will be in `folder`, which is made when the first one is started.
+    #[must_use]
+    pub fn new(folder: &Path, clock: Clock) -> Self {
+        let shared = Arc::new(Shared { clock, state: Mutex::default() });
+        Self { folder: folder.to_owned(), own_program: None, shared, keeper: None }
+    }
+
+    /// Where the logs are. Adapters may keep files of their nodes here too.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The clock that node ends are stamped by.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.shared.clock
+    }
+
+    /// A handle for other threads.
+    #[must_use]
+    pub fn control(&self) -> BedControl {
+        BedControl { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Makes [`Testbed::spawn_self`] run this program, with these arguments before those of the node. For
+    /// tests, whose own executable is not `assay`.
+    pub fn set_own_program(&mut self, program: impl Into<PathBuf>, first_args: Vec<String>) {
+        self.own_program = Some((program.into(), first_args));
+    }
+
+    /// Starts a program as a node.
+    ///
+    /// # Errors
+    /// When the name cannot be used, the program cannot be started or the log cannot be written.
+    pub fn spawn(&mut self, spec: NodeSpec) -> Result<Node, TestbedError> {
+        check_name(&spec.name)?;
+        if self.shared.state().nodes.iter().any(|node| node.spec.name == spec.name) {
+            return Err(TestbedError::NameTaken(spec.name));
+        }
+        let process = self.start(spec)?;
+        let node = process.node();
+        self.shared.state().nodes.push(process);
+        Ok(node)
+    }
+
+    /// Starts this very program as a node, with other arguments, so that a node's cost is never mixed with the
+    /// instrument's.
+    ///
+    /// # Errors
+    /// As [`Testbed::spawn`].
+    pub fn spawn_self<T: Into<String>>(
+        &mut self,
+        name: &str,
+        args: impl IntoIterator<Item = T>,
+    ) -> Result<Node, TestbedError> {
+        let (program, first_args) = match &self.own_program {
+            Some(own) => own.clone(),
+            None => (own_program()?, Vec::new()),
+        };
+        self.spawn(NodeSpec::new(name, program).args(first_args).args(args))
+    }
+
+    /// Waits until `is_ready` says so, looking every 2 ms.
+    ///
+    /// # Errors
+    /// When the node ends first, or has not become ready in time.
+    pub fn wait_ready(
+        &mut self,
+        name: &str,
+        mut is_ready: impl FnMut() -> bool,
+        timeout: Duration,
+    ) -> Result<(), TestbedError> {
+        self.wait(name, timeout, || is_ready().then_some(()))
+    }
+
+    /// Waits for a line of the node's output that starts with `ready ` and gives its `key=value` pairs.
+    ///
+    /// # Errors
+    /// When the node ends first, or has not written such a line in time.
+    pub fn ready_line(
+        &mut self,
+        name: &str,
+        timeout: Duration,
+    ) -> Result<BTreeMap<String, String>, TestbedError> {
+        let (path, from) = {
+            let state = self.shared.state();
+            let process = state.find(name)?;
+            (process.log.clone(), process.log_start)
+        };
+        let log_error =
+            |source| TestbedError::Log { node: name.to_owned(), path: path.clone(), source };
+        let mut search = LineSearch::new(&path, from).map_err(log_error)?;
+        let line = self.wait(name, timeout, || search.find("ready ").transpose())?;
+        Ok(pairs(&line.map_err(log_error)?))
+    }
+
+    /// Starts a node again, with what it was started with before; ends it first if it runs. Its log goes on.
+    ///
+    /// # Errors
+    /// When there is no such node, or as [`Testbed::spawn`].
+    pub fn restart(&mut self, name: &str) -> Result<Node, TestbedError> {
+        let spec = {
+            let mut state = self.shared.state();
+            let index = state.index(name)?;
+            if state.nodes[index].ended().is_none() {
+                let _ = state.nodes[index].kill(Asked::Kill);
+            }
+            state.nodes[index].spec.clone()
+        };
+        if !self.shared.all_end_by(self.shared.clock.now().plus(KILL_WAIT_MAX), Some(name)) {
+            return Err(TestbedError::Stuck(format!("node `{name}`")));
+        }
+        let process = self.start(spec)?;
+        let node = process.node();
+        let mut state = self.shared.state();
+        let index = state.index(name)?;
+        state.nodes[index] = process;
+        Ok(node)
+    }
+
+    /// SIGSTOP to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn pause(&mut self, name: &str) -> Result<(), TestbedError> {
+        self.control().pause(name)
+    }
+
+    /// SIGCONT to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn resume(&mut self, name: &str) -> Result<(), TestbedError> {
+        self.control().resume(name)
+    }
+
+    /// SIGKILL to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn kill(&mut self, name: &str) -> Result<(), TestbedError> {
+        self.control().kill(name)
+    }
+
+    /// The nodes in the order started, and how those ended that did so before tear-down.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeFacts> {
+        self.control().nodes()
+    }
+
+    /// Every end of a node so far, in the order noticed.
+    #[must_use]
+    pub fn ends(&self) -> Vec<NodeEnd> {
+        self.control().ends()
+    }
+
+    /// Ends all nodes: end of file and SIGTERM, `grace` to end by themselves, then SIGKILL.
+    ///
+    /// # Errors
+    /// When one does not end even then.
+    pub fn stop_all(&mut self, grace: Duration) -> Result<(), TestbedError> {
+        self.shared.stop_all(grace)
+    }
+
+    fn start(&mut self, spec: NodeSpec) -> Result<Process, TestbedError> {
+        let guard_error = TestbedError::Guard;
+        if self.keeper.is_none() {
+            self.keeper = Some(Keeper::start(Arc::clone(&self.shared)).map_err(guard_error)?);
+        }
+        if self.shared.state().guard.is_none() {
+            let guard = Guard::start().map_err(guard_error)?;
+            self.shared.state().guard = Some(guard);
+        }
+        let path = self.folder.join(format!("{}.log", spec.name));
+        let log_error =
+            |source| TestbedError::Log { node: spec.name.clone(), path: path.clone(), source };
+        let file = log::open(&path).map_err(log_error)?;
+        let log_start = file.metadata().map_err(log_error)?.len();
+        let command = spec.command(file).map_err(log_error)?;
+        let keeper = self.keeper.as_ref().expect("made above");
+        let child = keeper.spawn(command).map_err(|source| start_error(&spec, source))?;
+        let mut process = Process::new(spec, path, log_start, child);
+        let told = self.shared.state().guard.as_mut().map_or(Ok(()), |g| g.add(process.group()));
+        if let Err(error) = told {
+            let _ = process.kill(Asked::TearDown);
+            return Err(guard_error(error));
+        }
+        Ok(process)
+    }
+
+    /// Looks at `found` until it gives something, the node ends or the time is up.
+    fn wait<T>(
+        &mut self,
+        name: &str,
+        timeout: Duration,
+        mut found: impl FnMut() -> Option<T>,
+    ) -> Result<T, TestbedError> {
+        let clock = self.shared.clock;
+        let deadline = clock.now().plus(timeout);
+        loop {
+            // Looked at before `found`, so that what a node said just before it ended still counts.
+            self.shared.observe();
+            let end = self.shared.state().find(name)?.ended().cloned();
+            if let Some(value) = found() {
+                return Ok(value);
+            }
+            if let Some(end) = end {
+                let log = self.shared.state().find(name)?.log_tail();
+                return Err(TestbedError::EndedBeforeReady { node: end.name, how: end.how, log });
+            }
+            let now = clock.now();
+            if now >= deadline {
+                let log = self.shared.state().find(name)?.log_tail();
+                return Err(TestbedError::NotReady { node: name.to_owned(), waited: timeout, log });
+            }
+            clock.sleep_until(now.plus(LOOK_EVERY));
+        }
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        // Nobody can take an error here. The end of the keeper's thread makes the kernel kill what is left.
+        let _ = self.shared.stop_all(DROP_GRACE);
+        self.keeper = None;
+        self.shared.state().guard = None;
+    }
+}
+
+impl BedControl {
+    /// SIGSTOP to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn pause(&self, name: &str) -> Result<(), TestbedError> {
+        self.signal(name, "pause", |node| node.signal(Signal::STOP))
+    }
+
+    /// SIGCONT to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn resume(&self, name: &str) -> Result<(), TestbedError> {
+        self.signal(name, "resume", |node| node.signal(Signal::CONT))
+    }
+
+    /// SIGKILL to the node and its children.
+    ///
+    /// # Errors
+    /// When there is no such node, or it has ended.
+    pub fn kill(&self, name: &str) -> Result<(), TestbedError> {
+        self.signal(name, "end", |node| node.kill(Asked::Kill))
+    }
+
+    /// Names of the nodes that a pattern means: a name, or a beginning with `*` behind it.
+    #[must_use]
+    pub fn matching(&self, pattern: &str) -> Vec<String> {
+        let state = self.shared.state();
+        let names = state.nodes.iter().map(|node| node.spec.name.clone());
+        match pattern.strip_suffix('*') {
+            Some(start) => names.filter(|name| name.starts_with(start)).collect(),
+            None => names.filter(|name| name == pattern).collect(),
+        }
+    }
+
+    /// The nodes in the order started, and how those ended that did so before tear-down.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeFacts> {
+        self.shared.observe();
+        let state = self.shared.state();
+        let facts = |node: &Process| {
+            let before_tear_down = node.ended().filter(|_| node.asked() != Asked::TearDown);
+            NodeFacts {
+                name: node.spec.name.clone(),
+                pid: node.pid(),
+                ended: before_tear_down.map(|end| end.how.clone()).unwrap_or_default(),
+            }
+        };
+        state.nodes.iter().map(facts).collect()
+    }
+
+    /// Every end of a node so far, in the order noticed.
+    #[must_use]
+    pub fn ends(&self) -> Vec<NodeEnd> {
+        self.shared.observe();
+        self.shared.state().ends.clone()
+    }
+
+    fn signal(
+        &self,
+        name: &str,
+        action: &'static str,
+        act: impl FnOnce(&mut Process) -> io::Result<()>,
+    ) -> Result<(), TestbedError> {
+        self.shared.observe();
+        let mut state = self.shared.state();
+        let index = state.index(name)?;
+        let process = &mut state.nodes[index];
+        let node = name.to_owned();
+        match process.ended() {
+            Some(end) => Err(TestbedError::NotRunning { node, action, how: end.how.clone() }),
+            None => act(process).map_err(|source| TestbedError::Signal { node, action, source }),
+        }
+    }
+}
+
+impl Shared {
+    /// The lock is taken even if a thread panicked with it: nodes must be ended all the same.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notices ends.
+    pub(crate) fn observe(&self) {
+        let mut state = self.state();
+        let State { nodes, ends, guard } = &mut *state;
+        for node in nodes {
+            ends.extend(node.observe(self.clock, guard.as_mut()));
+        }
+    }
+
+    /// Cuts logs that have grown too long. A log that cannot be cut is left: that is the disk's to report.
+    pub(crate) fn bound_logs(&self) {
+        let logs: Vec<PathBuf> = self.state().nodes.iter().map(|node| node.log.clone()).collect();
+        for path in logs {
+            let _ = log::bound(&path, LOG_BYTES_MAX);
+        }
+    }
+
+    fn stop_all(&self, grace: Duration) -> Result<(), TestbedError> {
+        self.observe();
+        for node in self.state().nodes.iter_mut().filter(|node| node.ended().is_none()) {
+            // It can only fail for a group that is gone, which the next look notices.
+            let _ = node.ask_to_end();
+        }
+        if self.all_end_by(self.clock.now().plus(grace), None) {
+            return Ok(());
+        }
+        for node in self.state().nodes.iter_mut().filter(|node| node.ended().is_none()) {
+            let _ = node.kill(Asked::TearDown);
+        }
+        if self.all_end_by(self.clock.now().plus(KILL_WAIT_MAX), None) {
+            return Ok(());
+        }
+        let state = self.state();
+        let left = state.nodes.iter().filter(|node| node.ended().is_none());
+        let names: Vec<String> = left.map(|node| format!("node `{}`", node.spec.name)).collect();
+        Err(TestbedError::Stuck(names.join(", ")))
+    }
+
+    /// Waits until all nodes, or one, have ended. Gives whether they did.
+    fn all_end_by(&self, deadline: Instant, only: Option<&str>) -> bool {
+        loop {
+            self.observe();
+            let is_meant = |node: &&Process| only.is_none_or(|name| node.spec.name == name);
+            if self.state().nodes.iter().filter(is_meant).all(|node| node.ended().is_some()) {
+                return true;
+            }
+            let now = self.clock.now();
+            if now >= deadline {
+                return false;
+            }
+            self.clock.sleep_until(now.plus(LOOK_EVERY));
+        }
+    }
+}
+
+impl State {
+    fn index(&self, name: &str) -> Result<usize, TestbedError> {
+        self.nodes.iter().position(|node| node.spec.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.nodes.iter().map(|node| node.spec.name.as_str()).collect();
+            let known = match names.as_slice() {
+                [] => "none has been started".to_owned(),
+                _ => format!("there are: {}", names.join(", ")),
+            };
+            TestbedError::NoSuchNode { name: name.to_owned(), known }
+        })
+    }
+
+    fn find(&self, name: &str) -> Result<&Process, TestbedError> {
+        Ok(&self.nodes[self.index(name)?])
+    }
+}
+
+fn check_name(name: &str) -> Result<(), TestbedError> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_allowed) {
+        return Err(TestbedError::BadName(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// This program's own path. If it has been replaced on disk (a rebuild during a run), the running one is still
+/// reachable through /proc, and a node of another version than its adapter would be worse than an odd name.
+fn own_program() -> Result<PathBuf, TestbedError> {
+    let path = std::env::current_exe().map_err(|source| TestbedError::Host {
+        what: "the path of this program could not be read from /proc/self/exe".to_owned(),
+        source,
+    })?;
+    let is_there = path.exists();
+    Ok(if is_there { path } else { PathBuf::from(format!("/proc/{}/exe", std::process::id())) })
+}
+
+fn start_error(spec: &NodeSpec, source: io::Error) -> TestbedError {
+    let hint = match source.kind() {
+        io::ErrorKind::NotFound => "install it, or give its full path",
+        io::ErrorKind::PermissionDenied => "make the file executable",
+        _ => "try the same command in a shell",
+    };
+    TestbedError::Start {
+        node: spec.name.clone(),
+        program: spec.program.clone(),
+        source,
+        hint: hint.to_owned(),
+    }
+}
+
+/// `a=1 b=2`, read leniently: words without `=` are left out.
+fn pairs(line: &str) -> BTreeMap<String, String> {
+    line.split_whitespace()
+        .filter_map(|word| word.split_once('='))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}

@@ -1,0 +1,33 @@
+//! Asks the kernel to kill a child when the thread that started it ends.
+//!
+//! The one place of this crate with unsafe code. It must do nothing in the child but two system calls.
+#![expect(
+    unsafe_code,
+    reason = "code between fork and exec has no safe form in the standard library"
+)]
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+/// The child that `command` starts gets SIGKILL when the *thread* that starts it ends (prctl(2),
+/// `PR_SET_PDEATHSIG`), so it must be started from a thread that lives as long as it should: the keeper.
+pub(crate) fn kill_with_parent(command: &mut Command) {
+    let parent = getpid();
+    let in_child = move || -> io::Result<()> {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have been killed between fork and the call above; then nobody would send the signal.
+        if getppid() != Some(parent) {
+            return Err(io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()));
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec of a process with threads only async-signal-safe work is allowed. The
+    // closure makes two raw system calls (prctl, getppid), takes no lock and allocates nothing: an error from a
+    // raw number is held inline. It captures one integer.
+    unsafe {
+        command.pre_exec(in_child);
+    }
+}

@@ -1,0 +1,245 @@
+//! One node: a child process in a process group of its own. It is started by the keeper; here it is signalled,
+//! watched and buried.
+//!
+//! The order at an end matters: the leader is a zombie, so its id, which is also the group's, is still ours; the
+//! rest of the group is killed and the guard told to forget the group; only then is the leader reaped. Nothing
+//! here may signal an id that has been reaped.
+
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use clock::{Clock, Instant};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::death_signal;
+use crate::guard::Guard;
+use crate::log;
+
+/// What to start.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSpec {
+    /// Its name: letters, digits, `-`, `_` and `.`. Its log is `<name>.log` in the testbed's folder.
+    pub name: String,
+    /// A path, or a name to look for in PATH.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Set beside what this process has in its own environment.
+    pub env: Vec<(String, String)>,
+    /// Where it runs; `None`: where this process runs.
+    pub cwd: Option<PathBuf>,
+}
+
+impl NodeSpec {
+    /// `program` without arguments, to be called `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
+        Self { name: name.into(), program: program.into(), ..Self::default() }
+    }
+
+    /// With these arguments behind those that it has.
+    #[must_use]
+    pub fn args<T: Into<String>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// With one more variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Run in this folder.
+    #[must_use]
+    pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(folder.into());
+        self
+    }
+
+    /// The command, with its output in `log` and a pipe to its standard input.
+    pub(crate) fn command(&self, log: std::fs::File) -> io::Result<Command> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
+        if let Some(folder) = &self.cwd {
+            command.current_dir(folder);
+        }
+        death_signal::kill_with_parent(&mut command);
+        Ok(command)
+    }
+}
+
+/// A node that has been started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its process id, which is its process group's too.
+    pub pid: u32,
+    /// Its log.
+    pub log: PathBuf,
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEnd {
+    /// The node.
+    pub name: String,
+    /// Its process id.
+    pub pid: u32,
+    /// When that was noticed: at most 50 ms after it happened.
+    pub at: Instant,
+    /// How, in words: `exited with status 1`, `killed by SIGKILL, as asked`.
+    pub how: String,
+    /// Whether the testbed had been asked for it (a kill, a restart, the tear-down).
+    pub asked: bool,
+}
+
+/// Why a node is being ended by us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    No,
+    Kill,
+    TearDown,
+}
+
+/// One incarnation of a node.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) spec: NodeSpec,
+    pub(crate) log: PathBuf,
+    /// Where in the log this incarnation begins.
+    pub(crate) log_start: u64,
+    child: Child,
+    group: Pid,
+    asked: Asked,
+    ended: Option<NodeEnd>,
+}
+
+impl Process {
+    pub(crate) fn new(spec: NodeSpec, log: PathBuf, log_start: u64, child: Child) -> Self {
+        let group = Pid::from_child(&child);
+        Self { spec, log, log_start, child, group, asked: Asked::No, ended: None }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) const fn group(&self) -> Pid {
+        self.group
+    }
+
+    pub(crate) const fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    pub(crate) const fn ended(&self) -> Option<&NodeEnd> {
+        self.ended.as_ref()
+    }
+
+    pub(crate) fn node(&self) -> Node {
+        Node { name: self.spec.name.clone(), pid: self.pid(), log: self.log.clone() }
+    }
+
+    /// Looks whether the leader has ended, and if so buries it and its group. Gives its end the first time.
+    pub(crate) fn observe(&mut self, clock: Clock, guard: Option<&mut Guard>) -> Option<NodeEnd> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(self.group), options) {
+            Ok(None) => return None,
+            // ECHILD: somebody else in this process has reaped it; then its id is no longer ours to signal.
+            Err(Errno::CHILD) => {}
+            _ => {
+                let _ = kill_process_group(self.group, Signal::KILL);
+            }
+        }
+        if let Some(guard) = guard {
+            // A guard that has been killed cannot be told; then only the kernel's death signal is left.
+            let _ = guard.forget(self.group);
+        }
+        let how = match self.child.wait() {
+            Ok(status) => self.words(status),
+            Err(error) => format!("ended, and its status is lost ({error})"),
+        };
+        let end = NodeEnd {
+            name: self.spec.name.clone(),
+            pid: self.pid(),
+            at: clock.now(),
+            how,
+            asked: self.asked != Asked::No,
+        };
+        self.ended = Some(end.clone());
+        Some(end)
+    }
+
+    /// Sends a signal to the whole group. The leader must not have been reaped.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        assert!(self.ended.is_none(), "a reaped process is not signalled");
+        Ok(kill_process_group(self.group, signal)?)
+    }
+
+    /// Asks it to end: end of file on its standard input, and SIGTERM.
+    pub(crate) fn ask_to_end(&mut self) -> io::Result<()> {
+        self.asked = Asked::TearDown;
+        self.child.stdin = None;
+        self.signal(Signal::TERM)?;
+        self.signal(Signal::CONT)
+    }
+
+    /// Ends it and its group at once.
+    pub(crate) fn kill(&mut self, asked: Asked) -> io::Result<()> {
+        self.asked = asked;
+        self.signal(Signal::KILL)
+    }
+
+    /// The last lines of this incarnation's log.
+    pub(crate) fn log_tail(&self) -> String {
+        log::tail(&self.log, self.log_start)
+    }
+
+    fn words(&self, status: ExitStatus) -> String {
+        let how = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exited with status {code}"),
+            (None, Some(number)) => format!("killed by {}", signal_name(number)),
+            (None, None) => status.to_string(),
+        };
+        match self.asked {
+            Asked::No => how,
+            Asked::Kill | Asked::TearDown => format!("{how}, as asked"),
+        }
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
