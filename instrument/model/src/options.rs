@@ -457,6 +457,7 @@ impl<'a> Section<'a> {
                 let help = did_you_mean(key, known.iter().copied()).or_else(|| {
                     let mut sorted = known;
                     sorted.sort_unstable();
+                    sorted.dedup();
                     (!sorted.is_empty()).then(|| format!("known here: {}", sorted.join(", ")))
                 });
                 problems.add(*span, message, help);

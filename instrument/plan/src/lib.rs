@@ -1,1 +1,152 @@
-//! plan
+//! Experiment file → Options (as typed) → Plan (as resolved): one function between, [`resolve`].
+//!
+//! The way of a value: [`parse`] makes a tree with positions of each source, [`layer`] lays the sources over
+//! each other, [`matrix`] makes one tree a setting, [`setting`] and [`load`] read each of these in full, so
+//! that nothing in a [`Plan`] is optional by accident. Every mistake is kept with its place, and
+//! [`Rejected`] shows them all at once.
+//!
+//! This crate does no I/O and reads no clock: files, the names of systems and the grammar of thresholds come
+//! in through [`Outside`]. It must never fill in a value that `assay check --explain` does not show, and
+//! never pass over a key that it does not understand.
+
+mod arrival;
+mod effective;
+mod experiment;
+mod fuzz;
+pub mod keys;
+mod layer;
+mod load;
+mod matrix;
+mod order;
+pub mod outline;
+mod parse;
+mod promise;
+mod quick;
+mod rejected;
+mod setting;
+mod table;
+mod trace;
+
+use std::path::Path;
+
+use model::plan::Plan;
+
+pub use fuzz::fuzz_experiment;
+pub use outline::{Outline, OutlineSetting, outline};
+pub use quick::{REDACTED, UrlRun, from_url, is_secret_header};
+pub use rejected::{Rejected, reject};
+
+/// The JSON Schema of the experiment file (`assay schema experiment`).
+pub const EXPERIMENT_SCHEMA: &str = include_str!("../schema/experiment.schema.json");
+
+/// The most settings that a matrix may make.
+pub const SETTINGS_MAX: usize = 10_000;
+/// The most trials of a setting.
+pub const TRIALS_MAX: u64 = 1_000;
+/// The most transactions that a trial may be planned with: a thousand times what a long trial on one machine
+/// makes, and few enough that no counter is near its end.
+pub const TRANSACTIONS_MAX: u64 = 10_000_000_000;
+/// The largest source text that is read, in bytes.
+pub const SOURCE_BYTES_MAX: usize = 1 << 20;
+/// The most sources beside the file (`--set`, variables and flags together).
+pub const SOURCES_MAX: usize = 1_000;
+
+/// A text that values come from, with the name that messages call it by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// A path as the user wrote it, or `--set`, `environment`, `command line`.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// Everything that a plan is made from, lowest layer first: built-in defaults (see [`keys::KEYS`]),
+/// `user`, `file`, the chosen `profile` of the file, `env`, `sets`, `flags`.
+#[derive(Default)]
+pub struct Input<'a> {
+    /// The experiment file.
+    pub file: Source,
+    /// Which `[profile.NAME]` of it is laid over it.
+    pub profile: Option<String>,
+    /// The user's own configuration file, below the experiment file.
+    pub user: Option<Source>,
+    /// Variables whose names begin with `ASSAY_`: name and value. How a name maps to a path is told at
+    /// [`keys::variable_path`]; names of [`keys::VARIABLES_OTHER`] are passed over.
+    pub env: Vec<(String, String)>,
+    /// `--set` arguments: `load.rate=80/s`.
+    pub sets: Vec<String>,
+    /// Other flags: the path that each stands for and the value as typed. The path `threshold` adds a
+    /// threshold with the value as its expression; any other path is set.
+    pub flags: Vec<(String, String)>,
+    /// What the plan has to ask others about.
+    pub outside: Outside<'a>,
+}
+
+/// What `plan` cannot know by itself, supplied by the caller.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// The kinds of system that exist; empty = not checked.
+    pub kinds: &'a [&'a str],
+    /// Reads a file named in the experiment (a trace), relative to the experiment's folder. The error is for
+    /// people and does not repeat the path.
+    pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// Checks the grammar and the names of a threshold's expression.
+    pub check_threshold: &'a dyn Fn(&str) -> Result<(), Mistake>,
+    /// Checks the name of a metric in a report table; the error is for people.
+    pub check_metric: &'a dyn Fn(&str) -> Result<(), Mistake>,
+}
+
+impl Default for Outside<'_> {
+    /// Knows no systems, reads no files, finds every expression good.
+    fn default() -> Self {
+        Self {
+            kinds: &[],
+            read_file: &|_| Err("no files can be read here".to_owned()),
+            check_threshold: &|_| Ok(()),
+            check_metric: &|_| Ok(()),
+        }
+    }
+}
+
+/// What is wrong with an expression, and where in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mistake {
+    /// First byte in the expression.
+    pub start: usize,
+    /// One past the last byte; the same as `start` = all of it.
+    pub end: usize,
+    /// One sentence without a final stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// A plan and where its values came from.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// What will be done.
+    pub plan: Plan,
+    /// Every effective value with its origin, in the order of the file's sections.
+    pub effective: Vec<Effective>,
+    /// The texts that spans in the plan's `deploy` and `workload` point into; give them to [`reject`].
+    pub sources: Vec<Source>,
+}
+
+/// One effective value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effective {
+    /// Dotted path in the experiment file.
+    pub path: String,
+    /// As it could be written there; several values of a matrix are separated by commas.
+    pub value: String,
+    /// `default`, `my.toml:12`, `ASSAY_LOAD_RATE`, `--set` or the flag.
+    pub origin: String,
+}
+
+/// Resolves an experiment.
+///
+/// # Errors
+/// With every mistake that was found in any of the sources.
+pub fn resolve(input: &Input<'_>) -> Result<Resolved, Rejected> {
+    experiment::resolve(input)
+}

@@ -1,0 +1,435 @@
+//! The shape of an open loop in time: constant, poisson, burst, ramp, steps, trace. Rates are multiplied out
+//! here (`rate_per`), so that a plan holds totals.
+
+use std::time::Duration;
+
+use model::options::{Options, Value};
+use model::plan::{Arrivals, Schedule, Step};
+use model::quantity::Rate;
+
+use crate::table::{Reading, Table};
+use crate::{keys, trace};
+
+/// The most steps of a staircase.
+const STEPS_MAX: usize = 10_000;
+/// The most load generators that a rate is multiplied by.
+const GENERATORS_MAX: u64 = 100_000;
+
+const SHAPES: [&str; 6] = ["constant", "poisson", "burst", "ramp", "steps", "trace"];
+/// Shapes that have a key of their own, under which their details stand.
+const DETAILED: [&str; 4] = ["burst", "ramp", "steps", "trace"];
+
+/// When transactions are due, and how long that takes if the shape itself says so.
+pub(crate) struct Shape {
+    pub arrivals: Arrivals,
+    /// How long the shape lasts, if it has an end of its own.
+    pub length: Option<Duration>,
+    /// Whether the measured window must be exactly that long.
+    pub exact: bool,
+}
+
+impl Shape {
+    fn endless(schedule: Schedule) -> Self {
+        Self { arrivals: Arrivals::Open { schedule }, length: None, exact: false }
+    }
+
+    pub fn is_trace(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Open { schedule: Schedule::Trace { .. } })
+    }
+
+    /// Leaves out what a trace has after `end`.
+    pub fn cut(mut self, end: Duration) -> Self {
+        if let Arrivals::Open { schedule: Schedule::Trace { due_ns } } = &mut self.arrivals {
+            let end = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
+            due_ns.retain(|due| *due < end);
+        }
+        self
+    }
+}
+
+/// Reads the shape. `connections` is what `rate_per = "connection"` multiplies by.
+pub(crate) fn open(
+    table: &mut Table<'_>,
+    connections: u32,
+    reading: &mut Reading<'_>,
+) -> Option<Shape> {
+    let shape = which(table, reading);
+    let count = multiplier(table, connections, reading);
+    let by_rule = matches!(table.given("steps").map(|s| &s.value), Some(Value::Table(_)));
+    let has_rate = match shape? {
+        "ramp" | "trace" => false,
+        "steps" => by_rule,
+        _ => true,
+    };
+    let rate = if has_rate {
+        let rate = table.rate("rate", reading);
+        table.require("rate", rate, "rate = \"50/s\"", reading)
+    } else {
+        refuse_rate(table, shape?, reading);
+        None
+    };
+    match shape? {
+        "poisson" => {
+            let rate = finite(table, rate?.times(count.total), "poisson arrivals", reading)?;
+            // A process without events is the same with any gaps.
+            let schedule = if rate.is_zero() {
+                Schedule::Constant { rate }
+            } else {
+                Schedule::Poisson { rate }
+            };
+            Some(Shape::endless(schedule))
+        }
+        "burst" => burst(table, rate?.times(count.total), reading),
+        "ramp" => ramp(table, count.total, reading),
+        "steps" if by_rule => rule_steps(table, rate?, &count, reading),
+        "steps" => list_steps(table, count.total, reading),
+        "trace" => trace::read(table, reading),
+        _ => Some(Shape::endless(Schedule::Constant { rate: rate?.times(count.total) })),
+    }
+}
+
+/// The word of `arrival`, or the one whose details are given, or constant. Two that contradict each other are
+/// a mistake.
+fn which(table: &mut Table<'_>, reading: &mut Reading<'_>) -> Option<&'static str> {
+    let detailed: Vec<&'static str> =
+        DETAILED.into_iter().filter(|key| table.given(key).is_some()).collect();
+    let fallback = detailed.first().copied().unwrap_or(keys::fixed("load.arrival"));
+    let shape = table.one_of_or("arrival", &SHAPES, fallback, reading)?;
+    for key in detailed.into_iter().filter(|key| *key != shape) {
+        let message = format!("`load.{key}` does not go with {shape} arrivals");
+        table.reject(
+            key,
+            message,
+            Some(&format!("remove it, or write arrival = \"{key}\"")),
+            reading,
+        );
+    }
+    Some(shape)
+}
+
+fn refuse_rate(table: &mut Table<'_>, shape: &str, reading: &mut Reading<'_>) {
+    if table.given("rate").is_some() {
+        let message =
+            format!("`load.rate` does not go with {shape} arrivals, which have their own");
+        table.reject("rate", message, Some("remove it"), reading);
+    }
+}
+
+/// What a rate is multiplied by.
+struct Multiplier {
+    total: u64,
+    generators: u64,
+    per_generator: bool,
+}
+
+fn multiplier(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> Multiplier {
+    let words = ["total", "connection", "generator"];
+    let per = table.one_of_or("rate_per", &words, keys::fixed("load.rate_per"), reading);
+    let per_generator = per == Some("generator");
+    let generators = if per_generator {
+        let fixed = keys::fixed_integer("load.generators");
+        table.integer_or("generators", 1, GENERATORS_MAX, fixed, reading)
+    } else {
+        if table.given("generators").is_some() && per.is_some() {
+            let message = "`load.generators` multiplies nothing: the rate is not one generator's";
+            table.reject("generators", message, Some("write rate_per = \"generator\""), reading);
+        }
+        1
+    };
+    let total = match per {
+        Some("connection") => u64::from(connections),
+        _ => generators,
+    };
+    Multiplier { total, generators, per_generator }
+}
+
+fn finite(table: &Table<'_>, rate: Rate, what: &str, reading: &mut Reading<'_>) -> Option<Rate> {
+    if rate.is_max() {
+        let message = format!("`max` is no rate for {what}");
+        table.reject("rate", message, Some("give a rate such as 50/s"), reading);
+        return None;
+    }
+    Some(rate)
+}
+
+fn burst(table: &mut Table<'_>, rate: Rate, reading: &mut Reading<'_>) -> Option<Shape> {
+    let fixed = keys::fixed_duration("load.burst.every");
+    let every = match table.given("burst") {
+        Some(options) => {
+            let mut inner = Table::open(options, "load.burst", reading);
+            let every = inner.duration_or("every", fixed, reading);
+            if every.is_zero() {
+                let message = "`load.burst.every` must be longer than nothing";
+                inner.reject("every", message, None, reading);
+            }
+            inner.finish(reading);
+            every
+        }
+        None => table.note_derived(
+            "burst.every",
+            fixed,
+            keys::fixed("load.burst.every").into(),
+            reading,
+        ),
+    };
+    let rate = finite(table, rate, "bursts", reading)?;
+    let schedule =
+        if rate.is_zero() { Schedule::Constant { rate } } else { Schedule::Burst { rate, every } };
+    Some(Shape::endless(schedule))
+}
+
+fn ramp(table: &mut Table<'_>, count: u64, reading: &mut Reading<'_>) -> Option<Shape> {
+    let given = table.given("ramp");
+    let example = "ramp = { from = \"10/s\", to = \"100/s\" }";
+    let options = table.require("ramp", given, example, reading)?;
+    let mut inner = Table::open(options, "load.ramp", reading);
+    let mut end = |key: &'static str, example: &str| {
+        let rate = inner.rate(key, reading);
+        let rate = inner.require(key, rate, example, reading)?;
+        finite_at(&inner, key, rate.times(count), reading)
+    };
+    let (from, to) = (end("from", "from = \"10/s\""), end("to", "to = \"100/s\""));
+    if let (Some(from), Some(to)) = (from, to)
+        && from.is_zero()
+        && to.is_zero()
+    {
+        inner.reject("to", "a ramp from nothing to nothing sends nothing", None, reading);
+    }
+    inner.finish(reading);
+    Some(Shape::endless(Schedule::Ramp { from: from?, to: to? }))
+}
+
+fn finite_at(table: &Table<'_>, key: &str, rate: Rate, reading: &mut Reading<'_>) -> Option<Rate> {
+    if rate.is_max() {
+        let message = format!("`{}` cannot be `max` here", table.full(key));
+        table.reject(key, message, Some("give a rate such as 50/s"), reading);
+        return None;
+    }
+    Some(rate)
+}
+
+/// `steps = [{ rate = "10/s", for = "30s" }, …]`
+fn list_steps(table: &mut Table<'_>, count: u64, reading: &mut Reading<'_>) -> Option<Shape> {
+    let given = table.given("steps");
+    let example =
+        "steps = [{ rate = \"10/s\", for = \"30s\" }, { rate = \"20/s\", for = \"30s\" }]";
+    table.require("steps", given, example, reading)?;
+    let items = table.array("steps", reading)?;
+    if items.is_empty() || items.len() > STEPS_MAX {
+        let message = format!(
+            "`load.steps` must have between 1 and {STEPS_MAX} steps, but has {}",
+            items.len()
+        );
+        table.reject("steps", message, None, reading);
+        return None;
+    }
+    let mut steps = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        steps.push(one_step(item, index, count, reading));
+    }
+    let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
+    staircase(table, steps, reading)
+}
+
+fn one_step(item: &Options, index: usize, count: u64, reading: &mut Reading<'_>) -> Option<Step> {
+    let mut step = Table::open(item, &format!("load.steps[{index}]"), reading);
+    let rate = step.rate("rate", reading);
+    let rate = step.require("rate", rate, "rate = \"10/s\"", reading);
+    let rate = rate.and_then(|rate| finite_at(&step, "rate", rate.times(count), reading));
+    let length = step.duration("for", reading);
+    let length = step.require("for", length, "for = \"30s\"", reading);
+    if length.is_some_and(|length| length.is_zero()) {
+        step.reject("for", "a step must be longer than nothing", None, reading);
+    }
+    step.finish(reading);
+    Some(Step { rate: rate?, length: length? })
+}
+
+/// `steps = { every = "10s", add = { generators = 1 }, until = { generators = 10 } }`
+fn rule_steps(
+    table: &mut Table<'_>,
+    rate: Rate,
+    count: &Multiplier,
+    reading: &mut Reading<'_>,
+) -> Option<Shape> {
+    let options = table.given("steps")?;
+    let mut inner = Table::open(options, "load.steps", reading);
+    let every = inner.duration("every", reading);
+    let every = inner.require("every", every, "every = \"10s\"", reading);
+    let add = growth(&mut inner, "add", "add = { rate = \"10/s\" }", reading);
+    let until = growth(&mut inner, "until", "until = { rate = \"100/s\" }", reading);
+    let steps = match (every, add, until) {
+        (Some(every), Some(add), Some(until)) => {
+            climb(&inner, table, Climb { rate, every, add, until }, count, reading)
+        }
+        _ => None,
+    };
+    inner.finish(reading);
+    staircase(table, steps?, reading)
+}
+
+#[derive(Clone, Copy)]
+enum Growth {
+    Rate(Rate),
+    Generators(u64),
+}
+
+/// `{ rate = "10/s" }` or `{ generators = 1 }`.
+fn growth(
+    inner: &mut Table<'_>,
+    key: &'static str,
+    example: &str,
+    reading: &mut Reading<'_>,
+) -> Option<Growth> {
+    let given = inner.given(key);
+    let options = inner.require(key, given, example, reading)?;
+    let mut by = Table::open(options, &inner.full(key), reading);
+    let rate = by.rate("rate", reading);
+    let generators = by.integer("generators", 1, GENERATORS_MAX, reading);
+    let growth = match (rate, generators) {
+        (Some(rate), None) => finite_at(&by, "rate", rate, reading).map(Growth::Rate),
+        (None, Some(generators)) => Some(Growth::Generators(generators)),
+        (Some(_), Some(_)) => {
+            let message = format!("`{}` takes a rate or generators, not both", inner.full(key));
+            by.reject("generators", message, None, reading);
+            None
+        }
+        (None, None) => {
+            if by.given("rate").is_none() && by.given("generators").is_none() {
+                let message = format!("`{}` names neither rate nor generators", inner.full(key));
+                inner.reject(key, message, Some(&format!("write {example}")), reading);
+            }
+            None
+        }
+    };
+    by.finish(reading);
+    growth
+}
+
+#[derive(Clone, Copy)]
+struct Climb {
+    rate: Rate,
+    every: Duration,
+    add: Growth,
+    until: Growth,
+}
+
+/// The rates of the steps: the first is the load's own, each next one is larger by `add`, the last is the
+/// largest that is not above `until`.
+fn climb(
+    inner: &Table<'_>,
+    table: &Table<'_>,
+    climb: Climb,
+    count: &Multiplier,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<Step>> {
+    let rate = finite(table, climb.rate, "steps", reading)?;
+    let step = |rate| Step { rate, length: climb.every };
+    let mut steps = Vec::new();
+    match (climb.add, climb.until) {
+        (Growth::Generators(add), Growth::Generators(until)) => {
+            if !count.per_generator {
+                let message = "steps that add generators need a rate of one generator";
+                inner.reject("add", message, Some("write rate_per = \"generator\""), reading);
+                return None;
+            }
+            let mut generators = count.generators;
+            while generators <= until && steps.len() <= STEPS_MAX {
+                steps.push(step(rate.times(generators)));
+                generators += add;
+            }
+        }
+        (Growth::Rate(add), Growth::Rate(until)) => {
+            if add.is_zero() {
+                inner.reject("add", "steps that add nothing never end", None, reading);
+                return None;
+            }
+            for index in 0..=STEPS_MAX {
+                let Some(at) = raised(rate, add, index).filter(|at| !above(*at, until)) else {
+                    break;
+                };
+                steps.push(step(at.times(count.total)));
+            }
+        }
+        _ => {
+            let message = "`load.steps.until` must name the same thing as `load.steps.add`";
+            inner.reject("until", message, None, reading);
+            return None;
+        }
+    }
+    if steps.is_empty() {
+        let message = "the first step is already above `load.steps.until`";
+        inner.reject("until", message, None, reading);
+        return None;
+    }
+    if steps.len() > STEPS_MAX {
+        inner.reject("until", format!("more than {STEPS_MAX} steps"), None, reading);
+        return None;
+    }
+    Some(steps)
+}
+
+/// `rate + index × add`, to the thousandth of an event a second that rates are kept to.
+fn raised(rate: Rate, add: Rate, index: usize) -> Option<Rate> {
+    #[expect(clippy::cast_precision_loss, reason = "at most STEPS_MAX")]
+    let per_second = rate.as_per_second() + add.as_per_second() * index as f64;
+    Rate::parse(&format!("{per_second:.3}/s")).ok()
+}
+
+fn above(rate: Rate, until: Rate) -> bool {
+    // Half of a thousandth is rounding, not a step.
+    rate.as_per_second() > until.as_per_second() + 0.000_5
+}
+
+fn staircase(table: &Table<'_>, steps: Vec<Step>, reading: &mut Reading<'_>) -> Option<Shape> {
+    if steps.iter().all(|step| step.rate.is_zero()) {
+        table.reject("steps", "steps without any rate send nothing", None, reading);
+        return None;
+    }
+    let length = steps.iter().try_fold(Duration::ZERO, |sum, step| sum.checked_add(step.length));
+    let Some(length) = length.filter(|length| !length.is_zero()) else {
+        table.reject("steps", "`load.steps` last no time, or longer than time", None, reading);
+        return None;
+    };
+    let schedule = Schedule::Steps { steps };
+    Some(Shape { arrivals: Arrivals::Open { schedule }, length: Some(length), exact: true })
+}
+
+/// How many transactions fall due in warm-up and measured window; `None` where only the system can tell.
+pub(crate) fn planned(arrivals: &Arrivals, warmup: Duration, duration: Duration) -> Option<u64> {
+    let Arrivals::Open { schedule } = arrivals else { return None };
+    let all = warmup.saturating_add(duration);
+    match schedule {
+        Schedule::Constant { rate } | Schedule::Poisson { rate } | Schedule::Burst { rate, .. } => {
+            (!rate.is_max()).then(|| rate.events_in(all))
+        }
+        Schedule::Ramp { from, to } => {
+            let measured = from.events_in(duration / 2).checked_add(to.events_in(duration / 2));
+            Some(measured.unwrap_or(u64::MAX).saturating_add(from.events_in(warmup)))
+        }
+        Schedule::Steps { steps } => {
+            let before = steps.first().map_or(0, |step| step.rate.events_in(warmup));
+            let counts = steps.iter().map(|step| step.rate.events_in(step.length));
+            Some(counts.fold(before, u64::saturating_add))
+        }
+        Schedule::Trace { due_ns } => {
+            Some(u64::try_from(due_ns.len()).expect("a length fits 64 bits"))
+        }
+    }
+}
+
+/// The highest rate that the plan offers, per second; infinite for `max`, `None` for closed loops.
+pub(crate) fn rate_max(arrivals: &Arrivals, all: Duration) -> Option<f64> {
+    let Arrivals::Open { schedule } = arrivals else { return None };
+    Some(match schedule {
+        Schedule::Constant { rate } | Schedule::Poisson { rate } | Schedule::Burst { rate, .. } => {
+            rate.as_per_second()
+        }
+        Schedule::Ramp { from, to } => from.as_per_second().max(to.as_per_second()),
+        Schedule::Steps { steps } => {
+            steps.iter().map(|step| step.rate.as_per_second()).fold(0.0, f64::max)
+        }
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        Schedule::Trace { due_ns } => due_ns.len() as f64 / all.as_secs_f64().max(1e-9),
+    })
+}

@@ -1,0 +1,243 @@
+//! `[load]` of one setting, read in full: every default filled in, every pair of keys that contradict each
+//! other named. It knows nothing of the other tables and opens no connection.
+
+use std::time::Duration;
+
+use model::options::{Options, Value};
+use model::plan::{Arrivals, LoadPlan, Pacing};
+use model::quantity::{show_count, show_duration};
+
+use crate::arrival::{self, Shape};
+use crate::layer::{CLOSED_KEYS, OPEN_KEYS};
+use crate::table::{Reading, Table};
+use crate::{TRANSACTIONS_MAX, keys};
+
+/// The most connections: what one host's ports and descriptors carry with room to spare.
+const CONNECTIONS_MAX: u32 = 20_000;
+/// The most engine threads: a row's worker is kept in eight bits.
+const THREADS_MAX: u32 = 255;
+/// The most clients of a closed loop.
+const CLIENTS_MAX: u32 = 10_000_000;
+/// The longest trial: a year, so that stamps in nanoseconds stay far from their end.
+const TRIAL_MAX: Duration = Duration::from_secs(366 * 86_400);
+
+/// Reads `[load]`. Whatever it returns counts only if no problem was added.
+pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadPlan> {
+    let mut table = Table::open(options, "load", reading);
+    let model = table.one_of_or("model", &["open", "closed"], keys::fixed("load.model"), reading);
+    let Some(model) = model else {
+        // Which keys belong is not known, so no more is said about any of them.
+        return None;
+    };
+    let timeout = table.duration_or("timeout", keys::fixed_duration("load.timeout"), reading);
+    if timeout.is_zero() {
+        table.reject("timeout", "`load.timeout` must be longer than nothing", None, reading);
+    }
+    let (shape, connections) = if model == "closed" {
+        refuse(&mut table, &OPEN_KEYS, "open", reading);
+        closed(&mut table, reading)
+    } else {
+        refuse(&mut table, &CLOSED_KEYS, "closed", reading);
+        let connections =
+            table.count_or("connections", 1, CONNECTIONS_MAX, OPEN_CONNECTIONS, reading);
+        (arrival::open(&mut table, connections, reading), connections)
+    };
+    let connections_max = connections_max(&mut table, connections, reading);
+    let threads = threads(&mut table, connections, reading);
+    let drain_max = drain(&mut table, timeout, reading);
+    let backlog_max = table.integer_or(
+        "backlog_max",
+        0,
+        1_000_000_000,
+        keys::fixed_integer("load.backlog_max"),
+        reading,
+    );
+    let lookahead =
+        table.count_or("lookahead", 1, 1 << 20, keys::fixed_count("load.lookahead"), reading);
+    let pacing = pacing(&mut table, reading);
+    let transactions_max = table.integer_or(
+        "transactions_max",
+        0,
+        TRANSACTIONS_MAX,
+        keys::fixed_integer("load.transactions_max"),
+        reading,
+    );
+    let (warmup, duration) = window(&mut table, shape.as_ref(), reading);
+    let shape = shape.map(|shape| shape.cut(warmup + duration));
+    if let Some(shape) = &shape {
+        check_count(&table, shape, warmup, duration, transactions_max, reading);
+    }
+    table.finish(reading);
+    Some(LoadPlan {
+        arrivals: shape?.arrivals,
+        connections,
+        connections_max,
+        threads,
+        warmup,
+        duration,
+        drain_max,
+        timeout,
+        backlog_max,
+        lookahead,
+        pacing,
+        transactions_max,
+    })
+}
+
+/// Connections of an open loop: enough that an answer of one second allows 64/s with one request a connection.
+const OPEN_CONNECTIONS: u32 = 64;
+
+fn refuse(table: &mut Table<'_>, keys: &[&'static str], model: &str, reading: &mut Reading<'_>) {
+    for key in keys {
+        if table.given(key).is_some() {
+            let full = table.full(key);
+            let other = if model == "open" { "closed" } else { "open" };
+            let message = format!("`{full}` belongs to an {model} loop, but this one is {other}");
+            let message = message.replace("an closed", "a closed");
+            let help = format!("remove it, or write model = \"{model}\"");
+            table.reject(key, message, Some(&help), reading);
+        }
+    }
+}
+
+fn closed(table: &mut Table<'_>, reading: &mut Reading<'_>) -> (Option<Shape>, u32) {
+    let think = table.duration_or("think", keys::fixed_duration("load.think"), reading);
+    let poll = table.duration_or("poll", keys::fixed_duration("load.poll"), reading);
+    let window = table.count_or("window", 0, 1_000_000, keys::fixed_count("load.window"), reading);
+    if window > 0 && !think.is_zero() {
+        let message = "`load.think` does not go with `load.window`: a window has no pauses";
+        table.reject("think", message, Some("remove one of the two"), reading);
+    }
+    let clients = table
+        .integer("clients", 1, CLIENTS_MAX.into(), reading)
+        .map(|clients| u32::try_from(clients).expect("at most CLIENTS_MAX"));
+    let connections = match (window, clients) {
+        (0, Some(clients)) => clients.min(CONNECTIONS_MAX),
+        _ => 1,
+    };
+    let connections = table.count_or("connections", 1, CONNECTIONS_MAX, connections, reading);
+    let clients = if window == 0 {
+        table.require("clients", clients, "clients = 64", reading)
+    } else {
+        clients.or_else(|| {
+            let product = window.saturating_mul(connections).min(CLIENTS_MAX);
+            Some(table.note_derived("clients", product, product.to_string(), reading))
+        })
+    };
+    let arrivals = clients.map(|clients| Arrivals::Closed { clients, think, window, poll });
+    (arrivals.map(|arrivals| Shape { arrivals, length: None, exact: false }), connections)
+}
+
+fn connections_max(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> u32 {
+    let most = table.count_or("connections_max", 1, CONNECTIONS_MAX, connections, reading);
+    if most < connections {
+        let message = format!(
+            "`load.connections_max` is {most}, fewer than the {connections} of `load.connections`"
+        );
+        table.reject("connections_max", message, None, reading);
+    }
+    most
+}
+
+fn threads(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> u32 {
+    let threads =
+        table.count_or("threads", 1, THREADS_MAX, keys::fixed_count("load.threads"), reading);
+    if threads > connections {
+        let message = format!(
+            "{threads} threads cannot share {connections} connections: each needs one of its own"
+        );
+        table.reject("threads", message, Some("lower threads or raise connections"), reading);
+    }
+    threads
+}
+
+/// A duration, or `{ until = "…", max = "5m" }`.
+fn drain(table: &mut Table<'_>, timeout: Duration, reading: &mut Reading<'_>) -> Duration {
+    let Some(given) = table.given("drain").filter(|g| matches!(g.value, Value::Table(_))) else {
+        return table.duration_or("drain", timeout, reading);
+    };
+    let mut drain = Table::open(given, "load.drain", reading);
+    drain.refuse_unbuilt("until", "draining until a metric says so", reading);
+    let most = drain.duration_or("max", timeout, reading);
+    drain.finish(reading);
+    most
+}
+
+fn pacing(table: &mut Table<'_>, reading: &mut Reading<'_>) -> Pacing {
+    let words = ["exact", "balanced", "coalesced"];
+    match table.one_of_or("pacing", &words, keys::fixed("load.pacing"), reading) {
+        Some("exact") => Pacing::Exact,
+        Some("coalesced") => Pacing::Coalesced,
+        _ => Pacing::Balanced,
+    }
+}
+
+/// Warm-up and measured window.
+fn window(
+    table: &mut Table<'_>,
+    shape: Option<&Shape>,
+    reading: &mut Reading<'_>,
+) -> (Duration, Duration) {
+    let length = shape.and_then(|shape| shape.length);
+    let is_trace = shape.is_some_and(Shape::is_trace);
+    let warmup_given = table.duration("warmup", reading);
+    let fallback = match length {
+        Some(length) if is_trace => length.saturating_sub(warmup_given.unwrap_or_default()),
+        Some(length) => length,
+        None => DURATION,
+    };
+    let duration = table.duration_or("duration", fallback, reading);
+    if duration.is_zero() {
+        let message = "`load.duration` must be longer than nothing: it is the measured window";
+        table.reject("duration", message, None, reading);
+    }
+    if let (Some(length), true) = (length, shape.is_some_and(|shape| shape.exact))
+        && duration != length
+    {
+        let message = format!(
+            "`load.duration` is {}, but the steps last {} in all",
+            show_duration(duration),
+            show_duration(length)
+        );
+        table.reject("duration", message, Some("remove it: the steps give it"), reading);
+    }
+    let warmup = warmup_given.unwrap_or_else(|| {
+        let rule = if is_trace { Duration::ZERO } else { WARMUP.min(duration / 10) };
+        table.note_derived("warmup", rule, show_duration(rule), reading)
+    });
+    if duration.checked_add(warmup).is_none_or(|all| all > TRIAL_MAX) {
+        let message = "warm-up and measured window are longer than a year together";
+        table.reject("duration", message, None, reading);
+        return (Duration::ZERO, DURATION);
+    }
+    (warmup, duration)
+}
+
+/// Without `load.duration`: what a first look needs, and 1,500 samples at 50/s.
+const DURATION: Duration = Duration::from_secs(30);
+/// Without `load.warmup`: connections, caches and branch predictors have settled after it on any system that
+/// does not move data; what needs longer must say so, and the warm-up audit tells.
+const WARMUP: Duration = Duration::from_secs(2);
+
+fn check_count(
+    table: &Table<'_>,
+    shape: &Shape,
+    warmup: Duration,
+    duration: Duration,
+    transactions_max: u64,
+    reading: &mut Reading<'_>,
+) {
+    let planned = arrival::planned(&shape.arrivals, warmup, duration);
+    if let Some(count) = planned.filter(|count| *count > TRANSACTIONS_MAX) {
+        let bounded = transactions_max > 0 && transactions_max <= TRANSACTIONS_MAX;
+        if !bounded {
+            let message = format!(
+                "{} transactions in one trial are too many; at most {}",
+                if count == u64::MAX { "2^64".to_owned() } else { show_count(count) },
+                show_count(TRANSACTIONS_MAX)
+            );
+            let help = "lower the rate or the duration, or set transactions_max";
+            table.reject("rate", message, Some(help), reading);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! One setting of the matrix, read in full: system, load, probe, measure, faults.
+
+use std::time::Duration;
+
+use model::options::{Options, Span, Value, did_you_mean};
+use model::plan::{
+    FaultKind, FaultPlan, LoadPlan, MeasurePlan, ProbePlan, ProbeSchedule, SystemPlan,
+};
+use model::quantity::show_duration;
+
+use crate::table::{Reading, Table, note_leaves};
+use crate::{TRANSACTIONS_MAX, keys, load};
+
+/// The most faults of a setting.
+const FAULTS_MAX: usize = 1_000;
+/// The most connections that a probe opens without being asked to.
+const PROBE_CONNECTIONS: u64 = 64;
+
+/// What a setting's tree says.
+pub(crate) struct Setting {
+    pub system: SystemPlan,
+    pub load: LoadPlan,
+    pub probe: Option<ProbePlan>,
+    pub measure: MeasurePlan,
+    pub faults: Vec<FaultPlan>,
+}
+
+/// Reads one setting; `None` if anything in it is wrong.
+pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting> {
+    let before = reading.problems.list.len();
+    let system = system(root, reading);
+    let empty = Options::empty();
+    let options = root.get("load").unwrap_or(&empty);
+    let load = load::read(options, reading);
+    let probe = root.get("probe").zip(load.as_ref()).map(|(o, load)| probe(o, load, reading));
+    let measure = measure(root.get("measure").unwrap_or(&empty), reading);
+    let faults = faults(root, load.as_ref().map(|load| load.duration), reading);
+    if let Some(load) = &load {
+        check_sends(options, load, probe.is_some(), reading);
+    }
+    if reading.problems.list.len() > before {
+        return None;
+    }
+    Some(Setting { system: system?, load: load?, probe, measure, faults })
+}
+
+fn system(root: &Options, reading: &mut Reading<'_>) -> Option<SystemPlan> {
+    let Some(options) = root.get("system") else {
+        let help = "add [system] with kind = \"http\", or another kind".to_owned();
+        reading.problems.add(root.span, "`system` is missing", Some(help));
+        return None;
+    };
+    let mut table = Table::open(options, "system", reading);
+    let kind = table.string("kind", reading);
+    if matches!(options.value, Value::Table(_)) {
+        table.require("kind", kind, "kind = \"http\"", reading);
+    }
+    if let Some(kind) = kind {
+        check_kind(&table, kind, reading);
+    }
+    let deploy = adapters_part(table.given("deploy"), "system.deploy", table.span(), reading);
+    table.finish(reading);
+    let workload = adapters_part(root.get("workload"), "workload", root.span, reading);
+    Some(SystemPlan { kind: kind?.to_owned(), deploy, workload })
+}
+
+fn check_kind(table: &Table<'_>, kind: &str, reading: &mut Reading<'_>) {
+    let kinds = reading.outside.kinds;
+    if kinds.is_empty() || kinds.contains(&kind) {
+        return;
+    }
+    let near = did_you_mean(kind, kinds.iter().copied());
+    let help = near.unwrap_or_else(|| format!("there is: {}", kinds.join(", ")));
+    table.reject("kind", format!("there is no system of the kind `{kind}`"), Some(&help), reading);
+}
+
+/// A table that only the adapter understands; where it is absent, an empty one at `place`.
+fn adapters_part(
+    options: Option<&Options>,
+    path: &str,
+    place: Span,
+    reading: &mut Reading<'_>,
+) -> Options {
+    let Some(options) = options else { return Options { span: place, ..Options::empty() } };
+    // Opening it says so if it is not a table.
+    let _ = Table::open(options, path, reading);
+    note_leaves(options, path, reading);
+    options.clone()
+}
+
+fn probe(options: &Options, load: &LoadPlan, reading: &mut Reading<'_>) -> ProbePlan {
+    let mut table = Table::open(options, "probe", reading);
+    let word = keys::fixed("probe.schedule");
+    let schedule = match table.one_of_or("schedule", &["open", "sequential"], word, reading) {
+        Some("sequential") => ProbeSchedule::Sequential,
+        _ => ProbeSchedule::Open,
+    };
+    let interval = table.duration_or("interval", keys::fixed_duration("probe.interval"), reading);
+    if interval.is_zero() && schedule == ProbeSchedule::Open {
+        let message = "`probe.interval` must be longer than nothing";
+        table.reject("interval", message, None, reading);
+    }
+    let timeout = table.duration_or("timeout", load.timeout, reading);
+    if timeout.is_zero() {
+        table.reject("timeout", "`probe.timeout` must be longer than nothing", None, reading);
+    }
+    let fitting = times_in(load.duration, interval).max(1);
+    let trials = table.integer_or("trials", 1, TRANSACTIONS_MAX, fitting, reading);
+    if schedule == ProbeSchedule::Open && trials > fitting && !interval.is_zero() {
+        let message = format!(
+            "{trials} probes every {} do not fit the {} of `load.duration`",
+            show_duration(interval),
+            show_duration(load.duration)
+        );
+        let help = format!("lower probe.trials to {fitting}, or measure longer");
+        table.reject("trials", message, Some(&help), reading);
+    }
+    let connections = match schedule {
+        ProbeSchedule::Sequential => 1,
+        ProbeSchedule::Open => (times_in(timeout, interval) + 1).min(PROBE_CONNECTIONS),
+    };
+    let connections = u32::try_from(connections).expect("at most PROBE_CONNECTIONS");
+    let connections = table.count_or("connections", 1, 20_000, connections, reading);
+    table.finish(reading);
+    ProbePlan { trials, schedule, interval, timeout, connections }
+}
+
+/// How many whole intervals a time holds.
+fn times_in(time: Duration, interval: Duration) -> u64 {
+    u64::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u64::MAX - 1)
+}
+
+fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
+    let mut table = Table::open(options, "measure", reading);
+    let until = match table.string("until", reading) {
+        Some(until) => until.to_owned(),
+        None => {
+            let shown = "the system's last stage".to_owned();
+            table.note_derived("until", String::new(), shown, reading)
+        }
+    };
+    let window = table.duration_or("window", keys::fixed_duration("measure.window"), reading);
+    if window.is_zero() {
+        table.reject("window", "`measure.window` must be longer than nothing", None, reading);
+    }
+    let ledger = table.boolean_or("ledger", keys::fixed("measure.ledger") == "true", reading);
+    // Read once for the whole experiment.
+    let _ = table.given("percentiles");
+    table.finish(reading);
+    MeasurePlan { until, window, ledger }
+}
+
+fn faults(root: &Options, duration: Option<Duration>, reading: &mut Reading<'_>) -> Vec<FaultPlan> {
+    let Some(options) = root.get("fault") else { return Vec::new() };
+    let Value::Array(items) = &options.value else {
+        let message = format!("`fault` must be a list of tables, but is {}", options.type_word());
+        let help = "write [[fault]] with two brackets".to_owned();
+        reading.problems.add(options.span, message, Some(help));
+        return Vec::new();
+    };
+    if items.len() > FAULTS_MAX {
+        let message = format!("{} faults; at most {FAULTS_MAX} are taken", items.len());
+        reading.problems.add(options.span, message, None);
+        return Vec::new();
+    }
+    let mut faults = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        faults.extend(fault(item, index, duration, reading));
+    }
+    faults
+}
+
+/// Faults of the design that the testbed cannot inject yet.
+const UNBUILT_FAULTS: [&str; 8] =
+    ["every", "rotate", "partition", "delay", "bandwidth", "disk", "outage", "limiter"];
+
+fn fault(
+    item: &Options,
+    index: usize,
+    duration: Option<Duration>,
+    reading: &mut Reading<'_>,
+) -> Option<FaultPlan> {
+    let before = reading.problems.list.len();
+    let mut table = Table::open(item, &format!("fault[{index}]"), reading);
+    for key in UNBUILT_FAULTS {
+        table.refuse_unbuilt(key, "a fault", reading);
+    }
+    let unbuilt = reading.problems.list.len() > before;
+    let (pause, kill) = (table.string("pause", reading), table.string("kill", reading));
+    let at = table.duration("at", reading);
+    let length = table.duration("for", reading);
+    let what = match (pause, kill) {
+        (Some(node), None) => Some((FaultKind::Pause, node)),
+        (None, Some(node)) => Some((FaultKind::Kill, node)),
+        (Some(_), Some(_)) => {
+            table.reject("kill", "one fault either pauses or kills", None, reading);
+            None
+        }
+        (None, None) => None,
+    };
+    if !unbuilt {
+        table.require("at", at, "at = \"10s\"", reading);
+        fault_details(&mut table, what.map(|(kind, _)| kind), length, reading);
+        if let (Some(at), Some(duration)) = (at, duration)
+            && at >= duration
+        {
+            let message = format!(
+                "a fault at {} comes after the measured window of {}",
+                show_duration(at),
+                show_duration(duration)
+            );
+            table.reject("at", message, None, reading);
+        }
+    }
+    table.finish(reading);
+    let (kind, node) = what?;
+    Some(FaultPlan { at: at?, length: length.unwrap_or_default(), kind, node: node.to_owned() })
+}
+
+fn fault_details(
+    table: &mut Table<'_>,
+    kind: Option<FaultKind>,
+    length: Option<Duration>,
+    reading: &mut Reading<'_>,
+) {
+    match kind {
+        Some(FaultKind::Pause) => {
+            table.require("for", length, "for = \"5s\"", reading);
+            if length.is_some_and(|length| length.is_zero()) {
+                table.reject("for", "a pause must be longer than nothing", None, reading);
+            }
+        }
+        Some(FaultKind::Kill) => {
+            if table.given("for").is_some() {
+                let message = "a killed node stays down: `for` has no meaning here";
+                table.reject("for", message, Some("remove it"), reading);
+            }
+        }
+        None => {
+            if table.given("pause").is_none() && table.given("kill").is_none() {
+                let help = "add pause = \"node\" or kill = \"node\"";
+                table.reject("", "this fault names no node to pause or kill", Some(help), reading);
+            }
+        }
+    }
+}
+
+/// A load that sends nothing is a mistake, unless a probe is there to send.
+fn check_sends(options: &Options, load: &LoadPlan, has_probe: bool, reading: &mut Reading<'_>) {
+    use model::plan::{Arrivals, Schedule};
+    if let Arrivals::Open { schedule: Schedule::Constant { rate } } = &load.arrivals
+        && rate.is_zero()
+        && !has_probe
+    {
+        let span = options.get("rate").map_or(options.span, |rate| rate.span);
+        let help = "raise the rate, or add a [probe] that sends".to_owned();
+        reading.problems.add(span, "at this rate nothing would ever be sent", Some(help));
+    }
+}
