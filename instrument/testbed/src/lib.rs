@@ -21,6 +21,7 @@ mod bed;
 mod death_signal;
 mod error;
 mod guard;
+pub mod install;
 mod keeper;
 mod log;
 mod node;

@@ -1,0 +1,282 @@
+//! Runs what gets a program, and looks at what came.
+//!
+//! It shows every command before it runs it, bounds its time, and gives the client's own last words when it is
+//! refused. It must never run anything that the table does not name.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use clock::Clock;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{Entry, How, InstallError, Shelf, VERIFIED};
+
+/// The longest that one command may take: a large program built on a busy two-core machine.
+const COMMAND_MAX: Duration = Duration::from_secs(3600);
+/// The longest that a program may take to say its version.
+const VERIFY_MAX: Duration = Duration::from_secs(60);
+const LAST_LINES_MAX: usize = 15;
+
+/// One command.
+struct Step {
+    program: PathBuf,
+    args: Vec<String>,
+    env: Vec<(&'static str, PathBuf)>,
+}
+
+impl Step {
+    fn new<T: Into<String>>(program: PathBuf, args: impl IntoIterator<Item = T>) -> Self {
+        Self { program, args: args.into_iter().map(Into::into).collect(), env: Vec::new() }
+    }
+
+    fn env(mut self, name: &'static str, value: PathBuf) -> Self {
+        self.env.push((name, value));
+        self
+    }
+
+    fn in_words(&self) -> String {
+        let env = self.env.iter().map(|(name, value)| format!("{name}={}", value.display()));
+        let name = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let words: Vec<String> = env.chain([name]).chain(self.args.iter().cloned()).collect();
+        words.join(" ")
+    }
+}
+
+/// How an entry is had, for a list.
+pub(super) fn in_words(entry: &Entry) -> String {
+    match entry.how {
+        How::System { package } => format!("apt-get install {package}"),
+        How::Cargo { package, version } => format!("cargo install --locked {package}@{version}"),
+        How::Go { package, version } => format!("go install {package}@{version}"),
+        How::Npm { package, version, .. } => format!("npm install {package}@{version}"),
+        How::Python { packages, .. } => format!("pip install {}", packages.join(" ")),
+        How::Nowhere { reason } => format!("cannot be had: {reason}"),
+    }
+}
+
+/// Gets the program and verifies it.
+pub(super) fn install(
+    shelf: &Shelf,
+    entry: &Entry,
+    log: &mut dyn FnMut(&str),
+) -> Result<PathBuf, InstallError> {
+    let folder = shelf.folder(entry);
+    let steps = steps(shelf, entry, &folder)?;
+    let is_ours = entry.how.program_path(entry.program).is_some();
+    let cache_error = |source| InstallError::Cache {
+        name: entry.name.to_owned(),
+        folder: folder.clone(),
+        source,
+    };
+    if is_ours {
+        std::fs::create_dir_all(&folder).map_err(cache_error)?;
+    }
+    for step in &steps {
+        carry_out(shelf, entry, step, log)?;
+    }
+    let program = match entry.how.program_path(entry.program) {
+        Some(inside) => folder.join(inside),
+        None => shelf.which(entry.program).unwrap_or_else(|| PathBuf::from(entry.program)),
+    };
+    verify(shelf, entry, &program, log)?;
+    if is_ours {
+        std::fs::write(folder.join(VERIFIED), format!("{}\n", in_words(entry)))
+            .map_err(cache_error)?;
+        let _ = std::fs::remove_dir_all(build_folder(shelf, entry));
+    }
+    log(&format!("{} is there: {}", entry.name, program.display()));
+    Ok(program)
+}
+
+fn build_folder(shelf: &Shelf, entry: &Entry) -> PathBuf {
+    shelf.cache.join("build").join(entry.name)
+}
+
+/// The commands that get the program into `folder`.
+fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, InstallError> {
+    let name = || entry.name.to_owned();
+    let client = |client: &str| {
+        let missing = || InstallError::NoClient { name: name(), client: client.to_owned() };
+        shelf.which(client).ok_or_else(missing)
+    };
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Ok(match entry.how {
+        How::Nowhere { reason } => {
+            return Err(InstallError::Nowhere { name: name(), reason: reason.to_owned() });
+        }
+        How::System { package } => {
+            let apt = client("apt-get")?;
+            let install =
+                Step::new(apt.clone(), ["install", "--yes", "--no-install-recommends", package]);
+            if !shelf.is_root {
+                let command = install.in_words();
+                return Err(InstallError::NeedsRoot { name: name(), command });
+            }
+            let install = install.env("DEBIAN_FRONTEND", PathBuf::from("noninteractive"));
+            vec![Step::new(apt, ["update"]), install]
+        }
+        How::Cargo { package, version } => {
+            let root = text(folder);
+            let exact = format!("={version}");
+            let args = ["install", "--locked", "--root", &root, "--version", &exact, package];
+            vec![
+                Step::new(client("cargo")?, args)
+                    .env("CARGO_TARGET_DIR", build_folder(shelf, entry)),
+            ]
+        }
+        How::Go { package, version } => {
+            let args = ["install".to_owned(), format!("{package}@{version}")];
+            vec![Step::new(client("go")?, args).env("GOBIN", folder.to_owned())]
+        }
+        How::Npm { package, version, .. } => {
+            let prefix = text(folder);
+            let exact = format!("{package}@{version}");
+            let quiet = ["--no-audit", "--no-fund", "--ignore-scripts"];
+            let args = ["install", "--prefix", &prefix].into_iter().chain(quiet).chain([&*exact]);
+            vec![Step::new(client("npm")?, args)]
+        }
+        How::Python { packages, .. } => {
+            let root = text(folder);
+            let pip = ["-m", "pip", "install", "--disable-pip-version-check"];
+            vec![
+                Step::new(client("python3")?, ["-m", "venv", &root]),
+                Step::new(folder.join("bin/python"), pip.iter().chain(packages).copied()),
+            ]
+        }
+    })
+}
+
+/// Runs one command to its end.
+fn carry_out(
+    shelf: &Shelf,
+    entry: &Entry,
+    step: &Step,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), InstallError> {
+    log(&format!("$ {}", step.in_words()));
+    let mut last = Vec::new();
+    let how = run(shelf, step, COMMAND_MAX, &mut |line| {
+        log(line);
+        if last.len() == LAST_LINES_MAX {
+            last.remove(0);
+        }
+        last.push(line.to_owned());
+    });
+    match how {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => Err(InstallError::Refused {
+            name: entry.name.to_owned(),
+            command: step.in_words(),
+            how: how.map_or_else(|error| error, |_| "failed".to_owned()),
+            log: last.join("\n"),
+        }),
+    }
+}
+
+/// Asks the program what it is.
+fn verify(
+    shelf: &Shelf,
+    entry: &Entry,
+    program: &Path,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), InstallError> {
+    let step = Step::new(program.to_owned(), entry.asked.iter().copied());
+    log(&format!("$ {}", step.in_words()));
+    let mut said = String::new();
+    let ran = run(shelf, &step, VERIFY_MAX, &mut |line| {
+        // A usage text has a few kilobytes; what is printed beyond that does not tell who is printing.
+        if said.len() < 64 << 10 {
+            said.push_str(line);
+            said.push('\n');
+        }
+    });
+    if let Err(how) = ran {
+        said.push_str(&how);
+    }
+    if said.contains(entry.says) {
+        return Ok(());
+    }
+    Err(InstallError::NotIt {
+        name: entry.name.to_owned(),
+        command: step.in_words(),
+        wanted: entry.says.to_owned(),
+        said,
+    })
+}
+
+/// Runs a command and hands over its lines, of both streams. Gives whether it succeeded, or why it could not be
+/// run to its end.
+fn run(
+    shelf: &Shelf,
+    step: &Step,
+    at_most: Duration,
+    line: &mut dyn FnMut(&str),
+) -> Result<bool, String> {
+    let mut child =
+        command(shelf, step).spawn().map_err(|error| format!("did not start: {error}"))?;
+    let (sender, lines) = channel();
+    forward(child.stdout.take(), sender.clone());
+    forward(child.stderr.take(), sender);
+    let clock = Clock::start();
+    let deadline = clock.now().plus(at_most);
+    loop {
+        match lines.recv_timeout(deadline.saturating_since(clock.now())) {
+            Ok(text) => line(&text),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                end(&mut child);
+                return Err(format!("was ended after {} s", at_most.as_secs()));
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| format!("cannot be waited for: {error}"))?;
+    Ok(status.success())
+}
+
+fn command(shelf: &Shelf, step: &Step) -> Command {
+    let mut command = Command::new(&step.program);
+    command
+        .args(&step.args)
+        // Where this process was started says nothing about the program (a folder may carry settings of cargo or npm).
+        .current_dir(if shelf.cache.is_dir() { &shelf.cache } else { Path::new("/") })
+        // Set by cargo for programs that it runs; the cargo that we run is to see none of them.
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("PYTHONPATH")
+        .env_remove("PYTHONHOME")
+        .env_remove("VIRTUAL_ENV")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    for (name, value) in &step.env {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Sends each line of a stream on, from a thread that ends with the stream.
+fn forward(stream: Option<impl Read + Send + 'static>, lines: Sender<String>) {
+    let Some(stream) = stream else { return };
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(stream);
+        let mut bytes = Vec::new();
+        while matches!(reader.read_until(b'\n', &mut bytes), Ok(count) if count > 0) {
+            let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+            if lines.send(text).is_err() {
+                return;
+            }
+            bytes.clear();
+        }
+    });
+}
+
+fn end(child: &mut Child) {
+    // The group's id is the child's, which has not been reaped.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
+}

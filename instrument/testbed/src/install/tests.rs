@@ -1,0 +1,114 @@
+//! Tests of installing, against clients that are scripts of ours. The real ones run when asked for by name.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// A shelf whose PATH holds only the given scripts.
+fn shelf(folder: &Path, scripts: &[(&str, &str)]) -> Shelf {
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for (name, text) in scripts {
+        let path = bin.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    Shelf { cache: folder.join("cache"), path: vec![bin], is_root: false }
+}
+
+/// A client that puts a program into GOBIN which says `$1`.
+fn client_that_installs(program: &str, says: &str) -> String {
+    format!(
+        "echo fetching $2; printf '#!/bin/sh\\necho {says}\\n' > $GOBIN/{program}; chmod +x $GOBIN/{program}"
+    )
+}
+
+/// Claim: the list is alphabetical, has each name once, and every entry can be asked what it is.
+#[test]
+fn the_list_is_in_order() {
+    assert!(ENTRIES.windows(2).all(|pair| pair[0].name < pair[1].name));
+    assert!(ENTRIES.iter().all(|e| !e.says.is_empty() && !e.asked.is_empty()));
+    assert!(ENTRIES.iter().all(|e| e.how.version() != "latest"));
+}
+
+/// Claim: a program is had with the pinned version, kept, found again, and not fetched a second time; the
+/// commands are shown.
+#[test]
+fn a_program_is_had_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = shelf(folder.path(), &[("go", &client_that_installs("k6", "k6 v1.8.1"))]);
+    assert_eq!(shelf.find("k6"), None);
+    let mut said = Vec::new();
+    let path = shelf.install("k6", &mut |line| said.push(line.to_owned())).unwrap();
+    assert_eq!(path, folder.path().join("cache/k6/1.8.1/k6"));
+    assert_eq!(shelf.find("k6"), Some(path.clone()));
+    assert!(said[0].starts_with("$ GOBIN=") && said[0].ends_with("go install go.k6.io/k6@v1.8.1"));
+    assert_eq!(said[1], "fetching go.k6.io/k6@v1.8.1");
+    let mut again = Vec::new();
+    shelf.install("k6", &mut |line| again.push(line.to_owned())).unwrap();
+    assert_eq!(again, [format!("k6 is there: {}", path.display())]);
+    let status = shelf.list().into_iter().find(|status| status.name == "k6").unwrap();
+    assert!(status.is_pinned && status.path == Some(path));
+}
+
+/// Claim: what comes in another version is refused, and not found afterwards.
+#[test]
+fn another_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = shelf(folder.path(), &[("go", &client_that_installs("k6", "k6 v1.7.0"))]);
+    let error = shelf.install("k6", &mut |_| {}).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "k6 came, but is not what was asked for: `k6 version` was to say `v1.8.1` and said:\nk6 v1.7.0\n"
+    );
+    assert_eq!(shelf.find("k6"), None);
+}
+
+/// Claim: a client that is refused, missing or without rights gives a message that names the program and what
+/// was run; what cannot be had says so.
+#[test]
+fn a_refusal_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf =
+        shelf(folder.path(), &[("go", "echo 'no such module' >&2; exit 1"), ("apt-get", "exit 0")]);
+    let error = |name: &str| shelf.install(name, &mut |_| {}).unwrap_err().to_string();
+    let hey = error("hey");
+    assert!(hey.starts_with("hey could not be had: `GOBIN="), "{hey}");
+    assert!(hey.contains("hey@v0.1.5` failed; its last lines:\nno such module"), "{hey}");
+    assert_eq!(
+        error("oha"),
+        "oha cannot be had: it comes by `cargo`, which is not on this machine; install cargo first"
+    );
+    assert_eq!(
+        error("wrk"),
+        "wrk cannot be had by this user: it is a package of the distribution; run as root: \
+         apt-get install --yes --no-install-recommends wrk"
+    );
+    assert!(error("vegeta").starts_with("vegeta cannot be had: no registry that we use has it"));
+    assert!(error("wrl").starts_with("`wrl` is not in the list of programs; there are: ab, anvil"));
+}
+
+/// Claim: a program in PATH is found if there is no pinned one, but never one that merely has the file's name.
+#[test]
+fn programs_in_path_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = shelf(folder.path(), &[("wrk", ""), ("load", ""), ("python", "")]);
+    assert_eq!(shelf.find("wrk"), Some(folder.path().join("bin/wrk")));
+    assert_eq!(shelf.find("cometbft-load"), None);
+    assert_eq!(shelf.find("python"), None);
+    let status = shelf.list().into_iter().find(|status| status.name == "wrk").unwrap();
+    assert!(!status.is_pinned && status.path.is_some());
+}
+
+/// Claim: the real clients get what the table pins. Minutes long and needs a network, so it runs only for the
+/// names in `ASSAY_TEST_INSTALL` (separated by commas), into the real cache folder.
+#[test]
+fn real_programs_can_be_had() {
+    let Ok(names) = std::env::var("ASSAY_TEST_INSTALL") else { return };
+    for name in names.split(',') {
+        match install(name, &mut |line| println!("{line}")) {
+            Ok(path) => assert!(path.exists(), "{}", path.display()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
