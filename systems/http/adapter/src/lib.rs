@@ -1,14 +1,31 @@
-//! The adapter of HTTP/1.1 servers. (Only its outline so far: building one is refused.)
+//! The adapter of HTTP/1.1 servers: any URL, a single request or a file of targets, what a status means by a
+//! table. It opens no connection of the load, times nothing, retries nothing and follows no redirect.
+//!
+//! The way of a target: `options` reads the experiment, `targets` the target file, `requests` writes every
+//! request once, `workload` picks the next, `session` sends it and `rules` says what its answer means.
+
+mod client;
+mod fuzz;
+mod options;
+mod outcome_table;
+mod preflight;
+mod requests;
+mod rules;
+mod session;
+mod system;
+mod targets;
+mod tls;
+mod url;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub use fuzz::fuzz_targets;
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "http",
-    summary: "any HTTP/1.1 URL: a single request or a file of targets",
-    build: |request, problems| {
-        problems.add(request.deploy.span, "the http system cannot be built yet", None);
-        None
-    },
+    summary: "any HTTP/1.1 server: one request, or a file of targets (vegeta's formats, lists of URLs)",
+    build: options::build,
 };
-
-/// Any bytes as a target file, in each format.
-pub fn fuzz_targets(_bytes: &[u8]) {}

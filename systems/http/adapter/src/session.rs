@@ -1,0 +1,128 @@
+//! One HTTP/1.1 connection as a value: prepared requests out, answers in order back. It never follows a
+//! redirect, never asks again, and never holds a request back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use model::{Outcome, TxId};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use wire::http1::{Asked, Response, ResponseReader};
+
+use crate::requests::Requests;
+use crate::rules::{Answered, Rules};
+
+/// The one stage of the ladder.
+pub(crate) const COMMITTED: u8 = 0;
+
+/// The state of a connection.
+pub(crate) struct HttpSession {
+    requests: Arc<Requests>,
+    rules: Arc<Rules>,
+    reader: ResponseReader,
+    /// What was asked and not answered, oldest first: HTTP/1.1 answers in order.
+    outstanding: VecDeque<(TxId, Asked)>,
+    pipeline: u32,
+    text: String,
+}
+
+impl HttpSession {
+    /// A session with at most `pipeline` requests outstanding.
+    pub(crate) fn new(requests: Arc<Requests>, rules: Arc<Rules>, pipeline: u32) -> Self {
+        let reader = ResponseReader::new(rules.limits());
+        let outstanding = VecDeque::with_capacity(pipeline as usize);
+        Self { requests, rules, reader, outstanding, pipeline, text: String::with_capacity(256) }
+    }
+
+    /// Ends the oldest outstanding transaction with the answer.
+    fn conclude(&mut self, response: Response, marks: &mut Marks) {
+        let Some((tx, asked)) = self.outstanding.pop_front() else { return };
+        let answered = Answered {
+            response,
+            reason: self.reader.reason(),
+            body: self.reader.body(),
+            has_body: asked != Asked::Head,
+        };
+        let bytes_in = u32::try_from(response.body_bytes).unwrap_or(u32::MAX);
+        match self.rules.judge(&answered, &mut self.text) {
+            Outcome::Committed => marks.reached(tx, COMMITTED, response.status, bytes_in),
+            outcome => marks.ended(tx, outcome, response.status, bytes_in, &self.text),
+        }
+        if !response.keep_alive {
+            marks.close();
+        }
+    }
+}
+
+impl Session for HttpSession {
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        let prepared = &self.requests.prepared[index(tx)];
+        out.extend_from_slice(&prepared.bytes);
+        self.outstanding.push_back((tx.id, prepared.asked));
+        prepared.body_bytes
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        let mut used = 0;
+        while used < bytes.len() {
+            let Some(&(_, asked)) = self.outstanding.front() else {
+                return unasked(&bytes[used..], marks).map(|()| bytes.len());
+            };
+            let progress = self
+                .reader
+                .read(&bytes[used..], asked)
+                .map_err(|e| ProtocolError(e.to_string()))?;
+            used += progress.used;
+            let Some(response) = progress.response else { break };
+            self.conclude(response, marks);
+            if marks.wants_close() {
+                // What comes behind the last answer has no meaning (RFC 9112 §9.6).
+                return Ok(bytes.len());
+            }
+        }
+        Ok(used)
+    }
+
+    fn closed(&mut self, marks: &mut Marks) {
+        if let Ok(Some(response)) = self.reader.closed() {
+            self.conclude(response, marks);
+        }
+    }
+
+    fn abandon(&mut self, tx: TxId) -> Abandon {
+        // Answers carry no id: with one missing, the next would be taken for it.
+        let is_outstanding = self.outstanding.iter().any(|(known, _)| *known == tx);
+        if is_outstanding { Abandon::Close } else { Abandon::Keep }
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.pipeline
+    }
+
+    fn reset(&mut self) {
+        self.outstanding.clear();
+        self.reader.reset();
+    }
+}
+
+/// Which request the transaction is. The payload says so where the kind alone does not.
+fn index(tx: &Transaction<'_>) -> usize {
+    match <[u8; 4]>::try_from(tx.payload) {
+        Ok(index) => u32::from_le_bytes(index) as usize,
+        Err(_) => tx.kind as usize,
+    }
+}
+
+/// Bytes on an idle connection. A server that gives an idle connection up may say so with a 408 (RFC 9110
+/// §15.5.9); anything else means that answers can no longer be matched.
+fn unasked(bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
+    if bytes.starts_with(b"HTTP/1.1 408") || bytes.starts_with(b"HTTP/1.0 408") {
+        marks.close();
+        return Ok(());
+    }
+    Err(ProtocolError("the server sent bytes that no request had asked for".to_owned()))
+}

@@ -1,0 +1,136 @@
+//! The system: an HTTP server that is already there. Attaching looks its name up once, and tries each address
+//! once, so that a load is never spread over addresses where nobody listens.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::Clock;
+use model::Seed;
+use model::facts::PreflightFinding;
+use sut::{Deployment, Endpoint, Link, Role, SutError, System, Testbed, Tls, Workload};
+
+use crate::client::Connection;
+use crate::preflight::Pass;
+use crate::requests::Requests;
+use crate::rules::Rules;
+use crate::session::HttpSession;
+use crate::url::Origin;
+use crate::workload::{Order, Source};
+
+/// The most addresses of a name that are used.
+const ADDRESSES_MAX: usize = 16;
+
+/// The longest wait for a connection (and its TLS handshake) to one address.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The name of the endpoints in a deployment.
+const ENDPOINT: &str = "http";
+
+/// An HTTP/1.1 server and what is asked of it.
+pub(crate) struct HttpSystem {
+    pub(crate) origin: Origin,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) requests: Arc<Requests>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) order: Order,
+    pub(crate) pipeline: u32,
+    pub(crate) has_preflight: bool,
+}
+
+impl HttpSystem {
+    /// Looks the name up and tries each address once.
+    ///
+    /// # Errors
+    /// When there is no such name, or nobody answers at any of its addresses.
+    pub(crate) fn attach(&self) -> Result<Deployment, SutError> {
+        let clock = Clock::start();
+        let mut deployment = Deployment::default();
+        let mut failures = Vec::new();
+        for address in self.addresses()? {
+            let limits = self.rules.limits();
+            match Connection::open(address, self.tls.as_ref(), limits, clock, CONNECT_TIME_MAX) {
+                Ok(connection) => {
+                    deployment.facts.insert("http.transport".to_owned(), connection.transport());
+                    deployment.endpoints.push((ENDPOINT.to_owned(), address));
+                }
+                Err(why) => failures.push(format!("{address}: {why}")),
+            }
+        }
+        if deployment.endpoints.is_empty() {
+            return Err(SutError::Deploy(format!(
+                "connecting to {}: {}",
+                self.origin,
+                failures.join("; ")
+            )));
+        }
+        let used: Vec<_> = deployment.endpoints.iter().map(|(_, at)| at.to_string()).collect();
+        deployment.facts.insert("http.origin".to_owned(), self.origin.to_string());
+        deployment.facts.insert("http.addresses".to_owned(), used.join(", "));
+        if !failures.is_empty() {
+            deployment.facts.insert("http.addresses_not_used".to_owned(), failures.join("; "));
+        }
+        deployment
+            .facts
+            .insert("http.targets".to_owned(), self.requests.sequence.len().to_string());
+        Ok(deployment)
+    }
+
+    fn addresses(&self) -> Result<Vec<SocketAddr>, SutError> {
+        let Origin { host, port, .. } = &self.origin;
+        let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
+            SutError::Deploy(format!(
+                "looking up `{host}` of {}: {error}; is the name right, and is there a network?",
+                self.origin
+            ))
+        })?;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in found.take(ADDRESSES_MAX) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        Ok(addresses)
+    }
+}
+
+impl System for HttpSystem {
+    fn stages(&self) -> Vec<String> {
+        vec!["committed".to_owned()]
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        self.requests.kinds.clone()
+    }
+
+    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
+        self.attach()
+    }
+
+    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Source::new(self.requests.clone(), self.order, seed, worker))
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        if role == Role::Observe || to.endpoints.is_empty() {
+            return Err(SutError::Deploy("an HTTP server has no such connection".to_owned()));
+        }
+        let (_, address) = to.endpoints[index as usize % to.endpoints.len()];
+        let session = HttpSession::new(self.requests.clone(), self.rules.clone(), self.pipeline);
+        Ok(Link::Wire(Endpoint { address, tls: self.tls.clone() }, Box::new(session)))
+    }
+
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let Some((_, address)) = to.endpoints.first().filter(|_| self.has_preflight) else {
+            return Ok(Vec::new());
+        };
+        let pass = Pass {
+            requests: &self.requests,
+            rules: &self.rules,
+            address: *address,
+            tls: self.tls.as_ref(),
+            clock: Clock::start(),
+        };
+        pass.run()
+    }
+}
