@@ -133,7 +133,7 @@ impl Testbed {
         self.wait(name, timeout, || is_ready().then_some(()))
     }
 
-    /// Waits for a line of the node's output that starts with `ready ` and gives its `key=value` pairs.
+    /// Waits for a line of the node's output whose first word is `ready` and gives its `key=value` pairs.
     ///
     /// # Errors
     /// When the node ends first, or has not written such a line in time.
@@ -150,7 +150,7 @@ impl Testbed {
         let log_error =
             |source| TestbedError::Log { node: name.to_owned(), path: path.clone(), source };
         let mut search = LineSearch::new(&path, from).map_err(log_error)?;
-        let line = self.wait(name, timeout, || search.find("ready ").transpose())?;
+        let line = self.wait(name, timeout, || search.find("ready").transpose())?;
         Ok(pairs(&line.map_err(log_error)?))
     }
 

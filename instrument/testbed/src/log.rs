@@ -54,7 +54,7 @@ pub(crate) fn tail(path: &Path, from: u64) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES_MAX)..].join("\n")
 }
 
-/// Looks for the first whole line that starts with a word, in what is appended while it looks.
+/// Looks for the first whole line whose first word is a given one, in what is appended while it looks.
 pub(crate) struct LineSearch {
     file: File,
     unread: Vec<u8>,
@@ -70,15 +70,16 @@ impl LineSearch {
         Ok(Self { file, unread: Vec::new() })
     }
 
-    /// The line without `start`, if it has been written by now.
-    pub(crate) fn find(&mut self, start: &str) -> io::Result<Option<String>> {
+    /// What follows the word in that line, if the line has been written by now.
+    pub(crate) fn find(&mut self, word: &str) -> io::Result<Option<String>> {
         let mut chunk = [0_u8; 8192];
         loop {
             while let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line[..end]).into_owned();
-                if let Some(rest) = line.strip_prefix(start) {
-                    return Ok(Some(rest.trim_end().to_owned()));
+                let rest = line.trim_end().strip_prefix(word);
+                if let Some(rest) = rest.filter(|r| r.is_empty() || r.starts_with(' ')) {
+                    return Ok(Some(rest.trim_start().to_owned()));
                 }
             }
             if self.unread.len() > LINE_BYTES_MAX {
@@ -119,13 +120,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("n.log");
         let mut file = open(&path).unwrap();
-        file.write_all(b"ready old=1\nnot ready\nrea").unwrap();
+        file.write_all(b"ready old=1\nreadying\nrea").unwrap();
         let mut search = LineSearch::new(&path, 12).unwrap();
-        assert_eq!(search.find("ready ").unwrap(), None);
+        assert_eq!(search.find("ready").unwrap(), None);
         file.write_all(b"dy addr=127.0.0.1:1").unwrap();
-        assert_eq!(search.find("ready ").unwrap(), None);
+        assert_eq!(search.find("ready").unwrap(), None);
         file.write_all(b" pid=2\r\nmore").unwrap();
-        assert_eq!(search.find("ready ").unwrap().as_deref(), Some("addr=127.0.0.1:1 pid=2"));
-        assert_eq!(tail(&path, 12), "not ready\nready addr=127.0.0.1:1 pid=2\nmore");
+        assert_eq!(search.find("ready").unwrap().as_deref(), Some("addr=127.0.0.1:1 pid=2"));
+        assert_eq!(tail(&path, 12), "readying\nready addr=127.0.0.1:1 pid=2\nmore");
     }
 }
