@@ -1,0 +1,156 @@
+//! How files of the run folder reach the disk and come back: whole or not at all, never more than a bound,
+//! with a checksum where a reader cannot afford to be surprised. It knows no format.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordError;
+
+/// The largest text file (JSON, TOML, NDJSON) that is read into memory.
+pub const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Length and checksum of a file that was written to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// Length.
+    pub bytes: u64,
+    /// CRC-32 (IEEE) of all bytes.
+    pub crc32: u32,
+}
+
+/// Replaces `path` with `bytes` so that a crash leaves the old content or the new, never a part of it.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let mut file = PartialFile::create(path)?;
+    file.write_all(bytes).map_err(|error| RecordError::writing(path, error))?;
+    file.finish()?;
+    Ok(())
+}
+
+/// Reads a text file of bounded size.
+pub fn read_text(path: &Path) -> Result<String, RecordError> {
+    let file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    let mut text = Vec::new();
+    file.take(TEXT_BYTES_MAX + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| RecordError::reading(path, error))?;
+    if text.len() as u64 > TEXT_BYTES_MAX {
+        return Err(RecordError::damaged(path, format!("it is larger than {TEXT_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(text).map_err(|_| RecordError::damaged(path, "it is not UTF-8 text"))
+}
+
+/// Whether the file is, byte for byte, what was sealed. Reads it once, in bounded memory.
+pub fn verify(path: &Path, sealed: Sealed) -> Result<(), RecordError> {
+    let mut file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut bytes = 0_u64;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(RecordError::reading(path, error)),
+        };
+        hasher.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+    if bytes != sealed.bytes {
+        let why = format!("it has {bytes} bytes and was sealed with {}", sealed.bytes);
+        return Err(RecordError::damaged(path, why));
+    }
+    if hasher.finalize() != sealed.crc32 {
+        return Err(RecordError::damaged(path, "its checksum is not the one it was sealed with"));
+    }
+    Ok(())
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_folder(path: &Path) -> Result<(), RecordError> {
+    let folder = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    folder.sync_all().map_err(|error| RecordError::writing(path, error))
+}
+
+/// Removes a file; that it was not there is fine.
+pub fn remove(path: &Path) -> Result<(), RecordError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(RecordError::writing(path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file that gets its name only when it is complete and on the disk. Dropped before, it is removed, so that
+/// a failure on a full disk gives its space back.
+#[derive(Debug)]
+pub struct PartialFile {
+    file: Option<BufWriter<File>>,
+    partial: PathBuf,
+    path: PathBuf,
+    hasher: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl PartialFile {
+    /// Starts a file that will be called `path`.
+    pub fn create(path: &Path) -> Result<Self, RecordError> {
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&partial)
+            .map_err(|error| RecordError::writing(path, error))?;
+        Ok(Self {
+            file: Some(BufWriter::with_capacity(256 << 10, file)),
+            partial,
+            path: path.to_owned(),
+            hasher: crc32fast::Hasher::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Brings everything to the disk and gives the file its name.
+    pub fn finish(mut self) -> Result<Sealed, RecordError> {
+        let at = |error| RecordError::writing(&self.path, error);
+        let file = self.file.take().expect("finish takes self, so it is called once");
+        let file = file.into_inner().map_err(|error| at(error.into_error()))?;
+        file.sync_all().map_err(at)?;
+        fs::rename(&self.partial, &self.path).map_err(at)?;
+        if let Some(folder) = self.path.parent() {
+            sync_folder(folder)?;
+        }
+        Ok(Sealed { bytes: self.bytes, crc32: self.hasher.clone().finalize() })
+    }
+}
+
+impl Write for PartialFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = self.file.as_mut().expect("it is taken only by finish, which takes self");
+        let count = file.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().expect("it is taken only by finish, which takes self").flush()
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // The buffered rest is thrown away: writing it to a full disk would only fail again.
+        if let Some(file) = self.file.take() {
+            let _ = file.into_parts();
+        }
+        // After `finish` the file has its name and there is nothing here to remove.
+        let _ = fs::remove_file(&self.partial);
+    }
+}

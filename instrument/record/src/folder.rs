@@ -1,0 +1,232 @@
+//! The folder of one run: which files it has, and the way to its trials. All paths inside are relative to the
+//! folder, so that a copy elsewhere reads the same.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::WallTime;
+use model::facts::Environment;
+use model::plan::Plan;
+use model::result::RunResult;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::disk;
+use crate::error::RecordError;
+use crate::name::{folder_name, is_plain_file_name};
+use crate::trial::TrialFolder;
+
+const PLAN: &str = "plan.toml";
+const ENVIRONMENT: &str = "environment.json";
+const SUMMARY: &str = "summary.json";
+const SETTINGS: &str = "settings";
+/// Runs of one name that may start in the same second.
+const SAME_SECOND_MAX: u32 = 1000;
+
+/// One run on disk: `runs/<utc>_<name>/`.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder of a new run, `<utc>_<name>`, with `-2`, `-3`, … if that is taken.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(runs: &Path, name: &str, started: WallTime) -> Result<Self, RecordError> {
+        let at = |path: &Path, source| RecordError::Create { path: path.to_owned(), source };
+        fs::create_dir_all(runs).map_err(|error| at(runs, error))?;
+        let stem = format!("{}_{}", started.compact(), folder_name(name));
+        for attempt in 1..=SAME_SECOND_MAX {
+            let path =
+                runs.join(if attempt == 1 { stem.clone() } else { format!("{stem}-{attempt}") });
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(at(&path, error)),
+            }
+        }
+        Err(at(&runs.join(stem), io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+
+    /// Opens a folder that is there.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Ok(Self { path: path.to_owned() });
+        }
+        Err(RecordError::Missing {
+            path: path.to_owned(),
+            next: "name a run folder; `assay list` shows those that there are",
+        })
+    }
+
+    /// The runs in a folder of runs, oldest first. Other folders in it are left out.
+    ///
+    /// # Errors
+    /// When `runs` cannot be read.
+    pub fn list(runs: &Path) -> Result<Vec<Self>, RecordError> {
+        let entries = fs::read_dir(runs).map_err(|error| RecordError::reading(runs, error))?;
+        let mut found: Vec<PathBuf> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.join(PLAN).is_file() || path.join(SETTINGS).is_dir())
+            .collect();
+        found.sort();
+        Ok(found.into_iter().map(|path| Self { path }).collect())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a text file (`experiment.toml`, `report.md`) whole.
+    ///
+    /// # Errors
+    /// When the name is not a plain file name, or the file cannot be written.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        disk::write_whole(&self.file(name)?, text.as_bytes())
+    }
+
+    /// Reads a text file.
+    ///
+    /// # Errors
+    /// When the name is not a plain file name, or the file cannot be read.
+    pub fn text(&self, name: &str) -> Result<String, RecordError> {
+        disk::read_text(&self.file(name)?)
+    }
+
+    /// Writes plan.toml.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_plan(&self, plan: &Plan) -> Result<(), RecordError> {
+        let path = self.path.join(PLAN);
+        let text = toml::to_string(plan).map_err(|error| {
+            RecordError::writing(&path, io::Error::new(io::ErrorKind::InvalidData, error))
+        })?;
+        disk::write_whole(&path, text.as_bytes())
+    }
+
+    /// Reads plan.toml.
+    ///
+    /// # Errors
+    /// When it is missing or is not a plan.
+    pub fn plan(&self) -> Result<Plan, RecordError> {
+        let path = self.path.join(PLAN);
+        parse_plan(&disk::read_text(&path)?).map_err(|why| RecordError::damaged(&path, why))
+    }
+
+    /// Writes environment.json.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_environment(&self, environment: &Environment) -> Result<(), RecordError> {
+        write_json(&self.path.join(ENVIRONMENT), environment)
+    }
+
+    /// Reads environment.json.
+    ///
+    /// # Errors
+    /// When it is missing or is not one.
+    pub fn environment(&self) -> Result<Environment, RecordError> {
+        read_json(&self.path.join(ENVIRONMENT))
+    }
+
+    /// Writes summary.json.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_result(&self, result: &RunResult) -> Result<(), RecordError> {
+        write_json(&self.path.join(SUMMARY), result)
+    }
+
+    /// Reads summary.json.
+    ///
+    /// # Errors
+    /// When it is missing or is not one.
+    pub fn result(&self) -> Result<RunResult, RecordError> {
+        read_json(&self.path.join(SUMMARY))
+    }
+
+    /// The folder of one trial, made if it is not there: `settings/<key made safe>/trial-<index>`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn trial(&self, setting_key: &str, trial_index: u32) -> Result<TrialFolder, RecordError> {
+        let trial = self.trial_at(setting_key, trial_index);
+        fs::create_dir_all(trial.path())
+            .map_err(|source| RecordError::Create { path: trial.path().to_owned(), source })?;
+        Ok(trial)
+    }
+
+    /// The trials that have a folder, in the order of the plan: by setting, then by index.
+    ///
+    /// # Errors
+    /// When plan.toml cannot be read.
+    pub fn trials(&self) -> Result<Vec<TrialFolder>, RecordError> {
+        let plan = self.plan()?;
+        let mut trials = Vec::new();
+        for setting in &plan.settings {
+            // What is there is listed, rather than every planned index looked for: a plan may claim any number.
+            let folder = self.path.join(SETTINGS).join(folder_name(&setting.key));
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let mut found: Vec<u32> = entries
+                .flatten()
+                .filter(|entry| entry.path().is_dir())
+                .filter_map(|entry| trial_index(entry.file_name().to_str()?))
+                .filter(|index| *index < setting.trials)
+                .collect();
+            found.sort_unstable();
+            trials.extend(found.into_iter().map(|index| self.trial_at(&setting.key, index)));
+        }
+        Ok(trials)
+    }
+
+    fn trial_at(&self, setting_key: &str, trial_index: u32) -> TrialFolder {
+        let relative = format!("{SETTINGS}/{}/trial-{trial_index}", folder_name(setting_key));
+        TrialFolder::at(self.path.join(&relative), relative, setting_key.to_owned(), trial_index)
+    }
+
+    fn file(&self, name: &str) -> Result<PathBuf, RecordError> {
+        if is_plain_file_name(name) {
+            return Ok(self.path.join(name));
+        }
+        Err(RecordError::Name { name: name.to_owned() })
+    }
+}
+
+/// `trial-7` → 7; nothing else that would name the same folder (`trial-07`, `trial-+7`).
+fn trial_index(name: &str) -> Option<u32> {
+    let index = name.strip_prefix("trial-")?.parse().ok()?;
+    (name == format!("trial-{index}")).then_some(index)
+}
+
+/// The plan in a text.
+pub(crate) fn parse_plan(text: &str) -> Result<Plan, String> {
+    toml::from_str(text).map_err(|error| format!("it is not a plan: {}", error.message()))
+}
+
+/// Writes a value as JSON, whole.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
+        RecordError::writing(path, io::Error::new(io::ErrorKind::InvalidData, error))
+    })?;
+    text.push(b'\n');
+    disk::write_whole(path, &text)
+}
+
+/// Reads a value from JSON.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
+    let text = disk::read_text(path)?;
+    serde_json::from_str(&text).map_err(|error| {
+        RecordError::damaged(path, format!("it does not hold what it should: {error}"))
+    })
+}

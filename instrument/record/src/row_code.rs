@@ -1,0 +1,303 @@
+//! A row as a few bytes: differences to the row before, as variable-length numbers. One row costs about
+//! eleven bytes for a load of 50,000 requests a second, because most of it is as it was in the row before.
+//!
+//! Every row survives the way there and back, also one whose stamps make no sense: all arithmetic wraps.
+//! Decoding takes any bytes, reads only what is there, and never panics.
+//!
+//! ```text
+//! flags       1 byte   bit 0 ready = due · bit 1 was sent · bit 2 end = last stamp · bit 3 details follow
+//!                      bits 4–7 which stages were reached
+//! details     1 byte   if bit 3: bit 0 outcome, code, error · 1 kind · 2 worker · 3 stream · 4 bytes_out · 5 bytes_in
+//! tx, due     zigzag   − those of the row before
+//! ready       zigzag   − due, unless bit 0
+//! sent        zigzag   − ready, if bit 1
+//! marks       zigzag   each reached one − the stamp before it in this row (sent, or due if never sent)
+//! end         zigzag   − the last of these, unless bit 2
+//! connection  varint
+//! then the details that changed: outcome 1 byte, code, error, kind varint, worker, stream 1 byte, bytes varint
+//! ```
+//! Numbers are LEB128, low seven bits first; zigzag maps signed to unsigned as in Protocol Buffers.
+
+use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
+
+/// The fewest bytes that a row takes: flags, tx, due, connection.
+pub const ROW_BYTES_MIN: usize = 4;
+/// The most bytes: 2 of flags, 9 numbers of 64 bits (10 each), 4 of 32 bits (5), 2 of 16 bits (3), 3 single.
+pub const ROW_BYTES_MAX: usize = 2 + 9 * 10 + 4 * 5 + 2 * 3 + 3;
+
+const READY_IS_DUE: u8 = 1;
+const WAS_SENT: u8 = 2;
+const END_IS_LAST: u8 = 4;
+const HAS_DETAILS: u8 = 8;
+const FIRST_MARK: u8 = 16;
+
+const ENDED_OTHERWISE: u8 = 1;
+const KIND: u8 = 2;
+const WORKER: u8 = 4;
+const STREAM: u8 = 8;
+const BYTES_OUT: u8 = 16;
+const BYTES_IN: u8 = 32;
+
+/// What the first row of a frame is a difference to.
+pub const BEFORE_FIRST: Row = Row {
+    tx: 0,
+    due: 0,
+    ready: 0,
+    sent: NO_STAMP,
+    marks: [NO_STAMP; STAGES_MAX],
+    end: 0,
+    outcome: Outcome::Committed,
+    code: 0,
+    error: 0,
+    kind: 0,
+    connection: 0,
+    worker: 0,
+    stream: 0,
+    bytes_out: 0,
+    bytes_in: 0,
+};
+
+/// Appends `row` to `out`, given the row before it in the frame.
+pub fn encode(row: &Row, before: &Row, out: &mut Vec<u8>) {
+    let mut bytes = Bytes { buffer: [0; ROW_BYTES_MAX], length: 1 };
+    let details = changed(row, before);
+    let mut flags = 0;
+    if details != 0 {
+        flags |= HAS_DETAILS;
+        bytes.byte(details);
+    }
+    bytes.signed(row.tx.wrapping_sub(before.tx).cast_signed());
+    bytes.signed(row.due.wrapping_sub(before.due));
+    if row.ready == row.due {
+        flags |= READY_IS_DUE;
+    } else {
+        bytes.signed(row.ready.wrapping_sub(row.due));
+    }
+    let mut last = row.due;
+    if row.sent != NO_STAMP {
+        flags |= WAS_SENT;
+        bytes.signed(row.sent.wrapping_sub(row.ready));
+        last = row.sent;
+    }
+    for (stage, &mark) in row.marks.iter().enumerate() {
+        if mark != NO_STAMP {
+            flags |= FIRST_MARK << stage;
+            bytes.signed(mark.wrapping_sub(last));
+            last = mark;
+        }
+    }
+    if row.end == last {
+        flags |= END_IS_LAST;
+    } else {
+        bytes.signed(row.end.wrapping_sub(last));
+    }
+    bytes.unsigned(u64::from(row.connection));
+    if details != 0 {
+        bytes.details(row, details);
+    }
+    bytes.buffer[0] = flags;
+    out.extend_from_slice(&bytes.buffer[..bytes.length]);
+}
+
+/// Reads the row that begins at `bytes[*at]` and moves `at` behind it; `None` if there is none.
+#[must_use]
+pub fn decode(bytes: &[u8], at: &mut usize, before: &Row) -> Option<Row> {
+    let mut cursor = Cursor { bytes, at: *at };
+    let flags = cursor.byte()?;
+    let details = if flags & HAS_DETAILS != 0 { cursor.byte()? } else { 0 };
+    let mut row = *before;
+    row.tx = before.tx.wrapping_add(cursor.signed()?.cast_unsigned());
+    row.due = before.due.wrapping_add(cursor.signed()?);
+    row.ready = row.due;
+    if flags & READY_IS_DUE == 0 {
+        row.ready = row.due.wrapping_add(cursor.signed()?);
+    }
+    let mut last = row.due;
+    row.sent = NO_STAMP;
+    if flags & WAS_SENT != 0 {
+        row.sent = row.ready.wrapping_add(cursor.signed()?);
+        last = row.sent;
+    }
+    for (stage, mark) in row.marks.iter_mut().enumerate() {
+        *mark = NO_STAMP;
+        if flags & (FIRST_MARK << stage) != 0 {
+            *mark = last.wrapping_add(cursor.signed()?);
+            last = *mark;
+        }
+    }
+    row.end = last;
+    if flags & END_IS_LAST == 0 {
+        row.end = last.wrapping_add(cursor.signed()?);
+    }
+    row.connection = cursor.unsigned_32()?;
+    cursor.details(&mut row, details)?;
+    *at = cursor.at;
+    Some(row)
+}
+
+/// Which details differ from the row before.
+fn changed(row: &Row, before: &Row) -> u8 {
+    let ended_as_before =
+        row.outcome == before.outcome && row.code == before.code && row.error == before.error;
+    u8::from(!ended_as_before) * ENDED_OTHERWISE
+        | u8::from(row.kind != before.kind) * KIND
+        | u8::from(row.worker != before.worker) * WORKER
+        | u8::from(row.stream != before.stream) * STREAM
+        | u8::from(row.bytes_out != before.bytes_out) * BYTES_OUT
+        | u8::from(row.bytes_in != before.bytes_in) * BYTES_IN
+}
+
+/// One row's bytes on the stack: a `Vec` would check its capacity for each of them.
+struct Bytes {
+    buffer: [u8; ROW_BYTES_MAX],
+    length: usize,
+}
+
+impl Bytes {
+    fn byte(&mut self, byte: u8) {
+        self.buffer[self.length] = byte;
+        self.length += 1;
+    }
+
+    fn unsigned(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.byte((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.byte(value as u8);
+    }
+
+    fn signed(&mut self, value: i64) {
+        self.unsigned(((value << 1) ^ (value >> 63)).cast_unsigned());
+    }
+
+    fn details(&mut self, row: &Row, details: u8) {
+        if details & ENDED_OTHERWISE != 0 {
+            self.byte(row.outcome.code());
+            self.unsigned(u64::from(row.code));
+            self.unsigned(u64::from(row.error));
+        }
+        if details & KIND != 0 {
+            self.unsigned(u64::from(row.kind));
+        }
+        if details & WORKER != 0 {
+            self.byte(row.worker);
+        }
+        if details & STREAM != 0 {
+            self.byte(row.stream);
+        }
+        if details & BYTES_OUT != 0 {
+            self.unsigned(u64::from(row.bytes_out));
+        }
+        if details & BYTES_IN != 0 {
+            self.unsigned(u64::from(row.bytes_in));
+        }
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let value = self.unsigned()?;
+        Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
+    }
+
+    fn unsigned_32(&mut self) -> Option<u32> {
+        u32::try_from(self.unsigned()?).ok()
+    }
+
+    fn unsigned_16(&mut self) -> Option<u16> {
+        u16::try_from(self.unsigned()?).ok()
+    }
+
+    fn details(&mut self, row: &mut Row, details: u8) -> Option<()> {
+        if details & ENDED_OTHERWISE != 0 {
+            row.outcome = Outcome::from_code(self.byte()?)?;
+            row.code = self.unsigned_16()?;
+            row.error = self.unsigned_16()?;
+        }
+        if details & KIND != 0 {
+            row.kind = self.unsigned_32()?;
+        }
+        if details & WORKER != 0 {
+            row.worker = self.byte()?;
+        }
+        if details & STREAM != 0 {
+            row.stream = self.byte()?;
+        }
+        if details & BYTES_OUT != 0 {
+            row.bytes_out = self.unsigned_32()?;
+        }
+        if details & BYTES_IN != 0 {
+            row.bytes_in = self.unsigned_32()?;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: the row that needs the most bytes fits the bound, comes back whole, and no part of it is a row.
+    #[test]
+    fn the_largest_row_fits() {
+        let row = Row {
+            tx: u64::MAX / 2,
+            due: i64::MAX / 2 + 1,
+            ready: -1,
+            sent: i64::MAX / 2,
+            marks: [-1, i64::MAX / 2, -1, i64::MAX / 2],
+            end: -1,
+            outcome: Outcome::Unknown,
+            code: u16::MAX,
+            error: u16::MAX,
+            kind: u32::MAX,
+            connection: u32::MAX,
+            worker: 255,
+            stream: 255,
+            bytes_out: u32::MAX,
+            bytes_in: u32::MAX,
+        };
+        let mut bytes = Vec::new();
+        encode(&row, &BEFORE_FIRST, &mut bytes);
+        assert!(bytes.len() > 100 && bytes.len() <= ROW_BYTES_MAX, "{}", bytes.len());
+        let mut at = 0;
+        assert_eq!(decode(&bytes, &mut at, &BEFORE_FIRST), Some(row));
+        assert_eq!(at, bytes.len());
+        for length in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..length], &mut 0, &BEFORE_FIRST), None);
+        }
+    }
+
+    /// Claim: a row like the one before it takes the fewest bytes.
+    #[test]
+    fn the_smallest_row() {
+        let mut bytes = Vec::new();
+        let row = Row { sent: NO_STAMP, ..BEFORE_FIRST };
+        encode(&row, &BEFORE_FIRST, &mut bytes);
+        assert_eq!(bytes.len(), ROW_BYTES_MIN);
+    }
+}

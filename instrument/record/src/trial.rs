@@ -1,0 +1,166 @@
+//! The folder of one trial: its rows, facts, metrics, events, faults and ledger.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use model::Row;
+use model::facts::TrialFacts;
+
+use crate::disk;
+use crate::error::RecordError;
+use crate::folder::{read_json, write_json};
+use crate::row_log::{LogError, RowLogReader, RowLogWriter};
+
+pub(crate) const ROW_LOG: &str = "rows.log";
+const FACTS: &str = "trial.json";
+const FAULTS: &str = "faults.ndjson";
+
+/// One execution of a setting, on disk.
+#[derive(Clone, Debug)]
+pub struct TrialFolder {
+    path: PathBuf,
+    relative: String,
+    setting: String,
+    trial: u32,
+}
+
+/// What a pass over a trial's rows read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsRead {
+    /// Rows.
+    pub rows: u64,
+    /// Whether they came from the row log: the trial was never sealed.
+    pub from_log: bool,
+    /// Bytes of the row log behind its last whole frame: what a crash cut off.
+    pub dropped_bytes: u64,
+}
+
+impl TrialFolder {
+    pub(crate) const fn at(path: PathBuf, relative: String, setting: String, trial: u32) -> Self {
+        Self { path, relative, setting, trial }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is in its run folder, with `/` between the parts on every system.
+    #[must_use]
+    pub fn relative_path(&self) -> &str {
+        &self.relative
+    }
+
+    /// The key of its setting.
+    #[must_use]
+    pub fn setting(&self) -> &str {
+        &self.setting
+    }
+
+    /// Its number in the setting, from 0.
+    #[must_use]
+    pub const fn trial(&self) -> u32 {
+        self.trial
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Starts the trial's row log.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is there already: a trial is recorded once.
+    pub fn row_log(&self) -> Result<RowLogWriter, RecordError> {
+        RowLogWriter::create(&self.file(ROW_LOG))
+    }
+
+    /// Writes trial.json, replacing what was there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_facts(&self, facts: &TrialFacts) -> Result<(), RecordError> {
+        write_json(&self.file(FACTS), facts)
+    }
+
+    /// Reads trial.json.
+    ///
+    /// # Errors
+    /// When it is missing or is not one.
+    pub fn facts(&self) -> Result<TrialFacts, RecordError> {
+        read_json(&self.file(FACTS))
+    }
+
+    /// Appends one line (a JSON document) to faults.ndjson. Line breaks in it become spaces.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append_fault_line(&self, line: &str) -> Result<(), RecordError> {
+        let path = self.file(FAULTS);
+        let at = |error| RecordError::writing(&path, error);
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(at)?;
+        let line = line.replace(['\n', '\r'], " ") + "\n";
+        file.write_all(line.as_bytes()).map_err(at)
+    }
+
+    /// The lines of faults.ndjson; none if there was no fault. A last line that a crash cut off is left out.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn fault_lines(&self) -> Result<Vec<String>, RecordError> {
+        match disk::read_text(&self.file(FAULTS)) {
+            Err(RecordError::Missing { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+            Ok(text) => {
+                let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+                Ok(whole.lines().map(str::to_owned).collect())
+            }
+        }
+    }
+
+    /// Passes every row once, in batches of at most [`crate::BATCH_ROWS_MAX`].
+    ///
+    /// # Errors
+    /// When the rows are missing or damaged.
+    pub fn for_each_batch(&self, f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {
+        self.log_batches(f)
+    }
+
+    /// How many rows there are, by reading them.
+    ///
+    /// # Errors
+    /// As [`TrialFolder::for_each_batch`].
+    pub fn row_count(&self) -> Result<u64, RecordError> {
+        Ok(self.log_batches(|_| ())?.rows)
+    }
+
+    pub(crate) fn log_batches(&self, mut f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {
+        let path = self.file(ROW_LOG);
+        let mut log = self.open_log()?;
+        while let Some(rows) =
+            log.next_frame().map_err(|error| RecordError::reading(&path, error))?
+        {
+            f(rows);
+        }
+        Ok(RowsRead {
+            rows: log.row_count(),
+            from_log: true,
+            dropped_bytes: log.dropped_bytes(),
+        })
+    }
+
+    pub(crate) fn open_log(&self) -> Result<RowLogReader<File>, RecordError> {
+        let path = self.file(ROW_LOG);
+        let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
+        RowLogReader::open(file).map_err(|error| match error {
+            LogError::Foreign(why) => RecordError::damaged(&path, why),
+            LogError::Io(error) => RecordError::reading(&path, error),
+        })
+    }
+
+    pub(crate) fn has_log(&self) -> bool {
+        fs::exists(self.file(ROW_LOG)).unwrap_or(false)
+    }
+}
