@@ -6,6 +6,7 @@ mod bench;
 mod fuzz;
 mod new_system;
 mod suite;
+mod theory;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ cargo xtask COMMAND
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   fuzz [--seconds N]   each fuzz target for N seconds (60)
+  theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
 ";
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => suite::run(&root, true),
         ["tidy"] => tidy::run(&root),
         ["new-system", name] => new_system::run(&root, name),
+        ["theory"] => theory::run(&root, false),
+        ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
         ["bench", "load", "--toy"] => bench::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),

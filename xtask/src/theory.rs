@@ -1,0 +1,175 @@
+//! `cargo xtask theory`: real trials on the echo system against queueing theory. For each queue, ten seeds; the
+//! theory's mean and p99 must lie inside the printed 95 % intervals in at least nine.
+//!
+//! M/M/1: the response time is exponential with rate μ − λ. M/M/c: Erlang C for the wait, convolved with the
+//! service time (Gross and Harris, Fundamentals of Queueing Theory, chapter 2).
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Mean service time, seconds: long against the tens of microseconds that loopback and timers add.
+const SERVICE_S: f64 = 0.004;
+
+/// Trials at a time, so that ten seeds do not fight for two processors.
+const PARALLEL: usize = 5;
+
+/// Seeds of each queue that must agree with theory, in tenths.
+const AGREE_TENTHS: usize = 9;
+
+struct Queue {
+    servers: u32,
+    utilisation: f64,
+}
+
+const QUEUES: [Queue; 4] = [
+    Queue { servers: 1, utilisation: 0.5 },
+    Queue { servers: 1, utilisation: 0.8 },
+    Queue { servers: 1, utilisation: 0.9 },
+    Queue { servers: 4, utilisation: 0.8 },
+];
+
+/// Runs the trials and prints the table; with `toy`, one queue, two seeds, a few seconds, and no judgement on
+/// intervals that so few samples cannot carry.
+pub fn run(root: &Path, toy: bool) -> Result<(), String> {
+    let assay = root.join("target/release/assay");
+    let folder = root.join("target/theory");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("making {}: {error}", folder.display()))?;
+    let (queues, seeds, seconds) = if toy { (&QUEUES[..1], 2, 6) } else { (&QUEUES[..], 10, 60) };
+    println!("| queue | utilisation | theory mean ms | inside | theory p99 ms | inside | of seeds |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let mut short = Vec::new();
+    for queue in queues {
+        let found = trials(&assay, &folder, queue, seeds, seconds)?;
+        let (mean, p99) = queue.theory();
+        let inside = |truth: f64, pick: fn(&Interval) -> (f64, f64)| {
+            found.iter().filter(|interval| (pick(interval).0..=pick(interval).1).contains(&truth)).count()
+        };
+        let means = inside(mean, |interval| interval.mean);
+        let tails = inside(p99, |interval| interval.p99);
+        let name = format!("M/M/{}", queue.servers);
+        println!(
+            "| {name} | {} | {:.3} | {means} | {:.3} | {tails} | {} |",
+            queue.utilisation,
+            mean * 1e3,
+            p99 * 1e3,
+            found.len()
+        );
+        let wanted = seeds * AGREE_TENTHS / 10;
+        if !toy && (means < wanted || tails < wanted) {
+            short.push(format!("{name} at {}", queue.utilisation));
+        }
+    }
+    if short.is_empty() { Ok(()) } else { Err(format!("theory lies outside too often: {}", short.join(", "))) }
+}
+
+/// The printed intervals of one trial, in seconds.
+struct Interval {
+    mean: (f64, f64),
+    p99: (f64, f64),
+}
+
+fn trials(assay: &Path, folder: &Path, queue: &Queue, seeds: usize, seconds: u32) -> Result<Vec<Interval>, String> {
+    let mut found = Vec::new();
+    let all: Vec<usize> = (1..=seeds).collect();
+    for group in all.chunks(PARALLEL) {
+        let mut running = Vec::new();
+        for seed in group {
+            let file = folder.join(format!("mm{}-{}-{seed}.toml", queue.servers, queue.utilisation));
+            std::fs::write(&file, queue.experiment(*seed, seconds))
+                .map_err(|error| format!("writing {}: {error}", file.display()))?;
+            let child = Command::new(assay)
+                .arg("run")
+                .arg(&file)
+                .args(["--json", "--progress", "none", "--no-calibration", "--runs"])
+                .arg(folder.join("runs"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|error| format!("starting {}: {error}", assay.display()))?;
+            running.push((file, child));
+        }
+        for (file, child) in running {
+            let output = child.wait_with_output().map_err(|error| format!("waiting: {error}"))?;
+            let document: Value = serde_json::from_slice(&output.stdout)
+                .map_err(|error| format!("{}: exit {:?}, no result: {error}", file.display(), output.status.code()))?;
+            found.push(interval(&document).ok_or_else(|| format!("{}: no intervals", file.display()))?);
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder.join("runs"));
+    Ok(found)
+}
+
+fn interval(document: &Value) -> Option<Interval> {
+    let response = &document["settings"][0]["trials"][0]["latency"][0]["response"];
+    let seconds = |value: &Value| value.as_f64().map(|ns| ns / 1e9);
+    let p99 = response["quantiles"].as_array()?.iter().find(|q| q["name"] == "p99")?;
+    Some(Interval {
+        mean: (seconds(&response["mean_low_ns"])?, seconds(&response["mean_high_ns"])?),
+        p99: (seconds(&p99["low_ns"])?, seconds(&p99["high_ns"]).unwrap_or(f64::INFINITY)),
+    })
+}
+
+impl Queue {
+    fn arrivals_per_s(&self) -> f64 {
+        self.utilisation * f64::from(self.servers) / SERVICE_S
+    }
+
+    fn experiment(&self, seed: usize, seconds: u32) -> String {
+        format!(
+            "name = \"theory\"\nseed = {seed}\n[system]\nkind = \"echo\"\n[system.deploy]\nservers = {}\nservice = {{ mean = \"4ms\", distribution = \"exponential\" }}\n[load]\nmodel = \"open\"\narrival = \"poisson\"\nrate = \"{}/s\"\nconnections = 8\nwarmup = \"2s\"\nduration = \"{seconds}s\"\n",
+            self.servers,
+            self.arrivals_per_s()
+        )
+    }
+
+    /// Mean and p99 of the response time, in seconds.
+    fn theory(&self) -> (f64, f64) {
+        let (servers, mu, lambda) = (f64::from(self.servers), 1.0 / SERVICE_S, self.arrivals_per_s());
+        let waits = erlang_c(self.servers, lambda / mu);
+        let mean = 1.0 / mu + waits / (servers * mu - lambda);
+        // P(T > t) by convolution; bisected for its p99.
+        let free = servers - 1.0 - lambda / mu;
+        let beyond = |t: f64| {
+            let excess = if free.abs() < 1e-12 {
+                waits * mu * t
+            } else {
+                waits / free * (1.0 - (-mu * t * free).exp())
+            };
+            (-mu * t).exp() * (1.0 + excess)
+        };
+        let (mut low, mut high) = (0.0, 1_000.0 * SERVICE_S);
+        for _ in 0..200 {
+            let middle = (low + high) / 2.0;
+            if beyond(middle) > 0.01 { low = middle } else { high = middle }
+        }
+        (mean, high)
+    }
+}
+
+/// Probability that an arrival waits, for `servers` and an offered load of `erlangs`.
+fn erlang_c(servers: u32, erlangs: f64) -> f64 {
+    let mut blocked = 1.0;
+    for n in 1..=servers {
+        blocked = erlangs * blocked / (f64::from(n) + erlangs * blocked);
+    }
+    let rho = erlangs / f64::from(servers);
+    blocked / (1.0 - rho * (1.0 - blocked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: M/M/1 gives the exponential's mean and p99, and Erlang C agrees with a published value.
+    #[test]
+    fn known_queues() {
+        let queue = Queue { servers: 1, utilisation: 0.5 };
+        let (mean, p99) = queue.theory();
+        assert!((mean - 0.008).abs() < 1e-9, "{mean}");
+        assert!((p99 - 0.008 * 100_f64.ln()).abs() < 1e-6, "{p99}");
+        // Ten agents, eight erlangs: 0.409.
+        assert!((erlang_c(10, 8.0) - 0.409).abs() < 5e-4);
+    }
+}
