@@ -28,7 +28,7 @@ pub(super) fn find_end(
     limits: &Limits,
 ) -> Result<Option<usize>, HttpError> {
     let window = &bytes[..bytes.len().min(limits.head_bytes_max)];
-    while let Some(at) = window[*scanned..].iter().position(|byte| *byte == b'\n') {
+    while let Some(at) = line_feed(&window[*scanned..]) {
         let feed = *scanned + at;
         if feed == 0 || window[feed - 1] != b'\r' {
             return Err(HttpError::BareLineFeed);
@@ -43,6 +43,17 @@ pub(super) fn find_end(
         return Err(HttpError::HeadTooLong(limits.head_bytes_max));
     }
     Ok(None)
+}
+
+/// The first line feed. Blocks without one are passed over as vectors; byte by byte it would be the dearest
+/// part of a parse.
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    const BLOCK_BYTES: usize = 32;
+    let is_feed = |byte: &u8| *byte == b'\n';
+    let blocks = bytes.chunks_exact(BLOCK_BYTES);
+    let clear = blocks.take_while(|block| !block.iter().fold(false, |found, b| found | is_feed(b)));
+    let start = clear.count() * BLOCK_BYTES;
+    bytes[start..].iter().position(is_feed).map(|at| start + at)
 }
 
 /// What the headers of one message say about its body and its connection.

@@ -234,7 +234,7 @@ fn mutations_agree_on_every_cut() {
         state ^= state << 17;
         usize::try_from(state % bound as u64).unwrap()
     };
-    for _ in 0..20_000 {
+    for _ in 0..100_000 {
         let mut input = vec![u8::try_from(next(256)).unwrap(), u8::try_from(next(256)).unwrap()];
         for _ in 0..=next(4) {
             input.extend_from_slice(seeds[next(seeds.len())].as_bytes());

@@ -1,7 +1,7 @@
 //! Attaching to servers on loopback: addresses, certificates, and the pass over the targets.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -64,19 +64,19 @@ fn preflight_is_bounded() {
 /// Claim: nobody listening and no such name are errors that name the server and what to look at.
 #[test]
 fn servers_that_are_not_there() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let message =
-        system(&format!("http://127.0.0.1:{port}/"), "{}").attach().unwrap_err().to_string();
-    assert_eq!(
-        message,
-        format!(
-            "connecting to http://127.0.0.1:{port}: 127.0.0.1:{port}: connection refused; is the server running there?"
-        )
-    );
-    let message = system("http://no-such-host.invalid/", "{}").attach().unwrap_err().to_string();
+    // The near end of a connection holds a port where nobody listens and that nobody else can be given.
+    let server = Server::start(None);
+    let held = TcpStream::connect(server.address).unwrap();
+    let port = held.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let message = system(&url, "{}").attach().unwrap_err().to_string();
+    let expected = "connection refused; is the server running there?";
+    assert_eq!(message, format!("connecting to {url}: 127.0.0.1:{port}: {expected}"));
+    // A label of 64 characters cannot be a name, so no resolver is asked.
+    let host = format!("{}.invalid", "x".repeat(64));
+    let message = system(&format!("http://{host}/"), "{}").attach().unwrap_err().to_string();
     assert!(
-        message
-            .starts_with("looking up `no-such-host.invalid` of http://no-such-host.invalid:80: "),
+        message.starts_with(&format!("looking up `{host}` of http://{host}:80: ")),
         "{message}"
     );
     assert!(message.ends_with("; is the name right, and is there a network?"), "{message}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -17,20 +17,23 @@ use crate::system::HttpSystem;
 /// nginx in the foreground, killed at the end.
 struct Nginx {
     child: Child,
-    port: u16,
+    address: SocketAddr,
 }
 
 impl Nginx {
     /// `None`, said by name, if it is not installed.
     fn start(folder: &Path) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // An address of loopback that is this process's own, so that nobody else is given the free port.
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let own = Ipv4Addr::new(127, 83, high, low);
+        let address = TcpListener::bind((own, 0)).unwrap().local_addr().unwrap();
         let here = folder.display();
         let config = format!(
             "daemon off; worker_processes 1; pid {here}/pid; error_log {here}/error.log;
              events {{ worker_connections 64; }}
              http {{ access_log off; client_body_temp_path {here}/body; proxy_temp_path {here}/proxy;
                fastcgi_temp_path {here}/fastcgi; uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;
-               server {{ listen 127.0.0.1:{port}; root {here}; keepalive_requests 5; gzip on; gzip_min_length 1;
+               server {{ listen {address}; root {here}; keepalive_requests 5; gzip on; gzip_min_length 1;
                  location = /limited {{ return 429; }} location = /busy {{ return 503; }}
                  location = /moved {{ return 302 /page.html; }} }} }}"
         );
@@ -48,7 +51,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let nginx = Self { child, port };
+        let nginx = Self { child, address };
         nginx.wait();
         Some(nginx)
     }
@@ -57,7 +60,7 @@ impl Nginx {
     fn wait(&self) {
         let clock = Clock::start();
         let deadline = clock.now().plus(Duration::from_secs(10));
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        while TcpStream::connect(self.address).is_err() {
             assert!(clock.now() < deadline, "nginx does not listen");
             clock.sleep_until(clock.now().plus(Duration::from_millis(5)));
         }
@@ -126,7 +129,7 @@ fn drive(system: &HttpSystem, count: u64) -> Vec<String> {
 fn nginx_is_understood() {
     let folder = tempfile::tempdir().unwrap();
     let Some(nginx) = Nginx::start(folder.path()) else { return };
-    let url = format!("http://127.0.0.1:{}", nginx.port);
+    let url = format!("http://{}", nginx.address);
     let targets = format!(
         "GET {url}/page.html\n\nHEAD {url}/page.html\n\nGET {url}/missing\n\nGET {url}/limited\n\nGET {url}/busy\n\nGET {url}/moved\n\nGET {url}/page.html\nAccept-Encoding: gzip\n"
     );
