@@ -9,7 +9,8 @@ use model::result::AuditOutcome;
 
 use crate::figures::{plural, span};
 use crate::grid::{Cell, Grid};
-use crate::paint::{Paint, Style, clean, outcome_mark, wrap};
+use crate::page::{Marked, Page};
+use crate::paint::{Paint, Style, clean, outcome_mark};
 
 /// An experiment as outlined by its plan.
 #[derive(Clone, Debug, Default)]
@@ -80,30 +81,28 @@ pub struct CheckEffective {
 /// The page.
 #[must_use]
 pub fn check_text(view: &CheckView, style: Style) -> String {
-    let mut text = heading(view, style);
-    text.push_str(&settings(view, style));
-    for (title, grid) in [("thresholds", thresholds(view)), ("effective values", effective(view))] {
+    let mut page = Page::new(style);
+    heading(&mut page, view);
+    let settings = settings(view);
+    if !settings.is_empty() {
+        page.line(Paint::Plain, "");
+        page.grid(&settings);
+    }
+    for (title, grid) in [("Thresholds", thresholds(view)), ("Effective values", effective(view))] {
         if !grid.is_empty() {
-            text.push_str(&format!(
-                "\n{}\n{}",
-                style.paint(Paint::Bold, title),
-                grid.render(style)
-            ));
+            page.heading(title, "");
+            page.grid(&grid);
         }
     }
-    text.push_str(&findings(view, style));
-    text.push('\n');
-    let blocked = view.findings.iter().any(|finding| finding.outcome == AuditOutcome::Failed);
-    let next = if blocked {
-        "Nothing was sent. First mend what is marked ✗, then run:"
-    } else {
-        "Nothing was sent. Run:"
-    };
-    text.push_str(&format!("{next} {}\n", clean(&view.command)));
-    style.finish(&text)
+    findings(&mut page, view);
+    page.line(Paint::Plain, "");
+    let is_blocked = view.findings.iter().any(|it| it.outcome == AuditOutcome::Failed);
+    let first = if is_blocked { " First mend what is marked ✗, then run:" } else { " Run:" };
+    page.line(Paint::Plain, &format!("Nothing was sent.{first} {}", clean(&view.command)));
+    page.finish()
 }
 
-fn heading(view: &CheckView, style: Style) -> String {
+fn heading(page: &mut Page, view: &CheckView) {
     let settings = u64::try_from(view.settings.len()).unwrap_or(u64::MAX);
     let mut parts = vec![plural(settings, "setting")];
     if view.trials != settings {
@@ -113,19 +112,14 @@ fn heading(view: &CheckView, style: Style) -> String {
     if !view.offered_max.is_empty() {
         parts.push(format!("up to {} offered", clean(&view.offered_max)));
     }
-    let name = style.paint(Paint::Bold, &clean(&view.name));
-    let mut text = format!("{name} · {}\n", parts.join(" · "));
-    for line in [&view.question, &view.target] {
-        for line in wrap(&clean(line), style.columns() - 2) {
-            if !line.is_empty() {
-                text.push_str(&format!("  {}\n", style.paint(Paint::Dim, &line)));
-            }
-        }
+    let text = format!("· {}", parts.join(" · "));
+    page.hanging(0, &format!("{} ", clean(&view.name)), Paint::Bold, Paint::Plain, &text);
+    for line in [&view.question, &view.target].into_iter().filter(|line| !line.is_empty()) {
+        page.indented(Paint::Dim, &clean(line));
     }
-    text
 }
 
-fn settings(view: &CheckView, style: Style) -> String {
+fn settings(view: &CheckView) -> Grid {
     let has_probe = view.settings.iter().any(|setting| !setting.probe.is_empty());
     let has_trials = view.settings.iter().any(|setting| setting.trials > 1);
     let mut grid =
@@ -151,7 +145,7 @@ fn settings(view: &CheckView, style: Style) -> String {
         }
         grid.row(cells);
     }
-    if grid.is_empty() { String::new() } else { format!("\n{}", grid.render(style)) }
+    grid
 }
 
 fn thresholds(view: &CheckView) -> Grid {
@@ -174,22 +168,20 @@ fn effective(view: &CheckView) -> Grid {
     grid
 }
 
-fn findings(view: &CheckView, style: Style) -> String {
-    let mut text = String::new();
-    let topics = view.findings.iter().map(|finding| crate::paint::columns_of(&finding.topic));
-    let topic_width = topics.max().unwrap_or(0).min(16);
+/// One line a finding; a topic that has several is written once.
+fn findings(page: &mut Page, view: &CheckView) {
     let mut last_topic = "";
+    let mut lines: Vec<Marked> = Vec::new();
     for finding in &view.findings {
-        let (mark, _, paint) = outcome_mark(finding.outcome);
-        let topic = if finding.topic == last_topic { "" } else { &finding.topic };
+        let (mark, paint) = outcome_mark(finding.outcome);
+        let is_same = finding.topic == last_topic;
         last_topic = &finding.topic;
-        let room = style.columns().saturating_sub(topic_width + 4);
-        for (number, line) in wrap(&clean(&finding.text), room).iter().enumerate() {
-            let topic = crate::paint::clip(if number == 0 { topic } else { "" }, topic_width);
-            let mark = if number == 0 { style.paint(paint, mark) } else { " ".to_owned() };
-            let blanks = " ".repeat(topic_width.saturating_sub(crate::paint::columns_of(&topic)));
-            text.push_str(&format!("{topic}{blanks}  {mark} {line}\n"));
-        }
+        let head = if is_same { String::new() } else { clean(&finding.topic) };
+        let text = clean(&finding.text);
+        lines.push(Marked { mark, paint, head, text, text_paint: Paint::Plain });
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    if !lines.is_empty() {
+        page.heading("Host and target", "");
+        page.marked(&lines);
+    }
 }

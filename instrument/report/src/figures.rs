@@ -133,23 +133,52 @@ pub(crate) fn unconditional(quantile: &Quantile) -> String {
     quantile.unconditional_ns.map_or_else(|| "inf".to_owned(), show_ns)
 }
 
-/// An interval, the unit once if both ends have the same; an end that the samples cannot give is left open.
+/// An interval in the unit of the value that it is of, `573–1010 µs`; an end that the samples cannot give is `?`.
 #[must_use]
-pub(crate) fn interval(low_ns: Option<i64>, high_ns: Option<i64>) -> String {
-    match (low_ns.map(show_ns), high_ns.map(show_ns)) {
-        (None, None) => String::new(),
-        (Some(low), None) => format!("{low} –"),
-        (None, Some(high)) => format!("– {high}"),
-        (Some(low), Some(high)) => {
-            let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
-            let number = low.split(' ').next().unwrap_or_default();
-            if unit(&low) == unit(&high) {
-                format!("{number}–{high}")
-            } else {
-                format!("{low}–{high}")
-            }
-        }
+pub(crate) fn interval(of_ns: Option<i64>, low_ns: Option<i64>, high_ns: Option<i64>) -> String {
+    let numbers = interval_bare(of_ns, low_ns, high_ns);
+    match of_ns.or(low_ns).or(high_ns) {
+        Some(ns) if !numbers.is_empty() => format!("{numbers} {}", unit_of(ns).1),
+        _ => String::new(),
     }
+}
+
+/// The same without the unit, for a place below the value that shows it.
+#[must_use]
+pub(crate) fn interval_bare(
+    of_ns: Option<i64>,
+    low_ns: Option<i64>,
+    high_ns: Option<i64>,
+) -> String {
+    let Some(unit_from) = of_ns.or(low_ns).or(high_ns) else { return String::new() };
+    if low_ns.is_none() && high_ns.is_none() {
+        return String::new();
+    }
+    let (unit_ns, _) = unit_of(unit_from);
+    let end = |ns: Option<i64>| ns.map_or_else(|| "?".to_owned(), |ns| in_unit(ns, unit_ns));
+    format!("{}–{}", end(low_ns), end(high_ns))
+}
+
+/// The unit that `model::quantity::show_ns` gives a value.
+const fn unit_of(ns: i64) -> (f64, &'static str) {
+    match ns.unsigned_abs() {
+        0..1_000 => (1.0, "ns"),
+        1_000..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
+/// A number in a given unit, with the digits that `show_ns` gives one of its size.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn in_unit(ns: i64, unit_ns: f64) -> String {
+    let scaled = ns as f64 / unit_ns;
+    let digits = match scaled.abs() {
+        s if unit_ns == 1.0 || s >= 100.0 => 0,
+        s if s >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{scaled:.digits$}")
 }
 
 /// A span of time to the second, as a clock on a wall would give it: `6m12s`, `1h04m`, `0.8s`.
@@ -230,9 +259,13 @@ mod tests {
         }
         assert_eq!(bytes(1_029_416_939), "1.03 GB");
         assert_eq!(bytes(1_052), "1.05 kB");
-        assert_eq!(interval(Some(115_000_000), Some(118_000_000)), "115–118 ms");
-        assert_eq!(interval(Some(980_000_000), Some(1_190_000_000)), "980 ms–1.19 s");
-        assert_eq!(interval(Some(980_000_000), None), "980 ms –");
+        let ms = |ms: i64| Some(ms * 1_000_000);
+        assert_eq!(interval(ms(116), ms(115), ms(118)), "115–118 ms");
+        assert_eq!(interval(ms(1_020), ms(994), ms(1_050)), "0.99–1.05 s");
+        assert_eq!(interval(ms(790), ms(573), ms(1_010)), "573–1010 ms");
+        assert_eq!(interval(ms(980), ms(900), None), "900–? ms");
+        assert_eq!(interval(ms(980), None, None), "");
+        assert_eq!(interval_bare(Some(412), Some(402), Some(422)), "402–422");
         assert_eq!(span(Duration::from_secs(372)), "6m12s");
         assert_eq!(span(Duration::from_secs(3_845)), "1h04m");
         assert_eq!(span(Duration::from_millis(800)), "0.8s");

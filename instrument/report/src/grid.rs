@@ -96,9 +96,7 @@ impl Grid {
     /// The table as text, each line ended, in as many bands as the width asks for.
     pub(crate) fn render(&self, style: Style) -> String {
         let room = style.columns() - INDENT;
-        let widths: Vec<usize> = (0..self.columns.len())
-            .map(|index| self.width(index).min(if index < self.pinned { room / 2 } else { room }))
-            .collect();
+        let widths = self.widths(room);
         let mut text = String::new();
         for (number, band) in self.bands(&widths, room).into_iter().enumerate() {
             if number > 0 {
@@ -107,6 +105,19 @@ impl Grid {
             self.render_band(&band, &widths, style, &mut text);
         }
         text
+    }
+
+    /// As wide as the widest cell; words of others are bounded so that pinned columns and one more always fit.
+    fn widths(&self, room: usize) -> Vec<usize> {
+        let pinned_max = room * 2 / 5 / self.pinned.max(1);
+        let mut widths: Vec<usize> =
+            (0..self.pinned).map(|index| self.width(index).min(pinned_max)).collect();
+        let left = room - widths.iter().map(|width| width + GAP).sum::<usize>().min(room);
+        widths.extend((self.pinned..self.columns.len()).map(|index| {
+            let is_number = self.columns[index].align == Align::Right;
+            if is_number { self.width(index) } else { self.width(index).min(left) }
+        }));
+        widths
     }
 
     fn width(&self, index: usize) -> usize {

@@ -44,7 +44,12 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
     for head in &heads {
         grid = grid.number(1, head);
     }
-    grid = grid.words(1, "baseline").words(2, "started");
+    // The folder's name begins with the time; people's form of it is shown where there is room to spare.
+    let has_room = style.columns() >= 110;
+    grid = grid.words(1, "baseline");
+    if has_room {
+        grid = grid.words(2, "started");
+    }
     for entry in entries {
         let mut cells = vec![
             Cell::new(clean(&entry.folder)),
@@ -56,7 +61,9 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
             cells.push(Cell::new(value.map(|(_, value)| clean(value)).unwrap_or_default()));
         }
         cells.push(Cell::new(clean(&entry.marks.join(", "))));
-        cells.push(Cell::painted(clean(&entry.started), Paint::Dim));
+        if has_room {
+            cells.push(Cell::painted(clean(&entry.started), Paint::Dim));
+        }
         grid.row(cells);
     }
     style.finish(&grid.render(style))

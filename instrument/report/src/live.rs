@@ -94,7 +94,7 @@ pub fn live_block(view: &LiveView, style: Style) -> String {
     lines.extend(flow(&rates(view), width));
     lines.push(Line::plain(String::new()));
     lines.extend(histories(view, width));
-    lines.push(latency_line(&view.latency));
+    lines.extend(flow(&latency_so_far(&view.latency), width));
     let room = BLOCK_LINES_MAX.saturating_sub(lines.len());
     lines.extend(thresholds(&view.thresholds, room));
     lines.truncate(BLOCK_LINES_MAX);
@@ -120,7 +120,7 @@ pub fn live_line(view: &LiveView) -> String {
     )];
     parts.extend(rates(view));
     if let Some((name, value)) = view.latency.quantiles.last() {
-        parts.push(format!("{name} {}", latency(*value)));
+        parts.push(format!("{} {}", clean(name), latency(*value)));
     }
     if let Some(eta) = view.eta {
         parts.push(format!("eta {}", span(eta)));
@@ -254,17 +254,15 @@ fn sparkline(values: &[Option<f64>], width: usize) -> String {
         .collect()
 }
 
-fn latency_line(so_far: &LiveLatency) -> Line {
-    let mut text = format!(
-        "latency so far ({})  n {}  inf {}",
-        clean(&so_far.of),
-        show_count(so_far.count),
-        show_count(so_far.inf)
-    );
-    for (name, value) in &so_far.quantiles {
-        text.push_str(&format!("  {name} {}", latency(*value)));
-    }
-    Line::plain(text)
+fn latency_so_far(so_far: &LiveLatency) -> Vec<String> {
+    let mut parts = vec![
+        format!("latency so far ({})", clean(&so_far.of)),
+        format!("n {}", show_count(so_far.count)),
+        format!("inf {}", show_count(so_far.inf)),
+    ];
+    let quantiles = so_far.quantiles.iter();
+    parts.extend(quantiles.map(|(name, value)| format!("{} {}", clean(name), latency(*value))));
+    parts
 }
 
 /// As many thresholds as there is room for, those that are broken first.

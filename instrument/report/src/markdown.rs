@@ -1,9 +1,187 @@
-//! The result for a pull request.
+//! The result for a pull request: what a reviewer needs at a glance, and the rest folded away.
+//!
+//! It must never fold away a reason to distrust the numbers: thresholds that broke, audits that object, kinds that
+//! cannot succeed and promises that the ledger breaks stand in the open. Text of others is escaped.
 
-use model::result::RunResult;
+use model::quantity::show_count;
+use model::result::{AuditOutcome, RunResult};
+
+use crate::figures::{failures, plural};
+use crate::grid::{Grid, escape};
+use crate::paint::{clean, verdict_mark};
+use crate::tables::{self, Shown};
 
 /// The page.
 #[must_use]
 pub fn markdown(run: &RunResult) -> String {
-    format!("## {} · {}\n\n{}\n", run.name, run.verdict.word(), run.reason)
+    let shown = tables::shown(run);
+    let mut text = answer(run);
+    push_table(&mut text, &tables::results(&shown));
+    if !run.knee.is_empty() {
+        text.push_str(&format!("\n**{}**\n", safe(&run.knee)));
+    }
+    push_list(&mut text, "Thresholds", &thresholds(&shown));
+    push_list(&mut text, "Cannot succeed", &preflight(&shown));
+    push_list(&mut text, "Ledger", &ledger(&shown));
+    push_list(&mut text, "Checks of the ledger's content", &checks(&shown));
+    let audits = tables::audits(run, &shown);
+    push_list(
+        &mut text,
+        &format!("Audits: {}", tables::audit_count(&audits)),
+        &objections(run, &shown),
+    );
+    for (title, grid) in details(run, &shown) {
+        if !grid.is_empty() {
+            let title = escape(&title);
+            text.push_str(&format!("\n<details><summary>{title}</summary>\n\n"));
+            text.push_str(&grid.markdown());
+            text.push_str("\n</details>\n");
+        }
+    }
+    text.push_str(&provenance(run));
+    text
+}
+
+/// Clean and without meaning to Markdown.
+fn safe(text: &str) -> String {
+    escape(&clean(text))
+}
+
+fn answer(run: &RunResult) -> String {
+    let (mark, _) = verdict_mark(run.verdict);
+    let interrupted = if run.interrupted { ", interrupted" } else { "" };
+    let word = run.verdict.word();
+    let mut text =
+        format!("### {mark} {} · {word}{interrupted}\n\n{}\n", safe(&run.name), safe(&run.reason));
+    if !run.question.is_empty() {
+        text.push_str(&format!("\n> {}\n", safe(&run.question)));
+    }
+    for switch in &run.fidelity {
+        text.push_str(&format!("\n! Fidelity switch on: {}\n", safe(switch)));
+    }
+    text
+}
+
+fn push_table(text: &mut String, grid: &Grid) {
+    if !grid.is_empty() {
+        text.push('\n');
+        text.push_str(&grid.markdown());
+    }
+}
+
+/// A heading with its lines; the heading alone if it says something by itself (it has a figure).
+fn push_list(text: &mut String, title: &str, lines: &[String]) {
+    if lines.is_empty() && !title.contains(':') {
+        return;
+    }
+    text.push_str(&format!("\n**{title}**\n"));
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    for line in lines {
+        text.push_str(&format!("- {line}\n"));
+    }
+}
+
+fn thresholds(shown: &[Shown<'_>]) -> Vec<String> {
+    let lines = tables::thresholds(shown).into_iter();
+    lines.map(|it| format!("{} {} — {}", it.mark, escape(&it.expr), escape(&it.text))).collect()
+}
+
+fn preflight(shown: &[Shown<'_>]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for finding in shown.iter().flat_map(|row| &row.trial.preflight).filter(|it| !it.ok) {
+        let line = format!("✗ {}: {}", safe(&finding.kind), safe(&finding.detail));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn ledger(shown: &[Shown<'_>]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in shown {
+        let Some(fates) = &row.trial.fates else { continue };
+        let at = if shown.len() > 1 { format!("{}: ", escape(&row.label)) } else { String::new() };
+        for fate in tables::fate_lines(fates).into_iter().filter(|fate| fate.is_broken) {
+            let (count, meaning) = (show_count(fate.count), fate.meaning);
+            lines.push(format!("✗ {at}{count} {} ({meaning}): {}", fate.word, fate.examples));
+        }
+    }
+    lines
+}
+
+fn checks(shown: &[Shown<'_>]) -> Vec<String> {
+    lines_of(&tables::checks(shown), shown, |outcome| outcome != AuditOutcome::Ok)
+}
+
+fn objections(run: &RunResult, shown: &[Shown<'_>]) -> Vec<String> {
+    let all = tables::audits(run, shown);
+    let mut lines = lines_of(&all, shown, |outcome| outcome >= AuditOutcome::Warn);
+    lines.extend(run.environment.warnings.iter().map(|text| format!("! host: {}", safe(text))));
+    lines
+}
+
+fn lines_of(
+    all: &[tables::Of<'_>],
+    shown: &[Shown<'_>],
+    wanted: impl Fn(AuditOutcome) -> bool,
+) -> Vec<String> {
+    let lines = tables::audit_lines(all, shown, wanted).into_iter();
+    lines.map(|it| format!("{} {}: {}", it.mark, escape(&it.name), escape(&it.text))).collect()
+}
+
+/// What is folded away: title and table.
+fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
+    let mut all = Vec::new();
+    let stage = shown.first().map(|row| clean(&row.trial.final_stage)).unwrap_or_default();
+    let method = clean(&run.percentile_method);
+    let title = format!("Response time, due to {stage} (percentiles: {method})");
+    match shown {
+        [only] => all.push((title, tables::quantiles_of_one(only.trial))),
+        _ => all.push((title, tables::quantiles_of_several(shown, true))),
+    }
+    if tables::has_statuses(shown) {
+        let title = "As vegeta computes it: by sent time, all results".to_owned();
+        all.push((title, tables::published(shown)));
+    }
+    let has_failures = shown.iter().any(|row| !failures(&row.trial.counts).is_empty());
+    if has_failures {
+        all.push(("Failures by class".to_owned(), tables::failure_classes(shown)));
+    }
+    all.push(("Stages".to_owned(), tables::stages(shown)));
+    all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
+    if let [only] = shown {
+        for (head, groups) in [("kind", &only.trial.kinds), ("code", &only.trial.codes)] {
+            if groups.len() > 1 {
+                let (grid, left_out) = tables::groups(head, groups, KINDS_MAX);
+                let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
+                let rest = match left_out {
+                    0 => String::new(),
+                    _ => format!(" ({} more in the result)", plural(left_out, head)),
+                };
+                all.push((format!("By {head}{rest}"), grid));
+            }
+        }
+    }
+    all.extend(run.tables.iter().map(|table| (clean(&table.title), tables::asked_for(table))));
+    all
+}
+
+/// The most kinds in one table: a comment on a pull request has 65,536 characters.
+const KINDS_MAX: usize = 20;
+
+fn provenance(run: &RunResult) -> String {
+    let host = &run.environment;
+    let mut parts = vec![
+        format!("exit code {}: {}", run.exit_code, safe(&run.exit_meaning)),
+        format!("seed {}", run.seed),
+        safe(&run.started),
+        safe(&host.assay),
+        safe(&host.cpu),
+        format!("{} cpus", host.cpus),
+    ];
+    parts.retain(|part| !part.is_empty());
+    format!("\n<sub>{}</sub>\n", parts.join(" · "))
 }

@@ -3,7 +3,10 @@
 //! It must never let a line pass the width of the terminal.
 
 use crate::grid::{Grid, INDENT};
-use crate::paint::{Paint, Style, columns_of, wrap};
+use crate::paint::{Paint, Style, clip, columns_of, wrap};
+
+/// Blanks between pieces that stay whole.
+const FLOW_GAP: usize = 3;
 
 /// A page while it is written.
 pub(crate) struct Page {
@@ -31,19 +34,44 @@ impl Page {
         self.hanging(INDENT, "", Paint::Plain, paint, text);
     }
 
+    /// Pieces that stay whole, on as few indented lines as the width allows.
+    pub(crate) fn flow(&mut self, paint: Paint, pieces: &[String]) {
+        let room = self.style.columns().saturating_sub(INDENT);
+        let mut line = String::new();
+        for piece in pieces {
+            let is_full = columns_of(&line) + FLOW_GAP + columns_of(piece) > room;
+            if !line.is_empty() && is_full {
+                self.push_indented(paint, &line);
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push_str(&" ".repeat(FLOW_GAP));
+            }
+            line.push_str(piece);
+        }
+        self.push_indented(paint, &clip(&line, room));
+    }
+
+    fn push_indented(&mut self, paint: Paint, line: &str) {
+        self.text.push_str(&" ".repeat(INDENT));
+        self.text.push_str(&self.style.paint(paint, line));
+        self.text.push('\n');
+    }
+
     /// A blank line and the head of a section, with a remark after it.
     pub(crate) fn heading(&mut self, title: &str, remark: &str) {
         self.text.push('\n');
-        self.text.push_str(&self.style.paint(Paint::Bold, title));
         let room = self.style.columns();
-        if remark.is_empty() {
-            self.text.push('\n');
-        } else if columns_of(title) + 2 + columns_of(remark) <= room {
-            self.text.push_str(&format!("  {}\n", self.style.paint(Paint::Dim, remark)));
-        } else {
-            self.text.push('\n');
-            self.indented(Paint::Dim, remark);
+        if remark.is_empty() || columns_of(title) + 2 + columns_of(remark) > room {
+            self.line(Paint::Bold, title);
+            if !remark.is_empty() {
+                self.indented(Paint::Dim, remark);
+            }
+            return;
         }
+        let (title, remark) =
+            (self.style.paint(Paint::Bold, title), self.style.paint(Paint::Dim, remark));
+        self.text.push_str(&format!("{title}  {remark}\n"));
     }
 
     /// A table; nothing if it has no rows.

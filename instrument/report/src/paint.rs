@@ -101,13 +101,13 @@ pub(crate) const fn verdict_mark(verdict: Verdict) -> (&'static str, Paint) {
     }
 }
 
-/// Mark, word and paint of an audit's outcome.
-pub(crate) const fn outcome_mark(outcome: AuditOutcome) -> (&'static str, &'static str, Paint) {
+/// Mark and paint of an audit's outcome.
+pub(crate) const fn outcome_mark(outcome: AuditOutcome) -> (&'static str, Paint) {
     match outcome {
-        AuditOutcome::Ok => ("✓", "ok", Paint::Good),
-        AuditOutcome::Skipped => ("–", "skipped", Paint::Dim),
-        AuditOutcome::Warn => ("!", "warning", Paint::Caution),
-        AuditOutcome::Failed => ("✗", "failed", Paint::Bad),
+        AuditOutcome::Ok => ("✓", Paint::Good),
+        AuditOutcome::Skipped => ("–", Paint::Dim),
+        AuditOutcome::Warn => ("!", Paint::Caution),
+        AuditOutcome::Failed => ("✗", Paint::Bad),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here may compute a figure that a verdict rests on; shares of counts that stand in the result are all
 //! the arithmetic there is.
 
+mod audits;
 mod groups;
 mod latency;
 mod ledger;
@@ -10,10 +11,11 @@ mod published;
 mod results;
 mod thresholds;
 
+pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names};
 pub(crate) use groups::{GROUPS_MAX, errors, failure_classes, groups};
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
-pub(crate) use published::published;
+pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, results};
 pub(crate) use thresholds::thresholds;
 

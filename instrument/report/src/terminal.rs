@@ -5,7 +5,7 @@ mod distrust;
 mod numbers;
 
 use model::quantity::show_count;
-use model::result::{RunResult, Verdict};
+use model::result::{RunResult, TrialResult, Verdict};
 
 use crate::page::{Marked, Page};
 use crate::paint::{Paint, Style, clean, verdict_mark};
@@ -52,14 +52,16 @@ pub fn exit_line(run: &RunResult, style: Style) -> String {
 /// Verdict, reason, the few numbers.
 fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     let (mark, paint) = verdict_mark(run.verdict);
-    let head = format!("{mark} {} · {}", clean(&run.name), run.verdict.word().to_uppercase());
-    page.line(if paint == Paint::Plain { Paint::Bold } else { paint }, &head);
+    let word = run.verdict.word().to_uppercase();
+    let name = clean(&run.name);
+    match (run.interrupted, run.verdict) {
+        (true, Verdict::Pass) => page.line(Paint::Caution, &format!("! {name} · INTERRUPTED")),
+        (true, _) => page.line(paint, &format!("{mark} {name} · {word}, interrupted")),
+        (false, _) => page.line(paint, &format!("{mark} {name} · {word}")),
+    }
     page.indented(Paint::Plain, &clean(&run.reason));
-    if run.interrupted {
-        page.indented(
-            Paint::Caution,
-            "! Interrupted: what follows is what was measured until then.",
-        );
+    if !run.question.is_empty() {
+        page.indented(Paint::Dim, &clean(&run.question));
     }
     for switch in &run.fidelity {
         page.indented(Paint::Caution, &format!("! Fidelity switch on: {}", clean(switch)));
@@ -70,25 +72,29 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
         .filter(|setting| setting.trials.is_empty())
         .map(|setting| clean(&setting.key))
         .collect();
-    if let [only] = shown {
-        page.line(Paint::Plain, "");
-        for line in tables::headline(only.trial) {
-            page.indented(Paint::Bold, &line);
-        }
-        let failures = crate::figures::failures(&only.trial.counts);
-        if !failures.is_empty() {
-            page.indented(Paint::Bad, &numbers::failed_line(only.trial));
-        }
-    } else if !shown.is_empty() {
-        page.heading("Results", &clean(&run.question));
-        page.grid(&tables::results(shown));
-        numbers::saturation_legend(page, run, shown);
-    }
     if !not_run.is_empty() {
         page.indented(Paint::Caution, &format!("! Not run: {}", not_run.join(", ")));
     }
-    if shown.len() <= 1 && !run.question.is_empty() {
-        page.indented(Paint::Dim, &clean(&run.question));
+    match shown {
+        [] => {}
+        [only] => headline(page, run.verdict, only.trial),
+        _ => {
+            page.heading("Results", "");
+            page.grid(&tables::results(shown));
+            numbers::saturation_legend(page, run, shown);
+        }
+    }
+}
+
+fn headline(page: &mut Page, verdict: Verdict, trial: &TrialResult) {
+    page.line(Paint::Plain, "");
+    // A number that does not hold is not shouted.
+    let paint = if verdict == Verdict::Invalid { Paint::Dim } else { Paint::Bold };
+    for pieces in tables::headline(trial) {
+        page.flow(paint, &pieces);
+    }
+    if !crate::figures::failures(&trial.counts).is_empty() {
+        page.indented(Paint::Bad, &numbers::failed_line(trial));
     }
 }
 

@@ -142,28 +142,16 @@ pub fn vegeta_json(trial: &TrialResult) -> String {
     line
 }
 
-/// The largest count of quantiles in [`hdr_text`]: nineteen halvings of what lies above, five steps each.
-const HALVINGS_MAX: u32 = 19;
-
 /// Latency by percentile in the columns of vegeta's `hdrplot`, which the HdrHistogram plotter reads.
 ///
 /// `quantile_ns` gives the latency at a fraction of one; the steps are those of HdrHistogram's percentile
 /// iteration with five a halving.
 #[must_use]
 pub fn hdr_text(count: u64, quantile_ns: &dyn Fn(f64) -> i64) -> String {
-    let mut quantiles = Vec::new();
-    for halving in 0..HALVINGS_MAX {
-        let above = 0.5_f64.powi(i32::try_from(halving).expect("at most nineteen"));
-        for step in 0..5 {
-            quantiles.push(1.0 - above + above / 2.0 * f64::from(step) / 5.0);
-        }
-    }
-    quantiles.push(1.0);
+    let quantiles = hdr_quantiles();
     let rows: Vec<[String; 4]> = quantiles
         .into_iter()
         .map(|q| {
-            // Six decimals are printed, so the quantile that is taken is the one that is printed.
-            let q = (q * 1e6).round() / 1e6;
             let one_in = if q < 1.0 { 1.0 / (1.0 - q) } else { 10_000_000.0 };
             #[expect(clippy::cast_precision_loss, reason = "for people and plots")]
             let (ms, at) = (quantile_ns(q) as f64 / 1e6, (q * count as f64).round());
@@ -182,6 +170,23 @@ pub fn hdr_text(count: u64, quantile_ns: &dyn Fn(f64) -> i64) -> String {
         page.push('\n');
     }
     page
+}
+
+/// The steps: five for each halving of what lies above, to six decimals, which is what is printed.
+fn hdr_quantiles() -> Vec<f64> {
+    /// Half to the nineteenth is the last that six decimals can tell from nothing.
+    const HALVINGS: i32 = 19;
+    let mut quantiles: Vec<f64> = (0..HALVINGS)
+        .flat_map(|halving| {
+            let above = 0.5_f64.powi(halving);
+            (0..5).map(move |step| 1.0 - above + above / 2.0 * f64::from(step) / 5.0)
+        })
+        .map(|q| (q * 1e6).round() / 1e6)
+        .filter(|q| *q < 1.0)
+        .collect();
+    quantiles.dedup();
+    quantiles.push(1.0);
+    quantiles
 }
 
 /// Why a text could not be read as vegeta's report.

@@ -2,7 +2,7 @@
 //!
 //! It must never hide a group that failed behind one that did not: groups are shown worst first.
 
-use model::quantity::show_count;
+use model::quantity::{show_count, show_ns};
 use model::result::{ErrorResult, GroupResult};
 
 use super::Shown;
@@ -48,61 +48,98 @@ pub(crate) fn failure_classes(shown: &[Shown<'_>]) -> Grid {
 }
 
 /// The most groups that are shown unless everything is.
-pub(crate) const GROUPS_MAX: usize = 12;
+pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Groups, those with the largest share of failures first; at most `rows_max`. Second: how many were left out.
+/// Groups, those with the largest share of failures first, then the slowest; at most `rows_max`. Second: how many
+/// were left out.
 pub(crate) fn groups(head: &str, all: &[GroupResult], rows_max: usize) -> (Grid, usize) {
     let mut ordered: Vec<&GroupResult> = all.iter().collect();
     ordered.sort_by(|a, b| {
         let failed_share = |group: &GroupResult| ratio(failed(&group.counts), group.counts.due);
-        failed_share(b).total_cmp(&failed_share(a))
+        failed_share(b).total_cmp(&failed_share(a)).then(b.p99_ns.cmp(&a.p99_ns))
     });
-    let mut grid = Grid::new().pin(head).number(1, "due").number(1, "committed");
-    grid = grid.number(1, "failed").number(2, "p50").number(2, "p99").number(2, "max");
-    grid = grid.words(3, "failures");
+    // Where all failed alike, the class stands beside the quantiles already.
+    let mut classes: Vec<String> =
+        all.iter().flat_map(|group| failures(&group.counts)).map(|(class, _)| class).collect();
+    classes.sort();
+    classes.dedup();
+    let has_classes = classes.len() > 1;
+    let mut grid = Grid::new().pin(head).number(1, "due").number(1, "failed");
+    grid = grid.number(1, "p50").number(1, "p99").number(1, "max");
+    if has_classes {
+        grid = grid.words(2, "failures");
+    }
     for group in ordered.iter().take(rows_max) {
-        let counts = &group.counts;
-        let lost = failed(counts);
-        let classes: Vec<String> = failures(counts)
-            .into_iter()
-            .map(|(class, count)| format!("{class} {}", show_count(count)))
-            .collect();
-        let failed_cell = match lost {
-            0 => Cell::painted("0", Paint::Dim),
-            _ => Cell::painted(share(lost, counts.due), Paint::Bad),
-        };
-        grid.row(vec![
-            Cell::new(clean(&group.name)),
-            Cell::new(show_count(counts.due)),
-            Cell::new(show_count(counts.committed)),
-            failed_cell,
-            Cell::new(latency(group.p50_ns)),
-            Cell::new(latency(group.p99_ns)),
-            Cell::new(latency(group.max_ns)),
-            Cell::new(classes.join(" · ")),
-        ]);
+        let mut cells = group_cells(group);
+        if has_classes {
+            let classes: Vec<String> = failures(&group.counts)
+                .into_iter()
+                .map(|(class, count)| format!("{class} {}", show_count(count)))
+                .collect();
+            cells.push(Cell::new(classes.join(" · ")));
+        }
+        grid.row(cells);
     }
     (grid, ordered.len().saturating_sub(rows_max))
 }
 
-/// Error texts: count, class, and a sentence with the text, its times and an example.
-pub(crate) fn errors(all: &[ErrorResult], rows_max: usize) -> Vec<(String, String)> {
-    all.iter()
-        .take(rows_max)
-        .map(|error| {
-            let at = |ns: i64| format!("{:.1} s", seconds(ns));
-            let times = if error.count == 1 {
-                format!("at {}", at(error.first_ns))
-            } else {
-                format!("{} to {}", at(error.first_ns), at(error.last_ns))
-            };
-            let head = format!("{} × {}", show_count(error.count), clean(&error.class));
-            (head, format!("{}  ({times}, tx {})", clean(&error.text), error.example_tx))
+fn group_cells(group: &GroupResult) -> Vec<Cell> {
+    let counts = &group.counts;
+    let lost = failed(counts);
+    let failed_cell = match lost {
+        0 => Cell::painted("0%", Paint::Dim),
+        _ => Cell::painted(share(lost, counts.due), Paint::Bad),
+    };
+    vec![
+        Cell::new(clean(&group.name)),
+        Cell::new(show_count(counts.due)),
+        failed_cell,
+        Cell::new(latency(group.p50_ns)),
+        Cell::new(latency(group.p99_ns)),
+        Cell::new(latency(group.max_ns)),
+    ]
+}
+
+/// Error texts of all trials, most frequent first: how often and of which class, and a sentence with the text, where
+/// and when it came, and a transaction that had it.
+pub(crate) fn errors(shown: &[Shown<'_>]) -> Vec<(String, String)> {
+    let mut found: Vec<(u64, Vec<(&str, &ErrorResult)>)> = Vec::new();
+    for (label, error) in shown
+        .iter()
+        .flat_map(|row| row.trial.errors.iter().map(|error| (row.label.as_str(), error)))
+    {
+        let same = |known: &&ErrorResult| known.text == error.text && known.class == error.class;
+        match found.iter_mut().find(|(_, of)| same(&of[0].1)) {
+            Some((count, of)) => {
+                *count += error.count;
+                of.push((label, error));
+            }
+            None => found.push((error.count, vec![(label, error)])),
+        }
+    }
+    found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    found
+        .into_iter()
+        .map(|(count, of)| {
+            let error = of[0].1;
+            let head = format!("{} × {}", show_count(count), clean(&error.class));
+            (head, format!("{}  ({})", clean(&error.text), place(&of, shown.len() > 1)))
         })
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
+/// Where and when an error came.
+fn place(of: &[(&str, &ErrorResult)], has_several: bool) -> String {
+    let (label, first) = of[0];
+    let times = if first.count == 1 {
+        format!("at {}", show_ns(first.first_ns))
+    } else {
+        format!("{} to {}", show_ns(first.first_ns), show_ns(first.last_ns))
+    };
+    let example = format!("{times}, tx {}", first.example_tx);
+    match (has_several, of.len()) {
+        (false, _) => example,
+        (true, 1) => format!("{label}, {example}"),
+        (true, trials) => format!("in {trials} trials; {label}, {example}"),
+    }
 }

@@ -3,12 +3,13 @@
 //! It must never show a quantile without the number of samples it rests on, nor the answered alone where some were
 //! not answered: a percentile of the survivors is shown together with the one over all that were due.
 
-use model::quantity::{show_count, show_ns};
+use model::quantity::show_count;
 use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
 use super::Shown;
 use crate::figures::{
-    interval, is_thin, latency, latency_f64, percent, quantile, rate, unconditional, whole_ns,
+    interval, interval_bare, is_thin, latency, latency_f64, percent, quantile, rate, unconditional,
+    whole_ns,
 };
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
@@ -18,9 +19,10 @@ pub(crate) fn final_latency(trial: &TrialResult) -> Option<&LatencyResult> {
     trial.latency.iter().find(|it| it.stage == trial.final_stage).or_else(|| trial.latency.last())
 }
 
-/// Whether those without an answer change any of the quantiles shown.
-fn differs(latency: &LatencyResult) -> bool {
-    latency.inf > 0 && latency.response.quantiles.iter().any(|q| q.unconditional_ns != q.value_ns)
+/// Whether the quantiles over all that were due differ from those of the survivors: at least the largest does, as
+/// soon as one transaction never got there.
+const fn differs(latency: &LatencyResult) -> bool {
+    latency.inf > 0
 }
 
 /// One trial: a row a quantile.
@@ -28,11 +30,12 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
     let Some(latency) = final_latency(trial) else { return Grid::new() };
     let (response, service) = (&latency.response, &latency.service);
     let differs = differs(latency);
-    let mut grid = Grid::new().pin("").number(1, "answered").number(1, "95% interval");
+    let mut grid = Grid::new().pin("");
+    grid = grid.number(1, if differs { "of those" } else { "value" }).number(1, "95% interval");
     if differs {
         grid = grid.number(1, "of all due");
     }
-    grid = grid.number(1, "from sent").number(1, "samples beyond");
+    grid = grid.number(1, "service time").number(1, "samples beyond");
     let mut push =
         |name: &str, value: Cell, interval: String, all: String, sent: String, beyond: String| {
             let dim = |text: String| Cell::painted(text, Paint::Dim);
@@ -43,7 +46,7 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
             cells.extend([dim(sent), dim(beyond)]);
             grid.row(cells);
         };
-    let mean_interval = mean_interval(response);
+    let mean_interval = mean_interval(response, interval);
     push(
         "mean",
         Cell::new(latency_f64(response.mean_ns)),
@@ -57,7 +60,7 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
         push(
             &q.name,
             quantile_cell(q),
-            interval(q.low_ns, q.high_ns),
+            interval(q.value_ns, q.low_ns, q.high_ns),
             unconditional(q),
             same.map(|same| crate::figures::latency(same.value_ns)).unwrap_or_default(),
             show_count(q.beyond),
@@ -76,9 +79,13 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
     grid
 }
 
-fn mean_interval(distribution: &Distribution) -> String {
-    let end = |ns: Option<f64>| ns.and_then(whole_ns);
-    interval(end(distribution.mean_low_ns), end(distribution.mean_high_ns))
+/// The interval of the mean in one of the two forms.
+fn mean_interval(
+    of: &Distribution,
+    form: fn(Option<i64>, Option<i64>, Option<i64>) -> String,
+) -> String {
+    let whole = |ns: Option<f64>| ns.and_then(whole_ns);
+    form(whole(of.mean_ns), whole(of.mean_low_ns), whole(of.mean_high_ns))
 }
 
 fn quantile_cell(q: &Quantile) -> Cell {
@@ -137,8 +144,8 @@ fn rows_of_trial(
     push(
         dim("  95% interval".to_owned()),
         Cell::default(),
-        dim(without_unit(&mean_interval(response), response.mean_ns.and_then(whole_ns))),
-        each(response, &|q| dim(without_unit(&interval(q.low_ns, q.high_ns), q.value_ns))),
+        dim(mean_interval(response, interval_bare)),
+        each(response, &|q| dim(interval_bare(q.value_ns, q.low_ns, q.high_ns))),
         Cell::default(),
         Cell::default(),
     );
@@ -155,7 +162,7 @@ fn rows_of_trial(
     if verbose {
         let service = &of.service;
         push(
-            dim("  from sent".to_owned()),
+            dim("  service time".to_owned()),
             dim(show_count(service.count)),
             dim(latency_f64(service.mean_ns)),
             each(service, &|q| dim(latency(q.value_ns))),
@@ -171,17 +178,6 @@ fn rows_of_trial(
             Cell::default(),
         );
     }
-}
-
-/// An interval without its unit, where the value above it has the same one.
-fn without_unit(interval: &str, value_ns: Option<i64>) -> String {
-    let value = value_ns.map(show_ns).unwrap_or_default();
-    let unit = |text: &str| text.rsplit(' ').next().map(str::to_owned);
-    // One blank: one unit, at the end.
-    if interval.matches(' ').count() == 1 && unit(interval) == unit(&value) {
-        return interval.split(' ').next().unwrap_or_default().to_owned();
-    }
-    interval.to_owned()
 }
 
 /// Rates and latency by stage, for ladders with more than one.

@@ -11,6 +11,12 @@ use crate::figures::bytes;
 use crate::grid::{Cell, Grid};
 use crate::paint::clean;
 
+/// Whether any code is an HTTP status: the success of other systems is not a matter of 200 to 399.
+pub(crate) fn has_statuses(shown: &[Shown<'_>]) -> bool {
+    let mut codes = shown.iter().flat_map(|row| row.trial.vegeta.status_codes.keys());
+    codes.any(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The table.
 pub(crate) fn published(shown: &[Shown<'_>]) -> Grid {
     let has_several = shown.len() > 1;

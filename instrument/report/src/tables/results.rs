@@ -6,9 +6,9 @@ use model::quantity::{show_count, show_ns};
 use model::result::{SettingResult, TrialResult};
 
 use super::{Shown, final_latency, is_probe};
-use crate::figures::{NONE, failed, latency, quantile, rate, ratio, share};
+use crate::figures::{NONE, failed, is_thin, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid};
-use crate::paint::{Paint, verdict_mark};
+use crate::paint::{Paint, clean, verdict_mark};
 
 /// The table for several trials.
 pub(crate) fn results(shown: &[Shown<'_>]) -> Grid {
@@ -27,8 +27,8 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
     if has_late {
         grid = grid.number(1, "committed/s");
     }
-    grid = grid.number(1, "goodput/s").words(1, "of offered").number(1, "failed");
-    grid = grid.number(2, "p50").number(2, "p99").number(2, "max");
+    grid = grid.number(1, "goodput/s").words(1, "kept").number(1, "failed");
+    grid = grid.number(2, "p50").number(2, "p99");
     for row in shown {
         let rates = &row.trial.rates;
         let mut cells = vec![
@@ -53,7 +53,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
 fn probes(shown: &[Shown<'_>]) -> Grid {
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "background/s");
     grid = grid.words(1, "committed").number(1, "probes").number(1, "inf");
-    grid = grid.number(2, "p50").number(2, "p99").number(2, "max");
+    grid = grid.number(2, "p50").number(2, "p99");
     for row in shown {
         let counts = &row.trial.counts;
         let (background, kept) = match &row.trial.background {
@@ -107,7 +107,7 @@ fn verdict_cell(row: &Shown<'_>) -> Cell {
     }
 }
 
-/// p50, p99 and the largest of the final stage.
+/// p50 and p99 of the final stage.
 fn quantile_cells(trial: &TrialResult) -> Vec<Cell> {
     let response = final_latency(trial).map(|latency| &latency.response);
     let named = |name: &str| {
@@ -115,14 +115,12 @@ fn quantile_cells(trial: &TrialResult) -> Vec<Cell> {
         found.map_or_else(
             || Cell::new(NONE),
             |q| {
-                let paint =
-                    if q.beyond < crate::figures::BEYOND_MIN { Paint::Dim } else { Paint::Plain };
+                let paint = if is_thin(q) { Paint::Dim } else { Paint::Plain };
                 Cell::painted(quantile(q), paint)
             },
         )
     };
-    let largest = response.and_then(|response| response.max_ns);
-    vec![named("p50"), named("p99"), Cell::new(latency(largest))]
+    vec![named("p50"), named("p99")]
 }
 
 /// How much of what was offered came through, with the mark of saturation, which survives without colour.
@@ -147,34 +145,34 @@ fn one_decimal(share: f64) -> String {
     if tenths == 100.0 { "100%".to_owned() } else { format!("{tenths:.1}%") }
 }
 
-/// The few numbers of a single trial, in one or two lines.
-pub(crate) fn headline(trial: &TrialResult) -> Vec<String> {
+/// The few numbers of a single trial: lines of pieces that stay whole.
+pub(crate) fn headline(trial: &TrialResult) -> Vec<Vec<String>> {
     let counts = &trial.counts;
-    let window = crate::figures::span_ns(trial.window_ns);
-    let what = if is_probe(trial) { "probes" } else { "due" };
-    let mut lines = vec![format!(
-        "{} {what} in {window} ({}/s)   {} {} ({})   goodput {}/s",
-        show_count(counts.due),
-        rate(trial.rates.offered_per_s),
-        show_count(counts.committed),
-        crate::paint::clean(&trial.final_stage),
-        crate::figures::percent(ratio(counts.committed, counts.due)),
-        rate(trial.rates.goodput_per_s),
-    )];
+    let window = span_ns(trial.window_ns);
+    let what = if is_probe(trial) { "probes due" } else { "due" };
+    let committed = share(counts.committed, counts.due);
+    let offered = rate(trial.rates.offered_per_s);
+    let mut lines = vec![vec![
+        format!("{} {what} in {window} ({offered}/s)", show_count(counts.due)),
+        format!("{} {} ({committed})", show_count(counts.committed), clean(&trial.final_stage)),
+        format!("goodput {}/s", rate(trial.rates.goodput_per_s)),
+    ]];
+    if let Some(background) = &trial.background {
+        lines.push(vec![
+            format!("background {}/s", rate(per_second(background.due, trial.window_ns))),
+            format!("{} of it committed", share(background.committed, background.due)),
+        ]);
+    }
     if let Some(latency) = final_latency(trial) {
         let mut parts = vec!["response time".to_owned()];
-        for q in latency
-            .response
-            .quantiles
-            .iter()
-            .filter(|q| ["p50", "p95", "p99"].contains(&q.name.as_str()))
-        {
+        let is_shown = |name: &str| ["p50", "p95", "p99"].contains(&name);
+        for q in latency.response.quantiles.iter().filter(|q| is_shown(&q.name)) {
             parts.push(format!("{} {}", q.name, quantile(q)));
         }
         if let Some(largest) = latency.response.max_ns {
             parts.push(format!("max {}", show_ns(largest)));
         }
-        lines.push(parts.join("   "));
+        lines.push(parts);
     }
     lines
 }

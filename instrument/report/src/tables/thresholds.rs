@@ -55,8 +55,8 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         (false, false) => broken.first().map(|(_, it)| value(it)).unwrap_or_default(),
         (false, true) => {
             let each: Vec<String> =
-                broken.iter().map(|(label, it)| format!("{label}: {}", value(it))).collect();
-            format!("broken in {} of {}  {}", broken.len(), of.len(), each.join(" · "))
+                broken.iter().map(|(label, it)| format!("{label} {}", value(it))).collect();
+            format!("broken in {} of {}: {}", broken.len(), of.len(), each.join(" · "))
         }
     };
     let level_word = if level == "fail" { String::new() } else { format!("  [{}]", clean(level)) };

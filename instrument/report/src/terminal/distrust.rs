@@ -3,109 +3,48 @@
 //! It must never hide an audit that is not satisfied, and never let a skipped one pass for a satisfied one.
 
 use model::quantity::show_count;
-use model::result::{AuditOutcome, AuditResult, RunResult};
+use model::result::{AuditOutcome, RunResult};
 
-use crate::figures::plural;
 use crate::page::{Marked, Page};
-use crate::paint::{Paint, clean, outcome_mark};
-use crate::tables::{self, Shown};
-
-/// An audit with the trial that it is of; empty = the whole run, or the only trial.
-struct Of<'a> {
-    label: &'a str,
-    audit: &'a AuditResult,
-}
+use crate::paint::{Paint, clean};
+use crate::tables::{self, AuditLine, Shown};
 
 /// The audits: those that object in full, the rest counted.
 pub(super) fn audits(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
-    let mut all = of_trials(shown, |row| &row.trial.audits);
-    all.extend(run.audits.iter().map(|audit| Of { label: "", audit }));
-    let mut warnings: Vec<Marked> =
-        run.environment.warnings.iter().map(|text| warning(text)).collect();
+    let all = tables::audits(run, shown);
+    let warnings = &run.environment.warnings;
     if all.is_empty() && warnings.is_empty() {
         return;
     }
-    let count = |outcome| {
-        let of = all.iter().filter(|it| it.audit.outcome == outcome).count();
-        u64::try_from(of).unwrap_or(u64::MAX)
-    };
-    let skipped = count(AuditOutcome::Skipped);
-    let judged = u64::try_from(all.len()).unwrap_or(u64::MAX) - skipped;
-    let mut remark =
-        format!("{} of {} ok", show_count(count(AuditOutcome::Ok)), plural(judged, "audit"));
-    if skipped > 0 {
-        remark.push_str(&format!(", {} skipped", show_count(skipped)));
-    }
-    page.heading("Audits", &remark);
-    let mut lines = merged(&all, |outcome| outcome >= AuditOutcome::Warn);
-    lines.append(&mut warnings);
-    if verbose {
-        lines.extend(merged(&all, |outcome| outcome < AuditOutcome::Warn));
-    }
-    page.marked(&lines);
-    if !verbose && skipped > 0 {
-        let mut names: Vec<String> = all
-            .iter()
-            .filter(|it| it.audit.outcome == AuditOutcome::Skipped)
-            .map(|it| clean(&it.audit.name))
-            .collect();
-        names.sort();
-        names.dedup();
-        page.indented(Paint::Dim, &format!("– skipped: {}", names.join(", ")));
-    }
-}
-
-fn of_trials<'a>(
-    shown: &'a [Shown<'a>],
-    audits: impl Fn(&'a Shown<'a>) -> &'a Vec<AuditResult>,
-) -> Vec<Of<'a>> {
-    let is_single = shown.len() == 1;
-    shown
-        .iter()
-        .flat_map(|row| audits(row).iter().map(move |audit| (row, audit)))
-        .map(|(row, audit)| Of { label: if is_single { "" } else { &row.label }, audit })
-        .collect()
-}
-
-fn warning(text: &str) -> Marked {
-    Marked {
+    page.heading("Audits", &tables::audit_count(&all));
+    let objects = |outcome| outcome >= AuditOutcome::Warn;
+    let mut lines = marked(tables::audit_lines(&all, shown, objects));
+    lines.extend(warnings.iter().map(|text| Marked {
         mark: "!",
         paint: Paint::Caution,
         head: "host".to_owned(),
         text: clean(text),
         text_paint: Paint::Plain,
+    }));
+    if verbose {
+        lines.extend(marked(tables::audit_lines(&all, shown, |outcome| !objects(outcome))));
+    }
+    page.marked(&lines);
+    let skipped = tables::skipped_names(&all);
+    if !verbose && !skipped.is_empty() {
+        page.indented(Paint::Dim, &format!("– skipped: {}", skipped.join(", ")));
     }
 }
 
-/// One line an audit and trial, those that failed first; the same sentence in several trials once.
-fn merged(all: &[Of<'_>], wanted: impl Fn(AuditOutcome) -> bool) -> Vec<Marked> {
-    let mut found: Vec<(&AuditResult, Vec<&str>)> = Vec::new();
-    for of in all.iter().filter(|of| wanted(of.audit.outcome)) {
-        match found.iter_mut().find(|(audit, _)| *audit == of.audit) {
-            Some((_, labels)) => labels.push(of.label),
-            None => found.push((of.audit, vec![of.label])),
-        }
-    }
-    found.sort_by(|(a, _), (b, _)| b.outcome.cmp(&a.outcome));
-    found
-        .into_iter()
-        .map(|(audit, mut labels)| {
-            let (mark, _, paint) = outcome_mark(audit.outcome);
-            labels.retain(|label| !label.is_empty());
-            let at = match labels.as_slice() {
-                [] => String::new(),
-                [_, _, _, _, ..] => format!("in {} trials: ", labels.len()),
-                some => format!("{}: ", some.join(", ")),
-            };
-            Marked {
-                mark,
-                paint,
-                head: clean(&audit.name),
-                text: format!("{at}{}", clean(&audit.detail)),
-                text_paint: Paint::Plain,
-            }
-        })
-        .collect()
+fn marked(lines: Vec<AuditLine>) -> Vec<Marked> {
+    let line = |AuditLine { mark, paint, name, text }| Marked {
+        mark,
+        paint,
+        head: name,
+        text,
+        text_paint: Paint::Plain,
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// Kinds that cannot succeed.
@@ -188,11 +127,11 @@ fn fate_line(line: &tables::FateLine, ids_only: bool) -> Marked {
 
 /// The system's own checks of the ledger's content.
 pub(super) fn checks(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
-    let all = of_trials(shown, |row| &row.trial.checks);
+    let all = tables::checks(shown);
     if all.is_empty() {
         return;
     }
-    let ok = all.iter().filter(|it| it.audit.outcome == AuditOutcome::Ok).count();
-    page.heading("Checks of the ledger's content", &format!("{ok} of {} ok", all.len()));
-    page.marked(&merged(&all, |outcome| verbose || outcome != AuditOutcome::Ok));
+    page.heading("Checks of the ledger's content", &tables::audit_count(&all));
+    let wanted = |outcome| verbose || outcome != AuditOutcome::Ok;
+    page.marked(&marked(tables::audit_lines(&all, shown, wanted)));
 }

@@ -20,8 +20,10 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
         return;
     }
     latency(page, run, shown, verbose);
-    page.heading("As vegeta computes it", "by sent time, all results, answered or not");
-    page.grid(&tables::published(shown));
+    if verbose || tables::has_statuses(shown) {
+        page.heading("As vegeta computes it", "by sent time, all results, answered or not");
+        page.grid(&tables::published(shown));
+    }
     let stages = tables::stages(shown);
     if !stages.is_empty() {
         page.heading("Stages", "");
@@ -55,7 +57,8 @@ pub(super) fn failed_line(trial: &TrialResult) -> String {
 /// What the marks mean, and where the knee is.
 pub(super) fn saturation_legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     if !shown.iter().any(|row| tables::is_probe(row.trial)) {
-        page.indented(Paint::Dim, "● at least 98% of offered   ◐ 90–98%   ○ saturated");
+        let marks = ["kept = goodput of offered", "● 98% or more", "◐ 90–98%", "○ saturated"];
+        page.flow(Paint::Dim, &marks.map(str::to_owned));
     }
     if !run.knee.is_empty() {
         page.indented(Paint::Bold, &clean(&run.knee));
@@ -67,9 +70,9 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
     let of = if tables::is_probe(first) { " of the probe" } else { "" };
     let title = format!("Response time{of}, due to {}", clean(&first.final_stage));
     if let [only] = shown {
-        let answered = tables::final_latency(only.trial).map_or(0, |it| it.response.count);
+        let reached = tables::final_latency(only.trial).map_or(0, |it| it.response.count);
         let due = only.trial.counts.due;
-        let remark = format!("{} of {} answered", show_count(answered), show_count(due));
+        let remark = format!("{} of {} got there", show_count(reached), show_count(due));
         page.heading(&title, &remark);
         page.grid(&tables::quantiles_of_one(only.trial));
         let lag = |name: &str, lag: &model::result::Distribution| {
@@ -101,7 +104,7 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     let inf: u64 = latencies().map(|latency| latency.inf).sum();
     if inf > 0 {
         let text = format!(
-            "of all due: {} without an answer count as infinitely long; where they reach, it says inf",
+            "of all due: the {} that never got there count as infinitely long (inf)",
             show_count(inf)
         );
         page.indented(Paint::Dim, &text);
@@ -149,35 +152,32 @@ fn group(
     page.grid(&grid);
     if left_out > 0 {
         let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
-        let text = format!("… and {} that failed less; all with --verbose", plural(left_out, head));
+        let text = format!("… and {} more; all with --verbose", plural(left_out, head));
         page.indented(Paint::Dim, &text);
     }
 }
 
 fn errors(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
-    let rows_max = if verbose { usize::MAX } else { ERRORS_MAX };
-    let mut left_out = 0;
-    let mut lines: Vec<Marked> = Vec::new();
-    for row in shown {
-        let room = rows_max.saturating_sub(lines.len());
-        let of_row = tables::errors(&row.trial.errors, room);
-        left_out += row.trial.errors.len() - of_row.len();
-        let at = if shown.len() > 1 { format!("{}: ", row.label) } else { String::new() };
-        lines.extend(of_row.into_iter().map(|(head, text)| Marked {
+    let mut all = tables::errors(shown);
+    let shown_max = if verbose { all.len() } else { ERRORS_MAX.min(all.len()) };
+    let left_out = u64::try_from(all.len() - shown_max).unwrap_or(u64::MAX);
+    all.truncate(shown_max);
+    let lines: Vec<Marked> = all
+        .into_iter()
+        .map(|(head, text)| Marked {
             mark: "·",
             paint: Paint::Plain,
             head,
-            text: format!("{at}{text}"),
+            text,
             text_paint: Paint::Plain,
-        }));
-    }
+        })
+        .collect();
     if lines.is_empty() {
         return;
     }
     page.heading("Errors", "");
     page.marked(&lines);
     if left_out > 0 {
-        let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
         page.indented(
             Paint::Dim,
             &format!("… and {}; all with --verbose", plural(left_out, "text")),

@@ -455,7 +455,7 @@ pub fn liar() -> RunResult {
             3_800 * scale,
         )
     };
-    it.vegeta = vegeta(&it.counts, 20_000.0, &response(US), &[("0", 199_988), ("9", 12)]);
+    it.vegeta = vegeta(&it.counts, 20_000.0, &response(US), &[("0", 199_988), ("1", 12)]);
     it.latency = vec![
         latency("accepted", response(US), 0),
         latency("committed", response(4 * US), 12),

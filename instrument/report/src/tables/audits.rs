@@ -1,0 +1,113 @@
+//! Audits and checks as lines: those that object, one sentence once, with the trials that it is about.
+//!
+//! It must never let a skipped audit pass for a satisfied one.
+
+use model::quantity::show_count;
+use model::result::{AuditOutcome, AuditResult, RunResult};
+
+use super::Shown;
+use crate::paint::{Paint, clean, outcome_mark};
+
+/// One line.
+pub(crate) struct AuditLine {
+    pub(crate) mark: &'static str,
+    pub(crate) paint: Paint,
+    pub(crate) name: String,
+    /// Where, and the sentence with the figures.
+    pub(crate) text: String,
+}
+
+/// An audit with the label of its trial; empty = the whole run, or the only trial.
+pub(crate) struct Of<'a> {
+    label: &'a str,
+    pub(crate) audit: &'a AuditResult,
+}
+
+/// The audits of all trials, then those that look across trials.
+pub(crate) fn audits<'a>(run: &'a RunResult, shown: &'a [Shown<'a>]) -> Vec<Of<'a>> {
+    let mut all = of_trials(shown, |row| &row.trial.audits);
+    all.extend(run.audits.iter().map(|audit| Of { label: "", audit }));
+    all
+}
+
+/// The checks of all trials.
+pub(crate) fn checks<'a>(shown: &'a [Shown<'a>]) -> Vec<Of<'a>> {
+    of_trials(shown, |row| &row.trial.checks)
+}
+
+fn of_trials<'a>(
+    shown: &'a [Shown<'a>],
+    audits: impl Fn(&'a Shown<'a>) -> &'a Vec<AuditResult>,
+) -> Vec<Of<'a>> {
+    let is_single = shown.len() == 1;
+    shown
+        .iter()
+        .flat_map(|row| audits(row).iter().map(move |audit| (row, audit)))
+        .map(|(row, audit)| Of { label: if is_single { "" } else { &row.label }, audit })
+        .collect()
+}
+
+/// `82 of 84 ok, 12 skipped`.
+pub(crate) fn audit_count(all: &[Of<'_>]) -> String {
+    let count = |outcome| {
+        let of = all.iter().filter(|it| it.audit.outcome == outcome).count();
+        u64::try_from(of).unwrap_or(u64::MAX)
+    };
+    let skipped = count(AuditOutcome::Skipped);
+    let judged = u64::try_from(all.len()).unwrap_or(u64::MAX) - skipped;
+    let text = format!("{} of {} ok", show_count(count(AuditOutcome::Ok)), show_count(judged));
+    if skipped == 0 { text } else { format!("{text}, {} skipped", show_count(skipped)) }
+}
+
+/// Names of those that were skipped, each once.
+pub(crate) fn skipped_names(all: &[Of<'_>]) -> Vec<String> {
+    let skipped = all.iter().filter(|it| it.audit.outcome == AuditOutcome::Skipped);
+    let mut names: Vec<String> = skipped.map(|it| clean(&it.audit.name)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// One line an audit and sentence, those that failed first.
+pub(crate) fn audit_lines(
+    all: &[Of<'_>],
+    shown: &[Shown<'_>],
+    wanted: impl Fn(AuditOutcome) -> bool,
+) -> Vec<AuditLine> {
+    let mut found: Vec<(&AuditResult, Vec<&str>)> = Vec::new();
+    for of in all.iter().filter(|of| wanted(of.audit.outcome)) {
+        match found.iter_mut().find(|(audit, _)| *audit == of.audit) {
+            Some((_, labels)) => labels.push(of.label),
+            None => found.push((of.audit, vec![of.label])),
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| b.outcome.cmp(&a.outcome));
+    let line = |(audit, mut labels): (&AuditResult, Vec<&str>)| {
+        let (mark, paint) = outcome_mark(audit.outcome);
+        labels.retain(|label| !label.is_empty());
+        let text = format!("{}{}", place(&labels, shown), clean(&audit.detail));
+        AuditLine { mark, paint, name: clean(&audit.name), text }
+    };
+    found.into_iter().map(line).collect()
+}
+
+/// Which trials a sentence is about: settings where all of their trials are meant, or how many.
+fn place(labels: &[&str], shown: &[Shown<'_>]) -> String {
+    const NAMED_MAX: usize = 3;
+    if labels.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for row in shown.iter().filter(|row| labels.contains(&row.label.as_str())) {
+        let mut trials = shown.iter().filter(|other| std::ptr::eq(other.setting, row.setting));
+        let is_whole = trials.all(|other| labels.contains(&other.label.as_str()));
+        let name = if is_whole { clean(&row.setting.key) } else { row.label.clone() };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.len() > NAMED_MAX {
+        return format!("in {} of {} trials: ", labels.len(), shown.len());
+    }
+    format!("{}: ", names.join(", "))
+}
