@@ -56,6 +56,17 @@ fn line_feed(bytes: &[u8]) -> Option<usize> {
     bytes[start..].iter().position(is_feed).map(|at| start + at)
 }
 
+const CONTENT_LENGTH: &str = "content-length";
+const TRANSFER_ENCODING: &str = "transfer-encoding";
+const CONNECTION: &str = "connection";
+pub(super) const LOCATION: &str = "location";
+
+/// Whether a header has the name. The length decides first, in line: most headers are none of ours.
+#[inline]
+pub(super) fn is_name(name: &str, known: &str) -> bool {
+    name.len() == known.len() && name.eq_ignore_ascii_case(known)
+}
+
 /// What the headers of one message say about its body and its connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
@@ -70,19 +81,20 @@ impl Signals {
     /// Whether a header of this name says anything here. Only these keep a head from being recognised when
     /// their values change.
     pub(super) fn concern(name: &str) -> bool {
-        ["content-length", "transfer-encoding", "connection", "location"]
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known))
+        is_name(name, CONTENT_LENGTH)
+            || is_name(name, TRANSFER_ENCODING)
+            || is_name(name, CONNECTION)
+            || is_name(name, LOCATION)
     }
 
     /// Takes a header into account.
     pub(super) fn header(&mut self, name: &str, value: &[u8]) -> Result<(), HttpError> {
-        if name.eq_ignore_ascii_case("content-length") {
+        if is_name(name, CONTENT_LENGTH) {
             self.content_length(value)
-        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+        } else if is_name(name, TRANSFER_ENCODING) {
             self.transfer_encoding(value)
         } else {
-            if name.eq_ignore_ascii_case("connection") {
+            if is_name(name, CONNECTION) {
                 self.connection(value);
             }
             Ok(())

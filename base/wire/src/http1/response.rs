@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 
 use super::body::BodyReader;
-use super::head::{Framing, Signals, find_end};
+use super::head::{Framing, LOCATION, Signals, find_end, is_name};
 use super::learned::Learned;
 use super::limits::{HEADERS_MAX, HttpError, Limits};
 
@@ -212,7 +212,7 @@ impl ResponseReader {
         let (mut signals, mut location) = (Signals::default(), String::new());
         for header in response.headers.iter() {
             signals.header(header.name, header.value)?;
-            if matches!(status, 300..=399) && header.name.eq_ignore_ascii_case("location") {
+            if matches!(status, 300..=399) && is_name(header.name, LOCATION) {
                 location = String::from_utf8_lossy(header.value).into_owned();
             }
         }
