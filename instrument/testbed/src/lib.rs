@@ -19,15 +19,21 @@
 
 mod bed;
 mod death_signal;
+mod environment;
 mod error;
+mod findings;
 mod guard;
 pub mod install;
 mod keeper;
 mod log;
 mod node;
 mod port;
+mod redact;
 
 pub use bed::{BedControl, Testbed};
+pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
+pub use findings::host_findings;
 pub use node::{Node, NodeEnd, NodeSpec};
 pub use port::free_port;
+pub use redact::redact_command;
