@@ -1,0 +1,89 @@
+//! What can be asked of a [`System`] without starting it: its ladder, its kinds and its source of transactions.
+
+use std::collections::BTreeSet;
+
+use model::{STAGES_MAX, Seed};
+
+use super::{Breach, Breaches, guarded};
+use crate::System;
+
+/// Transactions drawn from each source.
+const DRAWN: u64 = 500;
+
+type Scenario = fn(&dyn System) -> Result<(), String>;
+
+const ALL: &[(&str, Scenario)] =
+    &[("the ladder", ladder), ("the kinds", kinds), ("the workload", workload)];
+
+/// Tests the parts of a system that need no deployment.
+///
+/// # Errors
+/// With every rule that was broken.
+pub fn system_conformance(system: &dyn System) -> Result<(), Breaches> {
+    let breaches = ALL.iter().filter_map(|(scenario, work)| {
+        guarded(|| work(system)).err().map(|words| Breach { scenario, words })
+    });
+    Breaches::unless_empty(breaches.collect())
+}
+
+/// Stage names become columns of a file and words of threshold expressions.
+fn ladder(system: &dyn System) -> Result<(), String> {
+    let stages = system.stages();
+    if stages.is_empty() || stages.len() > STAGES_MAX {
+        return Err(format!("has {} stages; 1 to {STAGES_MAX} are possible", stages.len()));
+    }
+    let is_word = |name: &&String| {
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    if let Some(name) = stages.iter().find(|name| !is_word(name)) {
+        return Err(format!(
+            "calls a stage `{name}`; lower-case letters, digits and `_`, a letter first"
+        ));
+    }
+    distinct("stage", &stages)
+}
+
+fn kinds(system: &dyn System) -> Result<(), String> {
+    let kinds = system.kinds();
+    if kinds.is_empty() {
+        return Err("has no kind of transaction".to_owned());
+    }
+    if kinds.iter().any(|name| name.trim().is_empty()) {
+        return Err("has a kind without a name".to_owned());
+    }
+    distinct("kind", &kinds)
+}
+
+fn distinct(what: &str, names: &[String]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(twice) => Err(format!("has two {what}s called `{twice}`")),
+        None => Ok(()),
+    }
+}
+
+/// Same seed, same worker, same transactions; each of a kind that exists; each in a buffer that it may only
+/// fill.
+fn workload(system: &dyn System) -> Result<(), String> {
+    let kinds = system.kinds().len();
+    for worker in 0..2 {
+        let mut first = system.workload(Seed(7), worker, 2);
+        let mut second = system.workload(Seed(7), worker, 2);
+        for tx in 0..DRAWN {
+            let (mut payload, mut again) = (Vec::new(), Vec::with_capacity(4096));
+            let kind = first.next(tx, &mut payload);
+            if second.next(tx, &mut again) != kind || payload != again {
+                return Err(format!(
+                    "made another transaction {tx} from the same seed for the same worker"
+                ));
+            }
+            if usize::try_from(kind).is_ok_and(|kind| kind >= kinds) {
+                return Err(format!(
+                    "made transaction {tx} of kind {kind}, but there are {kinds} kinds, counted from 0"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
