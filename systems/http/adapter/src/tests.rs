@@ -2,6 +2,7 @@
 
 mod attaching;
 mod building;
+mod conforming;
 mod dialogue;
 mod nginx;
 mod server;
