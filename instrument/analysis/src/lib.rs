@@ -1,1 +1,57 @@
-//! analysis
+//! From a recorded trial to a verdict that can be defended: summary, intervals, fates, audits, thresholds, tables.
+//!
+//! A pure function of the run folder: it reads no clock, draws no randomness and depends on no hash order, so
+//! that the same folder gives the same bytes on any machine. It never talks to a system, never averages a
+//! percentile, and never repairs a row: what is wrong with a row is counted, and an audit says so.
+//!
+//! The way of a row: [`TrialAnalysis::rows`] → dense tallies (`tally`, `latency`, `flow`, `vegeta`, `groups`,
+//! `order`, `fates`) → [`model::result::TrialResult`] → `audits` → `thresholds` → `verdict`; then `tables` and
+//! `knee` across settings.
+
+mod audits;
+mod fates;
+mod flow;
+mod grid;
+mod groups;
+mod knee;
+mod latency;
+mod metric;
+mod metric_names;
+mod order;
+mod run;
+mod tables;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod threshold_expr;
+mod thresholds;
+mod trial;
+mod vegeta;
+mod verdict;
+
+use model::Row;
+use model::facts::LedgerEntry;
+
+pub use audits::names as audit_names;
+pub use metric::{Metric, Unit, metric};
+pub use metric_names::{check_metric, percentiles_named};
+pub use run::{RunInput, SettingInput, summarise};
+pub use thresholds::check_threshold;
+pub use trial::{TrialAnalysis, TrialInput};
+
+/// A test of the ledger's content by the system's own rules, as analysis sees it: every row of the trial, then
+/// every ledger entry, then the finding.
+pub trait LedgerCheck {
+    /// A row, in the order of the record.
+    fn row(&mut self, row: &Row);
+    /// A ledger entry, in the ledger's order.
+    fn entry(&mut self, entry: &LedgerEntry);
+    /// The check's name, and `Ok` or what is wrong, with ids.
+    fn finish(self: Box<Self>) -> (String, Result<String, String>);
+}
+
+/// How percentiles are computed, for the report.
+pub const PERCENTILE_METHOD: &str = "smallest recorded value v with count(≤ v) ≥ ceil(q·n), HdrHistogram with three \
+     significant digits; 95 % intervals by batch means over blocks of time (widest of 5 to 30 blocks, Student's t), for \
+     quantiles as order statistics at the effective number of independent samples; an end that the samples cannot give is \
+     left open; thresholds compare the value over all that were due, no answer counting as infinitely long";

@@ -21,10 +21,12 @@
 use crate::special::{beta_quantile, t_quantile};
 
 /// Numbers of blocks that are tried.
-pub const BLOCKS: [usize; 5] = [6, 8, 12, 18, 30];
+pub const BLOCKS: [usize; 5] = [5, 8, 12, 18, 30];
 
-/// The 97.5 % quantile of the standard normal distribution.
-const Z: f64 = 1.959_963_985;
+/// What a half-width is divided by to get a standard error back: Student's t with 7 degrees of freedom (8
+/// blocks). The normal quantile would throw away half of the samples that the widest-of-several rule has
+/// already paid for; t with 4 (5 blocks) was measured to leave p99 at 95 % with nothing to spare.
+const HALF_WIDTH_PER_ERROR: f64 = 2.364_624;
 
 /// Sum and count of the samples of one slot of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -82,20 +84,24 @@ fn dependence(residuals: &[f64], squares: f64) -> f64 {
     ((1.0 + r) / (1.0 - r)).sqrt()
 }
 
-/// The ends of a mean's interval: the lower one linear, the upper one on the logarithmic scale where that is
-/// wider (positive means only).
+/// The ends of a mean's interval: the lower one linear, the upper one on the logarithmic scale (positive means
+/// only), stretched by half the relative half-width, which was measured to repair the coverage of means with
+/// few effective samples (M/M/1 at 0.9 over 30 s: from 88 % to 95 %) and costs nothing where there are many.
 #[must_use]
 pub fn mean_ends(mean: f64, half_width: f64) -> (f64, f64) {
     let linear = mean + half_width;
-    let logarithmic = if mean > 0.0 { mean * (half_width / mean).exp() } else { linear };
-    (mean - half_width, linear.max(logarithmic))
+    if mean <= 0.0 {
+        return (mean - half_width, linear);
+    }
+    let relative = half_width / mean;
+    (mean - half_width, linear.max(mean * (relative * (1.0 + relative / 2.0)).exp()))
 }
 
 /// How many independent samples an estimate of a probability (or mean) with this 95 % half-width is worth,
 /// where one sample alone has the given variance.
 #[must_use]
 pub fn effective_samples(variance: f64, half_width: f64) -> f64 {
-    if half_width <= 0.0 { f64::INFINITY } else { variance * (Z / half_width).powi(2) }
+    if half_width <= 0.0 { f64::INFINITY } else { variance * (HALF_WIDTH_PER_ERROR / half_width).powi(2) }
 }
 
 /// Ranks, as fractions of one, between which a quantile lies with 95 % confidence, given `samples` independent

@@ -79,7 +79,7 @@ fn coverage(queue: &MultiServer, seconds: f64, seeds: u64) -> Coverage {
 /// 100, from a half-idle queue to one at 0.9, for trials from 30 s to 5 minutes.
 #[test]
 fn theory_lies_inside() {
-    let seeds = std::env::var("COVERAGE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let seeds = std::env::var("COVERAGE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
     println!("queue       seconds   mean  ±width    p50    p99  p99 has an upper end");
     let mut narrow = Vec::new();
     for (name, servers, utilisation) in

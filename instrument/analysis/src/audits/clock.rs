@@ -1,0 +1,57 @@
+//! Times that cannot be: something before it was due, or a wall clock that was set during the trial.
+
+use model::quantity::{show_count, show_ns};
+
+use super::{Evidence, Finding, failed, ok, warn};
+
+/// Stamps come from the monotonic line, so a step of the wall clock moves no latency; it misplaces the
+/// system's own times (block headers, logs). Slewing stays below this in an hour (500 ppm).
+const WALL_STEP_WARN_NS: u64 = 50_000_000;
+/// From here on, nothing that the system itself dates can be compared with the trial.
+const WALL_STEP_MAX_NS: u64 = 2_000_000_000;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let order = evidence.order;
+    let step = evidence.facts.wall_step_ns;
+    if order.negative > 0 {
+        return failed(format!(
+            "{} transactions have a time before they were due (the first is {}): times run backwards, nothing was clamped",
+            show_count(order.negative),
+            order.negative_example.unwrap_or_default()
+        ));
+    }
+    let said = format!("the wall clock moved by {} against the monotonic one", show_ns(step));
+    match step.unsigned_abs() {
+        ns if ns > WALL_STEP_MAX_NS => {
+            failed(format!("{said}: it was set during the trial, and the system's own times cannot be placed"))
+        }
+        ns if ns > WALL_STEP_WARN_NS => warn(format!("{said}; latencies are not affected")),
+        _ => ok(format!("no negative time; {said}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: a negative time fails with its count and example; a stepped wall clock warns, a set one fails.
+    #[test]
+    fn impossible_times() {
+        let mut trial = Trial::clean();
+        let due = trial.rows[17].due;
+        trial.rows[17].sent = due - 5;
+        let result = trial.result();
+        let found = audit(&result, "clock");
+        assert_eq!(found.outcome, AuditOutcome::Failed);
+        assert!(found.detail.contains("the first is 17"), "{}", found.detail);
+        for (step, outcome) in
+            [(100_000_000, AuditOutcome::Warn), (-3_000_000_000, AuditOutcome::Failed), (9, AuditOutcome::Ok)]
+        {
+            let mut trial = Trial::clean();
+            trial.facts.wall_step_ns = step;
+            assert_eq!(audit(&trial.result(), "clock").outcome, outcome);
+        }
+    }
+}

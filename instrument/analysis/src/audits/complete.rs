@@ -1,0 +1,68 @@
+//! Was the trial carried out to its end, and is its record whole?
+
+use super::{Evidence, Finding, failed, ok, warn};
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let facts = evidence.facts;
+    if evidence.grid.slots == 0 {
+        return failed("the trial has no measured window: it ended before its warm-up did");
+    }
+    let ended = facts.nodes.iter().find(|node| !node.ended.is_empty());
+    if !facts.complete {
+        return failed(format!(
+            "the run ended without closing this trial (a crash, a kill, a full disk): it shows the part that was \
+             recorded{}",
+            lost_tail(evidence.dropped_bytes)
+        ));
+    }
+    if evidence.dropped_bytes > 0 {
+        return failed(format!("the record is damaged{}", lost_tail(evidence.dropped_bytes)));
+    }
+    if !facts.interrupted.is_empty() {
+        #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
+        let measured = evidence.result.window_ns as f64 / 1e9;
+        let planned = evidence.setting.load.duration.as_secs_f64();
+        let said = format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted);
+        return if evidence.flow.due_in_window == 0 { failed(said) } else { warn(said) };
+    }
+    match ended {
+        Some(node) if evidence.setting.faults.is_empty() => warn(format!(
+            "node {} ended during the trial ({}), which the experiment did not ask for",
+            node.name, node.ended
+        )),
+        _ => ok("the trial ran to its end and its record is whole"),
+    }
+}
+
+fn lost_tail(bytes: u64) -> String {
+    if bytes == 0 { String::new() } else { format!("; {bytes} bytes at the end of its rows could not be read") }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: a crash fails, a clean interruption warns with the measured part, an interruption before the window fails.
+    #[test]
+    fn crash_and_interruption() {
+        let mut crashed = Trial::clean();
+        crashed.facts.complete = false;
+        assert_eq!(audit(&crashed.result(), "complete").outcome, AuditOutcome::Failed);
+
+        let mut stopped = Trial::clean();
+        stopped.facts.interrupted = "stopped by Ctrl-C".into();
+        stopped.rows.truncate(4_000);
+        let result = stopped.result();
+        let found = audit(&result, "complete");
+        assert_eq!(found.outcome, AuditOutcome::Warn);
+        assert!(found.detail.contains("4.0 s of 10.0 s"), "{}", found.detail);
+        assert!((result.rates.offered_per_s - 1_000.0).abs() < 0.5, "{:?}", result.rates);
+
+        let mut early = Trial::clean();
+        early.facts.interrupted = "stopped by Ctrl-C".into();
+        early.rows.clear();
+        assert_eq!(audit(&early.result(), "complete").outcome, AuditOutcome::Failed);
+    }
+}

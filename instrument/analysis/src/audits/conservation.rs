@@ -1,0 +1,143 @@
+//! Nothing may appear or vanish between the engine, the record and the ledger: every sum must come out twice.
+
+use model::quantity::show_count;
+use model::{NO_STAMP, Outcome};
+
+use super::{Evidence, Finding, failed, ok, skipped};
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let mut broken = rows_with_themselves(evidence);
+    if !evidence.facts.complete {
+        if broken.is_empty() {
+            return skipped("the engine's counters were lost with the crash");
+        }
+        return failed(broken.join("; "));
+    }
+    broken.extend(rows_with_engine(evidence));
+    broken.extend(ledger_with_rows(evidence));
+    if broken.is_empty() {
+        return ok(format!(
+            "due {} = committed {} + rejected {} + unknown {} + shed {}; rows and engine agree",
+            show_count(evidence.all.due()),
+            show_count(evidence.all.of(Outcome::Committed)),
+            show_count(evidence.all.counts().rejected),
+            show_count(evidence.all.of(Outcome::Unknown)),
+            show_count(evidence.all.of(Outcome::Shed)),
+        ));
+    }
+    failed(broken.join("; "))
+}
+
+/// One row a transaction, and no id out of the numbering.
+fn rows_with_themselves(evidence: &Evidence<'_>) -> Vec<String> {
+    let join = evidence.join;
+    let found = [
+        (join.repeated_rows, "rows repeat the transaction of another row"),
+        (join.strange_rows, "rows have a transaction id out of all bounds"),
+    ];
+    let said = found.iter().filter(|(count, _)| *count > 0);
+    said.map(|(count, what)| format!("{} {what}", show_count(*count))).collect()
+}
+
+/// What the engine counted and what it recorded.
+fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
+    let (engine, all) = (&evidence.engine, evidence.all);
+    if evidence.facts.workers.is_empty() {
+        return Vec::new();
+    }
+    let equations = [
+        ("due", engine.due, "rows", all.due()),
+        ("sent", engine.sent, "rows that were sent", all.sent()),
+        ("shed", engine.shed, "rows that were shed", all.of(Outcome::Shed)),
+        ("sent", engine.sent, "answered + unanswered", engine.answered + engine.unanswered),
+    ];
+    equations
+        .into_iter()
+        .filter(|(_, left, _, right)| left != right)
+        .map(|(what, left, other, right)| {
+            format!("the engine counts {} {what}, but {other} are {}", show_count(left), show_count(right))
+        })
+        .collect()
+}
+
+/// The ledger holds what was submitted, once, and nothing else.
+fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
+    let Some(fates) = &evidence.result.fates else { return Vec::new() };
+    if evidence.facts.drain_end == NO_STAMP {
+        return Vec::new();
+    }
+    let mut broken = Vec::new();
+    let explained = fates.once + evidence.join.acknowledged_often + fates.late + fates.duplicate;
+    if fates.entries != explained {
+        broken.push(format!(
+            "the ledger has {} entries, of which {} are submitted transactions (duplicates included) and {} are not \
+             explained by anything that was acknowledged or left unanswered",
+            show_count(fates.entries),
+            show_count(explained),
+            show_count(fates.entries.abs_diff(explained))
+        ));
+    }
+    let in_ledger = fates.once + evidence.join.acknowledged_often;
+    let acknowledged = evidence.all.of(Outcome::Committed);
+    if in_ledger != acknowledged {
+        broken.push(format!(
+            "{} were acknowledged, {} of them are in the ledger",
+            show_count(acknowledged),
+            show_count(in_ledger)
+        ));
+    }
+    if evidence.facts.ledger.entries != fates.entries {
+        broken.push(format!(
+            "{} ledger entries were read, {} were recorded",
+            show_count(evidence.facts.ledger.entries),
+            show_count(fates.entries)
+        ));
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use model::facts::LedgerEntry;
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    fn entries(ids: impl Iterator<Item = u64>) -> Option<Vec<LedgerEntry>> {
+        Some(ids.map(|tx| LedgerEntry { position: tx, tx, ours: true }).collect())
+    }
+
+    /// Claim: a counter of the engine that the rows do not bear out fails, and so does a row written twice.
+    #[test]
+    fn rows_and_engine() {
+        let mut trial = Trial::clean();
+        trial.rows.push(trial.rows[3]);
+        let result = trial.result();
+        assert!(audit(&result, "conservation").detail.contains("1 rows repeat"));
+        let mut trial = Trial::clean();
+        trial.consistent = false;
+        trial.facts.workers = vec![model::facts::WorkerFacts {
+            due: 10_001,
+            sent: 10_000,
+            answered: 10_000,
+            ..Default::default()
+        }];
+        let result = trial.result();
+        let found = audit(&result, "conservation");
+        assert_eq!(found.outcome, AuditOutcome::Failed);
+        assert!(found.detail.contains("counts 10,001 due"), "{}", found.detail);
+    }
+
+    /// Claim: a ledger that holds each acknowledged transaction passes; an invented or a missing entry fails.
+    #[test]
+    fn rows_and_ledger() {
+        let mut trial = Trial::clean();
+        trial.entries = entries(0..10_000);
+        assert_eq!(audit(&trial.result(), "conservation").outcome, AuditOutcome::Ok);
+        for ids in [entries(0..10_001), entries(1..10_000)] {
+            let mut trial = Trial::clean();
+            trial.entries = ids;
+            assert_eq!(audit(&trial.result(), "conservation").outcome, AuditOutcome::Failed);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Was the generator itself the limit? Then the numbers describe it, not the system.
+
+use model::facts::WorkerFacts;
+
+use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+
+/// Share of a thread's time in use (without the spinning that pacing does on purpose) from which one reads on.
+const BUSY_WARN: f64 = 0.80;
+/// From here on the thread has no time left in which it could have sent or stamped anything earlier.
+const BUSY_MAX: f64 = 0.95;
+/// Share of its time that a thread wanted to run and had no processor. Arrivals that it delayed show in the
+/// send lag too, which decides; alone it condemns only when it was most of the time.
+const RUN_QUEUE_WARN: f64 = 0.05;
+const RUN_QUEUE_MAX: f64 = 0.50;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let workers = evidence.facts.workers.iter().filter(|worker| worker.wall_ns > 0);
+    let shares: Vec<(f64, f64)> = workers.map(shares).collect();
+    let Some(busy) = shares.iter().map(|(busy, _)| *busy).max_by(f64::total_cmp) else {
+        return skipped("the engine recorded no processor time");
+    };
+    let waited = shares.iter().map(|(_, waited)| *waited).fold(0.0, f64::max);
+    let engine = &evidence.engine;
+    let mut said = format!(
+        "the busiest engine thread worked {} of the time and waited {} for a processor",
+        percent(busy),
+        percent(waited)
+    );
+    if engine.lookahead_dry > 0 {
+        said += &format!("; {} transactions were not prepared in time", engine.lookahead_dry);
+    }
+    if busy > BUSY_MAX {
+        return failed(format!(
+            "{said}: the generator was the limit, not the system; raise load.threads or lower the load"
+        ));
+    }
+    if waited > RUN_QUEUE_MAX {
+        return failed(format!("{said}: other work held the processors; run on an idle machine"));
+    }
+    if busy > BUSY_WARN || waited > RUN_QUEUE_WARN {
+        return warn(said);
+    }
+    ok(said)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shares")]
+fn shares(worker: &WorkerFacts) -> (f64, f64) {
+    let wall = worker.wall_ns as f64;
+    (worker.cpu_ns.saturating_sub(worker.spin_ns) as f64 / wall, worker.run_queue_ns as f64 / wall)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::facts::WorkerFacts;
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: a thread without idle time fails, spinning on purpose does not, and a crowded host warns before it fails.
+    #[test]
+    fn busy_and_crowded() {
+        for (cpu_ns, spin_ns, run_queue_ns, outcome) in [
+            (990, 0, 0, AuditOutcome::Failed),
+            (990, 800, 0, AuditOutcome::Ok),
+            (850, 0, 0, AuditOutcome::Warn),
+            (200, 0, 100, AuditOutcome::Warn),
+            (200, 0, 600, AuditOutcome::Failed),
+            (200, 0, 10, AuditOutcome::Ok),
+        ] {
+            let mut trial = Trial::clean();
+            trial.facts.workers.push(WorkerFacts {
+                wall_ns: 1_000,
+                cpu_ns,
+                spin_ns,
+                run_queue_ns,
+                ..WorkerFacts::default()
+            });
+            assert_eq!(audit(&trial.result(), "generator_busy").outcome, outcome, "{cpu_ns} {run_queue_ns}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Does the system hold what it acknowledged? If not, its committed numbers are numbers of promises, and the
+//! trial is invalid: acknowledged is not stored.
+
+use model::quantity::show_count;
+use model::result::Fates;
+
+use super::{Evidence, Finding, failed, ok, skipped};
+
+/// Ids named in the sentence; the result lists up to a hundred.
+const NAMED_MAX: usize = 3;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let Some(fates) = &evidence.result.fates else {
+        let why = &evidence.facts.ledger.detail;
+        let why = if why.is_empty() { "the system has none that can be read" } else { why };
+        return skipped(format!("the ledger was not read: {why}"));
+    };
+    let broken: Vec<_> = [
+        (fates.lost, "lost", "acknowledged and not in the ledger"),
+        (fates.duplicate, "duplicate", "in the ledger again"),
+        (fates.phantom, "phantom", "in the ledger and never submitted"),
+        (fates.refused_yet_present, "refused_yet_present", "refused, and in the ledger all the same"),
+        (fates.reordered, "reordered", "placed behind one that was sent after it was acknowledged"),
+    ]
+    .into_iter()
+    .filter(|(count, _, _)| *count > 0)
+    .map(|(count, fate, what)| format!("{} {what} ({})", show_count(count), named(fates, fate)))
+    .collect();
+    if !broken.is_empty() {
+        return failed(broken.join("; "));
+    }
+    let order = if evidence.join.order_was_checked() {
+        "in an order that time allows".to_owned()
+    } else {
+        format!("order not looked at beyond {} transactions", show_count(crate::fates::ORDERED_MAX))
+    };
+    ok(format!(
+        "{} entries: {} acknowledged and there once, {} late; none lost, repeated or invented; {order}",
+        show_count(fates.entries),
+        show_count(fates.once),
+        show_count(fates.late),
+    ))
+}
+
+fn named(fates: &Fates, fate: &str) -> String {
+    let ids = fates.examples.get(fate).map_or(&[][..], Vec::as_slice);
+    let mut text: Vec<_> = ids.iter().take(NAMED_MAX).map(|id| format!("tx {id}")).collect();
+    if ids.len() > NAMED_MAX {
+        text.push("…".to_owned());
+    }
+    text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::facts::LedgerEntry;
+    use model::result::{AuditOutcome, Verdict};
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: a lost, a repeated and an invented entry are each named by id and make the trial invalid.
+    #[test]
+    fn liars() {
+        let honest: Vec<u64> = (0..10_000).collect();
+        let lose = honest.iter().copied().filter(|tx| *tx != 777).collect::<Vec<_>>();
+        let repeat: Vec<u64> = honest.iter().copied().chain([42]).collect();
+        let invent: Vec<u64> = honest.iter().copied().chain([55_555]).collect();
+        let mut reorder = honest.clone();
+        reorder.swap(10, 5_000);
+        for (ids, words) in [
+            (lose, "1 acknowledged and not in the ledger (tx 777)"),
+            (repeat, "1 in the ledger again (tx 42)"),
+            (invent, "1 in the ledger and never submitted (tx 55555)"),
+            (reorder, "placed behind one that was sent after it was acknowledged"),
+        ] {
+            let mut trial = Trial::clean();
+            let place = |(position, tx): (usize, &u64)| LedgerEntry {
+                position: u64::try_from(position).unwrap(),
+                tx: *tx,
+                ours: true,
+            };
+            trial.entries = Some(ids.iter().enumerate().map(place).collect());
+            let result = trial.result();
+            let found = audit(&result, "ledger");
+            assert_eq!(found.outcome, AuditOutcome::Failed);
+            assert!(found.detail.contains(words), "{}", found.detail);
+            assert_eq!(result.verdict, Verdict::Invalid);
+        }
+    }
+}

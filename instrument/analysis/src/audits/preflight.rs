@@ -1,0 +1,59 @@
+//! A kind that can never succeed makes a constant share of failures, which reads like a limit of the system.
+
+use super::{Evidence, Finding, failed, ok, skipped};
+
+/// Kinds named in the sentence.
+const NAMED_MAX: usize = 3;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let tried = &evidence.facts.preflight;
+    if tried.is_empty() {
+        return skipped("the system offers no pass over its kinds");
+    }
+    let broken: Vec<_> = tried.iter().filter(|finding| !finding.ok).collect();
+    if broken.is_empty() {
+        return ok(format!("each of {} kinds can succeed", tried.len()));
+    }
+    let mut named: Vec<_> = broken
+        .iter()
+        .take(NAMED_MAX)
+        .map(|finding| format!("{} ({})", finding.kind, finding.detail))
+        .collect();
+    if broken.len() > NAMED_MAX {
+        named.push(format!("{} more", broken.len() - NAMED_MAX));
+    }
+    failed(format!(
+        "{} of {} kinds cannot succeed, at any load: {}",
+        broken.len(),
+        tried.len(),
+        named.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::facts::PreflightFinding;
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: one target of 41 that always answers 404 is named.
+    #[test]
+    fn names_the_target() {
+        let mut trial = Trial::clean();
+        trial.facts.preflight = (0..41)
+            .map(|n| PreflightFinding {
+                kind: if n == 40 { "GET /block/last/".into() } else { format!("GET /{n}") },
+                ok: n != 40,
+                detail: if n == 40 { "404 Not Found".into() } else { "200 OK".into() },
+            })
+            .collect();
+        let result = trial.result();
+        let found = audit(&result, "preflight");
+        assert_eq!(found.outcome, AuditOutcome::Failed);
+        assert!(found.detail.contains("1 of 41"), "{}", found.detail);
+        assert!(found.detail.contains("GET /block/last/ (404 Not Found)"), "{}", found.detail);
+        let clean = Trial::clean().result();
+        assert_eq!(audit(&clean, "preflight").outcome, AuditOutcome::Skipped);
+    }
+}

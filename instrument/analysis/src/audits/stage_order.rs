@@ -1,0 +1,53 @@
+//! due ≤ ready ≤ sent ≤ marks, rising ≤ end, and a final mark exactly where the outcome says committed.
+
+use model::quantity::show_count;
+
+use super::{Evidence, Finding, failed, ok};
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let order = evidence.order;
+    let example = |tx: Option<u64>| tx.unwrap_or_default();
+    let mut said = Vec::new();
+    if order.violations > 0 {
+        said.push(format!(
+            "{} transactions have stages out of order (the first is {})",
+            show_count(order.violations),
+            example(order.example)
+        ));
+    }
+    if order.contradictions > 0 {
+        said.push(format!(
+            "{} transactions contradict themselves: committed without a final mark, or marked without being sent (the first is {})",
+            show_count(order.contradictions),
+            example(order.contradiction_example)
+        ));
+    }
+    if said.is_empty() { ok("due, ready, sent, marks and end stand in order in every row") } else { failed(said.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::result::AuditOutcome;
+    use model::{NO_STAMP, Outcome};
+
+    use crate::testing::{Trial, audit};
+
+    /// Claim: a mark before sending, falling marks and a commit without its mark each fail.
+    #[test]
+    fn out_of_order() {
+        let changes: [fn(&mut model::Row); 4] = [
+            |row| row.sent = row.marks[0] + 1,
+            |row| row.marks[1] = row.marks[0] - 1,
+            |row| row.marks[0] = NO_STAMP,
+            |row| row.outcome = Outcome::Unknown,
+        ];
+        for change in changes {
+            let mut trial = Trial::clean();
+            change(&mut trial.rows[9]);
+            let result = trial.result();
+            let found = audit(&result, "stage_order");
+            assert_eq!(found.outcome, AuditOutcome::Failed, "{}", found.detail);
+            assert!(found.detail.contains("the first is 9"), "{}", found.detail);
+        }
+    }
+}

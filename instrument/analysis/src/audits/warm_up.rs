@@ -1,0 +1,114 @@
+//! Is there a trend left at the start of the window, so that the numbers mix the warm-up with the steady state?
+//!
+//! The start is what MSER-5 would cut, or the first tenth if that is longer. It is compared with the rest by
+//! mean response time, and the difference counts only if the scatter of blocks of the same length cannot
+//! explain it: MSER alone cuts somewhere in most correlated series.
+
+use model::quantity::show_ns;
+use stats::warmup::mser5;
+
+use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+
+/// A start that differs from the rest by less than this changes no conclusion.
+const OFF_WARN: f64 = 0.10;
+/// From here on the printed mean and median are of no state in particular.
+const OFF_MAX: f64 = 0.25;
+/// The difference in standard errors of blocks. Large, because neighbouring blocks of a busy queue depend on each other.
+const ERRORS_MIN: f64 = 5.0;
+
+#[expect(clippy::cast_precision_loss, reason = "sums and counts")]
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    if evidence.load_changes() {
+        return skipped("the plan changes the load during the window");
+    }
+    if !evidence.setting.faults.is_empty() {
+        return skipped("the plan injects faults during the window");
+    }
+    let slots = evidence.response.map_or(&[][..], |times| times.slots());
+    let sums: Vec<(f64, f64)> = slots
+        .iter()
+        .map(|slot| (slot.moments().sum() as f64, slot.moments().count() as f64))
+        .filter(|(_, count)| *count > 0.0)
+        .collect();
+    let means: Vec<f64> = sums.iter().map(|(sum, count)| sum / count).collect();
+    let Some(truncation) = mser5(&means) else {
+        return skipped("the measured window is too short to see a trend");
+    };
+    // At most a third: what is left must be able to say what steady means.
+    let cut = truncation.cut.max(means.len() / 10).min(means.len() / 3).max(1);
+    let (start, rest) = (mean_of(&sums[..cut]), mean_of(&sums[cut..]));
+    let off = (start - rest) / rest;
+    let errors = (start - rest).abs() / block_error(&sums[cut..], cut, rest);
+    let said = format!(
+        "mean response {} in the first {} of the window, {} after it ({}{})",
+        show_ns(start as i64),
+        percent(cut as f64 / means.len() as f64),
+        show_ns(rest as i64),
+        if off < 0.0 { "−" } else { "+" },
+        percent(off.abs())
+    );
+    if errors < ERRORS_MIN || off.abs() < OFF_WARN {
+        return ok(format!("{said}: no trend left at the start"));
+    }
+    let said = format!("{said}: the start is not like the rest; lengthen load.warmup");
+    // A saturated queue starts low because it starts empty: that is what the declared threshold looks for.
+    if off.abs() < OFF_MAX || evidence.saturation_is_declared() { warn(said) } else { failed(said) }
+}
+
+fn mean_of(sums: &[(f64, f64)]) -> f64 {
+    let (sum, count) = sums.iter().fold((0.0, 0.0), |(s, c), slot| (s + slot.0, c + slot.1));
+    sum / count
+}
+
+/// The standard deviation of the mean of `length` consecutive slots, from the blocks of that length in `sums`;
+/// never less than a thousandth of the mean, which is what the histogram resolves.
+#[expect(clippy::cast_precision_loss, reason = "a few blocks")]
+fn block_error(sums: &[(f64, f64)], length: usize, mean: f64) -> f64 {
+    let blocks: Vec<f64> = sums.chunks_exact(length).map(mean_of).collect();
+    let n = blocks.len() as f64;
+    let floor = mean.abs() / 1_000.0;
+    if n < 2.0 {
+        return floor;
+    }
+    let squares: f64 = blocks.iter().map(|block| (block - mean).powi(2)).sum();
+    // Two blocks say little about their scatter; the factor grows it as Student's t would.
+    ((squares / (n - 1.0)).sqrt() * (1.0 + 2.0 / (n - 1.0))).max(floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Outcome;
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit, row};
+
+    fn with(length: fn(i64, i64) -> i64) -> model::result::AuditResult {
+        let mut trial = Trial::clean();
+        for old in &mut trial.rows {
+            let noise = old.end - old.due - 2_000_000;
+            *old = row(old.tx, old.due, length(old.due, noise), Outcome::Committed);
+        }
+        let result = trial.result();
+        audit(&result, "warm_up").clone()
+    }
+
+    /// Claim: a start three times as slow fails, one 15 % slower warns, and a level window passes.
+    #[test]
+    fn trend_at_the_start() {
+        let slow = with(|due, noise| noise + if due < 1_500_000_000 { 6_000_000 } else { 2_000_000 });
+        assert_eq!(slow.outcome, AuditOutcome::Failed, "{}", slow.detail);
+        let mild = with(|due, noise| noise + if due < 1_500_000_000 { 2_400_000 } else { 2_000_000 });
+        assert_eq!(mild.outcome, AuditOutcome::Warn, "{}", mild.detail);
+        let level = with(|_, noise| noise + 2_000_000);
+        assert_eq!(level.outcome, AuditOutcome::Ok, "{}", level.detail);
+    }
+
+    /// Claim: one freeze in the middle is not a warm-up.
+    #[test]
+    fn a_freeze_is_no_warm_up() {
+        let frozen = with(|due, noise| {
+            noise + 2_000_000 + if (5_000_000_000..6_000_000_000).contains(&due) { 6_000_000_000 - due } else { 0 }
+        });
+        assert_ne!(frozen.outcome, AuditOutcome::Failed, "{}", frozen.detail);
+    }
+}

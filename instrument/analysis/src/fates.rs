@@ -1,0 +1,347 @@
+//! What the ledger says of every transaction: once, lost, duplicate, phantom, late, refused yet present.
+//!
+//! A join of rows with ledger entries in bounded memory: transaction ids are dense (from 0 for the load, from
+//! 2^40 for the probe), so half a byte each suffices: two bits for what the client was told, two for how often
+//! the ledger has it. 100 million transactions take 50 MB. It must never hold an entry.
+
+use std::collections::BTreeMap;
+
+use model::facts::LedgerEntry;
+use model::result::Fates;
+use model::{NO_STAMP, Outcome, Row};
+
+/// Ids of the probe start here.
+const PROBE_BASE: u64 = 1 << 40;
+/// Ids a page.
+const PAGE: usize = 1 << 16;
+/// Ids each space can hold: 2 GB of half bytes, which no dense numbering of rows reaches.
+const IDS_MAX: u64 = 1 << 32;
+/// Examples kept of each fate.
+const EXAMPLES_MAX: usize = 100;
+/// Up to so many transactions the order of the ledger is compared with real time: 8 bytes each, 160 MB.
+pub(crate) const ORDERED_MAX: u64 = 20_000_000;
+
+/// What the client was told: two bits.
+const NEVER: u8 = 0;
+const ACKNOWLEDGED: u8 = 1;
+const REFUSED: u8 = 2;
+const UNANSWERED: u8 = 3;
+/// Which bits hold how often the ledger has it (0, 1, more), and one bit more for "a row was seen".
+const SEEN_ONE: u8 = 1 << 2;
+const SEEN_MORE: u8 = 2 << 2;
+const SEEN_MASK: u8 = 3 << 2;
+
+/// One half byte an id, in pages.
+#[derive(Default)]
+struct Nibbles {
+    pages: Vec<Option<Box<[u8; PAGE / 2]>>>,
+}
+
+impl Nibbles {
+    #[inline]
+    fn get(&self, id: u64) -> u8 {
+        let (page, at, high) = place(id);
+        let byte = self.pages.get(page).and_then(Option::as_ref).map_or(0, |page| page[at]);
+        if high { byte >> 4 } else { byte & 15 }
+    }
+
+    #[inline]
+    fn set(&mut self, id: u64, value: u8) {
+        let (page, at, high) = place(id);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new([0; PAGE / 2]));
+        page[at] = if high { page[at] & 15 | value << 4 } else { page[at] & 0xf0 | value };
+    }
+
+    /// Ids whose value is not zero, ascending.
+    fn each(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
+        self.pages.iter().enumerate().flat_map(|(index, page)| {
+            page.iter().flat_map(move |page| {
+                (0..PAGE).filter_map(move |at| {
+                    let byte = page[at / 2];
+                    let value = if at % 2 == 1 { byte >> 4 } else { byte & 15 };
+                    let id = u64::try_from(index * PAGE + at).expect("bounded by IDS_MAX");
+                    (value != 0).then_some((id, value))
+                })
+            })
+        })
+    }
+}
+
+#[inline]
+fn place(id: u64) -> (usize, usize, bool) {
+    let id = usize::try_from(id).expect("bounded by IDS_MAX");
+    (id / PAGE, id % PAGE / 2, id % 2 == 1)
+}
+
+/// When a transaction was sent and when it was acknowledged, in units that fit 32 bits.
+#[derive(Default)]
+struct Times {
+    unit_ns: i64,
+    pages: Vec<Option<Box<[(u32, u32); PAGE]>>>,
+}
+
+/// Not acknowledged.
+const NEVER_ACKNOWLEDGED: u32 = u32::MAX;
+
+impl Times {
+    #[inline]
+    fn set(&mut self, row: &Row, final_stage: usize) {
+        let (page, at) = split(row.tx);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        // Sent is rounded down and acknowledged up, so that rounding can hide a contradiction of less than a
+        // unit and can never make one.
+        let sent = clamp(row.sent.div_euclid(self.unit_ns));
+        let mark = row.marks[final_stage];
+        let acknowledged =
+            if mark == NO_STAMP { NEVER_ACKNOWLEDGED } else { clamp(mark.div_euclid(self.unit_ns) + 1) };
+        let page = self.pages[page]
+            .get_or_insert_with(|| Box::new([(0, NEVER_ACKNOWLEDGED); PAGE]));
+        page[at] = (sent, acknowledged);
+    }
+
+    fn get(&self, id: u64) -> Option<(u32, u32)> {
+        let (page, at) = split(id);
+        self.pages.get(page)?.as_ref().map(|page| page[at])
+    }
+}
+
+fn split(id: u64) -> (usize, usize) {
+    let id = usize::try_from(id).expect("bounded by IDS_MAX");
+    (id / PAGE, id % PAGE)
+}
+
+fn clamp(value: i64) -> u32 {
+    u32::try_from(value.clamp(0, i64::from(u32::MAX - 1))).expect("clamped")
+}
+
+/// One id space: the load's or the probe's.
+#[derive(Default)]
+struct Space {
+    told: Nibbles,
+    times: Times,
+}
+
+/// The join, fed with all rows and then with all entries.
+pub(crate) struct Join {
+    spaces: [Space; 2],
+    final_stage: usize,
+    rows: u64,
+    /// Rows with an id that another row has, and rows with an id out of all bounds.
+    pub repeated_rows: u64,
+    pub strange_rows: u64,
+    fates: Fates,
+    /// Acknowledged and in the ledger more than once.
+    pub acknowledged_often: u64,
+    /// The latest `sent` among entries so far.
+    latest_sent: u32,
+}
+
+impl Join {
+    /// `span_ns` bounds the stamps of the trial; it chooses the unit of time for the order.
+    pub fn new(final_stage: usize, span_ns: i64) -> Self {
+        let unit_ns = (span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000);
+        let space = || Space { times: Times { unit_ns, ..Times::default() }, ..Space::default() };
+        Self {
+            spaces: [space(), space()],
+            final_stage,
+            rows: 0,
+            repeated_rows: 0,
+            strange_rows: 0,
+            fates: Fates::default(),
+            acknowledged_often: 0,
+            latest_sent: 0,
+        }
+    }
+
+    #[inline]
+    pub fn row(&mut self, row: &Row) {
+        self.rows += 1;
+        let Some((space, id)) = space_of(row.tx) else {
+            self.strange_rows += 1;
+            return;
+        };
+        let told = match row.outcome {
+            Outcome::Committed => ACKNOWLEDGED,
+            Outcome::Rejected(_) if row.sent != NO_STAMP => REFUSED,
+            Outcome::Unknown => UNANSWERED,
+            // Never sent: an entry for it is nobody's. Kept as seen, so that a second row with its id shows.
+            Outcome::Shed | Outcome::Rejected(_) => NEVER | SEEN_MASK,
+        };
+        let space = &mut self.spaces[space];
+        if space.told.get(id) != 0 {
+            self.repeated_rows += 1;
+        }
+        space.told.set(id, told);
+        if self.rows <= ORDERED_MAX && row.sent != NO_STAMP {
+            space.times.set(&Row { tx: id, ..*row }, self.final_stage);
+        }
+    }
+
+    pub fn entry(&mut self, entry: &LedgerEntry) {
+        self.fates.entries += 1;
+        let known = space_of(entry.tx).filter(|_| entry.ours);
+        let Some((space, id)) = known else { return self.phantom(entry.tx) };
+        let told = self.spaces[space].told.get(id);
+        if told & 3 == NEVER {
+            return self.phantom(entry.tx);
+        }
+        match told & SEEN_MASK {
+            0 => {
+                self.spaces[space].told.set(id, told | SEEN_ONE);
+                self.placed(space, id, entry.tx);
+            }
+            _ => {
+                self.spaces[space].told.set(id, told & 3 | SEEN_MORE);
+                self.fates.duplicate += 1;
+                example(&mut self.fates.examples, "duplicate", entry.tx);
+            }
+        }
+    }
+
+    /// The ledger's order must not contradict real time: nothing may stand before an entry that was
+    /// acknowledged before it was sent. One pass with a running maximum of `sent`.
+    fn placed(&mut self, space: usize, id: u64, tx: u64) {
+        if self.rows > ORDERED_MAX {
+            return;
+        }
+        let Some((sent, acknowledged)) = self.spaces[space].times.get(id) else { return };
+        if acknowledged < self.latest_sent {
+            self.fates.reordered += 1;
+            example(&mut self.fates.examples, "reordered", tx);
+        }
+        self.latest_sent = self.latest_sent.max(sent);
+    }
+
+    fn phantom(&mut self, tx: u64) {
+        self.fates.phantom += 1;
+        example(&mut self.fates.examples, "phantom", tx);
+    }
+
+    /// Whether the order of the ledger was looked at.
+    pub fn order_was_checked(&self) -> bool {
+        self.rows <= ORDERED_MAX
+    }
+
+    /// The fates, after the sweep over all ids.
+    pub fn finish(&mut self) -> Fates {
+        let mut fates = std::mem::take(&mut self.fates);
+        for (space, base) in self.spaces.iter().zip([0, PROBE_BASE]) {
+            for (id, value) in space.told.each() {
+                let seen = value & SEEN_MASK;
+                match value & 3 {
+                    ACKNOWLEDGED if seen == 0 => {
+                        fates.lost += 1;
+                        example(&mut fates.examples, "lost", base + id);
+                    }
+                    ACKNOWLEDGED if seen == SEEN_ONE => fates.once += 1,
+                    ACKNOWLEDGED => self.acknowledged_often += 1,
+                    REFUSED if seen != 0 => {
+                        fates.refused_yet_present += 1;
+                        example(&mut fates.examples, "refused_yet_present", base + id);
+                    }
+                    UNANSWERED if seen != 0 => {
+                        fates.late += 1;
+                        example(&mut fates.examples, "late", base + id);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        fates
+    }
+}
+
+fn space_of(tx: u64) -> Option<(usize, u64)> {
+    if tx < IDS_MAX {
+        Some((0, tx))
+    } else {
+        tx.checked_sub(PROBE_BASE).filter(|id| *id < IDS_MAX).map(|id| (1, id))
+    }
+}
+
+fn example(examples: &mut BTreeMap<String, Vec<u64>>, fate: &str, tx: u64) {
+    let list = examples.entry(fate.to_owned()).or_default();
+    if list.len() < EXAMPLES_MAX {
+        list.push(tx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::row;
+    use model::Class;
+
+    fn entry(position: u64, tx: u64) -> LedgerEntry {
+        LedgerEntry { position, tx, ours: true }
+    }
+
+    /// Claim: one of each fate in a hundred thousand is found, counted and named by id.
+    #[test]
+    fn every_fate_by_id() {
+        let mut join = Join::new(0, 1_000_000_000_000);
+        for tx in 0..100_000 {
+            let outcome = match tx {
+                70_001 => Outcome::Unknown,
+                70_002 => Outcome::Rejected(Class::Conflict),
+                70_003 => Outcome::Shed,
+                _ => Outcome::Committed,
+            };
+            join.row(&row(tx, 1_000_000 * i64::try_from(tx).unwrap(), 500_000, outcome));
+        }
+        for tx in (0..100_000).filter(|tx| *tx != 31_337 && *tx != 70_003) {
+            join.entry(&entry(tx, tx));
+        }
+        join.entry(&entry(200_000, 4_711));
+        join.entry(&entry(200_001, 123_456));
+        join.entry(&entry(200_002, 70_003));
+        join.entry(&LedgerEntry { position: 200_003, tx: 5, ours: false });
+        let fates = join.finish();
+        assert_eq!((fates.lost, fates.duplicate, fates.phantom), (1, 1, 3));
+        assert_eq!((fates.late, fates.refused_yet_present), (1, 1));
+        assert_eq!(fates.once, 100_000 - 3 - 1 - 1);
+        assert_eq!(join.acknowledged_often, 1);
+        assert_eq!(fates.examples["lost"], [31_337]);
+        assert_eq!(fates.examples["duplicate"], [4_711]);
+        assert_eq!(fates.examples["phantom"], [123_456, 70_003, 5]);
+        assert_eq!(fates.examples["late"], [70_001]);
+        assert_eq!(fates.examples["refused_yet_present"], [70_002]);
+        assert_eq!(fates.reordered, 0);
+    }
+
+    /// Claim: an entry placed after one that was sent after it was acknowledged is out of order; two that
+    /// overlapped in time may stand either way.
+    #[test]
+    fn real_time_order() {
+        let mut join = Join::new(0, 1_000_000_000);
+        for (tx, due, length) in [(0, 0, 5_000_000), (1, 1_000_000, 5_000_000), (2, 20_000_000, 1_000_000)] {
+            join.row(&row(tx, due, length, Outcome::Committed));
+        }
+        for (position, tx) in [(0, 1), (1, 2), (2, 0)] {
+            join.entry(&entry(position, tx));
+        }
+        let fates = join.finish();
+        assert_eq!(fates.reordered, 1);
+        assert_eq!(fates.examples["reordered"], [0]);
+    }
+
+    /// Claim: the probe's ids are told apart from the load's, and absurd ids neither crash nor take memory.
+    #[test]
+    fn id_spaces() {
+        let mut join = Join::new(0, 1_000_000_000);
+        join.row(&row(0, 0, 1_000, Outcome::Committed));
+        join.row(&row(PROBE_BASE, 0, 1_000, Outcome::Committed));
+        join.row(&row(u64::MAX, 0, 1_000, Outcome::Committed));
+        join.row(&row(0, 0, 1_000, Outcome::Committed));
+        join.entry(&entry(0, PROBE_BASE));
+        join.entry(&entry(1, u64::MAX));
+        let fates = join.finish();
+        assert_eq!((fates.once, fates.lost, fates.phantom), (1, 1, 1));
+        assert_eq!((join.strange_rows, join.repeated_rows), (1, 1));
+    }
+}

@@ -1,0 +1,105 @@
+//! Where more offered load stops bringing more goodput, in words.
+
+use std::collections::BTreeMap;
+
+use model::plan::Plan;
+use model::quantity::show_ns;
+use model::result::{SettingResult, TrialResult};
+
+use crate::audits::percent;
+use crate::metric::metric;
+use crate::trial::planned_rate;
+
+/// A setting keeps up while its goodput is at least this share of what was offered.
+const KEEPS_UP: f64 = 0.98;
+
+/// The knee of every series of settings that differ in offered load alone; empty if there is none to be seen.
+pub(crate) fn find(plan: &Plan, results: &[SettingResult]) -> String {
+    let mut series: BTreeMap<Vec<(String, String)>, Vec<Point<'_>>> = BTreeMap::new();
+    let axes = load_axes(plan);
+    for setting in &plan.settings {
+        let result = results.iter().find(|result| result.key == setting.key);
+        let Some(trial) = result.and_then(middle_trial) else { continue };
+        if trial.rates.planned_per_s.is_none() {
+            continue;
+        }
+        let apart = setting.values.iter().filter(|(axis, _)| !axes.contains(*axis));
+        let group = apart.map(|(axis, label)| (axis.clone(), label.clone())).collect();
+        series.entry(group).or_default().push(Point { key: &setting.key, trial });
+    }
+    let found = series.into_iter().filter_map(|(group, points)| {
+        let said = of_series(points)?;
+        let named: Vec<_> = group.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
+        Some(if named.is_empty() { said } else { format!("{}: {said}", named.join(", ")) })
+    });
+    found.collect::<Vec<_>>().join("; ")
+}
+
+struct Point<'a> {
+    key: &'a str,
+    trial: &'a TrialResult,
+}
+
+impl Point<'_> {
+    fn offered(&self) -> f64 {
+        self.trial.rates.offered_per_s
+    }
+
+    fn share(&self) -> f64 {
+        if self.offered() > 0.0 { self.trial.rates.goodput_per_s / self.offered() } else { 1.0 }
+    }
+
+    fn p99(&self) -> String {
+        let p99 = metric("p99", self.trial).map(|p99| p99.shown).filter(|p99| p99.is_finite());
+        #[expect(clippy::cast_possible_truncation, reason = "for people")]
+        p99.map_or_else(|| "–".to_owned(), |p99| show_ns(p99 as i64))
+    }
+}
+
+/// Axes whose labels change the planned rate while everything else stays.
+fn load_axes(plan: &Plan) -> Vec<String> {
+    let changes = |axis: &str| {
+        plan.settings.iter().enumerate().any(|(index, a)| {
+            plan.settings[index + 1..].iter().any(|b| {
+                let others_agree = a.values.iter().all(|(name, label)| name == axis || b.values.get(name) == Some(label));
+                others_agree && planned_rate(&a.load) != planned_rate(&b.load)
+            })
+        })
+    };
+    plan.axes.iter().filter(|axis| changes(&axis.name)).map(|axis| axis.name.clone()).collect()
+}
+
+fn of_series(mut points: Vec<Point<'_>>) -> Option<String> {
+    points.sort_by(|a, b| a.offered().total_cmp(&b.offered()).then_with(|| a.key.cmp(b.key)));
+    if points.len() < 2 {
+        return None;
+    }
+    let first_bad = points.iter().position(|point| point.share() < KEEPS_UP)?;
+    let bad = &points[first_bad];
+    let falls = format!(
+        "at {} ({:.1}/s offered) goodput is {:.1}/s, {} of it",
+        bad.key,
+        bad.offered(),
+        bad.trial.rates.goodput_per_s,
+        percent(bad.share())
+    );
+    if first_bad == 0 {
+        return Some(format!("saturated at the lowest load already: {falls}"));
+    }
+    let good = &points[first_bad - 1];
+    Some(format!(
+        "{} keeps up ({:.1}/s offered, goodput {}, p99 {}); {falls}, p99 {}",
+        good.key,
+        good.offered(),
+        percent(good.share()),
+        good.p99(),
+        bad.p99()
+    ))
+}
+
+/// The trial whose goodput is in the middle.
+fn middle_trial(result: &SettingResult) -> Option<&TrialResult> {
+    let mut trials: Vec<_> = result.trials.iter().collect();
+    trials.sort_by(|a, b| a.rates.goodput_per_s.total_cmp(&b.rates.goodput_per_s));
+    trials.get(trials.len().checked_sub(1)? / 2).copied()
+}

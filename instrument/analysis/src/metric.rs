@@ -1,0 +1,296 @@
+//! One number of a trial by its name: the one namespace that thresholds and tables share.
+//!
+//! Latency words (`p99`, `mean`, `max`) are response times to the final stage, from the due time. Where some
+//! transactions never got there, a threshold and a table want different things: a promise is about all that
+//! were due, so [`Metric::value`] counts them (percentiles and `max` infinite, `mean` with the timeout as its
+//! least); the published tables leave them out and print their number beside it, so [`Metric::shown`] does.
+
+use model::quantity::{show_count, show_ns};
+use model::result::{Distribution, Fates, LatencyResult, TrialResult};
+
+use crate::latency::BEYOND_MIN;
+use crate::metric_names::{End, Name, Of, Word, parse};
+
+/// What a number is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Nanoseconds squared.
+    NsSquared,
+    /// A whole number.
+    Count,
+    /// Per second.
+    PerSecond,
+    /// A fraction of one.
+    Ratio,
+    /// Bytes.
+    Bytes,
+    /// In the unit that the series' name ends with.
+    Number,
+    /// Not a number.
+    Text,
+}
+
+/// A number of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What a threshold compares; infinite where those without an answer make it so.
+    pub value: f64,
+    /// What a table shows: over those that have the value.
+    pub shown: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Rests on fewer than ten samples beyond it.
+    pub grey: bool,
+    /// In words, where it is not a number.
+    pub text: String,
+}
+
+impl Metric {
+    fn plain(value: f64, unit: Unit) -> Self {
+        Self { value, shown: value, unit, grey: false, text: String::new() }
+    }
+
+    fn count(value: u64) -> Self {
+        Self::plain(to_f64(value), Unit::Count)
+    }
+
+    /// A value as people read it.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
+    pub fn print(value: f64, unit: Unit) -> String {
+        if value.is_infinite() {
+            return "∞".to_owned();
+        }
+        match unit {
+            Unit::Ns => show_ns(value as i64),
+            Unit::NsSquared => format!("{:.4} ms²", value / 1e12),
+            Unit::Count if value >= 0.0 => show_count(value as u64),
+            Unit::PerSecond => format!("{value:.2}/s"),
+            Unit::Ratio => ratio(value),
+            Unit::Bytes => format!("{} B", show_count(value as u64)),
+            Unit::Count | Unit::Number | Unit::Text => format!("{value}"),
+        }
+    }
+}
+
+/// Two decimals, and never `100.00%` for less than all.
+fn ratio(value: f64) -> String {
+    let percent = value * 100.0;
+    let rounded = format!("{percent:.2}");
+    if value < 1.0 && rounded == "100.00" { "99.99%".to_owned() } else { format!("{rounded}%") }
+}
+
+/// The number called `name`; `None` if the trial has no such number (nothing reached the stage, the ledger was
+/// not read, the series was not recorded, or there is no such name: see [`crate::check_metric`]).
+#[must_use]
+pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
+    let Some(parsed) = parse(name) else {
+        let reached = trial.rates.reached_per_s.iter().find(|(stage, _)| stage == name)?;
+        return Some(Metric::plain(reached.1, Unit::PerSecond));
+    };
+    match parsed {
+        Name::Plain(name, unit) => plain(name, unit, trial),
+        Name::RejectedClass(class) => {
+            let by_class = &trial.counts.rejected_by_class;
+            Some(Metric::count(by_class.get(class.word()).copied().unwrap_or(0)))
+        }
+        Name::StageThroughput(stage) => {
+            let reached = trial.rates.reached_per_s.iter().find(|(name, _)| *name == stage)?;
+            Some(Metric::plain(reached.1, Unit::PerSecond))
+        }
+        Name::Distribution { of, word, stage } => distribution(of, word, stage.as_deref(), trial),
+        Name::Resource { key, end } => {
+            let (min, mean, max) = *trial.resources.get(&key)?;
+            let value = match end {
+                End::Min => min,
+                End::Mean => mean,
+                End::Max => max,
+            };
+            Some(Metric::plain(value, Unit::Number))
+        }
+    }
+}
+
+fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
+    let (counts, rates, vegeta) = (&trial.counts, &trial.rates, &trial.vegeta);
+    let fate = |f: fn(&Fates) -> u64| trial.fates.as_ref().map(|fates| to_f64(f(fates)));
+    let value = match name {
+        "attack" => ns(vegeta.attack_ns),
+        "bytes_in" => to_f64(vegeta.bytes_in),
+        "bytes_out" => to_f64(vegeta.bytes_out),
+        "codes" => return Some(codes(trial)),
+        "committed" | "goodput" => rates.goodput_per_s,
+        "committed.count" => to_f64(counts.committed),
+        "duplicates" => fate(|fates| fates.duplicate)?,
+        "entries" => fate(|fates| fates.entries)?,
+        "errors" => trial.errors.iter().map(|error| to_f64(error.count)).sum(),
+        "inf" => to_f64(final_latency(trial)?.inf),
+        "late" => fate(|fates| fates.late)?,
+        "lost" => fate(|fates| fates.lost)?,
+        "max" | "mean" | "min" | "stddev" | "variance" => {
+            return distribution(Of::Response, moment_word(name), None, trial);
+        }
+        "offered" => rates.offered_per_s,
+        "offered.count" | "trials" => to_f64(counts.due),
+        "once" => fate(|fates| fates.once)?,
+        "outstanding.max" => ns(trial.seconds.iter().map(|second| second.outstanding).max()?),
+        "phantom" => fate(|fates| fates.phantom)?,
+        "planned" => rates.planned_per_s?,
+        "rate" => vegeta.rate,
+        "refused_yet_present" => fate(|fates| fates.refused_yet_present)?,
+        "rejected" => to_f64(counts.rejected),
+        "reordered" => fate(|fates| fates.reordered)?,
+        "requests" => to_f64(vegeta.requests),
+        "restricted_mean" => final_latency(trial)?.restricted_mean_ns?,
+        "sent" => rates.sent_per_s,
+        "sent.count" => to_f64(counts.sent),
+        "shed" => to_f64(counts.shed),
+        "success" => (counts.due > 0).then(|| to_f64(counts.committed) / to_f64(counts.due))?,
+        "throughput" => vegeta.throughput,
+        "throughput.max" => trial.throughput_windows?.1,
+        "throughput.min" => trial.throughput_windows?.0,
+        "unknown" => to_f64(counts.unknown),
+        "vegeta.max" => ns(vegeta.max_ns),
+        "vegeta.mean" => ns(vegeta.mean_ns),
+        "vegeta.min" => ns(vegeta.min_ns),
+        "vegeta.p50" => ns(vegeta.p50_ns),
+        "vegeta.p90" => ns(vegeta.p90_ns),
+        "vegeta.p95" => ns(vegeta.p95_ns),
+        "vegeta.p99" => ns(vegeta.p99_ns),
+        "vegeta.success" => vegeta.success,
+        "wait" => ns(vegeta.wait_ns),
+        _ => return None,
+    };
+    Some(Metric::plain(value, unit))
+}
+
+fn moment_word(name: &str) -> Word {
+    match parse(&format!("service.{name}")) {
+        Some(Name::Distribution { word, .. }) => word,
+        _ => unreachable!("called with words of a distribution only"),
+    }
+}
+
+/// `200:4566 404:234`, as vegeta prints them.
+fn codes(trial: &TrialResult) -> Metric {
+    let pairs = trial.vegeta.status_codes.iter().map(|(code, count)| format!("{code}:{count}"));
+    let text = pairs.collect::<Vec<_>>().join(" ");
+    Metric { text, ..Metric::plain(f64::NAN, Unit::Text) }
+}
+
+fn final_latency(trial: &TrialResult) -> Option<&LatencyResult> {
+    trial.latency.iter().find(|latency| latency.stage == trial.final_stage)
+}
+
+fn distribution(of: Of, word: Word, stage: Option<&str>, trial: &TrialResult) -> Option<Metric> {
+    let stage = stage.unwrap_or(&trial.final_stage);
+    let latency = || trial.latency.iter().find(|latency| latency.stage == stage);
+    match of {
+        Of::SendLag => number(&trial.send_lag, word, None),
+        Of::OwnLag => number(&trial.own_lag, word, None),
+        Of::Service => number(&latency()?.service, word, Some(latency()?)),
+        Of::Response => number(&latency()?.response, word, Some(latency()?)),
+    }
+}
+
+/// One number of a distribution; `of` names the latency whose missing ends count.
+fn number(from: &Distribution, word: Word, of: Option<&LatencyResult>) -> Option<Metric> {
+    let missing = of.map_or(0, |latency| latency.inf);
+    let (shown, value, unit, grey) = match word {
+        Word::Percentile(q) => {
+            let quantile = from.quantiles.iter().find(|quantile| (quantile.q - q).abs() < 1e-12)?;
+            let over_all = quantile.unconditional_ns.map_or(f64::INFINITY, ns);
+            let value = if missing > 0 || quantile.value_ns.is_none() {
+                over_all
+            } else {
+                quantile.value_ns.map_or(f64::INFINITY, ns)
+            };
+            let nothing = quantile.value_ns.is_none() && missing == 0;
+            if nothing {
+                return None;
+            }
+            let shown = quantile.value_ns.map_or(f64::INFINITY, ns);
+            (shown, value, Unit::Ns, quantile.beyond < BEYOND_MIN)
+        }
+        Word::Moment("max") => {
+            let max = ns(from.max_ns?);
+            (max, if missing > 0 { f64::INFINITY } else { max }, Unit::Ns, false)
+        }
+        Word::Moment("mean") => {
+            let mean = from.mean_ns?;
+            let restricted = of.and_then(|latency| latency.restricted_mean_ns).unwrap_or(mean);
+            (mean, if missing > 0 { mean.max(restricted) } else { mean }, Unit::Ns, false)
+        }
+        Word::Moment("min") => (ns(from.min_ns?), ns(from.min_ns?), Unit::Ns, false),
+        Word::Moment("stddev") => {
+            let deviation = from.variance_ns2?.sqrt();
+            (deviation, deviation, Unit::Ns, false)
+        }
+        Word::Moment("variance") => (from.variance_ns2?, from.variance_ns2?, Unit::NsSquared, false),
+        Word::Moment(_) => return None,
+    };
+    Some(Metric { value, shown, unit, grey, text: String::new() })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn to_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns, which is a hundred days")]
+fn ns(value: i64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Outcome;
+
+    use super::*;
+    use crate::metric_names::PLAIN;
+    use crate::testing::{Trial, row};
+
+    /// Claim: every plain name that needs no ledger has a value in a clean trial, in its stated unit.
+    #[test]
+    fn every_name_has_a_value() {
+        let mut trial = Trial::clean();
+        let entry = |tx| model::facts::LedgerEntry { position: tx, tx, ours: true };
+        trial.entries = Some((0..10_000).map(entry).collect());
+        let result = trial.result();
+        for (name, unit) in PLAIN {
+            let found = metric(name, &result).unwrap_or_else(|| panic!("{name} has no value"));
+            assert_eq!(found.unit, unit, "{name}");
+        }
+        assert_eq!(metric("committed", &result).unwrap().value, 1_000.0);
+        assert_eq!(metric("success", &result).unwrap().value, 1.0);
+        assert_eq!(metric("codes", &result).unwrap().text, "200:10000");
+        assert!(metric("lost", &Trial::clean().result()).is_none(), "the ledger was not read");
+    }
+
+    /// Claim: with 2 % unanswered p99 is infinite for a promise, and what the others had for a table.
+    #[test]
+    fn promises_count_the_missing() {
+        let mut trial = Trial::clean();
+        for old in trial.rows.iter_mut().step_by(50) {
+            *old = row(old.tx, old.due, 30_000_000_000, Outcome::Unknown);
+        }
+        let result = trial.result();
+        let p99 = metric("p99", &result).unwrap();
+        assert!(p99.value.is_infinite() && p99.shown < 4e6, "{p99:?}");
+        assert!(metric("p50", &result).unwrap().value < 4e6);
+        assert!(metric("max", &result).unwrap().value.is_infinite());
+        let mean = metric("mean", &result).unwrap();
+        assert!(mean.value > 5e8 && mean.shown < 4e6, "{mean:?}");
+        assert_eq!(metric("inf", &result).unwrap().value, 200.0);
+    }
+
+    /// Claim: nothing less than all is printed as all.
+    #[test]
+    fn almost_all_is_not_all() {
+        assert_eq!(Metric::print(0.999_999, Unit::Ratio), "99.99%");
+        assert_eq!(Metric::print(1.0, Unit::Ratio), "100.00%");
+        assert_eq!(Metric::print(f64::INFINITY, Unit::Ns), "∞");
+    }
+}

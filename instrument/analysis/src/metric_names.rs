@@ -1,0 +1,262 @@
+//! Which names of numbers there are, and what kind of number each is. Thresholds and table columns use the same ones.
+
+use model::options::did_you_mean;
+use model::{Class, quantity};
+
+use crate::metric::Unit;
+
+/// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
+pub(crate) const PLAIN: [(&str, Unit); 48] = [
+    ("attack", Unit::Ns),
+    ("bytes_in", Unit::Bytes),
+    ("bytes_out", Unit::Bytes),
+    ("codes", Unit::Text),
+    ("committed", Unit::PerSecond),
+    ("committed.count", Unit::Count),
+    ("duplicates", Unit::Count),
+    ("entries", Unit::Count),
+    ("errors", Unit::Count),
+    ("goodput", Unit::PerSecond),
+    ("inf", Unit::Count),
+    ("late", Unit::Count),
+    ("lost", Unit::Count),
+    ("max", Unit::Ns),
+    ("mean", Unit::Ns),
+    ("min", Unit::Ns),
+    ("offered", Unit::PerSecond),
+    ("offered.count", Unit::Count),
+    ("once", Unit::Count),
+    ("outstanding.max", Unit::Count),
+    ("phantom", Unit::Count),
+    ("planned", Unit::PerSecond),
+    ("rate", Unit::PerSecond),
+    ("refused_yet_present", Unit::Count),
+    ("rejected", Unit::Count),
+    ("reordered", Unit::Count),
+    ("requests", Unit::Count),
+    ("restricted_mean", Unit::Ns),
+    ("sent", Unit::PerSecond),
+    ("sent.count", Unit::Count),
+    ("shed", Unit::Count),
+    ("stddev", Unit::Ns),
+    ("success", Unit::Ratio),
+    ("throughput", Unit::PerSecond),
+    ("throughput.max", Unit::PerSecond),
+    ("throughput.min", Unit::PerSecond),
+    ("trials", Unit::Count),
+    ("unknown", Unit::Count),
+    ("variance", Unit::NsSquared),
+    ("vegeta.max", Unit::Ns),
+    ("vegeta.mean", Unit::Ns),
+    ("vegeta.min", Unit::Ns),
+    ("vegeta.p50", Unit::Ns),
+    ("vegeta.p90", Unit::Ns),
+    ("vegeta.p95", Unit::Ns),
+    ("vegeta.p99", Unit::Ns),
+    ("vegeta.success", Unit::Ratio),
+    ("wait", Unit::Ns),
+];
+
+/// Words of a distribution.
+const DISTRIBUTION: [(&str, Unit); 5] = [
+    ("max", Unit::Ns),
+    ("mean", Unit::Ns),
+    ("min", Unit::Ns),
+    ("stddev", Unit::Ns),
+    ("variance", Unit::NsSquared),
+];
+
+/// A name, taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Name {
+    /// One of [`PLAIN`].
+    Plain(&'static str, Unit),
+    /// `rejected.CLASS`.
+    RejectedClass(Class),
+    /// `stage.NAME.throughput`.
+    StageThroughput(String),
+    /// `[service. | send_lag. | own_lag.] WORD [.STAGE]`.
+    Distribution { of: Of, word: Word, stage: Option<String> },
+    /// `SOURCE.METRIC.min|mean|max`: a series of the host, the generator or a node.
+    Resource { key: String, end: End },
+}
+
+/// What a distribution is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Response,
+    Service,
+    SendLag,
+    OwnLag,
+}
+
+/// Which number of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Word {
+    Percentile(f64),
+    Moment(&'static str),
+}
+
+/// Which number of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Min,
+    Mean,
+    Max,
+}
+
+impl Name {
+    pub fn unit(&self) -> Unit {
+        match self {
+            Self::Plain(_, unit) => *unit,
+            Self::RejectedClass(_) => Unit::Count,
+            Self::StageThroughput(_) => Unit::PerSecond,
+            Self::Distribution { word: Word::Moment("variance"), .. } => Unit::NsSquared,
+            Self::Distribution { .. } => Unit::Ns,
+            Self::Resource { .. } => Unit::Number,
+        }
+    }
+}
+
+/// Takes a name apart. Stage names are not checked here.
+pub(crate) fn parse(name: &str) -> Option<Name> {
+    if let Some((plain, unit)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+        return Some(Name::Plain(plain, *unit));
+    }
+    if let Some(class) = name.strip_prefix("rejected.") {
+        return Class::from_word(class).map(Name::RejectedClass);
+    }
+    if let Some(stage) = name.strip_prefix("stage.").and_then(|n| n.strip_suffix(".throughput")) {
+        return Some(Name::StageThroughput(stage.to_owned()));
+    }
+    distribution(name).or_else(|| resource(name))
+}
+
+fn distribution(name: &str) -> Option<Name> {
+    let prefixes = [("service.", Of::Service), ("send_lag.", Of::SendLag), ("own_lag.", Of::OwnLag)];
+    let (of, rest) = prefixes
+        .into_iter()
+        .find_map(|(prefix, of)| name.strip_prefix(prefix).map(|rest| (of, rest)))
+        .unwrap_or((Of::Response, name));
+    if let Some(word) = word(rest) {
+        return Some(Name::Distribution { of, word, stage: None });
+    }
+    if matches!(of, Of::SendLag | Of::OwnLag) {
+        return None;
+    }
+    // The longest word that fits, because `p99.9` has a point of its own.
+    let (word, stage) = rest
+        .match_indices('.')
+        .filter_map(|(at, _)| Some((word(&rest[..at])?, &rest[at + 1..])))
+        .rfind(|(_, stage)| stage.starts_with(|c: char| c.is_alphabetic()))?;
+    Some(Name::Distribution { of, word, stage: Some(stage.to_owned()) })
+}
+
+fn word(text: &str) -> Option<Word> {
+    if let Some((word, _)) = DISTRIBUTION.iter().find(|(word, _)| *word == text) {
+        return Some(Word::Moment(word));
+    }
+    let digits = text.strip_prefix('p')?;
+    let numeric = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.ends_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    numeric.then(|| quantity::parse_percent(text).ok()).flatten().map(Word::Percentile)
+}
+
+fn resource(name: &str) -> Option<Name> {
+    let (key, end) = name.rsplit_once('.')?;
+    let end = match end {
+        "min" => End::Min,
+        "mean" => End::Mean,
+        "max" => End::Max,
+        _ => return None,
+    };
+    let (source, metric) = key.split_once('.')?;
+    (!source.is_empty() && !metric.is_empty()).then(|| Name::Resource { key: key.to_owned(), end })
+}
+
+/// Whether `name` is a number that a result has, before there is a result: for table columns and thresholds.
+///
+/// # Errors
+/// A sentence that names the nearest known name.
+pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
+    match parse(name) {
+        Some(Name::StageThroughput(stage)) if !stages.contains(&stage) => Err(no_stage(&stage, stages)),
+        Some(Name::Distribution { stage: Some(stage), .. }) if !stages.contains(&stage) => {
+            Err(no_stage(&stage, stages))
+        }
+        Some(_) => Ok(()),
+        None if stages.iter().any(|stage| stage == name) => Ok(()),
+        None => Err(unknown(name, stages)),
+    }
+}
+
+fn no_stage(stage: &str, stages: &[String]) -> String {
+    let help = did_you_mean(stage, stages.iter().map(String::as_str))
+        .unwrap_or_else(|| format!("this system's stages are {}", stages.join(", ")));
+    format!("`{stage}` is not a stage of this system; {help}")
+}
+
+fn unknown(name: &str, stages: &[String]) -> String {
+    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages.iter().map(String::as_str));
+    let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
+    let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
+        "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema result)"
+            .to_owned()
+    });
+    format!("`{name}` is not a number that a result has; {help}")
+}
+
+/// The percentiles that metric names ask for, so that they are computed although the plan does not list them.
+#[must_use]
+pub fn percentiles_named<'a>(names: impl Iterator<Item = &'a str>) -> Vec<f64> {
+    names
+        .filter_map(parse)
+        .filter_map(|name| match name {
+            Name::Distribution { word: Word::Percentile(q), .. } => Some(q),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: every column that the experiments use is a name, and near misses are told what was meant.
+    #[test]
+    fn names_of_the_experiments() {
+        let stages = ["accepted".to_owned(), "make_block".to_owned()];
+        for name in [
+            "requests", "rate", "throughput", "success", "wait", "mean", "p50", "p95", "p99", "max", "codes", "trials",
+            "inf", "min", "variance", "p25", "throughput.min", "throughput.max", "committed.count", "duplicates",
+            "stage.make_block.throughput", "host.cpu_mhz.min", "p99.9", "p99.9.accepted", "p50.accepted", "accepted",
+            "service.p99", "send_lag.p99", "rejected.limited", "service.mean.accepted", "node-0.rss_bytes.max",
+        ] {
+            assert_eq!(check_metric(name, &stages), Ok(()), "{name}");
+        }
+        for (name, help) in [
+            ("comitted", "did you mean `committed`?"),
+            ("p50.acepted", "did you mean `accepted`?"),
+            ("stage.make_blok.throughput", "did you mean `make_block`?"),
+            ("rejected.limitd", "is not a number that a result has"),
+            ("p101", "is not a number"),
+            ("service.", "is not a number"),
+            ("p99..accepted", "is not a number"),
+        ] {
+            let message = check_metric(name, &stages).unwrap_err();
+            assert!(message.contains(help), "{name}: {message}");
+        }
+        let sorted: Vec<_> = PLAIN.iter().map(|(name, _)| *name).collect();
+        assert!(sorted.is_sorted(), "the list is alphabetical");
+    }
+
+    /// Claim: the percentile keeps its own point, and the stage comes after it.
+    #[test]
+    fn points_in_percentiles() {
+        let stage = Some("accepted".to_owned());
+        let word = Word::Percentile(0.999);
+        assert_eq!(parse("p99.9.accepted"), Some(Name::Distribution { of: Of::Response, word, stage }));
+        assert_eq!(percentiles_named(["p99.9", "mean", "service.p75"].into_iter()), [0.999, 0.75]);
+    }
+}

@@ -1,0 +1,108 @@
+//! From trials to the run: settings, what was declared, tables, knee, verdict and exit code.
+
+use model::facts::Environment;
+use model::plan::{Plan, SettingPlan, ThresholdPlan};
+use model::result::{RunResult, SCHEMA, SettingResult, TrialResult, Verdict};
+
+use crate::audits::repeatability;
+use crate::metric_names::percentiles_named;
+use crate::thresholds::names_in;
+use crate::verdict::{exit_of, is_saturated, of_run};
+use crate::{PERCENTILE_METHOD, knee, tables};
+
+/// What is known of a run beside its trials.
+pub struct RunInput<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The host, the tool, the command.
+    pub environment: &'a Environment,
+    /// Whether any trial was stopped before its time, was cut off, or is missing.
+    pub interrupted: bool,
+    /// Fidelity switches that were on in any trial, each once.
+    pub fidelity: Vec<String>,
+}
+
+/// What a trial of a setting is analysed with.
+pub struct SettingInput {
+    /// The thresholds that apply to it.
+    pub thresholds: Vec<ThresholdPlan>,
+    /// The percentiles to compute: the plan's, and those that thresholds and tables name; ascending.
+    pub percentiles: Vec<f64>,
+}
+
+impl SettingInput {
+    /// Reads them from the plan.
+    #[must_use]
+    pub fn of(plan: &Plan, setting: &SettingPlan) -> Self {
+        let applies = |threshold: &&ThresholdPlan| {
+            threshold.at.iter().all(|(axis, label)| setting.values.get(axis) == Some(label))
+        };
+        let thresholds: Vec<_> = plan.thresholds.iter().filter(applies).cloned().collect();
+        let named: Vec<String> = thresholds
+            .iter()
+            .flat_map(|threshold| names_in(&threshold.expr))
+            .chain(plan.tables.iter().flat_map(|table| table.columns.iter().cloned()))
+            .chain(plan.tables.iter().map(|table| table.cell.clone()))
+            .collect();
+        let mut percentiles = plan.percentiles.clone();
+        percentiles.extend(percentiles_named(named.iter().map(String::as_str)));
+        percentiles.sort_by(f64::total_cmp);
+        percentiles.dedup_by(|a, b| (*a - *b).abs() < 1e-12);
+        Self { thresholds, percentiles }
+    }
+}
+
+/// The run's result from its trials: (setting index in the plan, result), in any order.
+#[must_use]
+pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> RunResult {
+    let plan = input.plan;
+    let mut by_setting: Vec<Vec<TrialResult>> = vec![Vec::new(); plan.settings.len()];
+    for (setting, trial) in trials {
+        by_setting[setting].push(trial);
+    }
+    let settings: Vec<_> = plan
+        .settings
+        .iter()
+        .zip(by_setting)
+        .map(|(setting, trials)| setting_result(setting, trials))
+        .collect();
+    let audits = repeatability::audit(&settings);
+    let (verdict, reason) = of_run(&settings, &audits);
+    let exit = exit_of(verdict, input.interrupted);
+    RunResult {
+        schema: SCHEMA.to_owned(),
+        name: plan.name.clone(),
+        question: plan.question.clone(),
+        notes: plan.notes.clone(),
+        started: input.environment.started.clone(),
+        seed: plan.seed.0,
+        verdict,
+        reason,
+        exit_code: exit as i32,
+        exit_meaning: exit.meaning().to_owned(),
+        interrupted: input.interrupted,
+        fidelity: input.fidelity.clone(),
+        percentile_method: PERCENTILE_METHOD.to_owned(),
+        tables: tables::all(plan, &settings),
+        knee: knee::find(plan, &settings),
+        audits,
+        environment: input.environment.clone(),
+        settings,
+    }
+}
+
+fn setting_result(setting: &SettingPlan, mut trials: Vec<TrialResult>) -> SettingResult {
+    trials.sort_by_key(|trial| trial.trial);
+    SettingResult {
+        key: setting.key.clone(),
+        values: setting.values.clone(),
+        verdict: trials.iter().map(|trial| trial.verdict).max().unwrap_or(Verdict::Pass),
+        expect: setting.expect,
+        saturated: trials.iter().any(is_saturated),
+        trials,
+    }
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Counting outcomes: a dense array on the path of a row, the result document's words afterwards.
+
+use model::result::Counts;
+use model::{Class, NO_STAMP, Outcome, Row};
+
+/// One past the largest outcome code.
+const CODES: usize = Outcome::Shed.code() as usize + 1;
+
+/// How many transactions ended how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    by_outcome: [u64; CODES],
+    sent: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub fn row(&mut self, row: &Row) {
+        self.by_outcome[usize::from(row.outcome.code())] += 1;
+        self.sent += u64::from(row.sent != NO_STAMP);
+    }
+
+    pub fn due(&self) -> u64 {
+        self.by_outcome.iter().sum()
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        self.by_outcome[usize::from(outcome.code())]
+    }
+
+    pub fn counts(&self) -> Counts {
+        let by_class: Vec<_> = Class::ALL
+            .into_iter()
+            .map(|class| (class.word().to_owned(), self.of(Outcome::Rejected(class))))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        Counts {
+            due: self.due(),
+            sent: self.sent,
+            committed: self.of(Outcome::Committed),
+            rejected: by_class.iter().map(|(_, count)| count).sum(),
+            rejected_by_class: by_class.into_iter().collect(),
+            unknown: self.of(Outcome::Unknown),
+            shed: self.of(Outcome::Shed),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Rows, facts and plans for this crate's tests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::facts::{Environment, LedgerFacts, TrialFacts, WorkerFacts};
+use model::options::Options;
+use model::plan::{
+    Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan, ThresholdPlan,
+};
+use model::quantity::Rate;
+use model::result::TrialResult;
+use model::{NO_STAMP, Outcome, Row};
+
+use crate::{TrialAnalysis, TrialInput};
+
+const MS: i64 = 1_000_000;
+
+/// A row that was sent 10 µs after it was due and ended `length` after that.
+pub(crate) fn row(tx: u64, due: i64, length: i64, outcome: Outcome) -> Row {
+    let shed = outcome == Outcome::Shed;
+    let end = due + length;
+    let mut marks = [NO_STAMP; 4];
+    if outcome == Outcome::Committed {
+        marks[0] = end;
+    }
+    Row {
+        tx,
+        due,
+        ready: due,
+        sent: if shed { NO_STAMP } else { due + 10_000.min(length) },
+        marks,
+        end,
+        outcome,
+        code: if outcome == Outcome::Committed { 200 } else { 0 },
+        error: 0,
+        kind: 0,
+        connection: 0,
+        worker: 0,
+        stream: 0,
+        bytes_out: 1,
+        bytes_in: 2,
+    }
+}
+
+/// A trial of constant load that nothing is wrong with; tests break one thing each.
+pub(crate) struct Trial {
+    pub setting: SettingPlan,
+    pub thresholds: Vec<ThresholdPlan>,
+    pub percentiles: Vec<f64>,
+    pub facts: TrialFacts,
+    pub environment: Environment,
+    pub metrics: Vec<model::facts::MetricSample>,
+    pub rows: Vec<Row>,
+    pub entries: Option<Vec<model::facts::LedgerEntry>>,
+    /// Whether the engine's counters and the ledger are made to agree with the rows.
+    pub consistent: bool,
+}
+
+impl Trial {
+    /// 1,000/s for 10 s; response times of 2 to 3 ms.
+    pub fn clean() -> Self {
+        let rows = (0..10_000_u64)
+            .map(|tx| {
+                let due = i64::try_from(tx).unwrap() * MS;
+                let jitter = i64::from(u32::try_from(tx).unwrap().wrapping_mul(2_654_435_761) >> 12);
+                row(tx, due, 2 * MS + jitter, Outcome::Committed)
+            })
+            .collect();
+        Self {
+            setting: setting(Rate::per_second(1_000), Duration::from_secs(10)),
+            thresholds: Vec::new(),
+            percentiles: vec![0.5, 0.99],
+            facts: TrialFacts {
+                setting: "default".into(),
+                stages: vec!["committed".into()],
+                kinds: vec!["tx".into()],
+                errors: vec![String::new()],
+                measure_start: 0,
+                measure_end: 10_000 * MS,
+                drain_end: 10_100 * MS,
+                complete: true,
+                ..TrialFacts::default()
+            },
+            environment: Environment {
+                files_max: 65_536,
+                ports: 28_000,
+                cpu_mhz: (2_000.0, 2_000.0),
+                governor: "performance".into(),
+                ..Environment::default()
+            },
+            metrics: Vec::new(),
+            rows,
+            entries: None,
+            consistent: true,
+        }
+    }
+
+    pub fn result(mut self) -> TrialResult {
+        if self.consistent {
+            self.make_consistent();
+        }
+        let input = TrialInput {
+            path: "settings/default/trial-0".into(),
+            setting: &self.setting,
+            thresholds: &self.thresholds,
+            percentiles: &self.percentiles,
+            facts: &self.facts,
+            metrics: &self.metrics,
+            environment: &self.environment,
+            dropped_bytes: 0,
+        };
+        let mut analysis = TrialAnalysis::new(input, Vec::new());
+        for batch in self.rows.chunks(512) {
+            analysis.rows(batch);
+        }
+        for entry in self.entries.iter().flatten() {
+            analysis.entry(entry);
+        }
+        analysis.finish()
+    }
+
+    fn make_consistent(&mut self) {
+        let count = |f: &dyn Fn(&Row) -> bool| {
+            u64::try_from(self.rows.iter().filter(|row| f(row)).count()).unwrap()
+        };
+        let sent = count(&|row| row.sent != NO_STAMP);
+        let unanswered = count(&|row| row.outcome == Outcome::Unknown);
+        let shed = count(&|row| row.outcome == Outcome::Shed);
+        let due = count(&|_| true);
+        if self.facts.workers.is_empty() {
+            self.facts.workers.push(WorkerFacts { wall_ns: 10_000_000_000, ..WorkerFacts::default() });
+        }
+        let worker = &mut self.facts.workers[0];
+        worker.due = due;
+        worker.sent = sent;
+        worker.unanswered = unanswered;
+        worker.answered = sent - unanswered;
+        worker.shed = shed;
+        if let Some(entries) = &self.entries {
+            self.facts.ledger = LedgerFacts {
+                read: true,
+                entries: u64::try_from(entries.len()).unwrap(),
+                detail: "read back by a test".into(),
+            };
+        }
+    }
+}
+
+/// A setting of constant load.
+pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
+    SettingPlan {
+        key: "default".into(),
+        values: BTreeMap::new(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan {
+            kind: "echo".into(),
+            deploy: Options::empty(),
+            workload: Options::empty(),
+        },
+        load: LoadPlan {
+            arrivals: Arrivals::Open { schedule: Schedule::Constant { rate } },
+            connections: 4,
+            connections_max: 64,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration,
+            drain_max: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
+            backlog_max: 10_000,
+            lookahead: 64,
+            pacing: Pacing::Balanced,
+            transactions_max: 0,
+        },
+        probe: None,
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: true,
+        },
+        faults: Vec::new(),
+    }
+}
+
+/// The outcome of one audit in a result.
+pub(crate) fn audit<'a>(result: &'a TrialResult, name: &str) -> &'a model::result::AuditResult {
+    result.audits.iter().find(|audit| audit.name == name).expect("the audit is registered")
+}

@@ -1,0 +1,265 @@
+//! Promises: checked before the run, evaluated after it.
+
+use model::plan::{Level, ThresholdPlan};
+use model::result::{ThresholdResult, TrialResult};
+
+use crate::metric::{Metric, Unit, metric};
+use crate::metric_names::{check_metric, parse as parse_name};
+use crate::threshold_expr::{Comparison, Operand, parse};
+
+/// Whether an expression can be evaluated on a trial of a system with these stages: syntax, names, units.
+///
+/// # Errors
+/// A sentence for people, with the nearest known name.
+pub fn check_threshold(expr: &str, stages: &[String]) -> Result<(), String> {
+    for comparison in parse(expr)? {
+        for operand in [&comparison.left, &comparison.right] {
+            if let Operand::Name(name) | Operand::ShareOf(_, name) = operand {
+                check_metric(name, stages)?;
+            }
+        }
+        let (left, right) = (unit_of(&comparison.left), unit_of(&comparison.right));
+        if left == Unit::Text || right == Unit::Text {
+            return Err(format!("`{}`: codes are not a number", comparison.text));
+        }
+        if !comparable(left, right) {
+            return Err(format!(
+                "`{}` compares {} with {}{}",
+                comparison.text,
+                unit_word(left),
+                unit_word(right),
+                unit_hint(left, right)
+            ));
+        }
+        if matches!((&comparison.left, &comparison.right), (Operand::Constant(..), Operand::Constant(..))) {
+            return Err(format!("`{}` compares two constants", comparison.text));
+        }
+    }
+    Ok(())
+}
+
+/// The names that an expression looks up; none if it cannot be read.
+pub(crate) fn names_in(expr: &str) -> Vec<String> {
+    let comparisons = parse(expr).unwrap_or_default();
+    let operands = comparisons.into_iter().flat_map(|comparison| [comparison.left, comparison.right]);
+    operands
+        .filter_map(|operand| match operand {
+            Operand::Name(name) | Operand::ShareOf(_, name) => Some(name),
+            Operand::Constant(..) => None,
+        })
+        .collect()
+}
+
+fn unit_of(operand: &Operand) -> Unit {
+    match operand {
+        Operand::Constant(_, unit) => *unit,
+        // A stage's own name is the rate at which it is reached.
+        Operand::Name(name) | Operand::ShareOf(_, name) => {
+            parse_name(name).map_or(Unit::PerSecond, |name| name.unit())
+        }
+    }
+}
+
+/// A bare number compares with counts and series; everything else only with its own kind.
+fn comparable(left: Unit, right: Unit) -> bool {
+    let bare = |unit| matches!(unit, Unit::Number | Unit::Count);
+    let series = |a, b| a == Unit::Number && matches!(b, Unit::Bytes | Unit::Ratio);
+    left == right || (bare(left) && bare(right)) || series(left, right) || series(right, left)
+}
+
+fn unit_word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ns => "a duration",
+        Unit::NsSquared => "a variance",
+        Unit::Count => "a bare number",
+        Unit::PerSecond => "a rate",
+        Unit::Ratio => "a share",
+        Unit::Bytes => "a size",
+        Unit::Number => "a series",
+        Unit::Text => "a text",
+    }
+}
+
+fn unit_hint(left: Unit, right: Unit) -> &'static str {
+    match if left == Unit::Count { right } else { left } {
+        Unit::Ns => "; write a duration such as 250ms",
+        Unit::PerSecond => "; write a rate such as 50/s",
+        Unit::Ratio => "; write a percentage such as 99.9%",
+        Unit::Bytes => "; write a size such as 64MiB",
+        _ => "",
+    }
+}
+
+/// Every threshold on one trial.
+pub(crate) fn evaluate_all(thresholds: &[ThresholdPlan], trial: &TrialResult) -> Vec<ThresholdResult> {
+    thresholds.iter().map(|threshold| evaluate(threshold, trial)).collect()
+}
+
+fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
+    let mut result = ThresholdResult {
+        expr: threshold.expr.clone(),
+        level: level_word(threshold.level).to_owned(),
+        holds: None,
+        actual: String::new(),
+        detail: String::new(),
+    };
+    let comparisons = match parse(&threshold.expr) {
+        Ok(comparisons) => comparisons,
+        Err(detail) => return ThresholdResult { detail, ..result },
+    };
+    let mut all_hold = true;
+    let mut actual = Vec::new();
+    for comparison in &comparisons {
+        match compare(comparison, trial) {
+            Ok((holds, text)) => {
+                all_hold &= holds;
+                actual.push(text);
+            }
+            Err(detail) => return ThresholdResult { detail, ..result },
+        }
+    }
+    result.holds = Some(all_hold);
+    result.actual = actual.join(", ");
+    result
+}
+
+fn compare(comparison: &Comparison, trial: &TrialResult) -> Result<(bool, String), String> {
+    let (left, left_unit) = value_of(&comparison.left, trial)?;
+    let (right, right_unit) = value_of(&comparison.right, trial)?;
+    let holds = comparison.operator.holds(left, right);
+    let mut text = match comparison.left {
+        Operand::Constant(..) => Metric::print(right, right_unit),
+        _ => Metric::print(left, left_unit),
+    };
+    if let Operand::ShareOf(_, name) = &comparison.right {
+        let whole = metric(name, trial).map_or(0.0, |metric| metric.value);
+        if whole > 0.0 {
+            text = format!("{text} ({} of {name})", Metric::print(left / whole, Unit::Ratio));
+        }
+    }
+    Ok((holds, text))
+}
+
+fn value_of(operand: &Operand, trial: &TrialResult) -> Result<(f64, Unit), String> {
+    let look_up = |name: &str| {
+        metric(name, trial)
+            .filter(|metric| !metric.value.is_nan())
+            .map(|metric| (metric.value, metric.unit))
+            .ok_or_else(|| why_not(name, trial))
+    };
+    match operand {
+        Operand::Constant(value, unit) => Ok((*value, *unit)),
+        Operand::Name(name) => look_up(name),
+        Operand::ShareOf(share, name) => look_up(name).map(|(value, unit)| (share * value, unit)),
+    }
+}
+
+fn why_not(name: &str, trial: &TrialResult) -> String {
+    let of_the_ledger =
+        ["duplicates", "entries", "late", "lost", "once", "phantom", "refused_yet_present", "reordered"];
+    if of_the_ledger.contains(&name) && trial.fates.is_none() {
+        return format!("`{name}` is unknown: the ledger was not read");
+    }
+    match parse_name(name) {
+        Some(crate::metric_names::Name::Resource { key, .. }) => {
+            format!("`{name}` is unknown: no series `{key}` was recorded")
+        }
+        Some(_) => format!("`{name}` is unknown: this trial has no such sample"),
+        None => format!("`{name}` is not a number that a result has"),
+    }
+}
+
+pub(crate) fn level_word(level: Level) -> &'static str {
+    match level {
+        Level::Fail => "fail",
+        Level::Invalid => "invalid",
+        Level::Saturated => "saturated",
+        Level::Warn => "warn",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use model::Outcome;
+
+    use super::*;
+    use crate::testing::{Trial, row};
+
+    fn on_clean(expr: &str) -> ThresholdResult {
+        let mut trial = Trial::clean();
+        trial.thresholds =
+            vec![ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail }];
+        trial.result().thresholds.remove(0)
+    }
+
+    /// Claim: true and broken promises are told apart, with the value that was compared.
+    #[test]
+    fn evaluation() {
+        for (expr, holds) in [
+            ("p99 < 1s", true),
+            ("p99 < 1ms", false),
+            ("success == 100%", true),
+            ("committed >= 98% of offered", true),
+            ("committed > 110% of offered", false),
+            ("p50 < 10ms and success == 100% and offered >= 990/s", true),
+            ("p50 < 10ms and success < 100%", false),
+            ("1ms < p50", true),
+            ("rejected.limited == 0", true),
+            ("send_lag.p99 <= 100us", true),
+            ("stage.committed.throughput >= 95% of offered", true),
+            ("max != min", true),
+        ] {
+            let result = on_clean(expr);
+            assert_eq!(result.holds, Some(holds), "{expr}: {} {}", result.actual, result.detail);
+            assert!(!result.actual.is_empty());
+            assert_eq!(check_threshold(expr, &["committed".into()]), Ok(()), "{expr}");
+        }
+        assert_eq!(on_clean("committed >= 98% of offered").actual, "1000.00/s (100.00% of offered)");
+        let unread = on_clean("lost == 0");
+        assert_eq!(unread.holds, None);
+        assert!(unread.detail.contains("the ledger was not read"), "{}", unread.detail);
+    }
+
+    /// Claim: p99 < 1s fails when 5 % never answered, however fast the others were.
+    #[test]
+    fn the_missing_break_promises() {
+        let mut trial = Trial::clean();
+        for old in trial.rows.iter_mut().step_by(20) {
+            *old = row(old.tx, old.due, 30_000_000_000, Outcome::Unknown);
+        }
+        let level = Level::Fail;
+        trial.thresholds = vec![ThresholdPlan { expr: "p99 < 1s".into(), at: BTreeMap::new(), level }];
+        let result = trial.result();
+        assert_eq!(result.thresholds[0].holds, Some(false));
+        assert_eq!(result.thresholds[0].actual, "∞");
+    }
+
+    /// Claim: each mistake in an expression is named before the run.
+    #[test]
+    fn mistakes() {
+        for (expr, message) in [
+            ("p99 < 1", "compares a duration with a bare number; write a duration such as 250ms"),
+            ("success == 99", "write a percentage"),
+            ("comitted >= 98% of offered", "did you mean `committed`?"),
+            ("committed >= 98% of oferred", "did you mean `offered`?"),
+            ("p99", "compares nothing"),
+            ("p99 = 1s", "write == to compare"),
+            ("p99 < ", "lacks one side"),
+            ("1s < p99 < 2s", "compares twice"),
+            ("p99 < 1s and ", "compares nothing"),
+            ("p99 < 1s and  and p50 < 1s", "lacks a comparison"),
+            ("p99 < 5parsecs", "is not a number with a unit"),
+            ("codes == 200", "codes are not a number"),
+            ("1s < 2s", "compares two constants"),
+            ("committed < 1s", "compares a rate with a duration; write a rate such as 50/s"),
+            ("", "lacks a comparison"),
+            ("p99 (x) < 1s", "is not a name"),
+            ("p99 < -1s", "is negative"),
+        ] {
+            let found = check_threshold(expr, &["committed".into()]).unwrap_err();
+            assert!(found.contains(message), "{expr}: {found}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! One trial: rows and ledger entries stream in, a [`TrialResult`] comes out. No I/O.
+//!
+//! What belongs to the measured window is decided by a transaction's due time, what belongs to the result's
+//! latencies by its stream: the probe's if there is one, the main load's otherwise. Fates and conservation
+//! look at every transaction of the trial, the warm-up's included.
+
+use std::collections::BTreeMap;
+
+use model::facts::{Environment, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
+use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
+use model::result::{AuditOutcome, AuditResult, Rates, SecondResult, TrialResult, Verdict};
+use model::{NO_STAMP, Row};
+
+use crate::audits::{self, Evidence};
+use crate::fates::Join;
+use crate::flow::Flow;
+use crate::grid::{Grid, SECOND};
+use crate::groups::Groups;
+use crate::latency::Latencies;
+use crate::order::Order;
+use crate::tally::Tally;
+use crate::vegeta::Vegeta;
+use crate::{LedgerCheck, thresholds, verdict};
+
+/// Everything about a trial but its rows and its ledger.
+pub struct TrialInput<'a> {
+    /// The trial's folder, relative to the run folder.
+    pub path: String,
+    /// The setting that it is a trial of.
+    pub setting: &'a SettingPlan,
+    /// The thresholds that apply to the setting.
+    pub thresholds: &'a [ThresholdPlan],
+    /// Fractions of one to give quantiles for; those that thresholds and tables name must be among them.
+    pub percentiles: &'a [f64],
+    /// The trial's facts.
+    pub facts: &'a TrialFacts,
+    /// Series of the generator, the host and the nodes.
+    pub metrics: &'a [MetricSample],
+    /// The host.
+    pub environment: &'a Environment,
+    /// Bytes at the end of the row log that could not be read.
+    pub dropped_bytes: u64,
+}
+
+/// A trial's analysis while rows and entries stream through it: all rows first, then all entries.
+pub struct TrialAnalysis<'a> {
+    input: TrialInput<'a>,
+    checks: Vec<Box<dyn LedgerCheck>>,
+    grid: Grid,
+    /// The stream whose latency is the result.
+    stream: u8,
+    final_stage: usize,
+    all: Tally,
+    streams: [Tally; 2],
+    latencies: Latencies,
+    flow: Flow,
+    vegeta: Vegeta,
+    groups: Groups,
+    order: Order,
+    join: Join,
+}
+
+impl<'a> TrialAnalysis<'a> {
+    /// Starts with no rows. `checks` see every row and every entry.
+    #[must_use]
+    pub fn new(input: TrialInput<'a>, checks: Vec<Box<dyn LedgerCheck>>) -> Self {
+        let facts = input.facts;
+        let grid = Grid::new(facts.measure_start, facts.measure_end);
+        let final_stage = facts.final_stage.min(model::STAGES_MAX - 1);
+        let window_ns = i64::try_from(input.setting.measure.window.as_nanos()).unwrap_or(i64::MAX);
+        let load = &input.setting.load;
+        let patience = i64::try_from((load.drain_max + load.timeout).as_nanos()).unwrap_or(i64::MAX);
+        Self {
+            grid,
+            stream: u8::from(input.setting.probe.is_some()),
+            final_stage,
+            all: Tally::default(),
+            streams: Default::default(),
+            latencies: Latencies::new(facts.stages.len().max(1), grid.slots),
+            flow: Flow::new(grid, final_stage, window_ns),
+            vegeta: Vegeta::new(),
+            groups: Groups::default(),
+            order: Order::default(),
+            join: Join::new(final_stage, grid.end.saturating_add(patience)),
+            input,
+            checks,
+        }
+    }
+
+    /// Adds rows.
+    pub fn rows(&mut self, rows: &[Row]) {
+        for row in rows {
+            self.row(row);
+        }
+        for check in &mut self.checks {
+            rows.iter().for_each(|row| check.row(row));
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, row: &Row) {
+        self.all.row(row);
+        self.order.row(row, self.final_stage);
+        self.join.row(row);
+        self.flow.row(row);
+        if !self.grid.holds(row.due) {
+            return;
+        }
+        self.latencies.lag(row);
+        self.streams[usize::from(row.stream.min(1))].row(row);
+        if row.stream != self.stream {
+            return;
+        }
+        let slot = self.grid.slot(row.due).expect("the window holds it");
+        self.latencies.row(row, slot);
+        self.vegeta.row(row);
+        self.groups.row(row);
+    }
+
+    /// Adds a ledger entry; all rows come first.
+    pub fn entry(&mut self, entry: &LedgerEntry) {
+        self.join.entry(entry);
+        for check in &mut self.checks {
+            check.entry(entry);
+        }
+    }
+
+    /// The result, with audits, checks, thresholds and verdict.
+    #[must_use]
+    pub fn finish(mut self) -> TrialResult {
+        let fates = self.join.finish();
+        let mut result = self.summary();
+        if self.input.facts.ledger.read {
+            result.fates = Some(fates);
+        }
+        result.audits = audits::all(&self.evidence(&result));
+        result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
+        result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
+        (result.verdict, result.reason) = verdict::of_trial(&result);
+        result
+    }
+
+    fn summary(&self) -> TrialResult {
+        let input = &self.input;
+        let facts = input.facts;
+        let measured = &self.streams[usize::from(self.stream)];
+        let (send_lag, own_lag) = self.latencies.lags(input.percentiles);
+        TrialResult {
+            path: input.path.clone(),
+            trial: facts.trial,
+            seed: facts.seed.0,
+            verdict: Verdict::Pass,
+            reason: String::new(),
+            window_ns: self.window_ns(),
+            final_stage: stage_name(facts, self.final_stage),
+            stream: if self.stream == 1 { "probe" } else { "main" }.to_owned(),
+            counts: measured.counts(),
+            background: (self.stream == 1).then(|| self.streams[0].counts()),
+            rates: self.rates(),
+            latency: self.latencies.results(
+                &facts.stages,
+                input.percentiles,
+                measured.due(),
+                timeout_ns(input.setting),
+            ),
+            send_lag,
+            own_lag,
+            vegeta: self.vegeta.result(&facts.errors),
+            throughput_windows: self.flow.throughput_windows(),
+            seconds: self.seconds(),
+            kinds: self.groups.kinds(&facts.kinds),
+            codes: self.groups.codes(),
+            errors: self.groups.errors(&facts.errors),
+            fates: None,
+            preflight: facts.preflight.clone(),
+            audits: Vec::new(),
+            checks: Vec::new(),
+            thresholds: Vec::new(),
+            resources: resources(input.metrics, &self.grid),
+        }
+    }
+
+    /// The length of time that rates are over: the planned window, or, where the load was stopped before its
+    /// end (Ctrl-C, a crash, `transactions_max`), up to one mean gap after its last due time.
+    fn window_ns(&self) -> i64 {
+        let due = i64::try_from(self.streams[0].due()).unwrap_or(i64::MAX);
+        let load = &self.input.setting.load;
+        let bounded = load.transactions_max > 0 && self.all.due() >= load.transactions_max;
+        let facts = self.input.facts;
+        let cut = bounded || !facts.complete || !facts.interrupted.is_empty();
+        if !cut || due < 2 {
+            return self.grid.length();
+        }
+        let gap = (self.flow.last_due - self.flow.first_due) / (due - 1);
+        (self.flow.last_due + gap - self.grid.start).clamp(1, self.grid.length())
+    }
+
+    /// Rates are the main load's, also beside a probe, whose own rate says nothing about the system.
+    #[expect(clippy::cast_precision_loss, reason = "rates")]
+    fn rates(&self) -> Rates {
+        let seconds = self.window_ns() as f64 / 1e9;
+        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let typical = self.latencies.response(self.final_stage);
+        let typical_ns = typical.and_then(|times| times.all().quantile(0.05)).unwrap_or(0);
+        let names = self.input.facts.stages.iter().take(model::STAGES_MAX).enumerate();
+        Rates {
+            planned_per_s: planned_rate(&self.input.setting.load),
+            offered_per_s: per_s(self.streams[0].due()),
+            sent_per_s: per_s(self.streams[0].sent()),
+            reached_per_s: names
+                .map(|(stage, name)| (name.clone(), per_s(self.flow.in_time(stage, typical_ns))))
+                .collect(),
+            goodput_per_s: per_s(self.flow.in_time(self.final_stage, typical_ns)),
+        }
+    }
+
+    fn seconds(&self) -> Vec<SecondResult> {
+        let response = self.latencies.response(self.final_stage);
+        let outstanding = self.flow.outstanding_by_slot();
+        let per = self.grid.per_second;
+        let slots = &self.flow.slots[..self.grid.slots];
+        let first = self.grid.start.div_euclid(SECOND);
+        let step = self.grid.width * i64::try_from(per).expect("at most 100") / SECOND;
+        slots
+            .chunks(per)
+            .enumerate()
+            .map(|(index, chunk)| {
+                let range = index * per..index * per + chunk.len();
+                let mut latency = stats::SparseHistogram::default();
+                for slot in response.iter().flat_map(|times| &times.slots()[range.clone()]) {
+                    latency.merge(slot);
+                }
+                let sum = |f: fn(&crate::flow::SlotFlow) -> u32| chunk.iter().map(|s| u64::from(f(s))).sum();
+                SecondResult {
+                    second: first + i64::try_from(index).expect("bounded by the grid") * step.max(1),
+                    offered: sum(|slot| slot.due),
+                    committed: sum(|slot| slot.committed),
+                    failed: sum(|slot| slot.failed),
+                    p50_ns: latency.quantile(0.5),
+                    p99_ns: latency.quantile(0.99),
+                    max_ns: latency.moments().max(),
+                    outstanding: outstanding[range.end - 1],
+                }
+            })
+            .collect()
+    }
+
+    fn evidence<'e>(&'e self, result: &'e TrialResult) -> Evidence<'e> {
+        let facts = self.input.facts;
+        Evidence {
+            setting: self.input.setting,
+            facts,
+            environment: self.input.environment,
+            thresholds: self.input.thresholds,
+            engine: engine_total(&facts.workers),
+            result,
+            all: &self.all,
+            flow: &self.flow,
+            grid: self.grid,
+            order: &self.order,
+            join: &self.join,
+            own_lag: self.latencies.own_lag(),
+            response: self.latencies.response(self.final_stage),
+            dropped_bytes: self.input.dropped_bytes,
+        }
+    }
+}
+
+fn check_result(check: Box<dyn LedgerCheck>) -> AuditResult {
+    let (name, finding) = check.finish();
+    let (outcome, detail) = match finding {
+        Ok(detail) => (AuditOutcome::Ok, detail),
+        Err(detail) => (AuditOutcome::Failed, detail),
+    };
+    AuditResult { name, outcome, detail }
+}
+
+fn stage_name(facts: &TrialFacts, stage: usize) -> String {
+    facts.stages.get(stage).cloned().unwrap_or_default()
+}
+
+/// How long an answer is waited for: the probe's patience if the probe is measured.
+fn timeout_ns(setting: &SettingPlan) -> i64 {
+    let timeout = setting.probe.as_ref().map_or(setting.load.timeout, |probe| probe.timeout);
+    i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The mean rate that an open schedule asks for over the measured window; `None` where there is none.
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+pub(crate) fn planned_rate(load: &LoadPlan) -> Option<f64> {
+    let Arrivals::Open { schedule } = &load.arrivals else { return None };
+    let window = load.duration.as_secs_f64();
+    let rate = match schedule {
+        Schedule::Constant { rate } | Schedule::Poisson { rate } | Schedule::Burst { rate, .. } => {
+            rate.as_per_second()
+        }
+        Schedule::Ramp { from, to } => (from.as_per_second() + to.as_per_second()) / 2.0,
+        Schedule::Steps { steps } => {
+            let mut left = window;
+            let mut events = 0.0;
+            for step in steps {
+                let length = step.length.as_secs_f64().min(left);
+                events += step.rate.as_per_second() * length;
+                left -= length;
+            }
+            events / window
+        }
+        Schedule::Trace { due_ns } => {
+            let (from, to) = (load.warmup.as_nanos(), (load.warmup + load.duration).as_nanos());
+            let inside = due_ns.iter().filter(|due| (from..to).contains(&u128::from(**due)));
+            inside.count() as f64 / window
+        }
+    };
+    rate.is_finite().then_some(rate)
+}
+
+/// The counters of all engine threads together.
+fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
+    workers.iter().fold(WorkerFacts::default(), |mut sum, worker| {
+        sum.due += worker.due;
+        sum.sent += worker.sent;
+        sum.answered += worker.answered;
+        sum.unanswered += worker.unanswered;
+        sum.shed += worker.shed;
+        sum.late_answers += worker.late_answers;
+        sum.duplicate_answers += worker.duplicate_answers;
+        sum.phantom_answers += worker.phantom_answers;
+        sum.protocol_errors += worker.protocol_errors;
+        sum.connect_failures += worker.connect_failures;
+        sum.lookahead_dry += worker.lookahead_dry;
+        sum.backlog_full += worker.backlog_full;
+        sum.backlog_max = sum.backlog_max.max(worker.backlog_max);
+        sum.record_waits += worker.record_waits;
+        sum
+    })
+}
+
+/// Lowest, mean and highest of every series over the measured window (over all of it where none fell inside).
+#[expect(clippy::cast_precision_loss, reason = "a mean of a few thousand samples")]
+fn resources(metrics: &[MetricSample], grid: &Grid) -> BTreeMap<String, (f64, f64, f64)> {
+    let mut by_name: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
+    for sample in metrics.iter().filter(|sample| sample.value.is_finite() && sample.at != NO_STAMP) {
+        let lists = by_name.entry(format!("{}.{}", sample.source, sample.name)).or_default();
+        lists[usize::from(!grid.holds(sample.at))].push(sample.value);
+    }
+    by_name
+        .into_iter()
+        .map(|(name, [inside, outside])| {
+            let values = if inside.is_empty() { outside } else { inside };
+            let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            (name, (min, values.iter().sum::<f64>() / values.len() as f64, max))
+        })
+        .collect()
+}
