@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::options::Span;
 
+use crate::keys::{KEYS, Key};
 use crate::rejected::line_number;
 use crate::table::Effect;
 use crate::{Effective, Source};
@@ -48,15 +49,21 @@ impl Gathered {
 
     /// The values with their origins in words.
     pub fn show(self, sources: &[Source]) -> Vec<Effective> {
-        let sections = ["", "system", "workload", "load", "probe", "measure"];
-        let section = |noted: &Noted| {
-            let table = noted.path.split_once('.').map_or("", |(table, _)| table);
-            sections.iter().position(|known| *known == table).unwrap_or(sections.len())
-        };
         let mut list = self.list;
-        list.sort_by_key(section);
+        list.sort_by_key(|noted| place(&noted.path));
         list.into_iter().map(|noted| show_one(noted, sources)).collect()
     }
+}
+
+/// The place of a path in [`KEYS`]: of itself, or of the table or list that it belongs to.
+fn place(path: &str) -> usize {
+    let plain: String =
+        path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
+    let is_of = |key: &Key| {
+        let known = key.path.replace("[]", "");
+        plain == known || plain.strip_prefix(&known).is_some_and(|rest| rest.starts_with('.'))
+    };
+    KEYS.iter().position(is_of).unwrap_or(KEYS.len())
 }
 
 fn show_one(noted: Noted, sources: &[Source]) -> Effective {

@@ -302,6 +302,7 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
     let thresholds = promise::thresholds(root, known, reading);
     let expectations = promise::expectations(root, known, reading);
     let tables = promise::tables(root, known, reading);
+    gathered.add(std::mem::take(&mut reading.effects));
     let mut settings = settings?;
     for (at, verdict) in expectations {
         for setting in settings.iter_mut().filter(|setting| promise::is_at(&at, &setting.values)) {

@@ -23,6 +23,7 @@ mod parse;
 mod promise;
 mod quick;
 mod rejected;
+mod secret;
 mod setting;
 mod table;
 mod trace;
@@ -33,8 +34,9 @@ use model::plan::Plan;
 
 pub use fuzz::fuzz_experiment;
 pub use outline::{Outline, OutlineSetting, outline};
-pub use quick::{REDACTED, UrlRun, from_url, is_secret_header};
+pub use quick::{UrlRun, from_url};
 pub use rejected::{Rejected, reject};
+pub use secret::{REDACTED, redact, redact_plan};
 
 /// The JSON Schema of the experiment file (`assay schema experiment`).
 pub const EXPERIMENT_SCHEMA: &str = include_str!("../schema/experiment.schema.json");

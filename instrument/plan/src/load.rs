@@ -25,22 +25,27 @@ const TRIAL_MAX: Duration = Duration::from_secs(366 * 86_400);
 pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadPlan> {
     let mut table = Table::open(options, "load", reading);
     let model = table.one_of_or("model", &["open", "closed"], keys::fixed("load.model"), reading);
-    let Some(model) = model else {
-        // Which keys belong is not known, so no more is said about any of them.
-        return None;
-    };
     let timeout = table.duration_or("timeout", keys::fixed_duration("load.timeout"), reading);
     if timeout.is_zero() {
         table.reject("timeout", "`load.timeout` must be longer than nothing", None, reading);
     }
-    let (shape, connections) = if model == "closed" {
-        refuse(&mut table, &OPEN_KEYS, "open", reading);
-        closed(&mut table, reading)
-    } else {
-        refuse(&mut table, &CLOSED_KEYS, "closed", reading);
-        let connections =
-            table.count_or("connections", 1, CONNECTIONS_MAX, OPEN_CONNECTIONS, reading);
-        (arrival::open(&mut table, connections, reading), connections)
+    let (shape, connections) = match model {
+        Some("closed") => {
+            refuse(&mut table, &OPEN_KEYS, "an open", reading);
+            closed(&mut table, reading)
+        }
+        Some(_) => {
+            refuse(&mut table, &CLOSED_KEYS, "a closed", reading);
+            let connections = open_connections(&mut table, reading);
+            (arrival::open(&mut table, connections, reading), connections)
+        }
+        None => {
+            // Which of these belong here is not known, so nothing is said about them.
+            for key in OPEN_KEYS.into_iter().chain(CLOSED_KEYS) {
+                let _ = table.given(key);
+            }
+            (None, open_connections(&mut table, reading))
+        }
     };
     let connections_max = connections_max(&mut table, connections, reading);
     let threads = threads(&mut table, connections, reading);
@@ -87,14 +92,19 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
 /// Connections of an open loop: enough that an answer of one second allows 64/s with one request a connection.
 const OPEN_CONNECTIONS: u32 = 64;
 
-fn refuse(table: &mut Table<'_>, keys: &[&'static str], model: &str, reading: &mut Reading<'_>) {
+fn open_connections(table: &mut Table<'_>, reading: &mut Reading<'_>) -> u32 {
+    table.count_or("connections", 1, CONNECTIONS_MAX, OPEN_CONNECTIONS, reading)
+}
+
+/// Adds a mistake for each of `keys` that is there: they belong to the other model.
+fn refuse(table: &mut Table<'_>, keys: &[&'static str], other: &str, reading: &mut Reading<'_>) {
+    let own = if other == "an open" { "closed" } else { "open" };
+    let word = other.rsplit(' ').next().unwrap_or_default();
     for key in keys {
         if table.given(key).is_some() {
             let full = table.full(key);
-            let other = if model == "open" { "closed" } else { "open" };
-            let message = format!("`{full}` belongs to an {model} loop, but this one is {other}");
-            let message = message.replace("an closed", "a closed");
-            let help = format!("remove it, or write model = \"{model}\"");
+            let message = format!("`{full}` belongs to {other} loop, but this one is {own}");
+            let help = format!("remove it, or write model = \"{word}\"");
             table.reject(key, message, Some(&help), reading);
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use model::options::{Options, Span, Value, did_you_mean};
 use model::result::Verdict;
 
-use crate::table::{Reading, Table, entries_as_written};
+use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{SETTINGS_MAX, keys};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
@@ -33,6 +33,8 @@ pub(crate) struct Combination {
     pub assignments: Vec<(String, Span, Options)>,
     /// The verdict that its `[[include]]` declares.
     pub expect: Option<Verdict>,
+    /// Where its `[[include]]` stands.
+    place: Option<Span>,
 }
 
 /// What to measure.
@@ -53,14 +55,15 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Matrix> 
         }
         repeated_paths(&axes, reading);
     }
-    let excludes = list(root, "exclude", reading);
+    check_lists(root, reading);
+    let excludes = list(root, "exclude");
     let excludes: Vec<_> =
         excludes.iter().map(|options| exclude(options, &axes, reading)).collect();
     if reading.problems.list.len() > before {
         return None;
     }
     let mut combinations = product(&axes, root, reading)?;
-    for (exclude, options) in excludes.iter().zip(list(root, "exclude", reading)) {
+    for (exclude, options) in excludes.iter().zip(list(root, "exclude")) {
         let count = combinations.len();
         combinations.retain(|combination| !matches(exclude, combination));
         if combinations.len() == count {
@@ -68,7 +71,7 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Matrix> 
         }
     }
     let mut extra = Vec::new();
-    for (index, options) in list(root, "include", reading).iter().enumerate() {
+    for (index, options) in list(root, "include").iter().enumerate() {
         include(options, index, &axes, &mut extra, &mut combinations, reading);
     }
     name_all(&mut combinations, &axes, &extra, root, reading);
@@ -80,17 +83,20 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Matrix> 
     (reading.problems.list.len() == before).then_some(Matrix { axes: names, combinations })
 }
 
-fn list<'a>(root: &'a Options, key: &str, reading: &mut Reading<'_>) -> &'a [Options] {
-    match root.get(key) {
-        None => &[],
-        Some(Options { value: Value::Array(items), .. }) => items,
-        Some(other) => {
-            let message = format!("`{key}` must be a list of tables, but is {}", other.type_word());
-            let help = format!("write [[{key}]] with two brackets");
-            if !reading.problems.list.iter().any(|p| p.message == message) {
-                reading.problems.add(other.span, message, Some(help));
-            }
-            &[]
+/// A list of tables; empty if it is absent or wrong ([`check_lists`] says so).
+fn list<'a>(root: &'a Options, key: &str) -> &'a [Options] {
+    match root.get(key).map(|options| &options.value) {
+        Some(Value::Array(items)) => items,
+        _ => &[],
+    }
+}
+
+fn check_lists(root: &Options, reading: &mut Reading<'_>) {
+    for key in ["include", "exclude"] {
+        if let Some(options) = root.get(key)
+            && !matches!(options.value, Value::Array(_))
+        {
+            not_a_list(options, key, reading);
         }
     }
 }
@@ -106,6 +112,12 @@ fn axis(name: &str, span: Span, options: &Options, reading: &mut Reading<'_>) ->
     }
     let (path, place, values, labels) = match &options.value {
         Value::Array(values) => (own_path(name, span, reading)?, span, values.as_slice(), None),
+        Value::Table(table) if !["set", "values"].iter().any(|key| table.contains_key(*key)) => {
+            let message = format!("the axis `{name}` has neither `set` nor `values`");
+            let help = "a path as an axis stands in quotes: \"load.rate\" = [\"10/s\", \"20/s\"]";
+            reading.problems.add(span, message, Some(help.to_owned()));
+            return None;
+        }
         _ => {
             let mut table = Table::open(options, &format!("matrix.{name}"), reading);
             let path = table.strings("set", reading).and_then(|paths| match paths.as_slice() {
@@ -365,7 +377,8 @@ fn include(
             given.push((axis, one_or_many(value)));
         }
     }
-    let mut made = vec![Combination { expect, ..Combination::default() }];
+    let mut made =
+        vec![Combination { expect, place: Some(options.span), ..Combination::default() }];
     for axis in axes {
         let Some((_, values)) = given.iter().find(|(known, _)| known.name == axis.name) else {
             let message = format!("this include gives no value of the axis `{}`", axis.name);
@@ -489,9 +502,9 @@ fn name_all(
             }
         }
         if !seen.insert(combination.key.clone()) {
-            let span = combination.assignments.last().map_or(root.span, |(_, _, value)| value.span);
+            let span = combination.place.unwrap_or(root.span);
             let message = format!("the setting `{}` is there twice", combination.key);
-            reading.problems.add(span, message, Some("remove it from the include".to_owned()));
+            reading.problems.add(span, message, Some("remove it from this include".to_owned()));
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn document(text: &str, source: u16, problems: &mut Problems) -> Opti
     }
     let (tree, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        syntax_problems(&errors, source, 0, problems);
+        syntax_problems(&errors, text, source, 0, problems);
         return None;
     }
     let at = Placing { source, offset: 0 };
@@ -50,7 +50,7 @@ pub(crate) fn loose_value(
         Ok(value) if matches!(value.get_ref(), DeValue::Datetime(_)) => as_text,
         Ok(value) => at.value(value, 0, problems).unwrap_or(as_text),
         Err(error) if trimmed.starts_with(['[', '{', '"', '\'']) => {
-            syntax_problems(&[error], source, start, problems);
+            syntax_problems(&[error], trimmed, source, start, problems);
             as_text
         }
         Err(_) => as_text,
@@ -66,6 +66,10 @@ pub(crate) fn dotted_path(
 ) -> Option<Vec<(String, Span)>> {
     let shown = Span { source, start: offset, end: offset + text.len() };
     let example = Some("write a path such as load.rate".to_owned());
+    if text.trim().is_empty() {
+        problems.add(shown, "there is no path before the `=`", example);
+        return None;
+    }
     let line = format!("{text} = 0");
     let Ok(tree) = DeTable::parse(&line) else {
         problems.add(shown, format!("`{text}` is not the path of a key"), example);
@@ -90,15 +94,34 @@ pub(crate) fn dotted_path(
 
 fn syntax_problems(
     errors: &[toml::de::Error],
+    text: &str,
     source: u16,
     offset: usize,
     problems: &mut Problems,
 ) {
     for error in errors.iter().take(SYNTAX_MISTAKES_MAX) {
         let range = error.span().unwrap_or(0..0);
+        let written = text.get(range.clone()).unwrap_or_default();
+        let (message, help) = in_our_words(error.message(), written);
         let span = Span { source, start: offset + range.start, end: offset + range.end };
-        problems.add(span, format!("this is not TOML: {}", error.message()), None);
+        problems.add(span, message, help);
     }
+}
+
+/// The parser's most frequent messages as people meet them; the others as they are.
+fn in_our_words(message: &str, written: &str) -> (String, Option<String>) {
+    if message.starts_with("string values must be quoted") {
+        if written.trim().is_empty() {
+            return ("a value is missing here".to_owned(), None);
+        }
+        let help = format!("write \"{written}\"");
+        return (format!("`{written}` needs quotes around it"), Some(help));
+    }
+    if message == "duplicate key" {
+        let help = "a key, or a table with its [header], stands in a file once".to_owned();
+        return (format!("`{written}` is there already"), Some(help));
+    }
+    (format!("this is not TOML: {message}"), None)
 }
 
 /// Where the text that is being converted stands.

@@ -9,7 +9,7 @@ use model::quantity::parse_percent;
 use model::result::Verdict;
 
 use crate::matrix::{unknown_axis, unknown_label, verdict};
-use crate::table::{Effect, Reading, Table};
+use crate::table::{Effect, Reading, Table, not_a_list};
 use crate::{Mistake, keys};
 
 /// The most thresholds, expectations and tables, each.
@@ -37,10 +37,7 @@ fn items<'a>(root: &'a Options, path: &str, reading: &mut Reading<'_>) -> &'a [O
             items
         }
         Some(other) => {
-            let message =
-                format!("`{path}` must be a list of tables, but is {}", other.type_word());
-            let help = format!("write [[{path}]] with two brackets");
-            reading.problems.add(other.span, message, Some(help));
+            not_a_list(other, path, reading);
             &[]
         }
     }

@@ -1,8 +1,6 @@
 //! `assay run URL --rate …` as an experiment file: the quick way leads into the file way, because the text
-//! made here is resolved like any other and is what the run folder keeps.
-
-/// What stands in a stored file instead of a secret.
-pub const REDACTED: &str = "redacted";
+//! made here is resolved like any other and, without its secrets ([`crate::redact`]), is what the run folder
+//! keeps.
 
 /// What a quick run says.
 #[derive(Clone, Debug, Default)]
@@ -11,13 +9,17 @@ pub struct UrlRun {
     pub url: String,
     /// Request method; empty = the adapter's default.
     pub method: String,
-    /// Header lines: name and value. Values of secret headers are redacted unless they are `env:NAME`, which
-    /// the adapter reads from the environment when it runs.
+    /// Header lines: name and value. A value `env:NAME` is read from the environment by the adapter when it
+    /// runs, and never stored.
     pub headers: Vec<(String, String)>,
     /// Request body; empty = none.
     pub body: String,
-    /// Target file; empty = none. `-` is standard input.
+    /// Request body from a file; empty = none.
+    pub body_file: String,
+    /// Target file; empty = none.
     pub targets: String,
+    /// Targets themselves (from standard input); empty = none.
+    pub targets_text: String,
     /// Rate as typed; empty if clients are given.
     pub rate: String,
     /// Clients of a closed loop instead of a rate; empty = none.
@@ -34,8 +36,6 @@ pub struct UrlRun {
     pub threads: String,
     /// Threshold expressions.
     pub thresholds: Vec<String>,
-    /// Keep the values of secret headers: for the text that is run, not for one that is stored.
-    pub with_secrets: bool,
 }
 
 /// The rate of a quick run that names neither rate nor clients, as vegeta's default.
@@ -81,25 +81,40 @@ pub fn from_url(run: &UrlRun) -> String {
 
 fn workload(run: &UrlRun) -> String {
     let mut text = String::new();
-    for (key, value) in [("targets", &run.targets), ("method", &run.method), ("body", &run.body)] {
+    for (key, value) in [
+        ("targets", &run.targets),
+        ("targets_text", &run.targets_text),
+        ("method", &run.method),
+        ("body", &run.body),
+        ("body_file", &run.body_file),
+    ] {
         if !value.is_empty() {
             line(&mut text, key, &quoted(value));
         }
     }
     if !run.headers.is_empty() {
-        let headers: Vec<String> = run
-            .headers
-            .iter()
-            .map(|(name, value)| {
-                let hidden =
-                    !run.with_secrets && is_secret_header(name) && !value.starts_with("env:");
-                let value = if hidden { REDACTED } else { value };
-                format!("{} = {}", quoted(name), quoted(value))
-            })
-            .collect();
-        line(&mut text, "headers", &format!("{{ {} }}", headers.join(", ")));
+        line(&mut text, "headers", &headers(&run.headers));
     }
     if text.is_empty() { text } else { format!("\n[workload]\n{text}") }
+}
+
+/// `{ name = value }`; a name that comes several times has a list of values.
+fn headers(headers: &[(String, String)]) -> String {
+    let mut grouped: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, value) in headers {
+        match grouped.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) => values.push(quoted(value)),
+            None => grouped.push((name, vec![quoted(value)])),
+        }
+    }
+    let entries: Vec<String> = grouped
+        .iter()
+        .map(|(name, values)| match values.as_slice() {
+            [one] => format!("{} = {one}", quoted(name)),
+            several => format!("{} = [{}]", quoted(name), several.join(", ")),
+        })
+        .collect();
+    format!("{{ {} }}", entries.join(", "))
 }
 
 fn line(text: &mut String, key: &str, value: &str) {
@@ -107,7 +122,7 @@ fn line(text: &mut String, key: &str, value: &str) {
 }
 
 /// Text as TOML writes it, on one line.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -143,14 +158,63 @@ fn name(run: &UrlRun) -> String {
     if safe.is_empty() { "http".to_owned() } else { format!("http-{safe}") }
 }
 
-/// Whether a header's value is a secret by its name: the credentials of RFC 9110 and RFC 6265, and names
-/// that say key, token, secret or password.
-#[must_use]
-pub fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let known = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
-    known.contains(&name.as_str())
-        || ["api-key", "apikey", "access-key", "token", "secret", "password", "signature"]
-            .iter()
-            .any(|word| name.contains(word))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, Source, resolve};
+
+    /// Claim: what a command line says is found again in the plan, through text that TOML reads back exactly,
+    /// whatever characters it has.
+    #[test]
+    fn a_quick_run_is_an_experiment() {
+        let run = UrlRun {
+            url: "http://127.0.0.1:8080/a?b=\"c\"".into(),
+            method: "POST".into(),
+            headers: vec![
+                ("X-A".into(), "1".into()),
+                ("Authorization".into(), "env:TOKEN".into()),
+                ("X-A".into(), "2\\".into()),
+            ],
+            body: "line\nµ\u{1}\u{7f}".into(),
+            rate: "80/s".into(),
+            duration: "5s".into(),
+            connections: "8".into(),
+            thresholds: vec!["p99 < 1s".into()],
+            ..UrlRun::default()
+        };
+        let text = from_url(&run);
+        let file = Source { name: "quick.toml".into(), text };
+        let plan = resolve(&Input { file, ..Input::default() }).unwrap().plan;
+        assert_eq!(plan.name, "http-127.0.0.1-8080");
+        let setting = &plan.settings[0];
+        let text = |options: &model::options::Options, path| options.get(path).map(|v| v.label());
+        assert_eq!(text(&setting.system.deploy, "url"), Some(run.url));
+        assert_eq!(text(&setting.system.workload, "body"), Some(run.body));
+        assert_eq!(text(&setting.system.workload, "headers.X-A"), Some("[1,2\\]".into()));
+        assert_eq!(
+            text(&setting.system.workload, "headers.Authorization"),
+            Some("env:TOKEN".into())
+        );
+        assert_eq!(setting.load.connections, 8);
+        assert_eq!(plan.thresholds[0].expr, "p99 < 1s");
+    }
+
+    /// Claim: a closed loop is written as one, and a number that is none is named by the reader.
+    #[test]
+    fn clients_and_mistakes() {
+        let run = UrlRun { url: "http://h/".into(), clients: "4".into(), ..UrlRun::default() };
+        let file = Source { name: "quick.toml".into(), text: from_url(&run) };
+        let plan = resolve(&Input { file, ..Input::default() }).unwrap().plan;
+        assert!(matches!(
+            plan.settings[0].load.arrivals,
+            model::plan::Arrivals::Closed { clients: 4, .. }
+        ));
+        let run = UrlRun { connections: "many".into(), ..run };
+        let file = Source { name: "quick.toml".into(), text: from_url(&run) };
+        let rejected = resolve(&Input { file, ..Input::default() }).unwrap_err();
+        assert_eq!(
+            rejected.problems()[0].message,
+            "`load.connections` must be a whole number, but is text"
+        );
+    }
 }

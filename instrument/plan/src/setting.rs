@@ -8,7 +8,7 @@ use model::plan::{
 };
 use model::quantity::show_duration;
 
-use crate::table::{Reading, Table, note_leaves};
+use crate::table::{Reading, Table, not_a_list, note_leaves};
 use crate::{TRANSACTIONS_MAX, keys, load};
 
 /// The most faults of a setting.
@@ -29,14 +29,20 @@ pub(crate) struct Setting {
 pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting> {
     let before = reading.problems.list.len();
     let system = system(root, reading);
+    let load = match root.get("load") {
+        Some(options) => load::read(options, reading),
+        None => {
+            let help = "add [load] with rate = \"50/s\", or another load".to_owned();
+            reading.problems.add(root.span, "`load` is missing", Some(help));
+            None
+        }
+    };
     let empty = Options::empty();
-    let options = root.get("load").unwrap_or(&empty);
-    let load = load::read(options, reading);
     let probe = root.get("probe").zip(load.as_ref()).map(|(o, load)| probe(o, load, reading));
     let measure = measure(root.get("measure").unwrap_or(&empty), reading);
     let faults = faults(root, load.as_ref().map(|load| load.duration), reading);
     if let Some(load) = &load {
-        check_sends(options, load, probe.is_some(), reading);
+        check_sends(root, load, probe.is_some(), reading);
     }
     if reading.problems.list.len() > before {
         return None;
@@ -153,9 +159,7 @@ fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
 fn faults(root: &Options, duration: Option<Duration>, reading: &mut Reading<'_>) -> Vec<FaultPlan> {
     let Some(options) = root.get("fault") else { return Vec::new() };
     let Value::Array(items) = &options.value else {
-        let message = format!("`fault` must be a list of tables, but is {}", options.type_word());
-        let help = "write [[fault]] with two brackets".to_owned();
-        reading.problems.add(options.span, message, Some(help));
+        not_a_list(options, "fault", reading);
         return Vec::new();
     };
     if items.len() > FAULTS_MAX {
@@ -170,9 +174,17 @@ fn faults(root: &Options, duration: Option<Duration>, reading: &mut Reading<'_>)
     faults
 }
 
-/// Faults of the design that the testbed cannot inject yet.
-const UNBUILT_FAULTS: [&str; 8] =
-    ["every", "rotate", "partition", "delay", "bandwidth", "disk", "outage", "limiter"];
+/// Faults of the design that the testbed cannot inject yet, by their key.
+const UNBUILT_FAULTS: [(&str, &str); 8] = [
+    ("every", "a fault that comes again"),
+    ("rotate", "stopping, wiping and rejoining a node"),
+    ("partition", "cutting nodes off"),
+    ("delay", "a slow link"),
+    ("bandwidth", "a narrow link"),
+    ("disk", "a slow disk"),
+    ("outage", "an outage"),
+    ("limiter", "a rate limiter"),
+];
 
 fn fault(
     item: &Options,
@@ -182,8 +194,8 @@ fn fault(
 ) -> Option<FaultPlan> {
     let before = reading.problems.list.len();
     let mut table = Table::open(item, &format!("fault[{index}]"), reading);
-    for key in UNBUILT_FAULTS {
-        table.refuse_unbuilt(key, "a fault", reading);
+    for (key, what) in UNBUILT_FAULTS {
+        table.refuse_unbuilt(key, what, reading);
     }
     let unbuilt = reading.problems.list.len() > before;
     let (pause, kill) = (table.string("pause", reading), table.string("kill", reading));
@@ -246,13 +258,13 @@ fn fault_details(
 }
 
 /// A load that sends nothing is a mistake, unless a probe is there to send.
-fn check_sends(options: &Options, load: &LoadPlan, has_probe: bool, reading: &mut Reading<'_>) {
+fn check_sends(root: &Options, load: &LoadPlan, has_probe: bool, reading: &mut Reading<'_>) {
     use model::plan::{Arrivals, Schedule};
     if let Arrivals::Open { schedule: Schedule::Constant { rate } } = &load.arrivals
         && rate.is_zero()
         && !has_probe
     {
-        let span = options.get("rate").map_or(options.span, |rate| rate.span);
+        let span = root.get("load.rate").map_or(root.span, |rate| rate.span);
         let help = "raise the rate, or add a [probe] that sends".to_owned();
         reading.problems.add(span, "at this rate nothing would ever be sent", Some(help));
     }

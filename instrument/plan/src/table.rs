@@ -8,6 +8,7 @@ use std::time::Duration;
 use model::options::{Options, Problems, Section, Span, Value};
 use model::quantity::{Rate, show_duration};
 
+use crate::secret::redact_options;
 use crate::{Outside, Source};
 
 /// What gathers while an experiment is read.
@@ -261,12 +262,18 @@ pub(crate) fn entries_as_written<'a>(
     entries
 }
 
-/// Notes every leaf of a table that is handed on to an adapter.
+/// Notes every leaf of a table that is handed on to an adapter, without its secrets.
 pub(crate) fn note_leaves(options: &Options, path: &str, reading: &mut Reading<'_>) {
+    let mut plain = options.clone();
+    redact_options(&mut plain);
+    note_leaves_of(&plain, path, reading);
+}
+
+fn note_leaves_of(options: &Options, path: &str, reading: &mut Reading<'_>) {
     match &options.value {
         Value::Table(table) => {
             for (key, (_, value)) in table {
-                note_leaves(value, &format!("{path}.{key}"), reading);
+                note_leaves_of(value, &format!("{path}.{key}"), reading);
             }
         }
         _ => reading.effects.push(Effect {
@@ -275,4 +282,15 @@ pub(crate) fn note_leaves(options: &Options, path: &str, reading: &mut Reading<'
             span: Some(options.span),
         }),
     }
+}
+
+/// Adds the mistake of one table, or of something else, where a list of tables is meant.
+pub(crate) fn not_a_list(options: &Options, path: &str, reading: &mut Reading<'_>) {
+    let is = match options.value {
+        Value::Table(_) => "one table",
+        _ => options.type_word(),
+    };
+    let message = format!("`{path}` must be a list of tables, but is {is}");
+    let help = format!("write [[{path}]] with two brackets");
+    reading.problems.add(options.span, message, Some(help));
 }
