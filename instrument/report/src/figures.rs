@@ -22,7 +22,7 @@ pub(crate) fn rate(per_s: f64) -> String {
         r if r.is_infinite() => "max".to_owned(),
         r if r.abs() >= 999.95 => grouped(r),
         r if r.abs() >= 99.995 => format!("{r:.1}"),
-        r if r == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         r => format!("{r:.2}"),
     }
 }

@@ -6,7 +6,7 @@
 use model::quantity::show_count;
 use model::result::{AuditOutcome, RunResult};
 
-use crate::figures::{failures, plural};
+use crate::figures::plural;
 use crate::grid::{Grid, escape};
 use crate::paint::{clean, verdict_mark};
 use crate::tables::{self, Shown};
@@ -146,10 +146,10 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
         let title = "As vegeta computes it: by sent time, all results".to_owned();
         all.push((title, tables::published(shown)));
     }
-    let has_failures = shown.iter().any(|row| !failures(&row.trial.counts).is_empty());
-    if has_failures {
-        all.push(("Failures by class".to_owned(), tables::failure_classes(shown)));
-    }
+    let classes = tables::failure_classes(shown, |trial| Some(&trial.counts));
+    all.push(("Failures by class".to_owned(), classes));
+    let background = tables::failure_classes(shown, |trial| trial.background.as_ref());
+    all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
     if let [only] = shown {

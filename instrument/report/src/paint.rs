@@ -111,25 +111,26 @@ pub(crate) const fn outcome_mark(outcome: AuditOutcome) -> (&'static str, Paint)
     }
 }
 
-/// `text` without anything that could drive a terminal or reorder a line: control and bidirectional characters are
-/// shown by their code, and runs of white space become one blank.
+/// `text` on one line and without anything that could drive a terminal: see [`visible`]; runs of white space become
+/// one blank.
 #[must_use]
 pub(crate) fn clean(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" "))
+}
+
+/// `text` with its control and bidirectional characters shown by their code.
+#[must_use]
+pub(crate) fn visible(text: &str) -> String {
     let mut done = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '\n' | '\r' | '\t' | ' ' => {
-                if !done.ends_with(' ') {
-                    done.push(' ');
-                }
-            }
-            c if c.is_control() || is_invisible(c) => {
-                done.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
-            }
-            c => done.push(c),
+        if c.is_control() || is_invisible(c) {
+            done.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+        } else {
+            done.push(c);
         }
     }
-    done.trim().to_owned()
+    done
 }
 
 /// Characters that change the order or the presence of others (Unicode TR 36, "bidirectional text spoofing").
@@ -218,7 +219,7 @@ const fn to_ascii(c: char) -> char {
         '✓' => '+',
         '✗' | '×' => 'x',
         '●' => '*',
-        '◐' => '%',
+        '◐' => '=',
         '○' => 'o',
         '–' | '−' | '—' | '·' => '-',
         'µ' | 'μ' => 'u',

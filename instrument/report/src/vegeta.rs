@@ -13,7 +13,7 @@ use model::result::{TrialResult, VegetaResult};
 use serde_json::{Value, json};
 
 use crate::go_duration::{parse_go, round_as_vegeta, show_go};
-use crate::paint::clean;
+use crate::paint::{clean, visible};
 
 /// The trial in vegeta's current text form.
 #[must_use]
@@ -95,7 +95,7 @@ fn text(
     page.push_str("Error Set:\n");
     for error in &result.errors {
         // vegeta prints them raw; a control character is shown here, not obeyed.
-        page.push_str(&clean(error));
+        page.push_str(&visible(error));
         page.push('\n');
     }
     page

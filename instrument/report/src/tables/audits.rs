@@ -81,7 +81,7 @@ pub(crate) fn audit_lines(
             None => found.push((of.audit, vec![of.label])),
         }
     }
-    found.sort_by(|(a, _), (b, _)| b.outcome.cmp(&a.outcome));
+    found.sort_by_key(|(audit, _)| std::cmp::Reverse(audit.outcome));
     let line = |(audit, mut labels): (&AuditResult, Vec<&str>)| {
         let (mark, paint) = outcome_mark(audit.outcome);
         labels.retain(|label| !label.is_empty());

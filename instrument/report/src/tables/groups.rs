@@ -3,17 +3,22 @@
 //! It must never hide a group that failed behind one that did not: groups are shown worst first.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{ErrorResult, GroupResult};
+use model::result::{Counts, ErrorResult, GroupResult, TrialResult};
 
 use super::Shown;
 use crate::figures::{failed, failures, latency, ratio, share};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
 
-/// Failures by class for several trials: a column for each class that occurs anywhere.
-pub(crate) fn failure_classes(shown: &[Shown<'_>]) -> Grid {
+/// Failures by class of a stream of load: a column for each class that occurs in any trial; no rows if none does.
+pub(crate) fn failure_classes(
+    shown: &[Shown<'_>],
+    counts_of: impl Fn(&TrialResult) -> Option<&Counts>,
+) -> Grid {
+    let rows: Vec<(&str, &Counts)> =
+        shown.iter().filter_map(|row| Some((row.label.as_str(), counts_of(row.trial)?))).collect();
     let mut classes: Vec<String> = Vec::new();
-    for (class, _) in shown.iter().flat_map(|row| failures(&row.trial.counts)) {
+    for (class, _) in rows.iter().flat_map(|(_, counts)| failures(counts)) {
         if !classes.contains(&class) {
             classes.push(class);
         }
@@ -24,14 +29,13 @@ pub(crate) fn failure_classes(shown: &[Shown<'_>]) -> Grid {
     let mut grid =
         Grid::new().pin("setting").number(1, "due").number(1, "sent").number(1, "committed");
     for class in &classes {
-        grid = grid.number(1, class);
+        grid = grid.number(1, &clean(class));
     }
     grid = grid.number(1, "failed");
-    for row in shown {
-        let counts = &row.trial.counts;
+    for (label, counts) in rows {
         let of_row = failures(counts);
         let mut cells = vec![
-            Cell::new(row.label.as_str()),
+            Cell::new(label),
             Cell::new(show_count(counts.due)),
             Cell::new(show_count(counts.sent)),
             Cell::new(show_count(counts.committed)),
@@ -74,7 +78,7 @@ pub(crate) fn groups(head: &str, all: &[GroupResult], rows_max: usize) -> (Grid,
         if has_classes {
             let classes: Vec<String> = failures(&group.counts)
                 .into_iter()
-                .map(|(class, count)| format!("{class} {}", show_count(count)))
+                .map(|(class, count)| format!("{} {}", clean(&class), show_count(count)))
                 .collect();
             cells.push(Cell::new(classes.join(" · ")));
         }

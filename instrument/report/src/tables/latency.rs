@@ -31,7 +31,7 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
     let (response, service) = (&latency.response, &latency.service);
     let differs = differs(latency);
     let mut grid = Grid::new().pin("");
-    grid = grid.number(1, if differs { "of those" } else { "value" }).number(1, "95% interval");
+    grid = grid.number(1, if differs { "reached" } else { "value" }).number(1, "95% interval");
     if differs {
         grid = grid.number(1, "of all due");
     }

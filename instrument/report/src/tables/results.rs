@@ -52,7 +52,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
 
 fn probes(shown: &[Shown<'_>]) -> Grid {
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "background/s");
-    grid = grid.words(1, "committed").number(1, "probes").number(1, "inf");
+    grid = grid.number(1, "committed").number(1, "probes").number(1, "inf");
     grid = grid.number(2, "p50").number(2, "p99");
     for row in shown {
         let counts = &row.trial.counts;

@@ -7,6 +7,9 @@ use model::result::ThresholdResult;
 use super::Shown;
 use crate::paint::{Paint, clean};
 
+/// Places that are named where a threshold broke; the table of results has them all.
+const NAMED_MAX: usize = 6;
+
 /// One line of the section.
 pub(crate) struct ThresholdLine {
     /// The mark and its paint.
@@ -54,9 +57,14 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         (true, true) => format!("holds in {} of {}", of.len(), of.len()),
         (false, false) => broken.first().map(|(_, it)| value(it)).unwrap_or_default(),
         (false, true) => {
-            let each: Vec<String> =
-                broken.iter().map(|(label, it)| format!("{label} {}", value(it))).collect();
-            format!("broken in {} of {}: {}", broken.len(), of.len(), each.join(" · "))
+            let named = broken.iter().take(NAMED_MAX);
+            let mut each: Vec<String> =
+                named.map(|(label, it)| format!("{label} {}", value(it))).collect();
+            if broken.len() > each.len() {
+                each.push(format!("… and {} more", broken.len() - each.len()));
+            }
+            let verb = if is_refuted { "broken" } else { "cannot be told" };
+            format!("{verb} in {} of {}: {}", broken.len(), of.len(), each.join(" · "))
         }
     };
     let level_word = if level == "fail" { String::new() } else { format!("  [{}]", clean(level)) };

@@ -119,7 +119,7 @@ fn fate_line(line: &tables::FateLine, ids_only: bool) -> Marked {
     Marked {
         mark,
         paint,
-        head: format!("{:<9} {:>9}", line.word, show_count(line.count)),
+        head: format!("{:<9} {:>11}", line.word, show_count(line.count)),
         text: parts.join(": "),
         text_paint: if line.is_broken { Paint::Plain } else { Paint::Dim },
     }

@@ -72,7 +72,7 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
     if let [only] = shown {
         let reached = tables::final_latency(only.trial).map_or(0, |it| it.response.count);
         let due = only.trial.counts.due;
-        let remark = format!("{} of {} got there", show_count(reached), show_count(due));
+        let remark = format!("{} of {} reached it", show_count(reached), show_count(due));
         page.heading(&title, &remark);
         page.grid(&tables::quantiles_of_one(only.trial));
         let lag = |name: &str, lag: &model::result::Distribution| {
@@ -82,15 +82,26 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
         let (all, own) = (&only.trial.send_lag, &only.trial.own_lag);
         let text = format!("{} · {}", lag("send lag", all), lag("the instrument's own part", own));
         page.indented(Paint::Dim, &text);
+        if let Some((low, high)) = only.trial.throughput_windows {
+            let (low, high) = (crate::figures::rate(low), crate::figures::rate(high));
+            page.indented(Paint::Dim, &format!("throughput by window {low} to {high}/s"));
+        }
     } else {
         page.heading(&title, "");
         page.grid(&tables::quantiles_of_several(shown, verbose));
     }
     legend(page, run, shown);
-    let classes = if shown.len() > 1 { tables::failure_classes(shown) } else { Default::default() };
-    if !classes.is_empty() {
-        page.heading("Failures by class", "");
-        page.grid(&classes);
+    if shown.len() > 1 {
+        let classes = tables::failure_classes(shown, |trial| Some(&trial.counts));
+        if !classes.is_empty() {
+            page.heading(&format!("Failures{of} by class"), "");
+            page.grid(&classes);
+        }
+    }
+    let background = tables::failure_classes(shown, |trial| trial.background.as_ref());
+    if !background.is_empty() {
+        page.heading("Failures of the background load by class", "");
+        page.grid(&background);
     }
 }
 
@@ -104,7 +115,7 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     let inf: u64 = latencies().map(|latency| latency.inf).sum();
     if inf > 0 {
         let text = format!(
-            "of all due: the {} that never got there count as infinitely long (inf)",
+            "of all due: the {} that never reached it count as infinitely long (inf)",
             show_count(inf)
         );
         page.indented(Paint::Dim, &text);

@@ -126,7 +126,7 @@ fn nothing_was_answered() {
     trial.own_lag = model::result::Distribution::default();
     let page = report::terminal(&run, Style::default());
     assert!(page.contains("failed 1,500 of 1,500 (100%): unknown 1,500"), "{page}");
-    assert!(page.contains("0 of 1,500 got there"), "{page}");
+    assert!(page.contains("0 of 1,500 reached it"), "{page}");
 }
 
 /// Claim: Markdown pages are the golden ones, and short enough for a pull request.

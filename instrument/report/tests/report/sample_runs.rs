@@ -62,7 +62,7 @@ fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Distribu
         }
     };
     let fractions = [0.5, 0.9, 0.95, 0.99, 0.999];
-    let mean = values[0] as f64 * 1.15;
+    let mean = values[0] as f64 * 0.75 + values[1] as f64 * 0.2 + values[3] as f64 * 0.05;
     Distribution {
         count,
         min_ns: Some(values[0] / 3),
@@ -95,7 +95,9 @@ fn scaled(of: &Distribution, percent: i64) -> Distribution {
 }
 
 fn latency(stage: &str, response: Distribution, inf: u64) -> LatencyResult {
-    let restricted = response.mean_ns.map(|mean| mean + inf as f64 * 1e7);
+    // As with a timeout of 30 s.
+    let (count, never) = (response.count as f64, inf as f64);
+    let restricted = response.mean_ns.map(|mean| (mean * count + never * 30e9) / (count + never));
     LatencyResult {
         stage: stage.to_owned(),
         service: scaled(&response, 99),
@@ -339,6 +341,7 @@ pub fn clean() -> RunResult {
 pub fn failed() -> RunResult {
     let mut it = trial("default");
     it.window_ns = 600 * S;
+    it.throughput_windows = Some((31.0, 55.0));
     it.counts = counts(30_000, &[("invalid", 744)], 27, 0);
     it.verdict = Verdict::Fail;
     it.rates = rates(Some(50.0), &it.counts, 600 * S, &["committed"]);
@@ -440,6 +443,7 @@ pub fn liar() -> RunResult {
     it.verdict = Verdict::Fail;
     it.final_stage = "verified".to_owned();
     it.window_ns = 10 * S;
+    it.throughput_windows = Some((19_902.0, 20_031.0));
     it.counts = counts(200_000, &[("overloaded", 120)], 12, 0);
     it.rates = rates(Some(20_000.0), &it.counts, 10 * S, &["accepted", "committed", "verified"]);
     it.rates.reached_per_s[0].1 = 20_000.0;

@@ -136,6 +136,20 @@ fn what_is_no_report() {
         let error = parse_vegeta_text(&text).expect_err(message).to_string();
         assert!(error.contains(message), "{error}");
     }
+    // Bytes of a seeded generator over the text: whatever comes, it is read or refused.
+    const LETTERS: &[u8] = b"0123456789.,:%[]smh\xc2\xb5\n -xN";
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..20_000 {
+        let mut bytes = good.clone().into_bytes();
+        for _ in 0..3 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let place = (state >> 33) as usize % bytes.len();
+            bytes[place] = LETTERS[(state >> 20) as usize % LETTERS.len()];
+        }
+        let _ = parse_vegeta_text(&String::from_utf8_lossy(&bytes));
+    }
     for cut in (0..good.len()).filter(|&cut| good.is_char_boundary(cut)) {
         let _ = parse_vegeta_text(&good[..cut]);
     }
