@@ -3,5 +3,6 @@
 mod golden;
 mod pages;
 mod result_schema;
+mod sample_parts;
 mod sample_runs;
 mod vegeta_published;

@@ -170,7 +170,7 @@ fn the_json_report() {
 }
 
 fn trial_with(vegeta: VegetaResult) -> TrialResult {
-    let mut trial = crate::sample_runs::trial("rate=20/s");
+    let mut trial = crate::sample_parts::trial("rate=20/s");
     trial.vegeta = vegeta;
     trial
 }
