@@ -37,6 +37,29 @@ struct ErrorRule {
     text_pointer: String,
 }
 
+impl ErrorRule {
+    fn read(workload: &mut Section<'_>, problems: &mut Problems) -> Option<Self> {
+        let at = pointer(workload, "error_pointer", problems);
+        let words = Class::ALL.map(Class::word);
+        // The last two are not a system's answers.
+        let class =
+            workload.one_of("error_class", &words[..6], problems).and_then(Class::from_word);
+        let text_pointer = pointer(workload, "error_text_pointer", problems);
+        let given =
+            [("error_class", class.is_some()), ("error_text_pointer", text_pointer.is_some())];
+        for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given && at.is_none()) {
+            let message = format!("`workload.{key}` says nothing without `workload.error_pointer`");
+            let help = "add a line such as: error_pointer = \"/error\"".to_owned();
+            workload.reject(key, message, Some(help), problems);
+        }
+        at.map(|pointer| Self {
+            class: class.unwrap_or(Class::Invalid),
+            text_pointer: text_pointer.unwrap_or_else(|| format!("{pointer}/message")),
+            pointer,
+        })
+    }
+}
+
 /// An answer, as the rules see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered<'a> {
@@ -53,59 +76,23 @@ impl Rules {
     pub(crate) fn read(workload: &mut Section<'_>, problems: &mut Problems) -> Self {
         let status = workload.section("status", problems);
         let statuses = OutcomeTable::read(status, problems);
-        let error_pointer = pointer(workload, "error_pointer", problems);
-        let words = Class::ALL.map(Class::word);
-        // The last two are not a system's answers.
-        let class =
-            workload.one_of("error_class", &words[..6], problems).and_then(Class::from_word);
-        let text_pointer = pointer(workload, "error_text_pointer", problems);
-        for key in ["error_class", "error_text_pointer"] {
-            let is_given =
-                if key == "error_class" { class.is_some() } else { text_pointer.is_some() };
-            if is_given && error_pointer.is_none() {
-                let message =
-                    format!("`workload.{key}` says nothing without `workload.error_pointer`");
-                workload.reject(
-                    key,
-                    message,
-                    Some("add a line such as: error_pointer = \"/error\"".to_owned()),
-                    problems,
-                );
-            }
-        }
-        let error = error_pointer.map(|pointer| ErrorRule {
-            class: class.unwrap_or(Class::Invalid),
-            text_pointer: text_pointer.unwrap_or_else(|| format!("{pointer}/message")),
-            pointer,
-        });
+        let error = ErrorRule::read(workload, problems);
         let limited_pointer = pointer(workload, "limited_pointer", problems);
-        let limited_texts: Vec<String> = workload
-            .strings("limited_text", problems)
-            .unwrap_or_default()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        if limited_texts.iter().any(String::is_empty) {
-            workload.reject(
-                "limited_text",
-                "`workload.limited_text` holds an empty text, which every body contains",
-                None,
-                problems,
-            );
+        let texts = workload.strings("limited_text", problems).unwrap_or_default();
+        if texts.contains(&"") {
+            let message = "`workload.limited_text` holds an empty text, which every body contains";
+            workload.reject("limited_text", message, None, problems);
         }
+        let limited_texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
         let kept = workload.size("body_kept_max", problems).unwrap_or(BODY_KEPT_DEFAULT);
         if kept > BODY_KEPT_MAX {
-            workload.reject(
-                "body_kept_max",
-                format!("`workload.body_kept_max` is at most 16MiB, but is {kept} bytes"),
-                None,
-                problems,
-            );
+            let message = format!("`workload.body_kept_max` is at most 16MiB, but is {kept} bytes");
+            workload.reject("body_kept_max", message, None, problems);
         }
         let reads_bodies =
             error.is_some() || limited_pointer.is_some() || !limited_texts.is_empty();
-        let body_kept_max =
-            if reads_bodies { usize::try_from(kept.min(BODY_KEPT_MAX)).unwrap_or(0) } else { 0 };
+        let kept = if reads_bodies { kept.min(BODY_KEPT_MAX) } else { 0 };
+        let body_kept_max = usize::try_from(kept).expect("bounded by BODY_KEPT_MAX");
         Self { statuses, error, limited_pointer, limited_texts, body_kept_max }
     }
 
