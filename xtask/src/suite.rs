@@ -36,6 +36,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
     step(&mut tally, root, "tests", &tests, python.as_deref());
+    newcomer(&mut tally, root);
     if quick {
         tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
     } else {
@@ -57,6 +58,44 @@ fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Op
         Ok(status) => tally.failed.push(format!("{name} ({status})")),
         Err(error) => tally.failed.push(format!("{name} (could not start: {error})")),
     }
+}
+
+/// A copy of the checkout gets a new system, whose conformance test passes before its first line is changed.
+fn newcomer(tally: &mut Tally, root: &Path) {
+    let copy = root.join("target/newcomer");
+    let made = copy_checkout(root, &copy).and_then(|()| crate::new_system::run(&copy, "sample"));
+    if let Err(error) = made {
+        tally.failed.push(format!("new system ({error})"));
+        return;
+    }
+    let manifest = copy.join("Cargo.toml").display().to_string();
+    let target = root.join("target").display().to_string();
+    let test =
+        ["cargo", "test", "--release", "--manifest-path", &manifest, "--target-dir", &target];
+    let test: Vec<&str> = test.into_iter().chain(["--package", "sample-adapter"]).collect();
+    step(tally, root, "new system", &test, None);
+}
+
+/// Copies what git knows of the checkout, as it stands.
+fn copy_checkout(root: &Path, copy: &Path) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(copy);
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("running git: {error}"))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    for name in text.split('\0').filter(|name| !name.is_empty()) {
+        let (from, to) = (root.join(name), copy.join(name));
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| format!("making {}: {e}", folder.display()))?;
+        }
+        if from.is_file() {
+            std::fs::copy(&from, &to).map_err(|e| format!("copying {name}: {e}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn conclude(tally: &Tally) -> Result<(), String> {

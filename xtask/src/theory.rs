@@ -35,16 +35,22 @@ const QUEUES: [Queue; 4] = [
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let assay = root.join("target/release/assay");
     let folder = root.join("target/theory");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("making {}: {error}", folder.display()))?;
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("making {}: {error}", folder.display()))?;
     let (queues, seeds, seconds) = if toy { (&QUEUES[..1], 2, 6) } else { (&QUEUES[..], 10, 60) };
-    println!("| queue | utilisation | theory mean ms | inside | theory p99 ms | inside | of seeds |");
+    println!(
+        "| queue | utilisation | theory mean ms | inside | theory p99 ms | inside | of seeds |"
+    );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut short = Vec::new();
     for queue in queues {
         let found = trials(&assay, &folder, queue, seeds, seconds)?;
         let (mean, p99) = queue.theory();
         let inside = |truth: f64, pick: fn(&Interval) -> (f64, f64)| {
-            found.iter().filter(|interval| (pick(interval).0..=pick(interval).1).contains(&truth)).count()
+            found
+                .iter()
+                .filter(|interval| (pick(interval).0..=pick(interval).1).contains(&truth))
+                .count()
         };
         let means = inside(mean, |interval| interval.mean);
         let tails = inside(p99, |interval| interval.p99);
@@ -61,7 +67,11 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
             short.push(format!("{name} at {}", queue.utilisation));
         }
     }
-    if short.is_empty() { Ok(()) } else { Err(format!("theory lies outside too often: {}", short.join(", "))) }
+    if short.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("theory lies outside too often: {}", short.join(", ")))
+    }
 }
 
 /// The printed intervals of one trial, in seconds.
@@ -70,13 +80,20 @@ struct Interval {
     p99: (f64, f64),
 }
 
-fn trials(assay: &Path, folder: &Path, queue: &Queue, seeds: usize, seconds: u32) -> Result<Vec<Interval>, String> {
+fn trials(
+    assay: &Path,
+    folder: &Path,
+    queue: &Queue,
+    seeds: usize,
+    seconds: u32,
+) -> Result<Vec<Interval>, String> {
     let mut found = Vec::new();
     let all: Vec<usize> = (1..=seeds).collect();
     for group in all.chunks(PARALLEL) {
         let mut running = Vec::new();
         for seed in group {
-            let file = folder.join(format!("mm{}-{}-{seed}.toml", queue.servers, queue.utilisation));
+            let file =
+                folder.join(format!("mm{}-{}-{seed}.toml", queue.servers, queue.utilisation));
             std::fs::write(&file, queue.experiment(*seed, seconds))
                 .map_err(|error| format!("writing {}: {error}", file.display()))?;
             let child = Command::new(assay)
@@ -92,9 +109,12 @@ fn trials(assay: &Path, folder: &Path, queue: &Queue, seeds: usize, seconds: u32
         }
         for (file, child) in running {
             let output = child.wait_with_output().map_err(|error| format!("waiting: {error}"))?;
-            let document: Value = serde_json::from_slice(&output.stdout)
-                .map_err(|error| format!("{}: exit {:?}, no result: {error}", file.display(), output.status.code()))?;
-            found.push(interval(&document).ok_or_else(|| format!("{}: no intervals", file.display()))?);
+            let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+                format!("{}: exit {:?}, no result: {error}", file.display(), output.status.code())
+            })?;
+            found.push(
+                interval(&document).ok_or_else(|| format!("{}: no intervals", file.display()))?,
+            );
         }
     }
     let _ = std::fs::remove_dir_all(folder.join("runs"));
@@ -126,7 +146,8 @@ impl Queue {
 
     /// Mean and p99 of the response time, in seconds.
     fn theory(&self) -> (f64, f64) {
-        let (servers, mu, lambda) = (f64::from(self.servers), 1.0 / SERVICE_S, self.arrivals_per_s());
+        let (servers, mu, lambda) =
+            (f64::from(self.servers), 1.0 / SERVICE_S, self.arrivals_per_s());
         let waits = erlang_c(self.servers, lambda / mu);
         let mean = 1.0 / mu + waits / (servers * mu - lambda);
         // P(T > t) by convolution; bisected for its p99.
