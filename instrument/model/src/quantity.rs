@@ -229,7 +229,7 @@ impl fmt::Display for Rate {
         if self.is_max() {
             return f.write_str("max");
         }
-        if self.milli_events % 1000 == 0 {
+        if self.milli_events.is_multiple_of(1000) {
             write!(f, "{}", self.milli_events / 1000)?;
         } else {
             let text = format!("{}.{:03}", self.milli_events / 1000, self.milli_events % 1000);
