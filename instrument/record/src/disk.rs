@@ -116,10 +116,10 @@ impl PartialFile {
         })
     }
 
-    /// Brings everything to the disk and gives the file its name.
-    pub fn finish(mut self) -> Result<Sealed, RecordError> {
+    /// Brings everything to the disk and gives the file its name. To be called once, at the end.
+    pub fn finish(&mut self) -> Result<Sealed, RecordError> {
         let at = |error| RecordError::writing(&self.path, error);
-        let file = self.file.take().expect("finish takes self, so it is called once");
+        let file = self.file.take().expect("a file is finished once");
         let file = file.into_inner().map_err(|error| at(error.into_error()))?;
         file.sync_all().map_err(at)?;
         fs::rename(&self.partial, &self.path).map_err(at)?;
@@ -132,7 +132,7 @@ impl PartialFile {
 
 impl Write for PartialFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let file = self.file.as_mut().expect("it is taken only by finish, which takes self");
+        let file = self.file.as_mut().expect("nothing is written after finish");
         let count = file.write(bytes)?;
         self.hasher.update(&bytes[..count]);
         self.bytes += count as u64;
@@ -140,7 +140,7 @@ impl Write for PartialFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().expect("it is taken only by finish, which takes self").flush()
+        self.file.as_mut().expect("nothing is written after finish").flush()
     }
 }
 

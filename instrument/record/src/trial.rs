@@ -1,6 +1,6 @@
 //! The folder of one trial: its rows, facts, metrics, events, faults and ledger.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -120,22 +120,6 @@ impl TrialFolder {
         }
     }
 
-    /// Passes every row once, in batches of at most [`crate::BATCH_ROWS_MAX`].
-    ///
-    /// # Errors
-    /// When the rows are missing or damaged.
-    pub fn for_each_batch(&self, f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {
-        self.log_batches(f)
-    }
-
-    /// How many rows there are, by reading them.
-    ///
-    /// # Errors
-    /// As [`TrialFolder::for_each_batch`].
-    pub fn row_count(&self) -> Result<u64, RecordError> {
-        Ok(self.log_batches(|_| ())?.rows)
-    }
-
     pub(crate) fn log_batches(&self, mut f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {
         let path = self.file(ROW_LOG);
         let mut log = self.open_log()?;
@@ -158,9 +142,5 @@ impl TrialFolder {
             LogError::Foreign(why) => RecordError::damaged(&path, why),
             LogError::Io(error) => RecordError::reading(&path, error),
         })
-    }
-
-    pub(crate) fn has_log(&self) -> bool {
-        fs::exists(self.file(ROW_LOG)).unwrap_or(false)
     }
 }

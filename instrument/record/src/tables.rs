@@ -1,0 +1,258 @@
+//! metrics.parquet, events.parquet and ledger.parquet: what a trial has beside its rows.
+//!
+//! | file | columns |
+//! | --- | --- |
+//! | metrics.parquet | `at_ns` signed 64, `source` text, `name` text, `value` double |
+//! | events.parquet | `at_ns` signed 64, `name` text, `tx` unsigned 64 or null, `detail` text |
+//! | ledger.parquet | `position` unsigned 64, `tx` unsigned 64, `ours` boolean |
+
+use std::io::Write;
+use std::path::Path;
+
+use model::facts::{Event, LedgerEntry, MetricSample};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+
+use crate::columns::{Column, ColumnsReader, ColumnsWriter, Kind, Source, guarded};
+use crate::error::RecordError;
+
+/// Rows in a row group of these files.
+const GROUP_ROWS_MAX: usize = 64 << 10;
+/// Rows read at a time.
+const READ_ROWS_MAX: usize = 8192;
+/// The most metric samples, and the most events, that are read into memory: 20 series a second for two days.
+const LIST_ROWS_MAX: u64 = 4_000_000;
+/// The longest text in them that is kept; longer ones are cut when they are written.
+const TEXT_BYTES_MAX: usize = 4096;
+
+fn metric_columns() -> [Column; 4] {
+    [
+        Column::required("at_ns", Kind::Signed64),
+        Column::required("source", Kind::Text),
+        Column::required("name", Kind::Text),
+        Column::required("value", Kind::Double),
+    ]
+}
+
+fn event_columns() -> [Column; 4] {
+    [
+        Column::required("at_ns", Kind::Signed64),
+        Column::required("name", Kind::Text),
+        Column::optional("tx", Kind::Unsigned64),
+        Column::required("detail", Kind::Text),
+    ]
+}
+
+fn ledger_columns() -> [Column; 3] {
+    [
+        Column::required("position", Kind::Unsigned64),
+        Column::required("tx", Kind::Unsigned64),
+        Column::required("ours", Kind::Boolean),
+    ]
+}
+
+/// A text as a column takes it, cut at a character's edge where it is too long.
+fn text(text: &str) -> ByteArray {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    ByteArray::from(text[..end].as_bytes().to_vec())
+}
+
+fn string(bytes: &ByteArray) -> String {
+    let bytes = bytes.data();
+    String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
+}
+
+/// Writes metrics.parquet.
+pub fn write_metrics(out: impl Write + Send, samples: &[MetricSample]) -> Result<(), ParquetError> {
+    let notes = [("assay.schema", "assay.metrics/1".to_owned())];
+    let mut file = ColumnsWriter::start(out, "metrics", &metric_columns(), &notes)?;
+    for samples in samples.chunks(GROUP_ROWS_MAX) {
+        let mut group = file.group()?;
+        group.signed_64(samples.iter().map(|sample| sample.at))?;
+        group.text(samples.iter().map(|sample| text(&sample.source)))?;
+        group.text(samples.iter().map(|sample| text(&sample.name)))?;
+        group.double(samples.iter().map(|sample| sample.value))?;
+        group.finish()?;
+    }
+    file.finish().map(|_| ())
+}
+
+/// Reads metrics.parquet.
+pub fn read_metrics(path: &Path, source: Source) -> Result<Vec<MetricSample>, RecordError> {
+    guarded(path, || {
+        let file = open_list(source, &metric_columns())?;
+        let mut samples = Vec::new();
+        for index in 0..file.group_count() {
+            let mut group = file.group(index)?;
+            let mut at = group.column::<Int64Type>()?;
+            let mut sources = group.column::<ByteArrayType>()?;
+            let mut names = group.column::<ByteArrayType>()?;
+            let mut values = group.column::<DoubleType>()?;
+            loop {
+                let count = group.take_rows(READ_ROWS_MAX);
+                if count == 0 {
+                    break;
+                }
+                let (at, values) = (at.required(count)?, values.required(count)?);
+                let (sources, names) = (sources.required(count)?, names.required(count)?);
+                for row in 0..count {
+                    samples.push(MetricSample {
+                        at: at[row],
+                        source: string(&sources[row]),
+                        name: string(&names[row]),
+                        value: values[row],
+                    });
+                }
+            }
+        }
+        Ok(samples)
+    })
+}
+
+/// Writes events.parquet.
+pub fn write_events(out: impl Write + Send, events: &[Event]) -> Result<(), ParquetError> {
+    let notes = [("assay.schema", "assay.events/1".to_owned())];
+    let mut file = ColumnsWriter::start(out, "events", &event_columns(), &notes)?;
+    for events in events.chunks(GROUP_ROWS_MAX) {
+        let mut group = file.group()?;
+        group.signed_64(events.iter().map(|event| event.at))?;
+        group.text(events.iter().map(|event| text(&event.name)))?;
+        group.optional_64(events.iter().map(|event| event.tx.map(u64::cast_signed)))?;
+        group.text(events.iter().map(|event| text(&event.detail)))?;
+        group.finish()?;
+    }
+    file.finish().map(|_| ())
+}
+
+/// Reads events.parquet.
+pub fn read_events(path: &Path, source: Source) -> Result<Vec<Event>, RecordError> {
+    guarded(path, || {
+        let file = open_list(source, &event_columns())?;
+        let mut events = Vec::new();
+        for index in 0..file.group_count() {
+            let mut group = file.group(index)?;
+            let mut at = group.column::<Int64Type>()?;
+            let mut names = group.column::<ByteArrayType>()?;
+            let mut tx = group.column::<Int64Type>()?;
+            let mut details = group.column::<ByteArrayType>()?;
+            loop {
+                let count = group.take_rows(READ_ROWS_MAX);
+                if count == 0 {
+                    break;
+                }
+                let (at, (tx, levels)) = (at.required(count)?, tx.optional(count)?);
+                let (names, details) = (names.required(count)?, details.required(count)?);
+                let mut present = tx.iter();
+                for row in 0..count {
+                    let tx = if levels[row] == 0 { None } else { present.next() };
+                    events.push(Event {
+                        at: at[row],
+                        name: string(&names[row]),
+                        tx: tx.map(|tx| tx.cast_unsigned()),
+                        detail: string(&details[row]),
+                    });
+                }
+            }
+        }
+        Ok(events)
+    })
+}
+
+/// Opens a file whose rows are read into memory, all of them.
+fn open_list(source: Source, columns: &[Column]) -> Result<ColumnsReader, ParquetError> {
+    let file = ColumnsReader::open(source)?;
+    file.check(columns)?;
+    if file.row_count() > LIST_ROWS_MAX {
+        let why = format!("it has more than {LIST_ROWS_MAX} rows");
+        return Err(ParquetError::General(why));
+    }
+    Ok(file)
+}
+
+/// Writes ledger.parquet, an entry at a time, in bounded memory.
+pub struct LedgerColumns<W: Write + Send> {
+    file: ColumnsWriter<W>,
+    group: Vec<LedgerEntry>,
+}
+
+impl<W: Write + Send> LedgerColumns<W> {
+    /// Starts the file.
+    pub fn start(out: W) -> Result<Self, ParquetError> {
+        let notes = [("assay.schema", "assay.ledger/1".to_owned())];
+        let file = ColumnsWriter::start(out, "ledger", &ledger_columns(), &notes)?;
+        Ok(Self { file, group: Vec::with_capacity(GROUP_ROWS_MAX) })
+    }
+
+    /// Adds an entry.
+    pub fn push(&mut self, entry: LedgerEntry) -> Result<(), ParquetError> {
+        self.group.push(entry);
+        if self.group.len() == GROUP_ROWS_MAX { self.write_group() } else { Ok(()) }
+    }
+
+    /// Writes what is left and the footer, and gives the output. To be called once.
+    pub fn finish(&mut self) -> Result<&mut W, ParquetError> {
+        if !self.group.is_empty() {
+            self.write_group()?;
+        }
+        self.file.finish()
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.file.group()?;
+        group.signed_64(self.group.iter().map(|entry| entry.position.cast_signed()))?;
+        group.signed_64(self.group.iter().map(|entry| entry.tx.cast_signed()))?;
+        group.boolean(self.group.iter().map(|entry| entry.ours))?;
+        group.finish()?;
+        self.group.clear();
+        Ok(())
+    }
+}
+
+/// Reads ledger.parquet in batches, in the ledger's order.
+pub fn read_ledger(
+    path: &Path,
+    source: Source,
+    mut f: impl FnMut(&LedgerEntry),
+) -> Result<u64, RecordError> {
+    let file = guarded(path, || {
+        let file = ColumnsReader::open(source)?;
+        file.check(&ledger_columns())?;
+        Ok(file)
+    })?;
+    let mut total = 0;
+    let mut entries = Vec::new();
+    for index in 0..file.group_count() {
+        let (mut group, mut position, mut tx, mut ours) = guarded(path, || {
+            let mut group = file.group(index)?;
+            let position = group.column::<Int64Type>()?;
+            let tx = group.column::<Int64Type>()?;
+            let ours = group.column::<BoolType>()?;
+            Ok((group, position, tx, ours))
+        })?;
+        loop {
+            let count = group.take_rows(READ_ROWS_MAX);
+            if count == 0 {
+                break;
+            }
+            entries.clear();
+            guarded(path, || {
+                let (position, tx) = (position.required(count)?, tx.required(count)?);
+                let entry = |((position, tx), ours): ((&i64, &i64), &bool)| LedgerEntry {
+                    position: position.cast_unsigned(),
+                    tx: tx.cast_unsigned(),
+                    ours: *ours,
+                };
+                let columns = position.iter().zip(tx).zip(ours.required(count)?);
+                entries.extend(columns.map(entry));
+                Ok(())
+            })?;
+            // Outside the guard: a panic of the caller's is the caller's.
+            entries.iter().for_each(&mut f);
+            total += count as u64;
+        }
+    }
+    Ok(total)
+}

@@ -1,0 +1,453 @@
+//! transactions.parquet: one row a transaction, for DuckDB, pandas and whoever comes after.
+//!
+//! | column | type | meaning |
+//! | --- | --- | --- |
+//! | `tx` | unsigned 64 | the transaction |
+//! | `due_ns` | signed 64 | when it should have been sent, nanoseconds after the trial's start |
+//! | `ready_after_due_ns` | signed 64, null | when a connection was free for it, after due; null: never |
+//! | `sent_after_due_ns` | signed 64, null | the send lag; null: shed, never sent |
+//! | `<stage>_after_due_ns` | signed 64, null | the response time of each stage; null: not reached |
+//! | `end_after_last_ns` | signed 64 | when the outcome was known, after the last stage that it reached (else after it was sent, else after due); zero for a transaction that its last mark ended |
+//! | `outcome` | text | committed, rejected, unknown, shed |
+//! | `class` | text, null | why it was rejected |
+//! | `code` | unsigned 16 | the system's own code; 0: no answer |
+//! | `error` | unsigned 16 | index into the list in the metadata `assay.errors`; 0: none |
+//! | `kind` | unsigned 32 | index into the list in `assay.kinds` |
+//! | `connection`, `worker`, `stream` | unsigned 32, 8, 8 | who carried it; stream 0 is the load, 1 the probe |
+//! | `bytes_out`, `bytes_in` | unsigned 32 | payload bytes |
+//!
+//! Stamps other than `due_ns` are stored as what people ask for, the time after due, and not as points in
+//! time: the noise of a stamp costs its bits in every column that holds it, and ready, end and (in closed
+//! loops) sent would each hold the noise of another column once more. The metadata `assay.sql` is a query that
+//! gives the points in time back.
+//!
+//! A file consists of row groups of [`GROUP_ROWS_MAX`] rows in the order of their ends, as the row log has
+//! them; inside a group rows are sorted by due time and then by `tx`, which halves the size: the steps of
+//! `tx` and `due_ns` become nearly constant. So due times are nearly sorted in the file as a whole, and no
+//! reader may rely on more.
+
+use std::io::Write;
+use std::path::Path;
+
+use model::facts::TrialFacts;
+use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+
+use crate::columns::{
+    Column, ColumnReader, ColumnsReader, ColumnsWriter, GroupReader, Kind, Source, guarded, word,
+};
+use crate::error::RecordError;
+use crate::row_code::BEFORE_FIRST;
+
+/// Rows in a row group: 14 MB while it is written, under 1 MB on disk.
+pub const GROUP_ROWS_MAX: usize = 128 << 10;
+/// Rows that a reader holds at a time: 425 kB, so that columns meet rows in the processor's cache.
+pub const READ_ROWS_MAX: usize = 4096;
+
+const SCHEMA: &str = "assay.transactions/1";
+const AFTER_DUE: &str = "_after_due_ns";
+/// Columns before and after those of the stages.
+const FIRST: usize = 4;
+const LAST: usize = 11;
+
+/// The columns for a ladder with the given column names of stages.
+fn columns(stage_columns: &[String]) -> Vec<Column> {
+    let mut columns = vec![
+        Column::required("tx", Kind::Unsigned64),
+        Column::required("due_ns", Kind::Signed64),
+        Column::optional("ready_after_due_ns", Kind::Signed64),
+        Column::optional("sent_after_due_ns", Kind::Signed64),
+    ];
+    columns.extend(stage_columns.iter().map(|name| Column::optional(name, Kind::Signed64)));
+    columns.extend([
+        Column::required("end_after_last_ns", Kind::Signed64),
+        Column::required("outcome", Kind::Text),
+        Column::optional("class", Kind::Text),
+        Column::required("code", Kind::Unsigned(16)),
+        Column::required("error", Kind::Unsigned(16)),
+        Column::required("kind", Kind::Unsigned(32)),
+        Column::required("connection", Kind::Unsigned(32)),
+        Column::required("worker", Kind::Unsigned(8)),
+        Column::required("stream", Kind::Unsigned(8)),
+        Column::required("bytes_out", Kind::Unsigned(32)),
+        Column::required("bytes_in", Kind::Unsigned(32)),
+    ]);
+    columns
+}
+
+/// `committed` → `committed_after_due_ns`; names that would stand twice get their stage's number.
+fn stage_columns(stages: &[String]) -> Vec<String> {
+    let taken = |index: usize, name: &str| {
+        matches!(name, "ready" | "sent") || stages[..index].iter().any(|before| before == name)
+    };
+    let column = |(index, name): (usize, &String)| {
+        if taken(index, name) {
+            format!("stage{index}_{name}{AFTER_DUE}")
+        } else {
+            format!("{name}{AFTER_DUE}")
+        }
+    };
+    stages.iter().enumerate().map(column).collect()
+}
+
+/// The query that gives points in time.
+fn sql(stage_columns: &[String]) -> String {
+    let mut query =
+        "SELECT *, due_ns + ready_after_due_ns AS ready_ns, due_ns + sent_after_due_ns AS sent_ns"
+            .to_owned();
+    let mut last = String::new();
+    for column in stage_columns {
+        let name = column.strip_suffix(AFTER_DUE).unwrap_or(column).replace('"', "\"\"");
+        let quoted = column.replace('"', "\"\"");
+        query.push_str(&format!(", due_ns + \"{quoted}\" AS \"{name}_ns\""));
+        last = format!("\"{quoted}\", {last}");
+    }
+    query.push_str(&format!(
+        ", due_ns + coalesce({last}sent_after_due_ns, 0) + end_after_last_ns AS end_ns"
+    ));
+    query + " FROM 'transactions.parquet'"
+}
+
+/// Writes rows to a Parquet file.
+pub struct TransactionsWriter<W: Write + Send> {
+    file: ColumnsWriter<W>,
+    stage_count: usize,
+    group: Vec<Row>,
+}
+
+impl<W: Write + Send> TransactionsWriter<W> {
+    /// Starts the file. `stages` are the names of the ladder's stages, as many as rows have marks.
+    pub fn start(out: W, stages: &[String], facts: &TrialFacts) -> Result<Self, ParquetError> {
+        assert!(stages.len() <= STAGES_MAX, "a row has no room for more stages");
+        let stage_columns = stage_columns(stages);
+        let list = |names: &[String]| serde_json::json!(names).to_string();
+        let notes = [
+            ("assay.schema", SCHEMA.to_owned()),
+            ("assay.started_unix_ns", facts.started_unix_ns.to_string()),
+            ("assay.stages", list(stages)),
+            ("assay.kinds", list(&facts.kinds)),
+            ("assay.errors", list(&facts.errors)),
+            ("assay.sql", sql(&stage_columns)),
+        ];
+        Ok(Self {
+            file: ColumnsWriter::start(out, "transactions", &columns(&stage_columns), &notes)?,
+            stage_count: stages.len(),
+            group: Vec::with_capacity(GROUP_ROWS_MAX),
+        })
+    }
+
+    /// Adds rows.
+    pub fn push(&mut self, mut rows: &[Row]) -> Result<(), ParquetError> {
+        while !rows.is_empty() {
+            let room = GROUP_ROWS_MAX - self.group.len();
+            let (now, later) = rows.split_at(room.min(rows.len()));
+            self.group.extend_from_slice(now);
+            rows = later;
+            if self.group.len() == GROUP_ROWS_MAX {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and the footer.
+    pub fn finish(mut self) -> Result<(), ParquetError> {
+        if !self.group.is_empty() {
+            self.write_group()?;
+        }
+        self.file.finish().map(|_| ())
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        // Stable, so that the same log always makes the same file.
+        self.group.sort_by_key(|row| (row.due, row.tx));
+        let rows = &self.group;
+        let after_due = |row: &Row, stamp: i64| {
+            (stamp != NO_STAMP).then(|| stamp.wrapping_sub(row.due))
+        };
+        let mut group = self.file.group()?;
+        group.signed_64(rows.iter().map(|row| row.tx.cast_signed()))?;
+        group.signed_64(rows.iter().map(|row| row.due))?;
+        group.optional_64(rows.iter().map(|row| after_due(row, row.ready)))?;
+        group.optional_64(rows.iter().map(|row| after_due(row, row.sent)))?;
+        for stage in 0..self.stage_count {
+            group.optional_64(rows.iter().map(|row| after_due(row, row.marks[stage])))?;
+        }
+        group.signed_64(rows.iter().map(|row| row.end.wrapping_sub(last_stamp(row))))?;
+        let words = Words::new();
+        group.text(rows.iter().map(|row| words.outcome(row.outcome)))?;
+        group.optional_text(rows.iter().map(|row| words.class(row.outcome)))?;
+        group.unsigned(rows.iter().map(|row| u32::from(row.code)))?;
+        group.unsigned(rows.iter().map(|row| u32::from(row.error)))?;
+        group.unsigned(rows.iter().map(|row| row.kind))?;
+        group.unsigned(rows.iter().map(|row| row.connection))?;
+        group.unsigned(rows.iter().map(|row| u32::from(row.worker)))?;
+        group.unsigned(rows.iter().map(|row| u32::from(row.stream)))?;
+        group.unsigned(rows.iter().map(|row| row.bytes_out))?;
+        group.unsigned(rows.iter().map(|row| row.bytes_in))?;
+        group.finish()?;
+        self.group.clear();
+        Ok(())
+    }
+}
+
+/// The stamp that `end_after_last_ns` counts from.
+fn last_stamp(row: &Row) -> i64 {
+    let reached = row.marks.iter().rev().find(|mark| **mark != NO_STAMP).copied();
+    reached.unwrap_or(if row.sent == NO_STAMP { row.due } else { row.sent })
+}
+
+/// The words of the outcome columns, made once a row group.
+struct Words {
+    committed: ByteArray,
+    rejected: ByteArray,
+    unknown: ByteArray,
+    shed: ByteArray,
+    classes: [ByteArray; Class::ALL.len()],
+}
+
+impl Words {
+    fn new() -> Self {
+        Self {
+            committed: word("committed"),
+            rejected: word("rejected"),
+            unknown: word("unknown"),
+            shed: word("shed"),
+            classes: Class::ALL.map(|class| word(class.word())),
+        }
+    }
+
+    fn outcome(&self, outcome: Outcome) -> ByteArray {
+        match outcome {
+            Outcome::Committed => &self.committed,
+            Outcome::Rejected(_) => &self.rejected,
+            Outcome::Unknown => &self.unknown,
+            Outcome::Shed => &self.shed,
+        }
+        .clone()
+    }
+
+    fn class(&self, outcome: Outcome) -> Option<ByteArray> {
+        match outcome {
+            Outcome::Rejected(class) => Some(self.classes[class as usize - 1].clone()),
+            Outcome::Committed | Outcome::Unknown | Outcome::Shed => None,
+        }
+    }
+}
+
+/// Reads rows back, a batch at a time.
+pub struct TransactionsReader<'a> {
+    path: &'a Path,
+    file: ColumnsReader,
+    stage_count: usize,
+    next_group: usize,
+    group: Option<Group>,
+    rows: Vec<Row>,
+}
+
+impl<'a> TransactionsReader<'a> {
+    /// Opens a file and checks that it has the columns of one; `path` is for messages.
+    pub fn open(path: &'a Path, source: Source) -> Result<Self, RecordError> {
+        let (file, stage_count) = guarded(path, || {
+            let file = ColumnsReader::open(source)?;
+            let names = file.names();
+            let stage_count = names.len().saturating_sub(FIRST + LAST).min(STAGES_MAX);
+            let stages = names.get(FIRST..FIRST + stage_count).unwrap_or_default();
+            file.check(&columns(stages))?;
+            Ok((file, stage_count))
+        })?;
+        Ok(Self { path, file, stage_count, next_group: 0, group: None, rows: Vec::new() })
+    }
+
+    /// Rows that the file claims to have.
+    pub fn row_count(&self) -> u64 {
+        self.file.row_count()
+    }
+
+    /// The next rows; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<&[Row]>, RecordError> {
+        let path = self.path;
+        if guarded(path, || self.read_batch())? { Ok(Some(&self.rows)) } else { Ok(None) }
+    }
+
+    fn read_batch(&mut self) -> Result<bool, ParquetError> {
+        loop {
+            if let Some(group) = &mut self.group {
+                if group.read(&mut self.rows)? {
+                    return Ok(true);
+                }
+                self.group = None;
+            }
+            if self.next_group == self.file.group_count() {
+                return Ok(false);
+            }
+            self.group = Some(Group::open(self.file.group(self.next_group)?, self.stage_count)?);
+            self.next_group += 1;
+        }
+    }
+}
+
+/// The columns of one row group.
+struct Group {
+    group: GroupReader,
+    tx: ColumnReader<Int64Type>,
+    due: ColumnReader<Int64Type>,
+    ready: ColumnReader<Int64Type>,
+    sent: ColumnReader<Int64Type>,
+    marks: Vec<ColumnReader<Int64Type>>,
+    end: ColumnReader<Int64Type>,
+    outcome: ColumnReader<ByteArrayType>,
+    class: ColumnReader<ByteArrayType>,
+    code: ColumnReader<Int32Type>,
+    error: ColumnReader<Int32Type>,
+    kind: ColumnReader<Int32Type>,
+    connection: ColumnReader<Int32Type>,
+    worker: ColumnReader<Int32Type>,
+    stream: ColumnReader<Int32Type>,
+    bytes_out: ColumnReader<Int32Type>,
+    bytes_in: ColumnReader<Int32Type>,
+}
+
+impl Group {
+    /// Columns are taken in the order of the schema; the fields stand in it.
+    fn open(mut group: GroupReader, stage_count: usize) -> Result<Self, ParquetError> {
+        Ok(Self {
+            tx: group.column()?,
+            due: group.column()?,
+            ready: group.column()?,
+            sent: group.column()?,
+            marks: (0..stage_count).map(|_| group.column()).collect::<Result<_, _>>()?,
+            end: group.column()?,
+            outcome: group.column()?,
+            class: group.column()?,
+            code: group.column()?,
+            error: group.column()?,
+            kind: group.column()?,
+            connection: group.column()?,
+            worker: group.column()?,
+            stream: group.column()?,
+            bytes_out: group.column()?,
+            bytes_in: group.column()?,
+            group,
+        })
+    }
+
+    /// Reads the next rows into `rows`; says whether there were any.
+    fn read(&mut self, rows: &mut Vec<Row>) -> Result<bool, ParquetError> {
+        let count = self.group.take_rows(READ_ROWS_MAX);
+        rows.clear();
+        rows.resize(count, BEFORE_FIRST);
+        if count == 0 {
+            return Ok(false);
+        }
+        put(rows, self.tx.required(count)?, |row, value| row.tx = value.cast_unsigned());
+        put(rows, self.due.required(count)?, |row, value| row.due = value);
+        put_after_due(rows, self.ready.optional(count)?, |row, stamp| row.ready = stamp)?;
+        put_after_due(rows, self.sent.optional(count)?, |row, stamp| row.sent = stamp)?;
+        for (stage, column) in self.marks.iter_mut().enumerate() {
+            put_after_due(rows, column.optional(count)?, |row, stamp| row.marks[stage] = stamp)?;
+        }
+        put(rows, self.end.required(count)?, |row, value| {
+            row.end = last_stamp(row).wrapping_add(value);
+        });
+        put_outcomes(rows, self.outcome.required(count)?)?;
+        put_classes(rows, self.class.optional(count)?)?;
+        self.read_numbers(rows, count)?;
+        Ok(true)
+    }
+
+    fn read_numbers(&mut self, rows: &mut [Row], count: usize) -> Result<(), ParquetError> {
+        // A number that does not fit was not written by us; its low bits are as good as any.
+        put(rows, self.code.required(count)?, |row, value| row.code = value as u16);
+        put(rows, self.error.required(count)?, |row, value| row.error = value as u16);
+        put(rows, self.kind.required(count)?, |row, value| row.kind = value.cast_unsigned());
+        put(rows, self.connection.required(count)?, |row, value| {
+            row.connection = value.cast_unsigned();
+        });
+        put(rows, self.worker.required(count)?, |row, value| row.worker = value as u8);
+        put(rows, self.stream.required(count)?, |row, value| row.stream = value as u8);
+        put(rows, self.bytes_out.required(count)?, |row, value| {
+            row.bytes_out = value.cast_unsigned();
+        });
+        put(rows, self.bytes_in.required(count)?, |row, value| {
+            row.bytes_in = value.cast_unsigned();
+        });
+        Ok(())
+    }
+}
+
+fn put<T: Copy>(rows: &mut [Row], values: &[T], set: impl Fn(&mut Row, T)) {
+    for (row, value) in rows.iter_mut().zip(values) {
+        set(row, *value);
+    }
+}
+
+fn put_after_due(
+    rows: &mut [Row],
+    (values, levels): (&[i64], &[i16]),
+    set: impl Fn(&mut Row, i64),
+) -> Result<(), ParquetError> {
+    if values.len() == rows.len() {
+        for (row, value) in rows.iter_mut().zip(values) {
+            let stamp = row.due.wrapping_add(*value);
+            set(row, stamp);
+        }
+        return Ok(());
+    }
+    let mut values = values.iter();
+    for (row, level) in rows.iter_mut().zip(levels) {
+        let mut stamp = NO_STAMP;
+        if *level != 0 {
+            stamp = row.due.wrapping_add(*values.next().ok_or_else(unequal)?);
+        }
+        set(row, stamp);
+    }
+    Ok(())
+}
+
+fn put_outcomes(rows: &mut [Row], words: &[ByteArray]) -> Result<(), ParquetError> {
+    // Values of a dictionary share their bytes, so most comparisons are of two addresses.
+    let mut known: (&[u8], Outcome) = (&[], Outcome::Committed);
+    for (row, word) in rows.iter_mut().zip(words) {
+        let word = word.data();
+        if !std::ptr::eq(word, known.0) {
+            let outcome = match word {
+                b"committed" => Outcome::Committed,
+                // The class follows in its own column; a rejection without one stays the server's.
+                b"rejected" => Outcome::Rejected(Class::Server),
+                b"unknown" => Outcome::Unknown,
+                b"shed" => Outcome::Shed,
+                other => return Err(foreign_word("outcome", other)),
+            };
+            known = (word, outcome);
+        }
+        row.outcome = known.1;
+    }
+    Ok(())
+}
+
+fn put_classes(
+    rows: &mut [Row],
+    (words, levels): (&[ByteArray], &[i16]),
+) -> Result<(), ParquetError> {
+    if words.is_empty() {
+        return Ok(());
+    }
+    let mut words = words.iter();
+    for (row, _) in rows.iter_mut().zip(levels).filter(|(_, level)| **level != 0) {
+        let word = words.next().ok_or_else(unequal)?.data();
+        let class = std::str::from_utf8(word).ok().and_then(Class::from_word);
+        row.outcome = Outcome::Rejected(class.ok_or_else(|| foreign_word("class", word))?);
+    }
+    Ok(())
+}
+
+fn unequal() -> ParquetError {
+    ParquetError::General("a column has fewer values than it says".to_owned())
+}
+
+fn foreign_word(column: &str, word: &[u8]) -> ParquetError {
+    let word = String::from_utf8_lossy(&word[..word.len().min(40)]).into_owned();
+    ParquetError::General(format!("`{word}` in column {column} is no word of this program"))
+}

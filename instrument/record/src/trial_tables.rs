@@ -1,0 +1,117 @@
+//! A trial's metrics, events and ledger, as files of its folder.
+
+use model::facts::{Event, LedgerEntry, MetricSample};
+
+use crate::columns::writing;
+use crate::disk::PartialFile;
+use crate::error::RecordError;
+use crate::tables::{self, LedgerColumns};
+use crate::trial::TrialFolder;
+
+const METRICS: &str = "metrics.parquet";
+const EVENTS: &str = "events.parquet";
+const LEDGER: &str = "ledger.parquet";
+
+impl TrialFolder {
+    /// Writes metrics.parquet.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_metrics(&self, samples: &[MetricSample]) -> Result<(), RecordError> {
+        let path = self.file(METRICS);
+        let mut file = PartialFile::create(&path)?;
+        tables::write_metrics(&mut file, samples).map_err(|error| writing(&path, error))?;
+        self.finish_file(METRICS, &mut file)
+    }
+
+    /// Reads metrics.parquet; nothing if none were written.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn metrics(&self) -> Result<Vec<MetricSample>, RecordError> {
+        match self.open_verified(METRICS)? {
+            Some(source) => tables::read_metrics(&self.file(METRICS), source),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Writes events.parquet.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_events(&self, events: &[Event]) -> Result<(), RecordError> {
+        let path = self.file(EVENTS);
+        let mut file = PartialFile::create(&path)?;
+        tables::write_events(&mut file, events).map_err(|error| writing(&path, error))?;
+        self.finish_file(EVENTS, &mut file)
+    }
+
+    /// Reads events.parquet; nothing if none were written.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn events(&self) -> Result<Vec<Event>, RecordError> {
+        match self.open_verified(EVENTS)? {
+            Some(source) => tables::read_events(&self.file(EVENTS), source),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Starts ledger.parquet. It gets its name when the writer is closed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn ledger_writer(&self) -> Result<LedgerWriter, RecordError> {
+        LedgerWriter::create(self.clone())
+    }
+
+    /// Passes every entry of ledger.parquet in the ledger's order and gives their number; `None` if there
+    /// is no ledger.
+    ///
+    /// # Errors
+    /// When it is damaged. Entries may have been passed before damage was found.
+    pub fn for_each_ledger_entry(
+        &self,
+        f: impl FnMut(&LedgerEntry),
+    ) -> Result<Option<u64>, RecordError> {
+        match self.open_verified(LEDGER)? {
+            Some(source) => tables::read_ledger(&self.file(LEDGER), source, f).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Writes ledger.parquet, in bounded memory however long the ledger is. Dropped before
+/// [`LedgerWriter::close`] it leaves nothing behind.
+pub struct LedgerWriter {
+    folder: TrialFolder,
+    columns: LedgerColumns<PartialFile>,
+}
+
+impl LedgerWriter {
+    fn create(folder: TrialFolder) -> Result<Self, RecordError> {
+        let path = folder.file(LEDGER);
+        let columns = LedgerColumns::start(PartialFile::create(&path)?)
+            .map_err(|error| writing(&path, error))?;
+        Ok(Self { folder, columns })
+    }
+
+    /// Adds the next entry.
+    ///
+    /// # Errors
+    /// When the disk is full or fails.
+    pub fn push(&mut self, entry: LedgerEntry) -> Result<(), RecordError> {
+        self.columns.push(entry).map_err(|error| writing(&self.folder.file(LEDGER), error))
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// When the disk is full or fails.
+    pub fn close(self) -> Result<(), RecordError> {
+        let Self { folder, mut columns } = self;
+        let path = folder.file(LEDGER);
+        let file = columns.finish().map_err(|error| writing(&path, error))?;
+        folder.finish_file(LEDGER, file)
+    }
+}
