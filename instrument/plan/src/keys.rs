@@ -154,8 +154,17 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Names of variables, or beginnings of names, that are not about experiments.
-pub const VARIABLES_OTHER: &[&str] =
-    &["ASSAY_TEST_", "ASSAY_BENCH_", "ASSAY_CACHE", "ASSAY_CONFIG", "ASSAY_RUNS", "ASSAY_VERSION"];
+pub const VARIABLES_OTHER: &[&str] = &[
+    "ASSAY_TEST_",
+    "ASSAY_BENCH_",
+    "ASSAY_GOLDEN",
+    "ASSAY_CACHE",
+    "ASSAY_CONFIG",
+    "ASSAY_DRIVER",
+    "ASSAY_URING",
+    "ASSAY_RUNS",
+    "ASSAY_VERSION",
+];
 
 /// Tables whose keys belong to an adapter: their first part is fixed, the rest of a name is the key.
 const OPEN_ENDED: [&str; 2] = ["system.deploy", "workload"];

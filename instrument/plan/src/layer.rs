@@ -42,12 +42,14 @@ pub(crate) fn keys_at(path: &str, span: Span) -> Vec<(String, Span)> {
 }
 
 fn merge(base: &mut Options, over: Options, depth: usize, in_matrix: bool) {
-    if in_matrix && depth == 2 && matches!(over.value, Value::Array(_)) {
-        if let Value::Table(axis) = &mut base.value {
-            axis.remove("labels");
-            axis.insert("values".to_owned(), (over.span, over));
-            return;
-        }
+    if in_matrix
+        && depth == 2
+        && matches!(over.value, Value::Array(_))
+        && let Value::Table(axis) = &mut base.value
+    {
+        axis.remove("labels");
+        axis.insert("values".to_owned(), (over.span, over));
+        return;
     }
     match (&mut base.value, over.value) {
         (Value::Table(below), Value::Table(above)) => {

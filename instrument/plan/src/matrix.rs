@@ -460,14 +460,11 @@ fn include_set(
 
 /// A verdict's word.
 pub(crate) fn verdict(options: &Options, reading: &mut Reading<'_>) -> Option<Verdict> {
-    match &options.value {
-        Value::String(word) => match word.as_str() {
-            "pass" => return Some(Verdict::Pass),
-            "fail" => return Some(Verdict::Fail),
-            "invalid" => return Some(Verdict::Invalid),
-            _ => {}
-        },
-        _ => {}
+    if let Value::String(word) = &options.value {
+        let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Invalid];
+        if let Some(verdict) = verdicts.into_iter().find(|verdict| verdict.word() == word) {
+            return Some(verdict);
+        }
     }
     let message =
         format!("`{}` is not a verdict; it is one of pass, fail, invalid", options.label());

@@ -15,7 +15,7 @@ fn input(name: &str, profile: Option<&str>, text: String) -> Input<'static> {
 
 fn text(name: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/experiments");
-    std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap()
+    std::fs::read_to_string(format!("{folder}/{name}.toml")).expect("the file is there")
 }
 
 /// Resolves a file as it is, or without the lines from each of `without` to the next blank line or header.

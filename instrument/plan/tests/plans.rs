@@ -297,6 +297,7 @@ fn a_large_matrix() {
 }
 
 /// Claim: files damaged at random places never panic, and end in a plan or in a rejection.
+/// `ASSAY_TEST_ROUNDS` makes it a longer search.
 #[test]
 fn damage() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/experiments");
@@ -307,8 +308,9 @@ fn damage() {
     texts.sort();
     let shapes = b"#p load.rate=5/s\n[system]\nkind='x'\n[load]\nsteps={every='1s',add={rate='1/s'},until={rate='9/s'}}\nrate='1/s'\n[profile.p]\nload.timeout='1s'\n[[include]]\nset={'load.threads'=1}".to_vec();
     texts.push(shapes);
+    let rounds = std::env::var("ASSAY_TEST_ROUNDS").map_or(6_000, |text| text.parse().unwrap());
     let mut rng = Seed(20_261_121).rng();
-    for round in 0..6_000_usize {
+    for round in 0_usize..rounds {
         let mut bytes = texts[round % texts.len()].clone();
         for _ in 0..=rng.below(6) {
             let length = u64::try_from(bytes.len()).unwrap();
