@@ -8,10 +8,20 @@
 //! This crate never interprets a protocol (that is a [`sut::Session`]'s), never writes a file (that is the
 //! sink's), never retries a transaction, and never lets one that was due go without a row.
 
+mod connection;
 mod control;
+mod demand;
+mod driver;
+mod engine;
 mod error;
 mod live;
+mod pending;
+mod recorder;
 pub mod schedule;
+mod source;
+mod threads;
+mod tls;
+mod trial;
 
 use std::sync::Arc;
 
@@ -67,8 +77,7 @@ pub trait RowSink: Send {
 /// # Errors
 /// When the load could not begin: no connection, no threads, a plan that cannot be carried out.
 pub fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
-    let _ = (setup, sink);
-    Err(LoadError::Plan("the engine is being built".to_owned()))
+    threads::run(setup, sink)
 }
 
 /// Measures this machine and this engine against a target in this process that does nothing, in under a second.

@@ -59,6 +59,10 @@ enum Shape {
         every_ns: u64,
     },
     Trace(Arc<[u64]>),
+    Every {
+        start_ns: u64,
+        interval_ns: u64,
+    },
 }
 
 /// Evenly spaced events `first_event, first_event + 1, …` from `start_ns`.
@@ -111,6 +115,19 @@ impl DueTimes {
             next_event: u64::from(worker),
             stride: u64::from(workers.max(1)),
             end_ns,
+            events_max: window.events_max,
+        }
+    }
+
+    /// An event at the start of the measured window and one every `interval` after it: an open probe.
+    #[must_use]
+    pub fn every(interval: Duration, window: Window) -> Self {
+        let start_ns = whole_ns(window.warmup);
+        Self {
+            shape: Shape::Every { start_ns, interval_ns: whole_ns(interval).max(1) },
+            next_event: 0,
+            stride: 1,
+            end_ns: start_ns.saturating_add(whole_ns(window.duration)),
             events_max: window.events_max,
         }
     }
@@ -168,6 +185,9 @@ impl Shape {
             }
             Self::Burst { rate, every_ns } => Some(burst_ns(*rate, *every_ns, event)),
             Self::Trace(due) => due.get(usize::try_from(event).ok()?).copied(),
+            Self::Every { start_ns, interval_ns } => {
+                Some(start_ns.saturating_add(event.saturating_mul(*interval_ns)))
+            }
         }
     }
 }

@@ -77,8 +77,10 @@ pub struct WorkerFacts {
     pub answered: u64,
     /// Ended by the timeout or with a lost connection.
     pub unanswered: u64,
-    /// Due, never sent.
+    /// Due, never sent: the backlog was full or its wait exceeded the timeout.
     pub shed: u64,
+    /// Due, never sent: no connection could be opened (rejected as transport or client).
+    pub refused: u64,
     /// Answers that came after their transaction had ended.
     pub late_answers: u64,
     /// Answers for a stage that the transaction had already reached.

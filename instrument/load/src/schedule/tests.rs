@@ -168,3 +168,10 @@ fn zero_and_max() {
     assert!(is_saturating(&Schedule::Constant { rate: Rate::MAX }));
     assert!(!is_saturating(&Schedule::Constant { rate: Rate::per_second(1) }));
 }
+
+/// Claim: an open probe begins with the measured window and keeps its interval to the nanosecond.
+#[test]
+fn a_probe_keeps_its_interval() {
+    let due: Vec<_> = DueTimes::every(Duration::from_nanos(333_333_333), window(2, 1)).collect();
+    assert_eq!(due, [(0, 2 * SECOND), (1, 2_333_333_333), (2, 2_666_666_666), (3, 2_999_999_999)]);
+}

@@ -1,0 +1,134 @@
+//! One connection of a worker: its session, its bytes and its state. It takes no decision about transactions
+//! and touches no socket; the engine moves its bytes to and from the driver.
+
+use model::Stamp;
+use sut::{Endpoint, ProtocolError, Session};
+
+use crate::driver::Key;
+use crate::pending::OnConnection;
+use crate::tls::Layer;
+use sut::Marks;
+
+/// The most bytes of an unfinished answer that are kept; more is not of any protocol that we measure.
+const REST_MAX: usize = 64 * 1024 * 1024;
+/// The stream of connections that only watch.
+pub(crate) const OBSERVER: u8 = u8::MAX;
+
+/// Where a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not there; opened again when its timer says so.
+    Down,
+    /// The kernel is connecting.
+    Connecting,
+    /// TLS is being agreed on.
+    Securing,
+    /// The session greets.
+    Greeting,
+    /// Transactions can go.
+    Open,
+}
+
+pub(crate) struct Connection {
+    /// Its index in the trial.
+    pub index: u32,
+    pub stream: u8,
+    pub phase: Phase,
+    pub key: Option<Key>,
+    pub endpoint: Endpoint,
+    pub session: Box<dyn Session>,
+    pub tls: Option<Layer>,
+    /// Plain bytes to send.
+    pub out: Vec<u8>,
+    /// Encrypted bytes to send.
+    pub wire: Vec<u8>,
+    /// What the session left unread.
+    rest: Vec<u8>,
+    pub list: OnConnection,
+    /// The most that may be outstanding on it.
+    room_max: u32,
+    /// Since when it has had room.
+    pub freed_at: Stamp,
+    pub is_queued_idle: bool,
+    pub is_dirty: bool,
+    /// Whether a transaction on it was answered since it was opened.
+    pub is_proven: bool,
+    /// Lives in a row in which none was.
+    pub failures: u32,
+    /// Which life of the connection this is; timers of an earlier one are void.
+    pub life: u32,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        index: u32,
+        stream: u8,
+        endpoint: Endpoint,
+        session: Box<dyn Session>,
+        window: u32,
+    ) -> Self {
+        let in_flight_max = session.in_flight_max().max(1);
+        let room_max = if window == 0 { in_flight_max } else { window.min(in_flight_max) };
+        Self {
+            index,
+            stream,
+            phase: Phase::Down,
+            key: None,
+            endpoint,
+            session,
+            tls: None,
+            out: Vec::new(),
+            wire: Vec::new(),
+            rest: Vec::new(),
+            list: OnConnection::default(),
+            room_max,
+            freed_at: 0,
+            is_queued_idle: false,
+            is_dirty: false,
+            is_proven: false,
+            failures: 0,
+            life: 0,
+        }
+    }
+
+    /// Whether its last transaction left it without room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.count >= self.room_max
+    }
+
+    /// Whether a transaction can go now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.phase == Phase::Open && !self.is_full()
+    }
+
+    /// Hands bytes to the session, after what it left unread, and keeps what it leaves now.
+    pub(crate) fn deliver(&mut self, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
+        if self.rest.is_empty() {
+            let used = self.session.receive(bytes, &mut self.out, marks)?;
+            assert!(used <= bytes.len(), "a session uses at most what it was given");
+            self.rest.extend_from_slice(&bytes[used..]);
+        } else {
+            self.rest.extend_from_slice(bytes);
+            let used = self.session.receive(&self.rest, &mut self.out, marks)?;
+            assert!(used <= self.rest.len(), "a session uses at most what it was given");
+            self.rest.drain(..used);
+        }
+        if self.rest.len() > REST_MAX {
+            return Err(ProtocolError(format!("an answer is not complete after {REST_MAX} bytes")));
+        }
+        Ok(())
+    }
+
+    /// Forgets the connection; the session begins anew.
+    pub(crate) fn reset(&mut self) {
+        self.phase = Phase::Down;
+        self.key = None;
+        self.tls = None;
+        self.out.clear();
+        self.wire.clear();
+        self.rest.clear();
+        self.session.reset();
+        self.is_proven = false;
+        self.life = self.life.wrapping_add(1);
+    }
+}

@@ -1,0 +1,219 @@
+//! From a due time to a connection: admit, queue or shed, submit, flush. A pending entry exists before the
+//! driver sees the first byte of its transaction.
+
+use model::{Class, NO_STAMP, Outcome, Stamp};
+use sut::Transaction;
+
+use super::{Engine, Stream, Waiting};
+use crate::connection::Connection;
+use crate::driver::Driver;
+use crate::source::Prepared;
+
+/// Connections that one stream may be opening at a time because all are busy.
+const GROW_MAX: u32 = 32;
+
+impl Engine<'_> {
+    /// Takes every due time that has come, then gives what waits to connections with room.
+    pub(super) fn admit(&mut self) {
+        for index in 0..self.streams.len() {
+            if self.is_loading {
+                self.take_due(index);
+                self.saturate(index);
+            }
+            self.dispatch(index);
+            self.grow(index);
+        }
+    }
+
+    fn take_due(&mut self, index: usize) {
+        while let Some(due) = self.streams[index].demand.take_due(self.now) {
+            self.facts.due += 1;
+            let stream = &mut self.streams[index];
+            stream.last_due = due;
+            let prepared = stream.source.take();
+            if stream.backlog.is_empty()
+                && let Some(connection) = idle(stream, &mut self.connections)
+            {
+                self.submit(index, connection, prepared, due);
+            } else if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
+                stream.backlog.push_back(Waiting { prepared, due });
+                let waiting = stream.backlog.len() as u64;
+                self.facts.backlog_max = self.facts.backlog_max.max(waiting);
+            } else {
+                self.facts.backlog_full += 1;
+                self.end_unsent(index, Waiting { prepared, due }, Outcome::Shed, "");
+            }
+        }
+    }
+
+    /// A saturating load: whatever has room gets a transaction, due when the room appeared.
+    fn saturate(&mut self, index: usize) {
+        while let Some(connection) = idle(&mut self.streams[index], &mut self.connections) {
+            let freed_at = self.connections[connection as usize].freed_at;
+            let stream = &mut self.streams[index];
+            let Some(due) = stream.demand.take_for_free_connection(freed_at, self.now) else { break };
+            self.facts.due += 1;
+            stream.last_due = stream.last_due.max(due);
+            let prepared = stream.source.take();
+            self.submit(index, connection, prepared, due);
+        }
+    }
+
+    /// What waits, oldest first, to connections with room. What has waited for longer than the timeout is shed.
+    fn dispatch(&mut self, index: usize) {
+        while let Some(first) = self.streams[index].backlog.front() {
+            let due = first.due;
+            let expired = self.now - due >= self.streams[index].timeout_ns;
+            if expired {
+                let waiting = self.streams[index].backlog.pop_front().expect("looked at above");
+                self.end_unsent(index, waiting, Outcome::Shed, "");
+                continue;
+            }
+            let stream = &mut self.streams[index];
+            let Some(connection) = idle(stream, &mut self.connections) else { break };
+            let waiting = stream.backlog.pop_front().expect("looked at above");
+            self.submit(index, connection, waiting.prepared, due);
+        }
+    }
+
+    /// Opens more connections for what waits, up to the plan's bound.
+    fn grow(&mut self, index: usize) {
+        let stream = &self.streams[index];
+        let waiting = u32::try_from(stream.backlog.len()).unwrap_or(u32::MAX);
+        let room = stream.connections_max - stream.connections;
+        let wanted = waiting.saturating_sub(stream.opening).min(room);
+        let wanted = wanted.min(GROW_MAX.saturating_sub(stream.opening));
+        for _ in 0..wanted {
+            if !self.add_connection(index) {
+                break;
+            }
+        }
+    }
+
+    /// Gives a transaction to a connection. Its bytes leave with the flush of this turn.
+    fn submit(&mut self, index: usize, connection: u32, prepared: Prepared, due: Stamp) {
+        let Prepared { id, number, kind, payload } = prepared;
+        let mut row = self.fresh_row(self.streams[index].index, id, kind, due);
+        let at = &mut self.connections[connection as usize];
+        row.ready = due.max(at.freed_at);
+        row.connection = at.index;
+        let transaction = Transaction { id, kind, payload: &payload };
+        row.bytes_out = at.session.submit(&transaction, &mut at.out);
+        let stream = &mut self.streams[index];
+        stream.pending.insert(number, row, connection, &mut at.list);
+        stream.source.recycle(payload);
+        let first = stream.idle.pop_front();
+        debug_assert_eq!(first, Some(connection), "the connection that `idle` gave");
+        if at.has_room() {
+            stream.idle.push_back(connection);
+        } else {
+            at.is_queued_idle = false;
+        }
+        if !at.is_dirty {
+            at.is_dirty = true;
+            self.dirty.push(connection);
+        }
+    }
+
+    /// Hands what connections have to send to the driver, and stamps it.
+    pub(super) fn flush<D: Driver>(&mut self, driver: &mut D) {
+        if self.dirty.is_empty() {
+            return;
+        }
+        self.read_clock();
+        for index in 0..self.dirty.len() {
+            let connection = &mut self.connections[self.dirty[index] as usize];
+            connection.is_dirty = false;
+            let Some(key) = connection.key else { continue };
+            if connection.list.has_unsent() {
+                let stream = &mut self.streams[usize::from(connection.stream)];
+                let sent = self.now;
+                self.facts.sent += stream.pending.mark_sent(&mut connection.list, sent);
+            }
+            send(driver, connection, key);
+            if !D::GATHERS && index + 1 < self.dirty.len() {
+                // Each send was a system call of microseconds: the next one's stamp is its own.
+                self.now = self.trial.setup.clock.now().ns_since(self.origin);
+            }
+        }
+        self.dirty.clear();
+    }
+
+    /// Ends what waits for a connection of this stream, because none can be had.
+    pub(super) fn refuse_waiting(&mut self, index: usize, class: Class, text: &str) {
+        let waiting = std::mem::take(&mut self.streams[index].backlog);
+        for waiting in waiting {
+            self.end_unsent(index, waiting, Outcome::Rejected(class), text);
+        }
+    }
+
+    /// One row for a transaction that never had a connection.
+    pub(super) fn end_unsent(&mut self, index: usize, waiting: Waiting, outcome: Outcome, text: &str) {
+        let Waiting { prepared, due } = waiting;
+        let stream = &mut self.streams[index];
+        stream.pending.note_unsent(prepared.number);
+        stream.source.recycle(prepared.payload);
+        let mut row = self.fresh_row(self.streams[index].index, prepared.id, prepared.kind, due);
+        row.end = self.now;
+        row.outcome = outcome;
+        row.error = self.trial.error(text);
+        match outcome {
+            Outcome::Shed => self.facts.shed += 1,
+            _ => self.facts.refused += 1,
+        }
+        debug_assert_eq!(row.sent, NO_STAMP);
+        self.streams[index].demand.client_is_back(self.now);
+        self.rows.push(row, &mut self.facts);
+    }
+
+    /// Tops the prepared transactions up, as far as the time to the next due one allows.
+    pub(super) fn prepare_ahead(&mut self) {
+        for index in 0..self.streams.len() {
+            let stream = &mut self.streams[index];
+            let (missing, taken) = stream.source.missing();
+            if missing == 0 {
+                continue;
+            }
+            let gap_ns = stream.demand.next_due().map_or(i64::MAX, |due| due - self.now);
+            // Two microseconds stay for the sending itself. Cheap workloads keep up with what was taken even
+            // without a gap: preparing one is then a small part of what sending one costs.
+            let fits = usize::try_from((gap_ns - 2_000) / self.prepare_ns.max(50)).unwrap_or(0);
+            let least = if self.prepare_ns < 500 { taken + 1 } else { 0 };
+            let count = fits.min(64).max(least).min(missing);
+            if count == 0 {
+                continue;
+            }
+            if count < 8 {
+                stream.source.fill(count);
+                continue;
+            }
+            let before = self.read_clock();
+            self.streams[index].source.fill(count);
+            let each_ns = (self.read_clock() - before) / i64::try_from(count).expect("a few");
+            self.prepare_ns = (self.prepare_ns * 7 + each_ns) / 8;
+        }
+    }
+}
+
+/// The connection that has been idle longest; it stays at the front of the queue until `submit` takes it.
+fn idle(stream: &mut Stream, connections: &mut [Connection]) -> Option<u32> {
+    while let Some(&connection) = stream.idle.front() {
+        let at = &mut connections[connection as usize];
+        if at.has_room() {
+            return Some(connection);
+        }
+        at.is_queued_idle = false;
+        stream.idle.pop_front();
+    }
+    None
+}
+
+fn send<D: Driver>(driver: &mut D, connection: &mut Connection, key: crate::driver::Key) {
+    match &mut connection.tls {
+        None => driver.send(key, &mut connection.out),
+        Some(tls) => {
+            tls.send(&mut connection.out, &mut connection.wire);
+            driver.send(key, &mut connection.wire);
+        }
+    }
+}

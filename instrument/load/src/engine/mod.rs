@@ -1,0 +1,165 @@
+//! One engine worker: everything that it knows, and none of it shared with another worker.
+//!
+//! The files beside this one are the steps of a transaction: [`admit`] takes due times, finds a connection and
+//! submits; [`turn`] is the event loop around it, with [`pace`] deciding how to wait; [`receive`] turns bytes
+//! into marks; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
+//! connections; [`route`] carries marks that belong to another worker.
+
+mod admit;
+mod connect;
+mod pace;
+mod receive;
+mod route;
+mod settle;
+mod setup;
+mod turn;
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use clock::Instant;
+use model::facts::{Event, WorkerFacts};
+use model::{NO_STAMP, Outcome, Row, Stamp, TxId};
+use sut::Marks;
+
+use crate::connection::Connection;
+use crate::demand::Demand;
+use crate::driver::Key;
+use crate::pending::Pending;
+use crate::source::{Prepared, Source};
+use crate::trial::Trial;
+pub(crate) use route::Routes;
+pub(crate) use turn::{Seat, run};
+
+/// A stream of load: the main one, or the probe.
+struct Stream {
+    /// 0 the main load, 1 the probe.
+    index: u8,
+    demand: Demand,
+    source: Source,
+    pending: Pending,
+    /// Due, and no connection had room. Bounded by `backlog_max`, or by the clients that wait here.
+    backlog: VecDeque<Waiting>,
+    backlog_max: usize,
+    /// Connections that have room, the longest idle first. An entry is checked when it is taken.
+    idle: VecDeque<u32>,
+    timeout_ns: i64,
+    /// How many of its connections are open, and how many are on the way there.
+    open: u32,
+    opening: u32,
+    /// How many there are in all, and may be.
+    connections: u32,
+    connections_max: u32,
+    /// The index in the trial of the next connection that is opened beyond the first ones.
+    next_index: u32,
+    first_id: TxId,
+    stride: u64,
+    last_due: Stamp,
+}
+
+/// A due transaction without a connection.
+struct Waiting {
+    prepared: Prepared,
+    due: Stamp,
+}
+
+/// Something that a connection wants done at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Timer {
+    at: Stamp,
+    connection: u32,
+    life: u32,
+    what: Alarm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alarm {
+    Reconnect,
+    Poll,
+}
+
+impl Ord for Timer {
+    /// The earliest is the greatest: a binary heap gives its greatest first.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.at, other.connection, other.life).cmp(&(self.at, self.connection, self.life))
+    }
+}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What a worker knows, but for its driver.
+pub(crate) struct Engine<'t> {
+    trial: &'t Trial<'t>,
+    worker: u32,
+    /// Where stamps count from: the worker's own start until the trial's is fixed.
+    origin: Instant,
+    now: Stamp,
+    streams: Vec<Stream>,
+    connections: Vec<Connection>,
+    /// Connections with bytes to send.
+    dirty: Vec<u32>,
+    /// Connections to begin to open, and what the driver is to close, before the next wait.
+    to_open: Vec<u32>,
+    to_close: Vec<Key>,
+    timers: BinaryHeap<Timer>,
+    marks: Marks,
+    plain: Vec<u8>,
+    rows: settle::Rows,
+    routes: Routes,
+    facts: WorkerFacts,
+    /// Whether due times are still taken.
+    is_loading: bool,
+    /// Whether connections are still being opened for the first time.
+    is_starting: bool,
+    /// Preparing one transaction takes about this long.
+    prepare_ns: i64,
+    /// The last turn did not block.
+    is_spinning: bool,
+    last_failure: Option<(std::net::SocketAddr, String)>,
+    live: turn::Shown,
+}
+
+impl Engine<'_> {
+    /// The stamp of this moment.
+    fn read_clock(&mut self) -> Stamp {
+        self.now = self.trial.setup.clock.now().ns_since(self.origin);
+        self.now
+    }
+
+    /// Tells the record of something that happened, within the trial's bound on events.
+    fn event(&mut self, name: &str, tx: Option<TxId>, detail: impl FnOnce() -> String) {
+        if self.trial.admits_event() {
+            let event = Event { at: self.now, name: name.to_owned(), tx, detail: detail() };
+            self.rows.event(event);
+        }
+    }
+
+    /// How many transactions are outstanding.
+    fn outstanding(&self) -> usize {
+        self.streams.iter().map(|stream| stream.pending.count()).sum()
+    }
+
+    /// A row at the moment that its transaction falls due.
+    fn fresh_row(&self, stream: u8, id: TxId, kind: u32, due: Stamp) -> Row {
+        Row {
+            tx: id,
+            due,
+            ready: due,
+            sent: NO_STAMP,
+            marks: [NO_STAMP; model::STAGES_MAX],
+            end: NO_STAMP,
+            outcome: Outcome::Unknown,
+            code: 0,
+            error: 0,
+            kind,
+            connection: 0,
+            worker: u8::try_from(self.worker).expect("bounded by WORKERS_MAX"),
+            stream,
+            bytes_out: 0,
+            bytes_in: 0,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From bytes to marks. All marks of one turn carry one stamp, read when the completions came out of the
+//! kernel. What a session says of a transaction is carried to the worker that owns it.
+
+use model::{Outcome, Stamp, TxId};
+use sut::{Mark, Marks};
+
+use super::Engine;
+use crate::connection::Phase;
+use crate::driver::Key;
+
+/// A mark with its stamp: all that its owner needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub tx: TxId,
+    pub at: Stamp,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Reached { stage: u8, code: u16, bytes_in: u32 },
+    Ended { outcome: Outcome, code: u16, error: u16, bytes_in: u32 },
+}
+
+impl Engine<'_> {
+    /// Bytes have arrived on a connection.
+    pub(super) fn received(&mut self, connection: u32, key: Key, bytes: &[u8]) {
+        let at = &mut self.connections[connection as usize];
+        if at.key != Some(key) {
+            return;
+        }
+        let Some(tls) = &mut at.tls else { return self.deliver(connection, bytes) };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        match tls.receive(bytes, &mut plain) {
+            Ok(()) => {
+                if at.phase == Phase::Securing {
+                    self.advance(connection);
+                }
+                if !plain.is_empty() {
+                    self.deliver(connection, &plain);
+                } else {
+                    self.send_soon(connection);
+                }
+            }
+            Err(text) => self.drop_connection(connection, &text),
+        }
+        self.plain = plain;
+    }
+
+    fn deliver(&mut self, connection: u32, bytes: &[u8]) {
+        let mut marks = std::mem::take(&mut self.marks);
+        marks.clear();
+        let result = self.connections[connection as usize].deliver(bytes, &mut marks);
+        self.apply(&marks);
+        if let Err(error) = result {
+            self.facts.protocol_errors += 1;
+            self.event("protocol_error", None, || error.0.clone());
+            let text = format!("not the protocol: {}", error.0);
+            self.drop_connection(connection, &text);
+        } else if marks.wants_close() {
+            self.drop_connection(connection, "the connection was closed by the system");
+        } else if self.connections[connection as usize].phase == Phase::Greeting {
+            self.advance(connection);
+        } else {
+            self.send_soon(connection);
+        }
+        self.marks = marks;
+    }
+
+    /// What a session wrote while it received leaves with this turn's flush.
+    fn send_soon(&mut self, connection: u32) {
+        let at = &mut self.connections[connection as usize];
+        let has_bytes = !at.out.is_empty() || at.tls.as_ref().is_some_and(|tls| tls.wants_send());
+        if has_bytes && !at.is_dirty && at.key.is_some() {
+            at.is_dirty = true;
+            self.dirty.push(connection);
+        }
+    }
+
+    /// Takes a session's findings, in their order.
+    pub(super) fn apply(&mut self, marks: &Marks) {
+        for mark in marks.list() {
+            let (tx, what) = match *mark {
+                Mark::Reached { tx, stage, code, bytes_in } => {
+                    (tx, What::Reached { stage, code, bytes_in })
+                }
+                Mark::Ended { tx, answer } => {
+                    let error = self.trial.error(marks.text(&answer));
+                    let (outcome, code) = (answer.outcome, answer.code);
+                    (tx, What::Ended { outcome, code, error, bytes_in: answer.bytes_in })
+                }
+            };
+            let found = Found { tx, at: self.now, what };
+            let owner = self.owner_of(tx);
+            if owner == self.worker {
+                self.settle(found);
+            } else {
+                self.routes.send(owner, found);
+            }
+        }
+    }
+}

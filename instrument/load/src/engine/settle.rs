@@ -1,0 +1,249 @@
+//! The end of a transaction: marks into its row, its outcome, and the row on its way to the record. Every
+//! transaction that fell due gets exactly one row; what the system says beyond that is counted, not recorded.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use model::facts::{Event, WorkerFacts};
+use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp, TxId};
+use sut::Abandon;
+
+use super::Engine;
+use super::receive::{Found, What};
+use crate::connection::Phase;
+use crate::pending::{Known, NONE};
+use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
+use crate::PROBE_TX_BASE;
+
+/// Rows leave after this long at the latest.
+const ROWS_AGE_NS_MAX: i64 = 50_000_000;
+
+impl Engine<'_> {
+    /// The worker that owns a transaction's pending entry, if it has one.
+    pub(super) fn owner_of(&self, tx: TxId) -> u32 {
+        if tx >= PROBE_TX_BASE {
+            return 0;
+        }
+        u32::try_from(tx % u64::from(self.trial.workers)).expect("smaller than a u32")
+    }
+
+    /// A mark for a transaction of this worker.
+    pub(super) fn settle(&mut self, found: Found) {
+        let tx = found.tx;
+        let stream = usize::from(tx >= PROBE_TX_BASE);
+        if stream >= self.streams.len() {
+            return self.count_phantom(tx);
+        }
+        let at = &mut self.streams[stream];
+        let number = (tx - if stream == 0 { 0 } else { at.first_id }) / at.stride;
+        match at.pending.find(number) {
+            Known::Outstanding(slot) => self.mark(stream, slot, found),
+            Known::Never => self.count_phantom(tx),
+            Known::Unanswered => {
+                self.facts.late_answers += 1;
+                self.event("late_answer", Some(tx), || "answered after it was given up".to_owned());
+            }
+            Known::Answered if self.is_beyond_final(found.what) => {}
+            Known::Answered => self.count_duplicate(tx),
+        }
+    }
+
+    fn mark(&mut self, stream: usize, slot: u32, found: Found) {
+        let final_stage = self.trial.setup.final_stage;
+        let row = self.streams[stream].pending.row_mut(slot);
+        match found.what {
+            What::Reached { stage, code, bytes_in } => {
+                let stage = usize::from(stage);
+                assert!(stage < STAGES_MAX, "an adapter's stages fit the row");
+                if row.marks[stage] != NO_STAMP {
+                    return self.count_duplicate(found.tx);
+                }
+                row.marks[stage] = found.at;
+                row.code = code;
+                row.bytes_in = row.bytes_in.saturating_add(bytes_in);
+                if stage == final_stage {
+                    self.answered(stream, slot, found.at, Outcome::Committed);
+                }
+            }
+            What::Ended { outcome, code, error, bytes_in } => {
+                row.code = code;
+                row.error = error;
+                row.bytes_in = row.bytes_in.saturating_add(bytes_in);
+                self.answered(stream, slot, found.at, outcome);
+            }
+        }
+    }
+
+    fn answered(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
+        let connection = self.streams[stream].pending.entry(slot).connection;
+        self.connections[connection as usize].is_proven = true;
+        self.end(stream, slot, at, outcome);
+    }
+
+    /// Ends an outstanding transaction: out of the table, room on its connection, its row to the record.
+    pub(super) fn end(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
+        let here = &mut self.streams[stream];
+        let (connection, number) = {
+            let entry = here.pending.entry(slot);
+            (entry.connection, entry.number)
+        };
+        let carrier = &mut self.connections[connection as usize];
+        let was_full = carrier.is_full();
+        let mut row = here.pending.remove(slot, &mut carrier.list);
+        row.end = at;
+        row.outcome = outcome;
+        if carrier.phase == Phase::Open {
+            if was_full {
+                carrier.freed_at = at;
+            }
+            if !carrier.is_queued_idle {
+                carrier.is_queued_idle = true;
+                here.idle.push_back(connection);
+            }
+        }
+        if row.sent == NO_STAMP {
+            here.pending.note_unsent(number);
+            self.facts.refused += 1;
+        } else if outcome == Outcome::Unknown {
+            here.pending.note_unanswered(number);
+            self.facts.unanswered += 1;
+        } else {
+            self.facts.answered += 1;
+        }
+        here.demand.client_is_back(at);
+        self.rows.push(row, &mut self.facts);
+    }
+
+    /// Gives up what has been outstanding for the timeout.
+    pub(super) fn expire(&mut self) {
+        for stream in 0..self.streams.len() {
+            loop {
+                let at = &self.streams[stream];
+                let slot = at.pending.oldest();
+                if slot == NONE || self.now - at.pending.entry(slot).row.sent < at.timeout_ns {
+                    break;
+                }
+                self.give_up(stream, slot);
+            }
+        }
+    }
+
+    fn give_up(&mut self, stream: usize, slot: u32) {
+        let entry = self.streams[stream].pending.entry(slot);
+        let (connection, tx) = (entry.connection, entry.row.tx);
+        let verdict = self.connections[connection as usize].session.abandon(tx);
+        let error = self.trial.error("no answer within the timeout");
+        self.streams[stream].pending.row_mut(slot).error = error;
+        self.end(stream, slot, self.now, Outcome::Unknown);
+        if verdict == Abandon::Close {
+            self.drop_connection(connection, "the connection was closed after a timeout");
+        }
+    }
+
+    /// Ends everything that is outstanding or waits. Gives how many that were.
+    pub(super) fn end_everything(&mut self) -> u64 {
+        let mut count = 0;
+        let error = self.trial.error("still outstanding when the drain ended");
+        for stream in 0..self.streams.len() {
+            while let Some(waiting) = self.streams[stream].backlog.pop_front() {
+                self.end_unsent(stream, waiting, Outcome::Shed, "");
+                count += 1;
+            }
+            for connection in 0..self.connections.len() {
+                while usize::from(self.connections[connection].stream) == stream
+                    && self.connections[connection].list.first() != NONE
+                {
+                    let slot = self.connections[connection].list.first();
+                    self.streams[stream].pending.row_mut(slot).error = error;
+                    let outcome = match self.streams[stream].pending.is_sent(slot) {
+                        true => Outcome::Unknown,
+                        false => sut::REFUSED,
+                    };
+                    self.end(stream, slot, self.now, outcome);
+                    count += 1;
+                }
+            }
+        }
+        count
+    }
+
+    /// A stage above the one that the experiment calls final: of no interest, and no fault.
+    fn is_beyond_final(&self, what: What) -> bool {
+        matches!(what, What::Reached { stage, .. } if usize::from(stage) > self.trial.setup.final_stage)
+    }
+
+    fn count_phantom(&mut self, tx: TxId) {
+        self.facts.phantom_answers += 1;
+        self.event("phantom_answer", Some(tx), || "answered, and never sent".to_owned());
+    }
+
+    fn count_duplicate(&mut self, tx: TxId) {
+        self.facts.duplicate_answers += 1;
+        self.event("duplicate_answer", Some(tx), || "answered again".to_owned());
+    }
+}
+
+/// Rows on their way to the recorder, in buffers that come back.
+pub(crate) struct Rows {
+    worker: u32,
+    buffer: Vec<Row>,
+    since: Stamp,
+    to: SyncSender<Message>,
+    spare: Receiver<Vec<Row>>,
+    /// Buffers made so far.
+    buffers: usize,
+    /// Rows written so far.
+    pub count: u64,
+}
+
+impl Rows {
+    pub(crate) fn new(worker: u32, to: SyncSender<Message>, spare: Receiver<Vec<Row>>) -> Self {
+        let buffer = Vec::with_capacity(BATCH_ROWS);
+        Self { worker, buffer, since: 0, to, spare, buffers: 1, count: 0 }
+    }
+
+    pub(super) fn push(&mut self, row: Row, facts: &mut WorkerFacts) {
+        if self.buffer.is_empty() {
+            self.since = row.end;
+        }
+        self.buffer.push(row);
+        self.count += 1;
+        if self.buffer.len() >= BATCH_ROWS {
+            self.hand_over(facts);
+        }
+    }
+
+    /// Hands rows over that have waited long enough.
+    pub(super) fn hand_over_aged(&mut self, now: Stamp, facts: &mut WorkerFacts) {
+        if !self.buffer.is_empty() && now - self.since >= ROWS_AGE_NS_MAX {
+            self.hand_over(facts);
+        }
+    }
+
+    pub(super) fn hand_over(&mut self, facts: &mut WorkerFacts) {
+        if self.buffer.is_empty() {
+            return;
+        }
+        let next = match self.spare.try_recv() {
+            Ok(buffer) => buffer,
+            Err(_) if self.buffers < BATCHES_MAX => {
+                self.buffers += 1;
+                Vec::with_capacity(BATCH_ROWS)
+            }
+            Err(_) => {
+                facts.record_waits += 1;
+                // The recorder is behind by all buffers: waiting shows as send lag, dropping rows would not.
+                self.spare.recv().unwrap_or_default()
+            }
+        };
+        let rows = std::mem::replace(&mut self.buffer, next);
+        self.tell(Message::Rows { worker: self.worker, rows });
+    }
+
+    pub(super) fn event(&self, event: Event) {
+        self.tell(Message::Event(event));
+    }
+
+    pub(super) fn tell(&self, message: Message) {
+        self.to.send(message).expect("the recorder outlives the workers");
+    }
+}

@@ -1,0 +1,240 @@
+//! What a worker starts with: its share of the plan's clients, connections and due times.
+
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use model::plan::{Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
+use model::Stamp;
+use sut::{Endpoint, Link, Role, Session};
+
+use super::settle::Rows;
+use super::{Engine, Routes, Stream};
+use crate::connection::{Connection, OBSERVER};
+use crate::demand::Demand;
+use crate::pending::Pending;
+use crate::schedule::{DueTimes, Window, is_saturating};
+use crate::source::Source;
+use crate::trial::{Trial, whole_ns};
+use crate::{LoadError, PROBE_TX_BASE};
+
+/// Bound on the transactions of a stream that has none of its own: ids of the main load stay below the probe's.
+const NUMBERS_MAX: u64 = PROBE_TX_BASE;
+/// What waits for a connection of the probe.
+const PROBE_BACKLOG_MAX: usize = 100_000;
+
+impl<'t> Engine<'t> {
+    /// A worker with its connections made and not yet opened.
+    pub(super) fn new(
+        trial: &'t Trial<'t>,
+        worker: u32,
+        rows: Rows,
+        routes: Routes,
+    ) -> Result<Self, LoadError> {
+        let mut engine = Self {
+            trial,
+            worker,
+            origin: trial.setup.clock.now(),
+            now: 0,
+            streams: vec![main_stream(trial, worker)],
+            connections: Vec::new(),
+            dirty: Vec::new(),
+            to_open: Vec::new(),
+            to_close: Vec::new(),
+            timers: BinaryHeap::new(),
+            marks: sut::Marks::default(),
+            plain: Vec::new(),
+            rows,
+            routes,
+            facts: Default::default(),
+            is_loading: false,
+            is_starting: true,
+            prepare_ns: 200,
+            is_spinning: false,
+            last_failure: None,
+            live: Default::default(),
+        };
+        let load = &trial.setup.plan.load;
+        for index in share(load.connections, worker, trial.workers) {
+            engine.make_connection(0, Role::Submit, index, index)?;
+        }
+        if worker == 0 {
+            for index in 0..trial.setup.system.observers() {
+                engine.make_connection(OBSERVER, Role::Observe, index, observer_index(load, index))?;
+            }
+            if let Some(probe) = &trial.setup.plan.probe {
+                engine.streams.push(probe_stream(trial, probe));
+                for n in 0..probe.connections.max(1) {
+                    let index = probe_index(load, trial.setup.system.observers(), n);
+                    engine.make_connection(1, Role::Submit, index, index)?;
+                }
+            }
+        }
+        for stream in &mut engine.streams {
+            let (missing, _) = stream.source.missing();
+            stream.source.fill(missing);
+        }
+        Ok(engine)
+    }
+
+    /// In-flight bound of the plan for each connection; 0 = the session's.
+    pub(super) fn window(&self) -> u32 {
+        match self.trial.setup.plan.load.arrivals {
+            Arrivals::Closed { window, .. } => window,
+            Arrivals::Open { .. } => 0,
+        }
+    }
+
+    fn make_connection(
+        &mut self,
+        stream: u8,
+        role: Role,
+        index: u32,
+        recorded_index: u32,
+    ) -> Result<(), LoadError> {
+        let (endpoint, session) = wire_link(self.trial, role, index)?;
+        let window = if stream == 0 { self.window() } else { 0 };
+        self.connections.push(Connection::new(recorded_index, stream, endpoint, session, window));
+        if stream != OBSERVER {
+            self.streams[usize::from(stream)].connections += 1;
+        }
+        self.want_open(u32::try_from(self.connections.len() - 1).expect("connections are u32"));
+        Ok(())
+    }
+}
+
+/// Connection indices: the main load's first, then the observers', then the probe's.
+fn observer_index(load: &LoadPlan, n: u32) -> u32 {
+    load.connections.max(load.connections_max) + n
+}
+
+fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
+    observer_index(load, observers) + n
+}
+
+fn wire_link(
+    trial: &Trial<'_>,
+    role: Role,
+    index: u32,
+) -> Result<(Endpoint, Box<dyn Session>), LoadError> {
+    match trial.setup.system.connect(trial.setup.deployment, role, index) {
+        Ok(Link::Wire(endpoint, session)) => Ok((endpoint, session)),
+        Ok(Link::Call(_)) => Err(LoadError::Plan(format!(
+            "connection {index} is a client library and connection 0 is not; a system has one kind"
+        ))),
+        Err(source) => Err(LoadError::System { index, source }),
+    }
+}
+
+fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
+    let (setup, workers) = (&trial.setup, trial.workers);
+    let load = &setup.plan.load;
+    let numbers_max = match load.transactions_max {
+        0 => NUMBERS_MAX / u64::from(workers),
+        max => max.saturating_sub(u64::from(worker)).div_ceil(u64::from(workers)),
+    };
+    let workload = setup.system.workload(setup.seed.split("workload"), worker, workers);
+    let source = Source::new(
+        workload,
+        load.lookahead,
+        u64::from(worker),
+        u64::from(workers),
+        numbers_max,
+    );
+    let connections_max = load.connections.max(load.connections_max);
+    Stream {
+        demand: main_demand(trial, worker, numbers_max),
+        connections_max: share_count(connections_max, worker, workers),
+        next_index: share(u32::MAX, worker, workers)
+            .find(|index| *index >= load.connections)
+            .expect("there are more indices than connections"),
+        backlog_max: usize::try_from(load.backlog_max / u64::from(workers))
+            .unwrap_or(usize::MAX)
+            .max(1),
+        ..stream(0, source, u64::from(worker), u64::from(workers), load.timeout)
+    }
+}
+
+/// What the main load asks of one worker.
+pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32, numbers_max: u64) -> Demand {
+    let (setup, workers) = (&trial.setup, trial.workers);
+    let load = &setup.plan.load;
+    let end = trial.window.measure_end;
+    match &load.arrivals {
+        Arrivals::Open { schedule } if is_saturating(schedule) => {
+            Demand::Saturating { left: numbers_max, end }
+        }
+        Arrivals::Open { schedule } => {
+            let events_max = if load.transactions_max == 0 { NUMBERS_MAX } else { load.transactions_max };
+            let window = Window { warmup: load.warmup, duration: load.duration, events_max };
+            Demand::timed(DueTimes::new(schedule, window, setup.seed, worker, workers))
+        }
+        Arrivals::Closed { clients, think, .. } => {
+            let clients = share_count(*clients, worker, workers);
+            Demand::clients(clients, *think, 0, numbers_max, end)
+        }
+    }
+}
+
+fn probe_stream(trial: &Trial<'_>, probe: &ProbePlan) -> Stream {
+    let setup = &trial.setup;
+    let workload = setup.system.workload(setup.seed.split("probe"), 0, 1);
+    let ahead = u32::try_from(probe.trials.min(1_000)).expect("at most a thousand");
+    let source = Source::new(workload, ahead, PROBE_TX_BASE, 1, probe.trials);
+    Stream {
+        demand: probe_demand(trial, probe),
+        connections: 0,
+        connections_max: probe.connections.max(1),
+        backlog_max: PROBE_BACKLOG_MAX,
+        ..stream(1, source, PROBE_TX_BASE, 1, probe.timeout)
+    }
+}
+
+/// The probe begins with the measured window: in the warm-up there is nothing to find out.
+pub(crate) fn probe_demand(trial: &Trial<'_>, probe: &ProbePlan) -> Demand {
+    let load = &trial.setup.plan.load;
+    let timing = trial.window;
+    match probe.schedule {
+        ProbeSchedule::Open => {
+            let window =
+                Window { warmup: load.warmup, duration: load.duration, events_max: probe.trials };
+            Demand::timed(DueTimes::every(probe.interval, window))
+        }
+        ProbeSchedule::Sequential => Demand::clients(
+            1,
+            probe.interval,
+            timing.measure_start,
+            probe.trials,
+            timing.measure_end,
+        ),
+    }
+}
+
+fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Duration) -> Stream {
+    Stream {
+        index,
+        demand: Demand::Over,
+        source,
+        pending: Pending::new(),
+        backlog: VecDeque::new(),
+        backlog_max: 0,
+        idle: VecDeque::new(),
+        timeout_ns: whole_ns(timeout).max(1),
+        open: 0,
+        opening: 0,
+        connections: 0,
+        connections_max: 0,
+        next_index: u32::MAX,
+        first_id,
+        stride,
+        last_due: Stamp::MIN,
+    }
+}
+
+/// The indices below `count` that belong to a worker.
+pub(crate) fn share(count: u32, worker: u32, workers: u32) -> impl Iterator<Item = u32> {
+    (worker..count).step_by(workers as usize)
+}
+
+fn share_count(count: u32, worker: u32, workers: u32) -> u32 {
+    count.saturating_sub(worker).div_ceil(workers)
+}

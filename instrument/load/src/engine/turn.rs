@@ -1,0 +1,319 @@
+//! The event loop: look at what came, end what is over, take what is due, send, wait. One turn is one stamp.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use clock::{CpuTime, Instant};
+use model::{NO_STAMP, Row, Stamp};
+use rustix::io::Errno;
+
+use super::settle::Rows;
+use super::{Engine, Routes};
+use crate::LoadError;
+use crate::connection::{OBSERVER, Phase};
+use crate::driver::{Driver, Event, Wait};
+use crate::recorder::{Message, WorkerReport};
+use crate::trial::Trial;
+
+/// Connections must be open within this, or the load does not begin.
+const OPENING_NS_MAX: i64 = 30_000_000_000;
+/// The display is told of a worker this often.
+const SHOW_NS: i64 = 20_000_000;
+/// Kernel slots beyond a worker's connections: those that are being closed while they are opened anew.
+const SPARE_CONNECTIONS: u32 = 64;
+
+/// A worker's place: its number and its ways to the others.
+pub(crate) struct Seat {
+    pub worker: u32,
+    pub to: SyncSender<Message>,
+    pub spare: Receiver<Vec<Row>>,
+    pub routes: Routes,
+}
+
+/// Counters last told to the display.
+#[derive(Default)]
+pub(super) struct Shown {
+    at: Stamp,
+    due: u64,
+    sent: u64,
+    outstanding: u64,
+    backlog: u64,
+}
+
+/// Runs one worker, from opening its connections to its last row. Reports through the seat's channel.
+pub(crate) fn run<D: Driver>(trial: &Trial<'_>, seat: Seat) {
+    // A timer is otherwise up to 50 µs late on purpose (prctl(2), PR_SET_TIMERSLACK). Without it `balanced`
+    // is less exact, which the lag shows.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let Seat { worker, to, spare, routes } = seat;
+    let promise = ReadyPromise(&to);
+    let rows = Rows::new(worker, to.clone(), spare);
+    let opened = Engine::new(trial, worker, rows, routes).and_then(open::<D>);
+    let (outcome, ready) = match opened {
+        Ok(ready) => (Ok(()), Some(ready)),
+        Err(error) => (Err(error), None),
+    };
+    promise.keep(outcome);
+    let Some(start) = trial.await_start() else { return };
+    let Some((mut engine, mut driver)) = ready else { return };
+    engine.begin(start);
+    let report = engine.work(&mut driver);
+    drop(driver);
+    to.send(Message::Done(Box::new(report))).expect("the recorder outlives the workers");
+}
+
+/// The recorder waits for each worker to be ready; a worker that panics before must not keep it waiting.
+struct ReadyPromise<'a>(&'a SyncSender<Message>);
+
+impl ReadyPromise<'_> {
+    fn keep(self, outcome: Result<(), LoadError>) {
+        self.0.send(Message::Ready(outcome)).expect("the recorder outlives the workers");
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for ReadyPromise<'_> {
+    fn drop(&mut self) {
+        let attempt = "setting up an engine thread";
+        let reason = "it panicked".to_owned();
+        let _ = self.0.send(Message::Ready(Err(LoadError::Host { attempt, reason })));
+    }
+}
+
+/// Opens a worker's connections. It is ready when each of them is open or has failed, and one at least is open.
+fn open<'t, D: Driver>(mut engine: Engine<'t>) -> Result<(Engine<'t>, D), LoadError> {
+    let failed = |error: Errno| LoadError::Driver { driver: D::NAME, reason: error.to_string() };
+    let connections_max: u32 = engine.streams.iter().map(|stream| stream.connections_max).sum();
+    let mut driver = D::new(connections_max + SPARE_CONNECTIONS).map_err(failed)?;
+    while !engine.is_open() {
+        engine.handle_events(&mut driver);
+        if engine.trial.setup.control.is_stopped() || engine.now > OPENING_NS_MAX {
+            break;
+        }
+        engine.open_and_close(&mut driver);
+        engine.flush(&mut driver);
+        driver.wait(Wait::at_most(Some(Duration::from_millis(10)))).map_err(failed)?;
+    }
+    engine.open_and_close(&mut driver);
+    match engine.unopened() {
+        None => Ok((engine, driver)),
+        Some((address, reason)) => Err(LoadError::Connect { address, reason }),
+    }
+}
+
+impl Engine<'_> {
+    /// Whether no connection is on its way any more.
+    fn is_open(&self) -> bool {
+        self.to_open.is_empty()
+            && self.connections.iter().all(|at| matches!(at.phase, Phase::Open | Phase::Down))
+    }
+
+    /// Why the load cannot begin: a stream without a connection, or an observer that is not there.
+    fn unopened(&self) -> Option<(std::net::SocketAddr, String)> {
+        let without = |stream: &super::Stream| stream.connections > 0 && stream.open == 0;
+        let blind = self.connections.iter().any(|at| at.stream == OBSERVER && at.phase != Phase::Open);
+        if !blind && !self.streams.iter().any(without) {
+            return None;
+        }
+        let address = self.connections[0].endpoint.address;
+        let failure = self.last_failure();
+        Some(failure.unwrap_or((address, "no answer to the greeting in time".to_owned())))
+    }
+
+    /// Moves everything from the worker's own line to the trial's.
+    fn begin(&mut self, start: Instant) {
+        let shift = start.ns_since(self.origin);
+        self.origin = start;
+        for at in &mut self.connections {
+            at.freed_at -= shift;
+        }
+        self.timers = self.timers.drain().map(|timer| super::Timer { at: timer.at - shift, ..timer }).collect();
+        self.is_starting = false;
+        self.is_loading = true;
+        self.live.at = Stamp::MIN / 2;
+    }
+
+    /// The load, the drain and the last rows.
+    fn work<D: Driver>(mut self, driver: &mut D) -> WorkerReport {
+        let (cpu, queued) = (CpuTime::of_this_thread(), run_queue_ns());
+        let began = self.read_clock();
+        let mut report = WorkerReport { worker: self.worker, drain_end: NO_STAMP, ..Default::default() };
+        let mut drain = Drain::default();
+        loop {
+            let turn_began = self.now;
+            let was_idle_spin = !self.handle_events(driver) && self.is_spinning;
+            if was_idle_spin {
+                self.facts.spin_ns += u64::try_from(self.now - turn_began).unwrap_or(0);
+            }
+            self.step(driver);
+            if self.is_finished(&mut drain) {
+                break;
+            }
+            let wait = self.pace();
+            self.is_spinning = wait.timeout == Some(Duration::ZERO);
+            if let Err(error) = driver.wait(wait) {
+                report.failure = format!("the {} event loop failed: {error}", D::NAME);
+                drain.cut = true;
+                break;
+            }
+        }
+        self.read_clock();
+        report.drain_left = self.end_everything();
+        report.cut = drain.cut;
+        report.drain_end = self.now;
+        self.show();
+        self.rows.hand_over(&mut self.facts);
+        self.account(driver, began, cpu, queued);
+        if self.routes.has_lost {
+            report.failure = "marks for another worker were lost: it took none for too long".to_owned();
+        }
+        report.facts = self.facts;
+        report
+    }
+
+    /// What came out of the kernel. Says whether there was anything.
+    fn handle_events<D: Driver>(&mut self, driver: &mut D) -> bool {
+        self.read_clock();
+        let mut busy = false;
+        while let Some(event) = driver.next_event() {
+            busy = true;
+            match event {
+                Event::Received { token, key, chunk } => {
+                    self.received(token, key, driver.bytes(&chunk));
+                    driver.release(chunk);
+                }
+                Event::Connected { token, key } => self.connected(token, key),
+                Event::Ended { token, key, error } => self.ended(token, key, error),
+            }
+        }
+        busy
+    }
+
+    /// Everything between two waits, but for what came in.
+    fn step<D: Driver>(&mut self, driver: &mut D) {
+        if self.is_routed() {
+            self.routes.push_on();
+            while let Some(found) = self.routes.take() {
+                self.settle(found);
+            }
+        }
+        self.expire();
+        self.run_timers();
+        self.admit();
+        if !self.to_open.is_empty() || !self.to_close.is_empty() {
+            self.open_and_close(driver);
+        }
+        self.flush(driver);
+        self.prepare_ahead();
+        self.rows.hand_over_aged(self.now, &mut self.facts);
+        if self.now - self.live.at >= SHOW_NS {
+            self.show();
+        }
+    }
+
+    /// Ends the load when nothing more falls due, and says whether the drain is over, too.
+    fn is_finished(&mut self, drain: &mut Drain) -> bool {
+        let control = &self.trial.setup.control;
+        if self.trial.is_aborted() || control.is_quit() || self.routes.has_lost {
+            drain.cut = true;
+            self.note_cut();
+            return true;
+        }
+        if self.is_loading {
+            let is_over = self.streams.iter().all(|stream| stream.demand.is_over(self.now));
+            if !is_over && !control.is_stopped() {
+                return false;
+            }
+            if !is_over || self.is_used_up() {
+                self.note_cut();
+            }
+            self.is_loading = false;
+            drain.until = self.now.saturating_add(self.trial.window.drain_max_ns);
+        }
+        let is_through =
+            self.outstanding() == 0 && self.streams.iter().all(|stream| stream.backlog.is_empty());
+        if is_through && !drain.is_through {
+            drain.is_through = true;
+            self.trial.worker_is_through();
+        }
+        if self.now >= drain.until {
+            return true;
+        }
+        // Whoever watches for others watches until all are through.
+        let watches = self.connections.iter().any(|at| at.stream == OBSERVER);
+        is_through && self.routes.is_idle() && (!watches || self.trial.all_are_through())
+    }
+
+    /// Whether the bound on transactions ended the load before its time.
+    fn is_used_up(&self) -> bool {
+        let main = &self.streams[0];
+        self.trial.setup.plan.load.transactions_max > 0 && main.source.is_used_up()
+    }
+
+    fn note_cut(&self) {
+        if self.is_loading {
+            let now = self.now.max(0);
+            let last = self.streams[0].last_due.saturating_add(1);
+            self.trial.note_cut(if self.is_used_up() { last } else { now });
+        }
+    }
+
+    /// Whether marks may come from or go to other workers.
+    pub(super) fn is_routed(&self) -> bool {
+        self.trial.workers > 1
+    }
+
+    fn show(&mut self) {
+        let outstanding = self.outstanding() as u64;
+        let backlog = self.streams.iter().map(|stream| stream.backlog.len() as u64).sum();
+        let live = &self.trial.setup.live;
+        live.offered.fetch_add(self.facts.due - self.live.due, Relaxed);
+        live.sent.fetch_add(self.facts.sent - self.live.sent, Relaxed);
+        live.outstanding.fetch_add(outstanding.wrapping_sub(self.live.outstanding), Relaxed);
+        live.backlog.fetch_add(u64::wrapping_sub(backlog, self.live.backlog), Relaxed);
+        let (due, sent) = (self.facts.due, self.facts.sent);
+        self.live = Shown { at: self.now, due, sent, outstanding, backlog };
+    }
+
+    /// The counters that are taken at the end, and the law that holds then.
+    fn account<D: Driver>(&mut self, driver: &D, began: Stamp, cpu: CpuTime, queued: u64) {
+        let counters = driver.counters();
+        let facts = &mut self.facts;
+        let as_ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        facts.enters = counters.enters;
+        facts.completions = counters.completions;
+        facts.cpu_ns = as_ns(CpuTime::of_this_thread().since(cpu));
+        facts.run_queue_ns = run_queue_ns().saturating_sub(queued);
+        facts.wall_ns = u64::try_from(self.now - began).unwrap_or(0);
+        facts.idle_ns = facts.wall_ns.saturating_sub(facts.cpu_ns + facts.run_queue_ns);
+        facts.lookahead_dry = self.streams.iter().map(|stream| stream.source.dry).sum();
+        assert_eq!(facts.due, self.rows.count, "one row for each transaction that fell due");
+        assert_eq!(facts.due, facts.sent + facts.shed + facts.refused, "sent, shed or refused");
+        assert_eq!(facts.sent, facts.answered + facts.unanswered, "answered or not");
+    }
+}
+
+/// The end of the load.
+#[derive(Debug)]
+struct Drain {
+    until: Stamp,
+    is_through: bool,
+    cut: bool,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self { until: Stamp::MAX, is_through: false, cut: false }
+    }
+}
+
+/// How long this thread was runnable and not run: second field of `/proc/thread-self/schedstat`
+/// (Documentation/scheduler/sched-stats.rst); 0 where the kernel does not say.
+fn run_queue_ns() -> u64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,258 @@
+//! Rows from the workers to the sink, on the caller's thread, in batches whose buffers go back to be filled
+//! again; and what the progress display shows. It never decides anything about a transaction.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use clock::Instant;
+use model::facts::{Event, WorkerFacts};
+use model::{NO_STAMP, Outcome, Row, Stamp};
+
+use crate::live::{Live, Phase};
+use crate::trial::Trial;
+use crate::{LoadError, RowSink};
+
+/// Rows that a worker hands over at once.
+pub(crate) const BATCH_ROWS: usize = 1_024;
+/// Batches that a worker may have under way.
+pub(crate) const BATCHES_MAX: usize = 16;
+/// The display's numbers are of this long.
+const LIVE_NS: i64 = 1_000_000_000;
+const TICK: Duration = Duration::from_millis(50);
+
+/// What workers tell the recorder.
+pub(crate) enum Message {
+    /// All connections of a worker are open, or they cannot be.
+    Ready(Result<(), LoadError>),
+    Rows { worker: u32, rows: Vec<Row> },
+    Event(Event),
+    /// A worker is done.
+    Done(Box<WorkerReport>),
+}
+
+/// What a worker leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerReport {
+    pub worker: u32,
+    pub facts: WorkerFacts,
+    /// When its last transaction had ended.
+    pub drain_end: Stamp,
+    /// Whether somebody cut its drain.
+    pub cut: bool,
+    /// Transactions that were outstanding when the drain's time was up.
+    pub drain_left: u64,
+    /// Why its event loop broke down, if it did.
+    pub failure: String,
+}
+
+pub(crate) struct Recorder<'a> {
+    trial: &'a Trial<'a>,
+    sink: &'a mut dyn RowSink,
+    spare: Vec<SyncSender<Vec<Row>>>,
+    window: LiveWindow,
+    wall_drift_ns: i64,
+    /// The largest jump of the wall clock between two looks.
+    pub wall_step_ns: i64,
+    /// Why the sink took no more, and how many rows that cost.
+    pub refused: Option<String>,
+    pub lost_rows: u64,
+    pub reports: Vec<WorkerReport>,
+}
+
+impl<'a> Recorder<'a> {
+    pub(crate) fn new(
+        trial: &'a Trial<'a>,
+        sink: &'a mut dyn RowSink,
+        spare: Vec<SyncSender<Vec<Row>>>,
+    ) -> Self {
+        Self {
+            trial,
+            sink,
+            spare,
+            window: LiveWindow::default(),
+            wall_drift_ns: trial.setup.clock.wall_drift_ns(),
+            wall_step_ns: 0,
+            refused: None,
+            lost_rows: 0,
+            reports: Vec::new(),
+        }
+    }
+
+    /// Waits until every worker has its connections. The first failure is the answer.
+    pub(crate) fn await_ready(&mut self, from: &Receiver<Message>) -> Result<(), LoadError> {
+        let mut outcome = Ok(());
+        for _ in 0..self.trial.workers {
+            loop {
+                match from.recv() {
+                    Ok(Message::Ready(Ok(()))) => break,
+                    Ok(Message::Ready(Err(error))) => {
+                        outcome = outcome.and(Err(error));
+                        break;
+                    }
+                    Ok(other) => self.take(other),
+                    // A worker that panicked says so when it is joined.
+                    Err(_) => return outcome,
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Takes what comes until the last worker is gone.
+    pub(crate) fn run(&mut self, from: &Receiver<Message>, start: Instant) {
+        loop {
+            match from.recv_timeout(TICK) {
+                Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.tick(start);
+        }
+        self.trial.setup.live.set_phase(Phase::Done);
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Ready(_) => {}
+            Message::Event(event) => self.sink.event(event),
+            Message::Done(report) => self.reports.push(*report),
+            Message::Rows { worker, mut rows } => {
+                self.window.count(&rows, self.trial.setup.final_stage, &self.trial.setup.live);
+                if self.refused.is_none()
+                    && let Err(reason) = self.sink.rows(&rows)
+                {
+                    self.refused = Some(reason);
+                    self.trial.abort();
+                }
+                if self.refused.is_some() {
+                    self.lost_rows += rows.len() as u64;
+                }
+                rows.clear();
+                // A worker that is gone needs no buffers.
+                let _ = self.spare[worker as usize].try_send(rows);
+            }
+        }
+    }
+
+    fn tick(&mut self, start: Instant) {
+        let live = &self.trial.setup.live;
+        let now = self.trial.setup.clock.now().ns_since(start);
+        if now - self.window.shown_at < 100_000_000 {
+            return;
+        }
+        let drift = self.trial.setup.clock.wall_drift_ns();
+        let step = drift - self.wall_drift_ns;
+        self.wall_drift_ns = drift;
+        if step.abs() > self.wall_step_ns.abs() {
+            self.wall_step_ns = step;
+        }
+        let timing = &self.trial.window;
+        live.elapsed_ns.store(now.max(0), Relaxed);
+        live.set_phase(match now {
+            now if now < timing.measure_start => Phase::Warmup,
+            now if now < timing.measure_end => Phase::Measure,
+            _ => Phase::Drain,
+        });
+        self.window.show(now, live);
+    }
+}
+
+/// What the display shows of the last second.
+#[derive(Default)]
+struct LiveWindow {
+    shown_at: Stamp,
+    began_at: Stamp,
+    latency: Buckets,
+    own_lag: Buckets,
+}
+
+impl LiveWindow {
+    fn count(&mut self, rows: &[Row], final_stage: usize, live: &Live) {
+        let mut committed = 0;
+        for row in rows {
+            if row.outcome == Outcome::Committed {
+                committed += 1;
+                if let Some(ns) = row.response_ns(final_stage) {
+                    self.latency.add(ns);
+                }
+            }
+            if row.sent != NO_STAMP {
+                self.own_lag.add(row.sent - row.ready);
+            }
+        }
+        live.committed.fetch_add(committed, Relaxed);
+        live.failed.fetch_add(rows.len() as u64 - committed, Relaxed);
+    }
+
+    fn show(&mut self, now: Stamp, live: &Live) {
+        self.shown_at = now;
+        live.latency_p50_ns.store(self.latency.quantile(50), Relaxed);
+        live.latency_p99_ns.store(self.latency.quantile(99), Relaxed);
+        live.own_lag_p99_ns.store(self.own_lag.quantile(99), Relaxed);
+        if now - self.began_at >= LIVE_NS {
+            self.began_at = now;
+            self.latency.clear();
+            self.own_lag.clear();
+        }
+    }
+}
+
+/// A log-linear histogram, eight buckets to a power of two: 12 % wide, enough for a display and nothing else.
+struct Buckets {
+    counts: Box<[u32; 512]>,
+    total: u64,
+}
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Self { counts: Box::new([0; 512]), total: 0 }
+    }
+}
+
+impl Buckets {
+    fn add(&mut self, ns: i64) {
+        let ns = u64::try_from(ns).unwrap_or(0).max(8);
+        let power = ns.ilog2();
+        let index = (power as usize - 3) * 8 + ((ns >> (power - 3)) & 7) as usize;
+        self.counts[index] += 1;
+        self.total += 1;
+    }
+
+    /// The lower edge of the bucket that holds the quantile; 0 without samples.
+    fn quantile(&self, percent: u64) -> i64 {
+        let wanted = (self.total * percent).div_ceil(100);
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= wanted && seen > 0 {
+                let (power, eighth) = (index / 8 + 3, index as u64 % 8);
+                return i64::try_from((8 + eighth) << (power - 3)).unwrap_or(i64::MAX);
+            }
+        }
+        0
+    }
+
+    fn clear(&mut self) {
+        self.counts.fill(0);
+        self.total = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: the display's quantiles are within one bucket, an eighth of a power of two.
+    #[test]
+    fn buckets_are_an_eighth_wide() {
+        let mut buckets = Buckets::default();
+        for ns in 1..=100_000 {
+            buckets.add(ns);
+        }
+        for (percent, exact) in [(50, 50_000), (99, 99_000)] {
+            let shown = buckets.quantile(percent);
+            assert!((exact * 7 / 8..=exact).contains(&shown), "{percent}: {shown}");
+        }
+    }
+}

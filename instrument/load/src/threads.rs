@@ -1,0 +1,186 @@
+//! One trial's threads: a worker each, the recorder on the caller's. Chooses the driver, fixes the start, and
+//! puts together what the workers report. It takes no part in the load.
+
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use clock::{Clock, Instant};
+use model::facts::TrialFacts;
+use model::{NO_STAMP, WallTime};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::driver::epoll::Epoll;
+use crate::driver::ring::Ring;
+use crate::driver::{Driver, socket};
+use crate::engine::{Routes, Seat, run as run_worker};
+use crate::live::Phase;
+use crate::recorder::{BATCHES_MAX, Recorder};
+use crate::trial::{Trial, WORKERS_MAX};
+use crate::{LoadError, RowSink, Setup};
+
+/// Descriptors that the process needs beside its connections.
+const FILES_BESIDE: u64 = 256;
+/// From the moment that all connections are open to stamp 0: long enough for every worker to have woken up.
+const START_DELAY: Duration = Duration::from_millis(2);
+/// The variable that forces a driver.
+const DRIVER_VARIABLE: &str = "ASSAY_DRIVER";
+
+/// Which event loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Ring,
+    Epoll,
+}
+
+/// Carries out one trial.
+pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
+    let choice = choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?;
+    run_with(setup, sink, choice)
+}
+
+/// Carries out one trial with a given driver.
+pub(crate) fn run_with(
+    setup: Setup<'_>,
+    sink: &mut dyn RowSink,
+    choice: Choice,
+) -> Result<TrialFacts, LoadError> {
+    check(&setup)?;
+    raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
+    let workers = setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX);
+    let trial = Trial::new(setup, workers);
+    trial.setup.live.set_phase(Phase::Opening);
+    let (to, from) = sync_channel(workers as usize * (BATCHES_MAX + 8));
+    let (returns, spares): (Vec<_>, Vec<_>) =
+        (0..workers).map(|_| sync_channel(BATCHES_MAX)).unzip();
+    let mut recorder = Recorder::new(&trial, sink, returns);
+    let routes = Routes::between(workers);
+    let seats = spares.into_iter().zip(routes).zip(0..workers);
+    let started = std::thread::scope(|scope| {
+        for ((spare, routes), worker) in seats {
+            let seat = Seat { worker, to: to.clone(), spare, routes };
+            let trial = &trial;
+            let work = move || match choice {
+                Choice::Ring => run_worker::<Ring>(trial, seat),
+                Choice::Epoll => run_worker::<Epoll>(trial, seat),
+            };
+            let thread = std::thread::Builder::new().name(format!("load-{worker}"));
+            if let Err(error) = thread.spawn_scoped(scope, work) {
+                trial.begin(None);
+                let attempt = "starting an engine thread";
+                return Err(LoadError::Host { attempt, reason: error.to_string() });
+            }
+        }
+        drop(to);
+        if let Err(error) = recorder.await_ready(&from) {
+            trial.begin(None);
+            return Err(error);
+        }
+        let start = trial.setup.clock.now().plus(START_DELAY);
+        trial.begin(Some(start));
+        recorder.run(&from, start);
+        Ok(start)
+    });
+    let start = started?;
+    let Recorder { reports, refused, lost_rows, wall_step_ns, .. } = recorder;
+    let driver = match choice {
+        Choice::Ring => Ring::NAME,
+        Choice::Epoll => Epoll::NAME,
+    };
+    let mut facts = facts(&trial, start, driver, reports);
+    facts.wall_step_ns = wall_step_ns;
+    if let Some(reason) = refused {
+        facts.interrupted =
+            format!("the record could not be written: {reason} ({lost_rows} rows were lost)");
+    }
+    Ok(facts)
+}
+
+/// What the plan must have for a load to make sense.
+fn check(setup: &Setup<'_>) -> Result<(), LoadError> {
+    let stages = setup.stages.len();
+    if stages == 0 || stages > model::STAGES_MAX || setup.final_stage >= stages {
+        return Err(LoadError::Plan(format!(
+            "the system has {stages} stages and the final one is number {}; there must be 1 to {}",
+            setup.final_stage,
+            model::STAGES_MAX
+        )));
+    }
+    if setup.plan.load.connections == 0 {
+        return Err(LoadError::Plan("a load needs at least one connection".to_owned()));
+    }
+    Ok(())
+}
+
+/// The driver to use: the one that is asked for, or io_uring where the kernel allows it.
+pub(crate) fn choose(asked: Option<&str>) -> Result<Choice, LoadError> {
+    let failed = |error: rustix::io::Errno| LoadError::Driver {
+        driver: Ring::NAME,
+        reason: error.to_string(),
+    };
+    match asked {
+        Some("epoll") => Ok(Choice::Epoll),
+        Some("io_uring") => Ring::new(1).map(|_| Choice::Ring).map_err(failed),
+        None | Some("") => Ok(Ring::new(1).map_or(Choice::Epoll, |_| Choice::Ring)),
+        Some(other) => Err(LoadError::Plan(format!(
+            "{DRIVER_VARIABLE}={other}: write epoll or io_uring, or leave it out"
+        ))),
+    }
+}
+
+/// As many descriptors as the host allows, if the connections need more than the soft limit. What is still
+/// missing shows as failures of class `client`.
+fn raise_file_limit(connections: u32) {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = u64::from(connections) + FILES_BESIDE;
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), ..limit });
+    }
+}
+
+fn facts(
+    trial: &Trial<'_>,
+    start: Instant,
+    driver: &str,
+    mut reports: Vec<crate::recorder::WorkerReport>,
+) -> TrialFacts {
+    reports.sort_by_key(|report| report.worker);
+    let setup = &trial.setup;
+    let was_cut = reports.iter().any(|report| report.cut);
+    let drain_end = reports.iter().map(|report| report.drain_end).max().unwrap_or(NO_STAMP);
+    let failure = reports.iter().map(|report| report.failure.as_str()).find(|text| !text.is_empty());
+    let interrupted = match failure {
+        Some(failure) => failure,
+        None if setup.control.is_quit() => "stopped by request, the drain was cut",
+        None if setup.control.is_stopped() => "stopped by request",
+        None => "",
+    };
+    let measure_end = trial.window.measure_end;
+    TrialFacts {
+        schema: "assay.trial/1".to_owned(),
+        setting: setup.plan.key.clone(),
+        seed: setup.seed,
+        started_unix_ns: wall_of(&setup.clock, start).unix_ns(),
+        stages: setup.stages.clone(),
+        final_stage: setup.final_stage,
+        kinds: setup.system.kinds(),
+        errors: trial.errors(),
+        measure_start: trial.window.measure_start,
+        measure_end: trial.cut_at().map_or(measure_end, |cut| cut.min(measure_end)),
+        drain_end: if was_cut { NO_STAMP } else { drain_end },
+        drain_left: reports.iter().map(|report| report.drain_left).sum(),
+        interrupted: interrupted.to_owned(),
+        complete: true,
+        transport: trial.transport.get().cloned().unwrap_or_else(|| "plain".to_owned()),
+        driver: driver.to_owned(),
+        congestion_control: socket::congestion_control(),
+        fidelity: setup.system.fidelity(),
+        workers: reports.into_iter().map(|report| report.facts).collect(),
+        ..TrialFacts::default()
+    }
+}
+
+/// The calendar's reading of a point on the clock's line.
+fn wall_of(clock: &Clock, at: Instant) -> WallTime {
+    WallTime::from_unix_ns(clock.origin_wall().unix_ns() + at.as_ns() + clock.wall_drift_ns())
+}

@@ -1,0 +1,156 @@
+//! What the workers of one trial share: the plan, the clock, the texts of errors, and a few flags that are
+//! looked at between transactions. Nothing here is touched on the path of a transaction that succeeds.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use clock::Instant;
+use model::{NO_STAMP, Stamp};
+
+use crate::Setup;
+
+/// Error texts of a trial; the last one stands for all beyond it.
+const ERRORS_MAX: usize = 1_000;
+/// Events of a trial that are kept; all are counted.
+const EVENTS_MAX: u64 = 10_000;
+/// Engine threads: a row has eight bits for one.
+pub(crate) const WORKERS_MAX: u32 = 255;
+
+pub(crate) struct Trial<'a> {
+    pub setup: Setup<'a>,
+    pub workers: u32,
+    pub window: Timing,
+    /// The trial's start (`Some(None)`: called off), fixed once all connections are open.
+    start: Mutex<Option<Option<Instant>>>,
+    started: Condvar,
+    /// The record cannot take rows: everything ends at once.
+    aborted: AtomicBool,
+    /// Workers that may still be waiting for a mark.
+    busy: AtomicU32,
+    errors: Mutex<Errors>,
+    events: AtomicU64,
+    /// What the first encrypted connection negotiated.
+    pub transport: OnceLock<String>,
+    /// The last due stamp, if something cut the load short.
+    cut_at: AtomicI64,
+}
+
+/// The plan's times as stamps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub measure_start: Stamp,
+    pub measure_end: Stamp,
+    pub drain_max_ns: i64,
+}
+
+#[derive(Default)]
+struct Errors {
+    texts: Vec<String>,
+    index: HashMap<String, u16>,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(setup: Setup<'a>, workers: u32) -> Self {
+        let load = &setup.plan.load;
+        let window = Timing {
+            measure_start: whole_ns(load.warmup),
+            measure_end: whole_ns(load.warmup.saturating_add(load.duration)),
+            drain_max_ns: whole_ns(load.drain_max),
+        };
+        let errors = Errors { texts: vec![String::new()], index: HashMap::new() };
+        Self {
+            setup,
+            workers,
+            window,
+            start: Mutex::new(None),
+            started: Condvar::new(),
+            aborted: AtomicBool::new(false),
+            busy: AtomicU32::new(workers),
+            errors: Mutex::new(errors),
+            events: AtomicU64::new(0),
+            transport: OnceLock::new(),
+            cut_at: AtomicI64::new(NO_STAMP),
+        }
+    }
+
+    /// Fixes the trial's start, or (`None`) calls it off.
+    pub(crate) fn begin(&self, start: Option<Instant>) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
+        self.started.notify_all();
+    }
+
+    /// Waits until the trial's start is fixed; `None`: it was called off.
+    pub(crate) fn await_start(&self) -> Option<Instant> {
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = self.started.wait_while(start, |start| start.is_none());
+        start.unwrap_or_else(PoisonError::into_inner).flatten()
+    }
+
+    pub(crate) fn abort(&self) {
+        self.aborted.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.load(Relaxed)
+    }
+
+    /// A worker has nothing outstanding and nothing to come.
+    pub(crate) fn worker_is_through(&self) {
+        self.busy.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether every worker is through.
+    pub(crate) fn all_are_through(&self) -> bool {
+        self.busy.load(Relaxed) == 0
+    }
+
+    /// The load ended before its time, with this as its last due stamp on one worker.
+    pub(crate) fn note_cut(&self, last_due: Stamp) {
+        self.cut_at.fetch_max(last_due, Relaxed);
+    }
+
+    /// Where the load was cut short, if it was.
+    pub(crate) fn cut_at(&self) -> Option<Stamp> {
+        Some(self.cut_at.load(Relaxed)).filter(|at| *at != NO_STAMP)
+    }
+
+    /// The index of an error text. Called for transactions that failed only.
+    pub(crate) fn error(&self, text: &str) -> u16 {
+        if text.is_empty() {
+            return 0;
+        }
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = errors.index.get(text) {
+            return *index;
+        }
+        let last = ERRORS_MAX - 1;
+        let text = match errors.texts.len() {
+            count if count > last => {
+                return u16::try_from(last).expect("a small constant");
+            }
+            count if count == last => format!("(more than {} different errors)", last - 1),
+            _ => text.to_owned(),
+        };
+        let index = u16::try_from(errors.texts.len()).expect("bounded by ERRORS_MAX");
+        errors.texts.push(text.clone());
+        errors.index.insert(text, index);
+        index
+    }
+
+    /// The table of error texts.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).texts.clone()
+    }
+
+    /// Whether one more event may be kept.
+    pub(crate) fn admits_event(&self) -> bool {
+        self.events.load(Relaxed) < EVENTS_MAX && self.events.fetch_add(1, Relaxed) < EVENTS_MAX
+    }
+}
+
+/// A duration as a signed number of nanoseconds; longer than 292 years is for ever.
+pub(crate) fn whole_ns(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
