@@ -123,6 +123,23 @@ pub struct Mistake {
     pub help: Option<String>,
 }
 
+impl Mistake {
+    /// A mistake in `expr` from a sentence: what it quotes in backticks is pointed at, if that is in the
+    /// expression, and what follows a semicolon is the help.
+    #[must_use]
+    pub fn from_sentence(expr: &str, sentence: &str) -> Self {
+        let quoted = sentence.split('`').nth(1).filter(|quoted| !quoted.is_empty());
+        let start = quoted.and_then(|quoted| expr.find(quoted));
+        let length = quoted.map_or(0, str::len);
+        let (message, help) = match sentence.split_once("; ") {
+            Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
+            None => (sentence.to_owned(), None),
+        };
+        let (start, end) = start.map_or((0, 0), |start| (start, start + length));
+        Self { start, end, message, help }
+    }
+}
+
 /// A plan and where its values came from.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -151,4 +168,20 @@ pub struct Effective {
 /// With every mistake that was found in any of the sources.
 pub fn resolve(input: &Input<'_>) -> Result<Resolved, Rejected> {
     experiment::resolve(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a sentence that quotes a part of the expression points at that part, any other at all of it.
+    #[test]
+    fn sentences_point() {
+        let mistake = Mistake::from_sentence("a < p9x", "`p9x` is no number; did you mean `p99`?");
+        assert_eq!((mistake.start, mistake.end), (4, 7));
+        assert_eq!(mistake.message, "`p9x` is no number");
+        assert_eq!(mistake.help.as_deref(), Some("did you mean `p99`?"));
+        let mistake = Mistake::from_sentence("a < b", "`c` is not there");
+        assert_eq!((mistake.start, mistake.end, mistake.help), (0, 0, None));
+    }
 }

@@ -1,6 +1,7 @@
 //! `assay run URL --rate …` as an experiment file: the quick way leads into the file way, because the text
-//! made here is resolved like any other and, without its secrets ([`crate::redact`]), is what the run folder
-//! keeps.
+//! made here is resolved like any other and, without its secrets, is what the run folder keeps.
+
+use crate::secret::redact;
 
 /// What a quick run says.
 #[derive(Clone, Debug, Default)]
@@ -14,12 +15,8 @@ pub struct UrlRun {
     pub headers: Vec<(String, String)>,
     /// Request body; empty = none.
     pub body: String,
-    /// Request body from a file; empty = none.
-    pub body_file: String,
     /// Target file; empty = none.
     pub targets: String,
-    /// Targets themselves (from standard input); empty = none.
-    pub targets_text: String,
     /// Rate as typed; empty if clients are given.
     pub rate: String,
     /// Clients of a closed loop instead of a rate; empty = none.
@@ -36,6 +33,8 @@ pub struct UrlRun {
     pub threads: String,
     /// Threshold expressions.
     pub thresholds: Vec<String>,
+    /// Keep the values of secret headers: for the text that is run, never for one that is stored.
+    pub with_secrets: bool,
 }
 
 /// The rate of a quick run that names neither rate nor clients, as vegeta's default.
@@ -76,18 +75,12 @@ pub fn from_url(run: &UrlRun) -> String {
         text.push_str("\n[[threshold]]\n");
         line(&mut text, "expr", &quoted(threshold));
     }
-    text
+    if run.with_secrets { text } else { redact(&text) }
 }
 
 fn workload(run: &UrlRun) -> String {
     let mut text = String::new();
-    for (key, value) in [
-        ("targets", &run.targets),
-        ("targets_text", &run.targets_text),
-        ("method", &run.method),
-        ("body", &run.body),
-        ("body_file", &run.body_file),
-    ] {
+    for (key, value) in [("targets", &run.targets), ("method", &run.method), ("body", &run.body)] {
         if !value.is_empty() {
             line(&mut text, key, &quoted(value));
         }
@@ -197,6 +190,19 @@ mod tests {
         );
         assert_eq!(setting.load.connections, 8);
         assert_eq!(plan.thresholds[0].expr, "p99 < 1s");
+    }
+
+    /// Claim: secrets are in the text that is run and not in the one that is stored; references are in both.
+    #[test]
+    fn secrets_stay_out() {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = vec![header("Authorization", "abc"), header("Cookie", "env:COOKIE")];
+        let run = UrlRun { url: "http://u:pw@h/".into(), headers, ..UrlRun::default() };
+        let stored = from_url(&run);
+        assert!(!stored.contains("abc") && !stored.contains(":pw@"), "{stored}");
+        assert!(stored.contains("env:COOKIE"), "{stored}");
+        let text = from_url(&UrlRun { with_secrets: true, ..run });
+        assert!(text.contains("abc") && text.contains(":pw@"), "{text}");
     }
 
     /// Claim: a closed loop is written as one, and a number that is none is named by the reader.
