@@ -40,6 +40,9 @@ fn processors(host: &Environment) -> (bool, String) {
 
 fn files(host: &Environment, connections: u32) -> (bool, String) {
     let needed = u64::from(connections) + FILES_BESIDE;
+    if host.files_max == 0 {
+        return (true, "limit of open files not visible".to_owned());
+    }
     if host.files_max >= needed {
         return (true, format!("files {}", shown(host.files_max)));
     }
@@ -53,6 +56,9 @@ fn files(host: &Environment, connections: u32) -> (bool, String) {
 }
 
 fn ports(host: &Environment, connections: u32) -> (bool, String) {
+    if host.ports == 0 {
+        return (true, "range of local ports not visible".to_owned());
+    }
     if host.ports >= connections {
         return (true, format!("ports {}", host.ports));
     }

@@ -29,6 +29,7 @@ mod log;
 mod node;
 mod port;
 mod redact;
+mod sampler;
 
 pub use bed::{BedControl, Testbed};
 pub use environment::{environment, raise_file_limit};
@@ -37,3 +38,4 @@ pub use findings::host_findings;
 pub use node::{Node, NodeEnd, NodeSpec};
 pub use port::free_port;
 pub use redact::redact_command;
+pub use sampler::{ResourceSampler, SAMPLE_INTERVAL};
