@@ -7,6 +7,7 @@ mod columns;
 mod disk;
 mod error;
 mod folder;
+mod fuzz;
 mod interval_log;
 mod name;
 mod row_code;
@@ -19,6 +20,7 @@ mod trial_tables;
 
 pub use error::RecordError;
 pub use folder::RunFolder;
+pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;
 pub use row_log::RowLogWriter;
 pub use trial::{RowsRead, TrialFolder};

@@ -50,12 +50,19 @@ pub struct RowLogWriter {
 impl RowLogWriter {
     /// Starts the log at `path`, which must not exist: a trial is recorded once.
     pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
-        let at = |error| RecordError::writing(path, error);
-        let mut file = OpenOptions::new().append(true).create_new(true).open(path).map_err(at)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|error| RecordError::writing(path, error))?;
+        Self::start(file, path)
+    }
+
+    fn start(mut file: File, path: &Path) -> Result<Self, RecordError> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        file.write_all(&header).map_err(at)?;
+        file.write_all(&header).map_err(|error| RecordError::writing(path, error))?;
         let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + FRAME_PAYLOAD_BYTES_MAX);
         frame.resize(FRAME_HEADER_BYTES, 0);
         Ok(Self {
@@ -284,4 +291,25 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a disk without room is said to be full, with what to do about it, and the log stays closed to more.
+    #[test]
+    fn a_full_disk_is_named() {
+        let full = Path::new("/dev/full");
+        let open = |path| OpenOptions::new().write(true).open(path).unwrap();
+        let error = RowLogWriter::start(open(full), full).unwrap_err().to_string();
+        assert!(error.contains("/dev/full") && error.contains("free some space"), "{error}");
+
+        let mut log = RowLogWriter::start(open(Path::new("/dev/null")), full).unwrap();
+        log.file = open(full);
+        log.append(&[BEFORE_FIRST]).unwrap();
+        assert!(matches!(log.flush(), Err(RecordError::Full { .. })));
+        let error = log.append(&[BEFORE_FIRST]).unwrap_err().to_string();
+        assert!(error.contains("takes no more rows"), "{error}");
+    }
 }

@@ -1,0 +1,87 @@
+//! One entry for fuzzing: bytes as each file of a run folder, through the same code that reads the file. It
+//! must come back for every input, having taken memory in proportion to it.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use model::facts::{Environment, TrialFacts};
+use model::result::RunResult;
+
+use crate::columns::Source;
+use crate::name::{NAME_BYTES_MAX, folder_name};
+use crate::row_log::RowLogReader;
+use crate::seal::parse_seal;
+use crate::transactions::TransactionsReader;
+use crate::{folder, tables};
+
+/// Rows after which a forged Parquet file has shown enough: a few bytes can claim billions of equal rows.
+const ROWS_MAX: u64 = 1 << 20;
+
+/// Reads `bytes` as each file of a run folder. The first byte chooses the format, so that a corpus can hold
+/// all of them.
+///
+/// Parquet files are read here without the checksum that guards them in a folder, because no fuzzer would get
+/// past it. The `parquet` crate may panic over them; the panic is caught, as it is in a folder. A fuzzing
+/// harness that aborts on every panic, caught or not, therefore calls [`fuzz_run_folder`], which leaves them out.
+pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
+    let Some((format, rest)) = bytes.split_first() else { return };
+    match format % 12 {
+        8 => {
+            let source = Source::Memory(Bytes::copy_from_slice(rest));
+            let Ok(mut reader) = TransactionsReader::open(unnamed(), source) else { return };
+            let mut rows = 0;
+            while let Ok(Some(batch)) = reader.next_batch() {
+                rows += batch.len() as u64;
+                if rows > ROWS_MAX {
+                    break;
+                }
+            }
+        }
+        9 => drop(tables::read_metrics(unnamed(), Source::Memory(Bytes::copy_from_slice(rest)))),
+        10 => drop(tables::read_events(unnamed(), Source::Memory(Bytes::copy_from_slice(rest)))),
+        11 => {
+            let source = Source::Memory(Bytes::copy_from_slice(rest));
+            drop(tables::read_ledger(unnamed(), source, |_| ()));
+        }
+        _ => fuzz_run_folder(bytes),
+    }
+}
+
+/// Reads `bytes` as each file of a run folder but the Parquet files. The first byte chooses the format.
+///
+/// # Panics
+/// When a reader breaks its promises; that is what fuzzing looks for.
+pub fn fuzz_run_folder(bytes: &[u8]) {
+    let Some((format, rest)) = bytes.split_first() else { return };
+    let text = std::str::from_utf8(rest).unwrap_or_default();
+    match format % 8 {
+        0 | 1 => fuzz_row_log(rest),
+        2 => drop(folder::parse_plan(text)),
+        3 => drop(serde_json::from_str::<TrialFacts>(text)),
+        4 => drop(serde_json::from_str::<Environment>(text)),
+        5 => drop(serde_json::from_str::<RunResult>(text)),
+        6 => drop(parse_seal(text)),
+        _ => {
+            let name = folder_name(text);
+            assert!(!name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.'));
+            assert!(!name.contains(['/', '\0']), "{name:?} leaves its folder");
+        }
+    }
+}
+
+/// A row log gives rows up to some point and drops the rest: every byte is in one or the other.
+fn fuzz_row_log(bytes: &[u8]) {
+    let Ok(mut log) = RowLogReader::open(bytes) else { return };
+    let mut rows = 0;
+    while let Some(frame) = log.next_frame().expect("memory does not fail") {
+        rows += frame.len() as u64;
+    }
+    assert_eq!(log.row_count(), rows);
+    assert!(log.dropped_bytes() <= bytes.len() as u64);
+    assert!(rows * 4 + log.dropped_bytes() <= bytes.len() as u64, "rows out of nothing");
+}
+
+/// The path is for messages only.
+fn unnamed() -> &'static Path {
+    Path::new("(bytes)")
+}

@@ -1,0 +1,274 @@
+//! The folder around the trials: names, order, copies, and files that are missing or damaged.
+
+mod rows;
+
+use std::fs;
+use std::path::Path;
+
+use model::facts::{Environment, Event, MetricSample, TrialFacts};
+use model::plan::Plan;
+use model::{Seed, WallTime};
+use record::{RecordError, RunFolder, fuzz_run_folder, fuzz_run_folder_and_parquet};
+use rows::{any_row, http_row, new_trial, read_all};
+
+fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
+    let setting = |(key, trials): &(&str, u32)| {
+        serde_json::json!({
+            "key": key, "values": {"rate": "50/s"}, "trials": trials, "expect": null,
+            "system": {"kind": "http", "deploy": {"url": "http://127.0.0.1/", "n": 3, "x": [1, "a", true, 1.5]},
+                       "workload": {"deep": {"er": {"still": "ok"}}}},
+            "load": {
+                "arrivals": {"model": "open", "schedule": {"shape": "constant", "rate": "50/s"}},
+                "connections": 1, "connections_max": 2, "threads": 1, "warmup": "1s", "duration": "30s",
+                "drain_max": "5s", "timeout": "10s", "backlog_max": 1000, "lookahead": 64,
+                "pacing": "balanced", "transactions_max": 0
+            },
+            "probe": null,
+            "measure": {"until": "", "window": "1s", "ledger": true},
+            "faults": [{"at": "1s", "for": "2s", "kind": "pause", "node": "n*"}]
+        })
+    };
+    serde_json::from_value(serde_json::json!({
+        "schema": "assay.plan/1", "name": "n", "question": "q?\nline \"two\"", "notes": "", "seed": seed,
+        "shuffled": true, "percentiles": [0.5, 0.99], "profile": "",
+        "axes": [{"name": "rate", "labels": ["50/s"]}],
+        "settings": keys.iter().map(setting).collect::<Vec<_>>(),
+        "order": [[0, 0], [1, 0]],
+        "thresholds": [{"expr": "p99 < 1s", "at": {}, "level": "fail"}],
+        "tables": []
+    }))
+    .unwrap()
+}
+
+/// Claim: runs of one name in one second get folders of their own, and are listed oldest first.
+#[test]
+fn folders_are_unique() {
+    let runs = tempfile::tempdir().unwrap();
+    let started = WallTime::from_unix_ns(1_795_243_832_000_000_000);
+    let made: Vec<_> =
+        (0..3).map(|_| RunFolder::create(runs.path(), "k latency", started).unwrap()).collect();
+    let names: Vec<_> =
+        made.iter().map(|run| run.path().file_name().unwrap().to_str().unwrap()).collect();
+    assert!(names[0].starts_with("20261121T065032Z_k_latency~"), "{names:?}");
+    assert_eq!(names[1], format!("{}-2", names[0]));
+    assert_eq!(names[2], format!("{}-3", names[0]));
+    assert!(RunFolder::list(runs.path()).unwrap().is_empty(), "a folder without a plan is no run yet");
+    for run in &made {
+        run.write_plan(&plan(1, &[("default", 1)])).unwrap();
+    }
+    assert_eq!(RunFolder::list(runs.path()).unwrap().len(), 3);
+}
+
+/// Claim: a plan comes back from plan.toml as it was, with any seed.
+#[test]
+fn plans_round_trip() {
+    let runs = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(runs.path(), "x", WallTime::from_unix_ns(0)).unwrap();
+    for seed in [0, 1, u64::from(u32::MAX), i64::MAX.cast_unsigned(), u64::MAX] {
+        let plan = plan(seed, &[("rate=50/s", 2), ("default", 1)]);
+        run.write_plan(&plan).unwrap();
+        let found = run.plan().unwrap();
+        let value = |plan: &Plan| serde_json::to_value(plan).unwrap();
+        assert_eq!(value(&found), value(&plan));
+    }
+}
+
+/// Claim: trials come in the order of the plan, those without a folder left out, and a plan that claims four
+/// billion trials costs nothing.
+#[test]
+fn trials_in_the_order_of_the_plan() {
+    let runs = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(runs.path(), "x", WallTime::from_unix_ns(0)).unwrap();
+    run.write_plan(&plan(1, &[("z=1/s", u32::MAX), ("a/b", 3), ("never", 2)])).unwrap();
+    for (key, index) in [("a/b", 2), ("a/b", 0), ("z=1/s", 11), ("z=1/s", 2)] {
+        run.trial(key, index).unwrap();
+    }
+    fs::create_dir(run.path().join("settings/a~b")).unwrap();
+    fs::create_dir(run.path().join("settings/z=1per-s/trial-007")).unwrap();
+    let found: Vec<_> = run
+        .trials()
+        .unwrap()
+        .iter()
+        .map(|trial| (trial.setting().to_owned(), trial.trial(), trial.relative_path().to_owned()))
+        .collect();
+    let expected = [
+        ("z=1/s", 2, "settings/z=1per-s/trial-2"),
+        ("z=1/s", 11, "settings/z=1per-s/trial-11"),
+        ("a/b", 0, "settings/aper-b/trial-0"),
+        ("a/b", 2, "settings/aper-b/trial-2"),
+    ];
+    assert_eq!(found, expected.map(|(key, trial, path)| (key.to_owned(), trial, path.to_owned())));
+}
+
+/// Claim: texts, environment, facts and faults come back, names that leave the folder are refused, and a fault
+/// line that a crash cut off is left out.
+#[test]
+fn small_files_round_trip() {
+    let (_keep, trial) = new_trial(2);
+    let run = RunFolder::open(trial.path().join("../../..")).unwrap();
+    run.write_text("experiment.toml", "a = 1\n").unwrap();
+    assert_eq!(run.text("experiment.toml").unwrap(), "a = 1\n");
+    for name in ["", "..", "../x", "/etc/passwd", "a/b", ".hidden", "a\0b"] {
+        assert!(matches!(run.write_text(name, ""), Err(RecordError::Name { .. })), "{name:?}");
+    }
+    let environment = Environment { cpu: "x".to_owned(), cpu_mhz: (1.0, 2.5), ..Default::default() };
+    run.write_environment(&environment).unwrap();
+    assert_eq!(run.environment().unwrap().cpu_mhz, (1.0, 2.5));
+    let mut facts = trial.facts().unwrap();
+    assert!(!facts.complete);
+    facts.complete = true;
+    trial.write_facts(&facts).unwrap();
+    assert!(trial.facts().unwrap().complete);
+    assert!(trial.fault_lines().unwrap().is_empty());
+    trial.append_fault_line("{\"a\":1}").unwrap();
+    trial.append_fault_line("two\nlines").unwrap();
+    let path = trial.path().join("faults.ndjson");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, whole + "{\"cut").unwrap();
+    assert_eq!(trial.fault_lines().unwrap(), ["{\"a\":1}", "two lines"]);
+}
+
+/// Claim: a copy of the folder, in another place, reads the same.
+#[test]
+fn a_copy_reads_the_same() {
+    let (_keep, trial) = new_trial(1);
+    let run = RunFolder::open(trial.path().join("../../..")).unwrap();
+    run.write_plan(&plan(1, &[("default", 1)])).unwrap();
+    let mut log = trial.row_log().unwrap();
+    let rows: Vec<_> = (0..10_000).map(|tx| http_row(&mut Seed(tx).rng(), tx)).collect();
+    log.append(&rows).unwrap();
+    log.close().unwrap();
+    trial.seal().unwrap();
+    trial.write_events(&[Event { at: 0, name: "x".into(), tx: None, detail: String::new() }]).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    copy(run.path(), elsewhere.path());
+    let copied = RunFolder::open(elsewhere.path()).unwrap().trials().unwrap().remove(0);
+    assert_eq!(read_all(&copied), read_all(&trial));
+    assert_eq!(copied.events().unwrap(), trial.events().unwrap());
+    let here = run.path().canonicalize().unwrap();
+    for file in files(elsewhere.path()) {
+        let bytes = fs::read(&file).unwrap();
+        let needle = here.as_os_str().as_encoded_bytes();
+        assert!(!bytes.windows(needle.len()).any(|w| w == needle), "{} names a path", file.display());
+    }
+}
+
+/// Claim: each file, cut short or with a byte changed, is refused by an error that names it and says what to do.
+#[test]
+fn damaged_files_are_named() {
+    let (_keep, trial) = new_trial(1);
+    let mut log = trial.row_log().unwrap();
+    log.append(&[http_row(&mut Seed(1).rng(), 1)]).unwrap();
+    log.close().unwrap();
+    trial.seal().unwrap();
+    let sample = MetricSample { at: 0, source: "s".into(), name: "n".into(), value: 1.0 };
+    trial.write_metrics(&[sample]).unwrap();
+    trial.write_events(&[]).unwrap();
+    trial.ledger_writer().unwrap().close().unwrap();
+    let rows = |t: &record::TrialFolder| t.for_each_batch(|_| ()).map(|_| ());
+    type Reader<'a> = &'a dyn Fn(&record::TrialFolder) -> Result<(), RecordError>;
+    let readers: [(&str, Reader); 7] = [
+        ("trial.json", &|t| t.facts().map(|_| ())),
+        ("transactions.parquet", &rows),
+        ("latency.hlog", &rows),
+        ("seal.json", &rows),
+        ("metrics.parquet", &|t| t.metrics().map(|_| ())),
+        ("events.parquet", &|t| t.events().map(|_| ())),
+        ("ledger.parquet", &|t| t.for_each_ledger_entry(|_| ()).map(|_| ())),
+    ];
+    for (name, read) in readers {
+        let path = trial.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        read(&trial).unwrap();
+        let mut changed = whole.clone();
+        changed[whole.len() / 2] ^= 0xff;
+        for bytes in [&whole[..whole.len() / 2], &changed, &[][..]] {
+            fs::write(&path, bytes).unwrap();
+            let error = read(&trial).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("restore it"), "{error}");
+        }
+        fs::write(&path, &whole).unwrap();
+    }
+    let missing = RunFolder::open("/no/such/run").unwrap_err().to_string();
+    assert!(missing.contains("/no/such/run") && missing.contains("assay list"), "{missing}");
+}
+
+/// Claim: no mutation of any file's bytes panics out of a reader, whichever format it is read as.
+#[test]
+fn mutated_files_never_panic_out() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let (_keep, trial) = new_trial(2);
+    let mut rng = Seed(9).rng();
+    let mut log = trial.row_log().unwrap();
+    for tx in 0..200 {
+        log.append(&[any_row(&mut rng, tx, 2)]).unwrap();
+    }
+    log.flush().unwrap();
+    let log_bytes = fs::read(trial.path().join("rows.log")).unwrap();
+    log.close().unwrap();
+    trial.seal().unwrap();
+    let sample = |i: u32| MetricSample { at: 0, source: "s".into(), name: "n".into(), value: f64::from(i) };
+    trial.write_metrics(&(0..50).map(sample).collect::<Vec<_>>()).unwrap();
+    let event = |i| Event { at: i, name: "x".into(), tx: Some(1), detail: "d".into() };
+    trial.write_events(&(0..50).map(event).collect::<Vec<_>>()).unwrap();
+    let mut ledger = trial.ledger_writer().unwrap();
+    for position in 0..50 {
+        ledger.push(model::facts::LedgerEntry { position, tx: 1, ours: true }).unwrap();
+    }
+    ledger.close().unwrap();
+    let file = |name: &str| fs::read(trial.path().join(name)).unwrap();
+    let plan = toml::to_string(&plan(1, &[("default", 1)])).unwrap().into_bytes();
+    let facts = serde_json::to_vec(&TrialFacts::default()).unwrap();
+    let seeds = [
+        (0, log_bytes),
+        (2, plan),
+        (3, facts),
+        (6, file("seal.json")),
+        (8, file("transactions.parquet")),
+        (9, file("metrics.parquet")),
+        (10, file("events.parquet")),
+        (11, file("ledger.parquet")),
+    ];
+    for (format, seed) in &seeds {
+        for _ in 0..400 {
+            let mut bytes = vec![*format];
+            bytes.extend_from_slice(seed);
+            for _ in 0..=rng.below(4) {
+                let at = 1 + usize::try_from(rng.below(seed.len() as u64)).unwrap();
+                match rng.below(4) {
+                    0 => bytes.truncate(at),
+                    1 => bytes.insert(at.min(bytes.len()), rng.next_u64() as u8),
+                    _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
+                    _ => {}
+                }
+            }
+            fuzz_run_folder(&bytes);
+            fuzz_run_folder_and_parquet(&bytes);
+        }
+    }
+    let _ = std::panic::take_hook();
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()));
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Rows and trial folders that the tests of this crate start from. It asserts nothing.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use clock::WallTime;
+use model::facts::TrialFacts;
+use model::seed::Rng;
+use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
+use record::{RowsRead, RunFolder, TrialFolder};
+
+/// A run folder of its own with one trial, whose ladder has `stages` stages.
+pub fn new_trial(stages: usize) -> (tempfile::TempDir, TrialFolder) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(folder.path(), "test", WallTime::from_unix_ns(0)).unwrap();
+    let trial = run.trial("default", 0).unwrap();
+    trial.write_facts(&facts(stages)).unwrap();
+    (folder, trial)
+}
+
+pub fn facts(stages: usize) -> TrialFacts {
+    let names = ["accepted", "committed", "verified", "archived"];
+    TrialFacts {
+        stages: names[..stages].iter().map(|name| (*name).to_owned()).collect(),
+        final_stage: stages.saturating_sub(1),
+        kinds: vec!["GET /".to_owned()],
+        errors: vec![String::new(), "500 Internal Server Error".to_owned()],
+        started_unix_ns: 1_795_243_832_000_000_000,
+        ..TrialFacts::default()
+    }
+}
+
+pub fn read_all(trial: &TrialFolder) -> (RowsRead, Vec<Row>) {
+    let mut rows = Vec::new();
+    let read = trial.for_each_batch(|batch| rows.extend_from_slice(batch)).unwrap();
+    (read, rows)
+}
+
+/// A row as an HTTP load has it: due every 20 µs, sent about a microsecond later, answered after some 80 µs.
+pub fn http_row(rng: &mut Rng, tx: u64) -> Row {
+    let due = i64::try_from(tx).unwrap() * 20_000;
+    let sent = due + 300 + rng.below(2_000).cast_signed();
+    let mark = sent + 60_000 + rng.below(40_000).cast_signed();
+    let mut marks = [NO_STAMP; STAGES_MAX];
+    marks[0] = mark;
+    Row {
+        tx,
+        due,
+        ready: due,
+        sent,
+        marks,
+        end: mark,
+        outcome: Outcome::Committed,
+        code: 200,
+        error: 0,
+        kind: 0,
+        connection: u32::try_from(rng.below(64)).unwrap(),
+        worker: 0,
+        stream: 0,
+        bytes_out: 0,
+        bytes_in: 615,
+    }
+}
+
+/// Any row at all: usual or extreme numbers, any stamps missing, marks on the first `stages` stages.
+pub fn any_row(rng: &mut Rng, tx: u64, stages: usize) -> Row {
+    let extreme = rng.below(50) == 0;
+    let stamp = |rng: &mut Rng| match (rng.below(4), extreme) {
+        (0, _) => NO_STAMP,
+        (_, true) => rng.next_u64().cast_signed(),
+        (_, false) => rng.below(60_000_000_000).cast_signed() - 1_000,
+    };
+    let mut marks = [NO_STAMP; STAGES_MAX];
+    marks[..stages].fill_with(|| stamp(rng));
+    let outcomes: Vec<Outcome> = (0..=u8::MAX).filter_map(Outcome::from_code).collect();
+    let outcome = outcomes[usize::try_from(rng.below(outcomes.len() as u64)).unwrap()];
+    let small = |rng: &mut Rng| {
+        let bits = if rng.below(5) == 0 { 32 } else { 3 };
+        u32::try_from(rng.next_u64() >> (64 - bits)).unwrap()
+    };
+    Row {
+        tx: if extreme { rng.next_u64() } else { tx },
+        due: stamp(rng),
+        ready: stamp(rng),
+        sent: stamp(rng),
+        marks,
+        end: stamp(rng),
+        outcome,
+        code: small(rng) as u16,
+        error: small(rng) as u16,
+        kind: small(rng),
+        connection: small(rng),
+        worker: small(rng) as u8,
+        stream: small(rng) as u8,
+        bytes_out: small(rng),
+        bytes_in: small(rng),
+    }
+}
