@@ -88,3 +88,6 @@ pub fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
     let _ = clock;
     Err(LoadError::Plan("the engine is being built".to_owned()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,7 @@ impl Engine<'_> {
                 self.facts.late_answers += 1;
                 self.event("late_answer", Some(tx), || "answered after it was given up".to_owned());
             }
-            Known::Answered if self.is_beyond_final(found.what) => {}
+            Known::Answered if self.is_of_no_interest(found.what) => {}
             Known::Answered => self.count_duplicate(tx),
         }
     }
@@ -89,7 +89,8 @@ impl Engine<'_> {
         let carrier = &mut self.connections[connection as usize];
         let was_full = carrier.is_full();
         let mut row = here.pending.remove(slot, &mut carrier.list);
-        row.end = at;
+        // A mark that came by another way may bear a later stamp than the one that ended it.
+        row.end = row.marks.iter().fold(at, |end, mark| end.max(*mark));
         row.outcome = outcome;
         if carrier.phase == Phase::Open {
             if was_full {
@@ -142,7 +143,6 @@ impl Engine<'_> {
     /// Ends everything that is outstanding or waits. Gives how many that were.
     pub(super) fn end_everything(&mut self) -> u64 {
         let mut count = 0;
-        let error = self.trial.error("still outstanding when the drain ended");
         for stream in 0..self.streams.len() {
             while let Some(waiting) = self.streams[stream].backlog.pop_front() {
                 self.end_unsent(stream, waiting, Outcome::Shed, "");
@@ -153,6 +153,7 @@ impl Engine<'_> {
                     && self.connections[connection].list.first() != NONE
                 {
                     let slot = self.connections[connection].list.first();
+                    let error = self.trial.error("still outstanding when the drain ended");
                     self.streams[stream].pending.row_mut(slot).error = error;
                     let outcome = match self.streams[stream].pending.is_sent(slot) {
                         true => Outcome::Unknown,
@@ -166,9 +167,12 @@ impl Engine<'_> {
         count
     }
 
-    /// A stage above the one that the experiment calls final: of no interest, and no fault.
-    fn is_beyond_final(&self, what: What) -> bool {
-        matches!(what, What::Reached { stage, .. } if usize::from(stage) > self.trial.setup.final_stage)
+    /// A stage above the one that the experiment calls final; or one below it that took another way than the
+    /// observer connection which saw the end. Neither is a fault of the system.
+    fn is_of_no_interest(&self, what: What) -> bool {
+        let What::Reached { stage, .. } = what else { return false };
+        let (stage, last) = (usize::from(stage), self.trial.setup.final_stage);
+        stage > last || (stage < last && self.trial.setup.system.observers() > 0)
     }
 
     fn count_phantom(&mut self, tx: TxId) {

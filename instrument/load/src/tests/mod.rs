@@ -1,0 +1,6 @@
+//! Whole trials against a server in this process, each with both drivers.
+
+mod answers;
+mod failures;
+mod shapes;
+mod toy;

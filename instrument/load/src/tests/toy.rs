@@ -1,0 +1,424 @@
+//! A server, a protocol and a plan for the tests: nine bytes out (id, kind), nine bytes back (id, code).
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clock::Clock;
+use model::facts::{Event, TrialFacts};
+use model::options::Options;
+use model::plan::{
+    Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan,
+};
+use model::quantity::Rate;
+use model::{Class, Outcome, Row, Seed};
+use sut::{
+    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
+    Testbed, Tls, Transaction, Workload,
+};
+
+use crate::threads::{Choice, run_with};
+use crate::{Control, Live, LoadError, RowSink, Setup};
+
+/// Codes below this are stages; this one is a refusal, and this one no code of the protocol.
+pub const REFUSE: u8 = 100;
+pub const GARBAGE: u8 = 255;
+/// The id with which an observer subscribes.
+const SUBSCRIBE: u64 = u64::MAX;
+
+/// What the server does with a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    Answer(u64, u8),
+    /// To every observer.
+    Publish(u64, u8),
+    Pause(Duration),
+    Close,
+}
+
+/// A request as the server sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    pub id: u64,
+    /// How many the server has had before it.
+    pub nth: u64,
+}
+
+type Handler = dyn Fn(Asked) -> Vec<Act> + Send + Sync;
+
+/// The server: a thread a connection.
+pub struct Toy {
+    pub address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Toy {
+    pub fn start(handler: impl Fn(Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let (handler, count): (Arc<Handler>, _) = (Arc::new(handler), Arc::new(AtomicU64::new(0)));
+        let observers = Arc::new(Mutex::new(Vec::new()));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let (handler, count, observers) =
+                    (Arc::clone(&handler), Arc::clone(&count), Arc::clone(&observers));
+                std::thread::spawn(move || serve(stream, &*handler, &count, &observers));
+            }
+        });
+        Self { address, is_over }
+    }
+
+    /// Answers each request at once with stage 0.
+    pub fn prompt() -> Self {
+        Self::start(|asked| vec![Act::Answer(asked.id, 0)])
+    }
+}
+
+impl Drop for Toy {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    handler: &Handler,
+    count: &AtomicU64,
+    observers: &Mutex<Vec<TcpStream>>,
+) {
+    let _ = stream.set_nodelay(true);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut held = Vec::new();
+    loop {
+        let Ok(length @ 1..) = stream.read(&mut buffer) else { return };
+        held.extend_from_slice(&buffer[..length]);
+        let mut out = Vec::new();
+        let whole = held.len() / 9 * 9;
+        for request in held[..whole].chunks_exact(9) {
+            let id = u64::from_le_bytes(request[..8].try_into().expect("eight bytes"));
+            if id == SUBSCRIBE {
+                observers.lock().unwrap().push(stream.try_clone().unwrap());
+                out.extend_from_slice(&frame(SUBSCRIBE, 0));
+                continue;
+            }
+            let nth = count.fetch_add(1, Ordering::Relaxed);
+            for act in handler(Asked { id, nth }) {
+                match act {
+                    Act::Answer(id, code) => out.extend_from_slice(&frame(id, code)),
+                    Act::Publish(id, code) => {
+                        let _ = stream.write_all(&std::mem::take(&mut out));
+                        for observer in observers.lock().unwrap().iter_mut() {
+                            let _ = observer.write_all(&frame(id, code));
+                        }
+                    }
+                    Act::Pause(length) => std::thread::sleep(length),
+                    Act::Close => {
+                        let _ = stream.write_all(&out);
+                        let _ = stream.shutdown(std::net::Shutdown::Both);
+                        return;
+                    }
+                }
+            }
+        }
+        held.drain(..whole);
+        if stream.write_all(&out).is_err() {
+            return;
+        }
+    }
+}
+
+fn frame(id: u64, code: u8) -> [u8; 9] {
+    let mut bytes = [code; 9];
+    bytes[..8].copy_from_slice(&id.to_le_bytes());
+    bytes
+}
+
+/// The protocol.
+struct ToySession {
+    in_flight_max: u32,
+    abandon: Abandon,
+    observes: bool,
+    is_ready: bool,
+    polls: Option<Duration>,
+    asked: Vec<u64>,
+}
+
+impl Session for ToySession {
+    fn open(&mut self, out: &mut Vec<u8>) {
+        if self.observes {
+            out.extend_from_slice(&frame(SUBSCRIBE, 0));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        if self.polls.is_some() {
+            self.asked.push(tx.id);
+        } else {
+            out.extend_from_slice(&frame(tx.id, u8::try_from(tx.kind).expect("small")));
+        }
+        u32::try_from(tx.payload.len()).expect("small")
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        for answer in bytes.chunks_exact(9) {
+            let id = u64::from_le_bytes(answer[..8].try_into().expect("eight bytes"));
+            match answer[8] {
+                _ if id == SUBSCRIBE => self.is_ready = true,
+                REFUSE => marks.ended(id, Outcome::Rejected(Class::Invalid), 400, 0, "refused"),
+                GARBAGE => return Err(ProtocolError("no such code".to_owned())),
+                stage => marks.reached(id, stage, 200, 9),
+            }
+        }
+        Ok(bytes.len() / 9 * 9)
+    }
+
+    fn abandon(&mut self, _tx: u64) -> Abandon {
+        self.abandon
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.in_flight_max
+    }
+
+    fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
+        // What was submitted since the last poll is asked for now.
+        for id in self.asked.drain(..) {
+            out.extend_from_slice(&frame(id, 0));
+        }
+        self.polls
+    }
+
+    fn reset(&mut self) {
+        self.is_ready = !self.observes;
+        self.asked.clear();
+    }
+}
+
+struct ToyWorkload {
+    kinds: u32,
+}
+
+impl Workload for ToyWorkload {
+    fn next(&mut self, id: u64, payload: &mut Vec<u8>) -> u32 {
+        payload.extend_from_slice(&id.to_le_bytes());
+        u32::try_from(id % u64::from(self.kinds)).expect("small")
+    }
+}
+
+/// The system, with what a test may want different.
+#[derive(Clone)]
+pub struct ToySystem {
+    pub address: SocketAddr,
+    pub in_flight_max: u32,
+    pub abandon: Abandon,
+    pub observers: u32,
+    pub stages: u32,
+    pub tls: Option<Tls>,
+    pub polls: Option<Duration>,
+}
+
+impl ToySystem {
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            in_flight_max: 1,
+            abandon: Abandon::Close,
+            observers: 0,
+            stages: 1,
+            tls: None,
+            polls: None,
+        }
+    }
+}
+
+impl System for ToySystem {
+    fn stages(&self) -> Vec<String> {
+        (0..self.stages).map(|stage| format!("stage-{stage}")).collect()
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        vec!["even".to_owned(), "odd".to_owned()]
+    }
+
+    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::default())
+    }
+
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(ToyWorkload { kinds: 2 })
+    }
+
+    fn connect(&self, _to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
+        let observes = role == Role::Observe;
+        let session = ToySession {
+            in_flight_max: self.in_flight_max,
+            abandon: self.abandon,
+            observes,
+            is_ready: !observes,
+            polls: self.polls,
+            asked: Vec::new(),
+        };
+        let endpoint = Endpoint { address: self.address, tls: self.tls.clone() };
+        Ok(Link::Wire(endpoint, Box::new(session)))
+    }
+
+    fn observers(&self) -> u32 {
+        self.observers
+    }
+}
+
+/// A sink that keeps everything, or errs after some rows.
+#[derive(Default)]
+pub struct Kept {
+    pub rows: Vec<Row>,
+    pub events: Vec<Event>,
+    pub errs_after: Option<usize>,
+}
+
+impl RowSink for Kept {
+    fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
+        if self.errs_after.is_some_and(|most| self.rows.len() + rows.len() > most) {
+            return Err("no space left on device".to_owned());
+        }
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+/// A plan of half a second without a warm-up.
+pub fn plan(arrivals: Arrivals) -> SettingPlan {
+    SettingPlan {
+        key: "default".to_owned(),
+        values: Default::default(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan {
+            kind: "toy".to_owned(),
+            deploy: Options::empty(),
+            workload: Options::empty(),
+        },
+        load: LoadPlan {
+            arrivals,
+            connections: 4,
+            connections_max: 4,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(300),
+            drain_max: Duration::from_secs(2),
+            timeout: Duration::from_secs(5),
+            backlog_max: 10_000,
+            lookahead: 256,
+            pacing: Pacing::Balanced,
+            transactions_max: 0,
+        },
+        probe: None,
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: false,
+        },
+        faults: Vec::new(),
+    }
+}
+
+pub fn constant(per_second: u64) -> Arrivals {
+    Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(per_second) } }
+}
+
+pub fn closed(clients: u32) -> Arrivals {
+    Arrivals::Closed { clients, think: Duration::ZERO, window: 0, poll: Duration::ZERO }
+}
+
+/// Runs a trial and checks what holds for each: one row a transaction, dense ids, ordered stamps, counters
+/// that add up.
+pub fn run(
+    plan: &SettingPlan,
+    system: &ToySystem,
+    choice: Choice,
+) -> (TrialFacts, Kept) {
+    let mut kept = Kept::default();
+    let facts = try_run(plan, system, choice, &mut kept, Arc::default()).expect("the load begins");
+    kept.rows.sort_by_key(|row| row.tx);
+    check_rows(&facts, &kept.rows);
+    (facts, kept)
+}
+
+pub fn try_run(
+    plan: &SettingPlan,
+    system: &ToySystem,
+    choice: Choice,
+    sink: &mut dyn RowSink,
+    control: Arc<Control>,
+) -> Result<TrialFacts, LoadError> {
+    let final_stage = system.stages as usize - 1;
+    let setup = Setup {
+        plan,
+        stages: system.stages(),
+        final_stage,
+        system,
+        deployment: &Deployment::default(),
+        seed: Seed(42),
+        clock: Clock::start(),
+        control,
+        live: Arc::<Live>::default(),
+    };
+    run_with(setup, sink, choice)
+}
+
+fn check_rows(facts: &TrialFacts, rows: &[Row]) {
+    let sum = |of: fn(&model::facts::WorkerFacts) -> u64| facts.workers.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|worker| worker.due), rows.len() as u64, "one row for each due transaction");
+    let count = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count() as u64;
+    assert_eq!(sum(|worker| worker.sent), count(|row| row.sent != model::NO_STAMP));
+    assert_eq!(sum(|worker| worker.shed), count(|row| row.outcome == Outcome::Shed));
+    assert!(rows.windows(2).all(|pair| pair[0].tx < pair[1].tx), "no id twice");
+    for row in rows {
+        assert!(row.due <= row.ready && row.end != model::NO_STAMP, "{row:?}");
+        if row.sent != model::NO_STAMP {
+            assert!(row.ready <= row.sent && row.sent <= row.end, "{row:?}");
+        }
+        let reached: Vec<_> = row.marks.iter().filter(|mark| **mark != model::NO_STAMP).collect();
+        assert!(reached.iter().all(|mark| (row.sent..=row.end).contains(*mark)), "{row:?}");
+        let is_final = row.marks[facts.final_stage] != model::NO_STAMP;
+        assert_eq!(is_final, row.outcome == Outcome::Committed, "{row:?}");
+    }
+}
+
+/// How many rows ended so.
+pub fn count(rows: &[Row], outcome: Outcome) -> usize {
+    rows.iter().filter(|row| row.outcome == outcome).count()
+}
+
+/// Runs a test with each driver that this host has.
+pub fn with_each_driver(test: impl Fn(Choice)) {
+    for choice in [Choice::Epoll, Choice::Ring] {
+        if choice == Choice::Ring && crate::threads::choose(Some("io_uring")).is_err() {
+            eprintln!("this kernel has no io_uring: tested with epoll alone");
+            continue;
+        }
+        eprintln!("with {choice:?}");
+        test(choice);
+    }
+}
