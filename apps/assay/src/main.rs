@@ -1,2 +1,53 @@
-//! assay
-fn main() {}
+//! The command line, and the only place where the parts of the instrument and the systems meet.
+//!
+//! Each command is a module; this file only chooses. It must never compute a figure.
+
+mod check;
+mod cli;
+mod conclude;
+mod doctor;
+mod experiment;
+mod init;
+mod interrupt;
+mod list;
+mod report_command;
+mod run;
+mod shell;
+mod systems;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use model::result::Exit;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no errors.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let Some(command) = cli.command else {
+        let _ = terminal::print(cli::WELCOME);
+        return ExitCode::SUCCESS;
+    };
+    let exit = match command {
+        Command::Serve(arguments) => return systems::serve(&arguments.words),
+        Command::Run(arguments) => run::run(&arguments, cli.color),
+        Command::Check(arguments) => check::check(&arguments, cli.color),
+        Command::Report(arguments) => report_command::report(&arguments, cli.color),
+        Command::List(arguments) => list::list(&arguments, cli.color),
+        Command::Init(arguments) => init::init(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Schema(arguments) => shell::schema(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man => shell::man(),
+    };
+    ExitCode::from(u8::try_from(exit as i32).unwrap_or(Exit::CouldNotRun as u8))
+}

@@ -1,0 +1,98 @@
+//! `assay check`: what would be done, how long it takes, whether this host can do it. Nothing is sent.
+
+use model::result::{AuditOutcome, Exit};
+use plan::OutlineSetting;
+use report::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
+
+use crate::cli::{CheckArguments, ColorChoice};
+use crate::experiment::{self, Experiment};
+use crate::{conclude, terminal};
+
+/// Prints the plan.
+pub fn check(arguments: &CheckArguments, colour: ColorChoice) -> Exit {
+    let experiment = match experiment::load(&arguments.what, &arguments.layers, &arguments.quick) {
+        Ok(experiment) => experiment,
+        Err(refusal) => return conclude::refused(refusal, colour),
+    };
+    let view = view(&experiment, arguments);
+    match terminal::print(&check_text(&view, terminal::stdout_style(colour, false))) {
+        Ok(()) => Exit::Ok,
+        Err(message) => {
+            eprintln!("assay check: {message}");
+            Exit::CouldNotRun
+        }
+    }
+}
+
+fn view(experiment: &Experiment, arguments: &CheckArguments) -> CheckView {
+    let outline = plan::outline(&experiment.plan);
+    let offered_max = outline
+        .offered_max_per_s
+        .filter(|rate| rate.is_finite())
+        .map(|rate| format!("{rate:.0} tx/s"))
+        .unwrap_or_default();
+    let effective = if arguments.explain { experiment.effective.as_slice() } else { &[] };
+    CheckView {
+        name: outline.name,
+        question: outline.question,
+        trials: outline.trials,
+        wall: outline.wall_time,
+        offered_max,
+        target: target(experiment),
+        settings: outline.settings.into_iter().map(setting).collect(),
+        thresholds: experiment
+            .plan
+            .thresholds
+            .iter()
+            .map(|t| (t.expr.clone(), format!("{:?}", t.level).to_lowercase()))
+            .collect(),
+        findings: findings(experiment),
+        effective: effective
+            .iter()
+            .map(|e| CheckEffective {
+                path: e.path.clone(),
+                value: e.value.clone(),
+                origin: e.origin.clone(),
+            })
+            .collect(),
+        command: format!("assay run {}", arguments.what),
+    }
+}
+
+fn target(experiment: &Experiment) -> String {
+    let Some(first) = experiment.plan.settings.first() else { return String::new() };
+    let url =
+        first.system.deploy.get("url").map(model::options::Options::label).unwrap_or_default();
+    format!("{} {url}", first.system.kind).trim_end().to_owned()
+}
+
+fn setting(setting: OutlineSetting) -> CheckSetting {
+    CheckSetting {
+        key: setting.key,
+        load: setting.load,
+        warmup: setting.warmup,
+        measure: setting.duration,
+        trials: setting.trials,
+        probe: setting.probe,
+    }
+}
+
+/// What the host says of itself, against what the plan needs.
+fn findings(experiment: &Experiment) -> Vec<CheckFinding> {
+    let environment = testbed::environment(Vec::new(), crate::cli::VERSION.to_owned());
+    let connections = experiment
+        .plan
+        .settings
+        .iter()
+        .map(|setting| setting.load.connections_max)
+        .max()
+        .unwrap_or(0);
+    testbed::host_findings(&environment, connections)
+        .into_iter()
+        .map(|(is_ok, text)| CheckFinding {
+            topic: "host".to_owned(),
+            text,
+            outcome: if is_ok { AuditOutcome::Ok } else { AuditOutcome::Warn },
+        })
+        .collect()
+}

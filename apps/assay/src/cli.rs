@@ -1,0 +1,324 @@
+//! The command line as typed. It holds no decisions: each command's module turns its arguments into work.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// What `assay` alone prints.
+pub const WELCOME: &str = "\
+assay measures what a client of a transaction system really gets: it loads the system, follows every
+transaction from when it was due to when the client has verified it, audits the measurement and the
+ledger, and writes a report with a verdict.
+
+Nothing is ever sent anywhere but to the targets that you name.
+
+Try:
+  assay run demo                                        one minute, no network, every section of a report
+  assay run http://127.0.0.1:8080/ --rate 50/s --duration 30s
+  assay init --template http > my.toml                  an experiment file to start from
+  assay run my.toml
+
+assay --help lists all commands.
+";
+
+/// Measure what a client of a transaction system really gets.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version = VERSION, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Colour of the output
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+}
+
+/// The version with the commit that it was built from.
+pub const VERSION: &str = env!("ASSAY_VERSION");
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// If the output is a terminal and neither NO_COLOR nor TERM=dumb is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an experiment: a file, a URL, `-` (vegeta targets on standard input) or `demo`
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(Box<RunArguments>),
+    /// Validate an experiment; print the plan, the time it takes, and look at the host
+    #[command(after_long_help = "Example:\n  assay check my.toml --explain")]
+    Check(CheckArguments),
+    /// Write the report of runs on disk
+    #[command(
+        after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
+    )]
+    Report(ReportArguments),
+    /// Runs on disk: verdict and headline numbers
+    #[command(after_long_help = "Example:\n  assay list")]
+    List(ListArguments),
+    /// Print an experiment file to start from
+    #[command(after_long_help = "Example:\n  assay init --template http > my.toml")]
+    Init(InitArguments),
+    /// Calibrate the instrument on this host and print its data sheet; install peers and real systems
+    #[command(after_long_help = "Example:\n  assay doctor\n  assay doctor --install k6")]
+    Doctor(DoctorArguments),
+    /// Run one of the built-in systems for real
+    #[command(after_long_help = "Example:\n  assay serve echo --help", disable_help_flag = true)]
+    Serve(ServeArguments),
+    /// Print a JSON Schema
+    #[command(after_long_help = "Example:\n  assay schema result > result.schema.json")]
+    Schema(SchemaArguments),
+    /// Print completions for a shell
+    #[command(
+        after_long_help = "Example:\n  assay completions bash > /etc/bash_completion.d/assay"
+    )]
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    #[command(after_long_help = "Example:\n  assay man | man -l -")]
+    Man,
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  assay run my.toml --set load.rate=80/s
+  assay run http://127.0.0.1:8080/ --rate 50/s --duration 30s
+  assay run - --rate 50/s --duration 30s < targets.txt
+  assay run demo
+
+Exit codes: 0 all thresholds passed · 1 could not run · 2 usage or experiment-file error ·
+97 measurement invalid · 98 regression · 99 a threshold failed · 130 interrupted";
+
+/// Arguments of `assay run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Experiment file, URL, `-` or `demo`
+    #[arg(value_name = "EXPERIMENT|URL|-|demo")]
+    pub what: String,
+    #[command(flatten)]
+    pub layers: LayerArguments,
+    #[command(flatten)]
+    pub quick: QuickArguments,
+    /// Folder that run folders are made in
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub runs: PathBuf,
+    /// Print the result document on standard output instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Every audit in full, not only those that are not satisfied
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// How progress is shown on standard error
+    #[arg(long, value_enum, default_value_t = ProgressChoice::Auto)]
+    pub progress: ProgressChoice,
+    /// Confirm that a target which is neither loopback nor private may be loaded with more than 1,000/s
+    #[arg(long)]
+    pub i_own_this_target: bool,
+    /// Leave out the calibration of this machine before the run
+    #[arg(long)]
+    pub no_calibration: bool,
+}
+
+/// Layers over the experiment file.
+#[derive(Debug, Args)]
+pub struct LayerArguments {
+    /// Overlay a profile of the experiment file
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Set a value, such as load.rate=80/s
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+    /// Seed of the run
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Trials of each setting
+    #[arg(long, value_name = "COUNT")]
+    pub trials: Option<u32>,
+}
+
+/// Flags that stand for the few keys of a quick run; over a file they overlay it.
+#[derive(Debug, Args)]
+pub struct QuickArguments {
+    /// Rate, such as 50/s, 600/1m or max
+    #[arg(long, short, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Length of the measured window
+    #[arg(long, short, value_name = "DURATION")]
+    pub duration: Option<String>,
+    /// Length of the warm-up
+    #[arg(long, value_name = "DURATION")]
+    pub warmup: Option<String>,
+    /// A closed loop with this many clients instead of a rate
+    #[arg(long, value_name = "COUNT", conflicts_with = "rate")]
+    pub clients: Option<u32>,
+    /// Connections
+    #[arg(long, short, value_name = "COUNT")]
+    pub connections: Option<u32>,
+    /// Engine threads
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<u32>,
+    /// A transaction without an answer after this is unknown
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<String>,
+    /// Request method (with a URL)
+    #[arg(long, short = 'X', value_name = "METHOD")]
+    pub method: Option<String>,
+    /// Request header (with a URL); a value `env:NAME` is read from the environment and never stored
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// Request body (with a URL); `@FILE` reads it from a file
+    #[arg(long, short = 'b', value_name = "TEXT")]
+    pub body: Option<String>,
+    /// Target file: vegeta `http` or `json` format, or a list of URLs
+    #[arg(long, value_name = "FILE")]
+    pub targets: Option<PathBuf>,
+    /// A promise to check, such as 'p99 < 1s'
+    #[arg(long = "threshold", value_name = "EXPRESSION")]
+    pub thresholds: Vec<String>,
+}
+
+/// How to show progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressChoice {
+    /// A live block on a terminal, a plain line every 10 s otherwise
+    Auto,
+    /// The live block
+    Tui,
+    /// Plain lines
+    Line,
+    /// Nothing
+    None,
+}
+
+/// Arguments of `assay check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Experiment file
+    #[arg(value_name = "EXPERIMENT")]
+    pub what: String,
+    #[command(flatten)]
+    pub layers: LayerArguments,
+    #[command(flatten)]
+    pub quick: QuickArguments,
+    /// Print every effective value and where it came from
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Arguments of `assay report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Run folders; without one, the newest under `runs`
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// File to write; `-` is standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// Every audit in full
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for a terminal
+    Text,
+    /// Markdown, short enough for a pull request
+    Md,
+    /// The result document
+    Json,
+    /// Vegeta's text report, one block a trial
+    Vegeta,
+    /// Vegeta's text report as version 12.7 printed it
+    #[value(name = "vegeta-12.7")]
+    Vegeta127,
+    /// Vegeta's JSON report, one document a trial
+    VegetaJson,
+}
+
+/// Arguments of `assay list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Folder of run folders
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub runs: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `assay init`.
+#[derive(Debug, Args)]
+pub struct InitArguments {
+    /// Which template
+    #[arg(long, value_enum, default_value_t = Template::Http)]
+    pub template: Template,
+}
+
+/// Templates of experiment files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Template {
+    /// An HTTP API: several rates, a promise
+    Http,
+    /// The built-in echo system: a queue whose theory is known
+    Echo,
+}
+
+/// Arguments of `assay doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Install a peer or a real system, pinned, into the cache folder
+    #[arg(long, value_name = "NAME")]
+    pub install: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `assay serve`.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// The system, and its own options
+    #[arg(
+        value_name = "SYSTEM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<String>,
+}
+
+/// Arguments of `assay schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArguments {
+    /// Of what
+    #[arg(value_enum)]
+    pub of: Schema,
+}
+
+/// Published schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Schema {
+    /// The result document
+    Result,
+    /// The experiment file
+    Experiment,
+}
+
+/// Arguments of `assay completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}

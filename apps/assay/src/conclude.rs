@@ -1,0 +1,35 @@
+//! From a run folder to its result, and from a result to an exit code.
+
+use model::result::{Exit, RunResult};
+use record::RunFolder;
+
+use crate::cli::ColorChoice;
+use crate::experiment::Refusal;
+use crate::systems;
+
+/// Analyses a run folder. The same folder gives the same result, wherever it lies.
+///
+/// # Errors
+/// When the folder cannot be read, for people.
+pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
+    analysis::analyse(run, &|kind| systems::ledger_checks(kind)).map_err(|error| error.to_string())
+}
+
+/// Says why there was nothing to run.
+pub fn refused(refusal: Refusal, colour: ColorChoice) -> Exit {
+    match refusal {
+        Refusal::Rejected(rejected) => {
+            let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            eprintln!("{}", rejected.render(crate::terminal::colour(colour, is_terminal)));
+        }
+        Refusal::Usage(message) => eprintln!("assay: {message}"),
+    }
+    Exit::Usage
+}
+
+/// The exit with the given code; one that is none means that it could not run.
+pub fn exit_of(code: i32) -> Exit {
+    let all =
+        [Exit::Ok, Exit::Usage, Exit::Invalid, Exit::Regression, Exit::Failed, Exit::Interrupted];
+    all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Exit::CouldNotRun)
+}

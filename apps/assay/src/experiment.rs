@@ -1,0 +1,379 @@
+//! From what the user named (a file, a URL, `-`, `demo`) and the layers over it to a resolved plan with its
+//! systems built once, so that every mistake is found before anything is sent or started.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use model::options::Problems;
+use model::plan::{Arrivals, Plan, Schedule, SettingPlan};
+use model::quantity::Rate;
+use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
+use sut::{Request, System};
+
+use crate::cli::{LayerArguments, QuickArguments};
+use crate::systems;
+
+/// The experiment behind `assay run demo`.
+pub const DEMO: &str = include_str!("../demo.toml");
+
+/// Targets from standard input.
+const STDIN: &str = "-";
+
+/// The largest file that is read as an experiment or a body, in bytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// A resolved experiment.
+pub struct Experiment {
+    /// The experiment file's text (or the equivalent of a quick run), for the run folder.
+    pub text: String,
+    /// What will be done.
+    pub plan: Plan,
+    /// Every effective value with its origin.
+    pub effective: Vec<Effective>,
+    /// The texts that spans point into.
+    pub sources: Vec<Source>,
+    /// The folder that relative paths in the file are relative to.
+    pub folder: PathBuf,
+    /// Whether it was not read from a file, so that the user has no file yet.
+    pub is_quick: bool,
+}
+
+/// Why there is no experiment.
+pub enum Refusal {
+    /// Mistakes in the user's texts, with their places.
+    Rejected(Rejected),
+    /// Anything else the user can mend.
+    Usage(String),
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self::Usage(message)
+    }
+}
+
+/// Reads and resolves what the user named.
+pub fn load(
+    what: &str,
+    layers: &LayerArguments,
+    quick: &QuickArguments,
+) -> Result<Experiment, Refusal> {
+    let Named { file, stored: text, folder, mut flags } = source(what, quick)?;
+    if let Some(seed) = layers.seed {
+        flags.push(("seed".to_owned(), seed.to_string()));
+    }
+    if let Some(trials) = layers.trials {
+        flags.push(("trials".to_owned(), trials.to_string()));
+    }
+    let is_quick = is_quick(what);
+    let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
+    let Resolved { plan, effective, sources } = resolved;
+    let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
+    experiment.build_all()?;
+    Ok(experiment)
+}
+
+impl Experiment {
+    /// Builds the system of a setting for one trial.
+    pub fn build(
+        &self,
+        setting: &SettingPlan,
+        run_mark: u64,
+        problems: &mut Problems,
+    ) -> Option<Box<dyn System>> {
+        // The reader of the plan has refused kinds that do not exist.
+        let adapter = systems::adapter(&setting.system.kind)?;
+        let request = Request {
+            deploy: &setting.system.deploy,
+            workload: &setting.system.workload,
+            folder: &self.folder,
+            run_mark,
+        };
+        (adapter.build)(&request, problems)
+    }
+
+    /// Builds every setting's system once, and checks what only it can know: the stage and the thresholds.
+    fn build_all(&self) -> Result<(), Refusal> {
+        let mut problems = Problems::default();
+        for setting in &self.plan.settings {
+            let Some(system) = self.build(setting, 0, &mut problems) else { continue };
+            self.check_stages(setting, &system.stages())?;
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::Rejected(plan::reject(&self.sources, problems)))
+    }
+
+    fn check_stages(&self, setting: &SettingPlan, stages: &[String]) -> Result<(), Refusal> {
+        let until = &setting.measure.until;
+        if !until.is_empty() && !stages.contains(until) {
+            return Err(Refusal::Usage(format!(
+                "`measure.until` is `{until}`, but the stages of `{}` are {}",
+                setting.system.kind,
+                stages.join(", ")
+            )));
+        }
+        for threshold in &self.plan.thresholds {
+            analysis::check_threshold(&threshold.expr, stages)
+                .map_err(|mistake| format!("threshold `{}`: {mistake}", threshold.expr))?;
+        }
+        Ok(())
+    }
+
+    /// The highest rate that any setting offers; `None` if one is not bounded by a rate.
+    pub fn rate_max(&self) -> Option<f64> {
+        let mut highest: f64 = 0.0;
+        for setting in &self.plan.settings {
+            let rate = match &setting.load.arrivals {
+                Arrivals::Closed { .. } => return None,
+                Arrivals::Open { schedule } => schedule_rate_max(schedule)?,
+            };
+            highest = highest.max(rate);
+        }
+        Some(highest)
+    }
+}
+
+/// The highest rate of a schedule; `None` if it is `max` or a trace.
+fn schedule_rate_max(schedule: &Schedule) -> Option<f64> {
+    let rate = |rate: &Rate| (!rate.is_max()).then(|| rate.as_per_second());
+    match schedule {
+        Schedule::Constant { rate: r }
+        | Schedule::Poisson { rate: r }
+        | Schedule::Burst { rate: r, .. } => rate(r),
+        Schedule::Ramp { from, to } => Some(rate(from)?.max(rate(to)?)),
+        Schedule::Steps { steps } => {
+            steps.iter().try_fold(0.0_f64, |highest, step| Some(highest.max(rate(&step.rate)?)))
+        }
+        Schedule::Trace { .. } => None,
+    }
+}
+
+fn is_quick(what: &str) -> bool {
+    what == "-" || is_url(what)
+}
+
+fn is_url(what: &str) -> bool {
+    what.starts_with("http://") || what.starts_with("https://")
+}
+
+/// What the user named, read.
+struct Named {
+    /// The text that is resolved.
+    file: Source,
+    /// The text that the run folder keeps: the same without secrets.
+    stored: String,
+    /// The folder of its relative paths.
+    folder: PathBuf,
+    /// Flags that overlay it.
+    flags: Vec<(String, String)>,
+}
+
+fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
+    let here = std::env::current_dir().map_err(|e| format!("reading the working folder: {e}"))?;
+    if what == "demo" {
+        let file = Source { name: "demo".to_owned(), text: DEMO.to_owned() };
+        return Ok(Named { file, stored: DEMO.to_owned(), folder: here, flags: overlay(quick) });
+    }
+    if is_quick(what) {
+        let run = url_run(what, quick)?;
+        let stdin = if run.targets == STDIN { Some(read_stdin()?) } else { None };
+        let name = if what == "-" { "standard input" } else { "command line" };
+        return Ok(Named {
+            stored: plan::redact(&quick_text(&run, false, stdin.as_deref())),
+            file: Source { name: name.to_owned(), text: quick_text(&run, true, stdin.as_deref()) },
+            folder: here,
+            flags: Vec::new(),
+        });
+    }
+    if what.contains("://") {
+        return Err(Refusal::Usage(format!(
+            "`{what}`: only http:// and https:// URLs can be loaded"
+        )));
+    }
+    let path = Path::new(what);
+    let text = read(path)?;
+    for (given, flag) in [
+        (quick.method.is_some(), "--method"),
+        (!quick.headers.is_empty(), "--header"),
+        (quick.body.is_some(), "--body"),
+        (quick.targets.is_some(), "--targets"),
+    ] {
+        if given {
+            return Err(Refusal::Usage(format!(
+                "{flag} goes with a URL; in an experiment file write it under [workload], or use --set workload.…"
+            )));
+        }
+    }
+    let folder =
+        path.parent().filter(|f| !f.as_os_str().is_empty()).map_or(here, Path::to_path_buf);
+    let file = Source { name: what.to_owned(), text: text.clone() };
+    Ok(Named { file, stored: plan::redact(&text), folder, flags: overlay(quick) })
+}
+
+/// Flags over a file, by the path that each stands for.
+fn overlay(quick: &QuickArguments) -> Vec<(String, String)> {
+    let mut flags = Vec::new();
+    let mut put = |path: &str, value: &Option<String>| {
+        if let Some(value) = value {
+            flags.push((path.to_owned(), value.clone()));
+        }
+    };
+    put("load.rate", &quick.rate);
+    put("load.duration", &quick.duration);
+    put("load.warmup", &quick.warmup);
+    put("load.timeout", &quick.timeout);
+    put("load.model", &quick.clients.map(|_| "closed".to_owned()));
+    put("load.clients", &quick.clients.map(|n| n.to_string()));
+    put("load.connections", &quick.connections.map(|n| n.to_string()));
+    put("load.threads", &quick.threads.map(|n| n.to_string()));
+    for threshold in &quick.thresholds {
+        flags.push(("threshold".to_owned(), threshold.clone()));
+    }
+    flags
+}
+
+/// The quick run as `plan` takes it.
+fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
+    let mut headers = Vec::new();
+    for header in &quick.headers {
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| format!("--header `{header}` is not of the form `Name: value`"))?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    let body = match quick.body.as_deref() {
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => read(Path::new(path))?,
+            None => text.to_owned(),
+        },
+        None => String::new(),
+    };
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let count = |value: &Option<u32>| value.map(|n| n.to_string()).unwrap_or_default();
+    let file = quick.targets.as_ref().map(|path| path.display().to_string());
+    let (url, targets) = match what {
+        "-" => (String::new(), STDIN.to_owned()),
+        _ => (what.to_owned(), file.unwrap_or_default()),
+    };
+    Ok(UrlRun {
+        url,
+        targets,
+        method: text(&quick.method),
+        headers,
+        body,
+        rate: text(&quick.rate),
+        clients: count(&quick.clients),
+        duration: text(&quick.duration),
+        warmup: text(&quick.warmup),
+        timeout: text(&quick.timeout),
+        connections: count(&quick.connections),
+        threads: count(&quick.threads),
+        thresholds: quick.thresholds.clone(),
+        with_secrets: false,
+    })
+}
+
+/// The experiment file of a quick run. Targets from standard input become part of it, so that it can be run again.
+fn quick_text(run: &UrlRun, with_secrets: bool, stdin: Option<&str>) -> String {
+    let text = plan::from_url(&UrlRun { with_secrets, ..run.clone() });
+    let Some(stdin) = stdin else { return text };
+    let value = toml_text(stdin);
+    text.replace("targets = \"-\"", &format!("targets_text = {value}"))
+}
+
+/// A TOML basic string of several lines.
+fn toml_text(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 16);
+    quoted.push_str("\"\"\"\n");
+    for c in text.chars() {
+        match c {
+            '\\' => quoted.push_str("\\\\"),
+            '"' => quoted.push_str("\\\""),
+            '\n' | '\t' => quoted.push(c),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push_str("\"\"\"");
+    quoted
+}
+
+fn resolve(
+    file: Source,
+    folder: &Path,
+    layers: &LayerArguments,
+    flags: Vec<(String, String)>,
+) -> Result<Resolved, Rejected> {
+    let kinds: Vec<&str> = systems::ADAPTERS.iter().map(|adapter| adapter.kind).collect();
+    let read_file = |path: &Path| read_text(&folder.join(path));
+    // Which stages there are, only the built system knows; here every adapter's are accepted, and
+    // `build_all` asks again.
+    let stages: Vec<String> = systems::STAGES.iter().map(|stage| (*stage).to_owned()).collect();
+    let check_threshold = |expr: &str| {
+        analysis::check_threshold(expr, &stages).map_err(|e| Mistake::from_sentence(expr, &e))
+    };
+    let check_metric = |name: &str| {
+        analysis::check_metric(name, &stages).map_err(|e| Mistake::from_sentence(name, &e))
+    };
+    let env = std::env::vars().filter(|(name, _)| name.starts_with("ASSAY_")).collect();
+    plan::resolve(&Input {
+        file,
+        profile: layers.profile.clone(),
+        user: user_configuration(),
+        env,
+        sets: layers.sets.clone(),
+        flags,
+        outside: Outside {
+            kinds: &kinds,
+            read_file: &read_file,
+            check_threshold: &check_threshold,
+            check_metric: &check_metric,
+        },
+    })
+}
+
+/// The user's own defaults, `assay/config.toml` in the configuration folder, if there are any.
+fn user_configuration() -> Option<Source> {
+    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let base =
+        base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    let path = base.join("assay/config.toml");
+    let text = std::fs::read_to_string(&path).ok()?;
+    Some(Source { name: path.display().to_string(), text })
+}
+
+fn read(path: &Path) -> Result<String, Refusal> {
+    read_text(path).map_err(|error| {
+        let hint = if path.exists() { "" } else { "; assay init prints one to start from" };
+        Refusal::Usage(format!("reading {}: {error}{hint}", path.display()))
+    })
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("larger than {} MiB", FILE_BYTES_MAX >> 20));
+    }
+    String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
+}
+
+fn read_stdin() -> Result<String, Refusal> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("reading standard input: {error}"))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Refusal::Usage(format!(
+            "standard input is larger than {} MiB",
+            FILE_BYTES_MAX >> 20
+        )));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Refusal::Usage("standard input is not UTF-8 text".to_owned()))
+}

@@ -1,0 +1,83 @@
+//! Ctrl-C: the first stops the load, drains and reports; the second cuts the drain; the third ends the process.
+//!
+//! It never reports by itself and never removes a file: what has been recorded stays.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use load::Control;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// What the signals of this process have asked for so far.
+#[derive(Clone, Default)]
+pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    count: AtomicUsize,
+    control: Mutex<Option<Arc<Control>>>,
+}
+
+impl Interrupt {
+    /// Starts to listen for SIGINT, SIGTERM and SIGHUP.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn listen() -> Result<Self, String> {
+        let interrupt = Self::default();
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+            .map_err(|error| format!("installing signal handlers: {error}"))?;
+        let listener = interrupt.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for _ in signals.forever() {
+                    listener.signalled();
+                }
+            })
+            .map_err(|error| format!("starting the signal thread: {error}"))?;
+        Ok(interrupt)
+    }
+
+    /// Whether the run has been asked to stop.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.shared.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// From now on, signals reach this trial's load.
+    pub fn attach(&self, control: Arc<Control>) {
+        // A signal that came between two trials must reach the new one.
+        match self.shared.count.load(Ordering::SeqCst) {
+            0 => {}
+            1 => control.stop(),
+            _ => control.quit(),
+        }
+        *self.shared.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+    }
+
+    fn signalled(&self) {
+        let count = self.shared.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let control = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        match count {
+            1 => {
+                eprintln!(
+                    "\nassay: stopping the load, draining, then reporting; again to cut the drain"
+                );
+                if let Some(control) = control.as_ref() {
+                    control.stop();
+                }
+            }
+            2 => {
+                eprintln!("\nassay: cutting the drain; once more to end without a report");
+                if let Some(control) = control.as_ref() {
+                    control.quit();
+                }
+            }
+            _ => std::process::exit(model::result::Exit::Interrupted as i32),
+        }
+    }
+}

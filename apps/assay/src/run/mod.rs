@@ -1,0 +1,164 @@
+//! `assay run`: the experiment from file to verdict. The trial itself is in [`trial`].
+
+mod progress;
+mod safety;
+mod trial;
+
+use std::time::Duration;
+
+use clock::{Clock, WallTime};
+use model::facts::{Calibration, Environment};
+use model::options::Problems;
+use model::plan::SettingPlan;
+use model::result::{Exit, RunResult};
+use record::RunFolder;
+
+use crate::cli::{ColorChoice, RunArguments};
+use crate::experiment::{self, Experiment, Refusal};
+use crate::interrupt::Interrupt;
+use crate::{conclude, terminal};
+use progress::{Progress, Title};
+use trial::Trial;
+
+/// Runs it and says how it ended.
+pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
+    let experiment = match experiment::load(&arguments.what, &arguments.layers, &arguments.quick) {
+        Ok(experiment) => experiment,
+        Err(refusal) => return conclude::refused(refusal, colour),
+    };
+    if let Err(message) = safety::check(&experiment, arguments.i_own_this_target) {
+        return conclude::refused(Refusal::Usage(message), colour);
+    }
+    match carry_out(arguments, colour, &experiment) {
+        Ok(exit) => exit,
+        Err(message) => {
+            eprintln!("assay: {message}");
+            Exit::CouldNotRun
+        }
+    }
+}
+
+fn carry_out(
+    arguments: &RunArguments,
+    colour: ColorChoice,
+    experiment: &Experiment,
+) -> Result<Exit, String> {
+    let interrupt = Interrupt::listen()?;
+    testbed::raise_file_limit().map_err(|error| error.to_string())?;
+    let plan = &experiment.plan;
+    let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now())
+        .map_err(|e| e.to_string())?;
+    run.write_text("experiment.toml", &experiment.text).map_err(|e| e.to_string())?;
+    run.write_plan(&plan::redact_plan(plan)).map_err(|e| e.to_string())?;
+    let environment = environment();
+    run.write_environment(&environment).map_err(|e| e.to_string())?;
+
+    let calibration = if arguments.no_calibration { None } else { calibrate() };
+    trials(arguments, colour, experiment, &run, &interrupt, calibration)?;
+
+    let mut result = conclude::analyse(&run)?;
+    if interrupt.is_set() {
+        result.interrupted = true;
+        result.exit_code = Exit::Interrupted as i32;
+        result.exit_meaning = Exit::Interrupted.meaning().to_owned();
+    }
+    run.write_result(&result).map_err(|e| e.to_string())?;
+    show(arguments, colour, experiment, &run, &result)?;
+    Ok(conclude::exit_of(result.exit_code))
+}
+
+/// All trials, in the plan's order.
+fn trials(
+    arguments: &RunArguments,
+    colour: ColorChoice,
+    experiment: &Experiment,
+    run: &RunFolder,
+    interrupt: &Interrupt,
+    calibration: Option<Calibration>,
+) -> Result<(), String> {
+    let plan = &experiment.plan;
+    let progress = Progress::start(arguments.progress, colour);
+    let lengths: Vec<Duration> =
+        plan.order.iter().map(|(setting, _)| planned_length(&plan.settings[*setting])).collect();
+    for (position, (setting_index, index)) in plan.order.iter().enumerate() {
+        if interrupt.is_set() {
+            break;
+        }
+        let setting = &plan.settings[*setting_index];
+        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(*index));
+        // A ledger may outlive a run; the mark must differ even when the seed does not.
+        let now = u64::try_from(WallTime::now().unix_ns()).unwrap_or(0);
+        let run_mark = seed.split_index("mark", now).0;
+        let system =
+            experiment.build(setting, run_mark, &mut Problems::default()).ok_or_else(|| {
+                format!(
+                    "the options of setting {} were accepted before and are not now",
+                    setting.key
+                )
+            })?;
+        let title = Title {
+            name: plan.name.clone(),
+            position: position + 1,
+            trials: plan.order.len(),
+            key: setting.key.clone(),
+            total: lengths[position],
+            after: lengths[position + 1..].iter().sum(),
+        };
+        trial::run(&Trial {
+            run,
+            setting,
+            index: *index,
+            seed,
+            system: system.as_ref(),
+            calibration: calibration.clone(),
+            interrupt,
+            progress: &progress,
+            title,
+        })
+        .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))?;
+    }
+    Ok(())
+}
+
+fn planned_length(setting: &SettingPlan) -> Duration {
+    setting.load.warmup + setting.load.duration
+}
+
+fn environment() -> Environment {
+    let command = std::env::args().collect();
+    testbed::environment(command, crate::cli::VERSION.to_owned())
+}
+
+/// What this machine can do, measured before the run; a machine where it fails is told of, not refused.
+fn calibrate() -> Option<Calibration> {
+    match load::calibrate(Clock::start()) {
+        Ok(calibration) => Some(calibration),
+        Err(error) => {
+            eprintln!("assay: calibration: {error}");
+            None
+        }
+    }
+}
+
+/// The summary on standard output; where it lies, on standard error.
+fn show(
+    arguments: &RunArguments,
+    colour: ColorChoice,
+    experiment: &Experiment,
+    run: &RunFolder,
+    result: &RunResult,
+) -> Result<(), String> {
+    let style = terminal::stdout_style(colour, arguments.verbose);
+    if arguments.json {
+        terminal::print(&report::json(result))?;
+    } else {
+        terminal::print(&report::terminal_body(result, style))?;
+        let folder = run.path().display();
+        terminal::print(&format!("run folder   {folder}\n"))?;
+        if experiment.is_quick {
+            terminal::print(&format!("as a file    {folder}/experiment.toml\n"))?;
+        }
+        terminal::print(&report::exit_line(result, style))?;
+    }
+    Ok(())
+}
