@@ -262,13 +262,13 @@ fn the_own_program_can_be_replaced() {
 }
 
 /// Claim: when the process that owns the testbed is killed with SIGKILL, aborts or exits, its nodes, their
-/// children and the guard are gone a moment later.
+/// children and the guard are gone a moment later; its nodes are even if somebody has killed the guard first.
 #[test]
 fn the_end_of_the_parent_leaves_nothing() {
     if let Some(folder) = std::env::var_os("TESTBED_TEST_PARENT") {
         be_the_parent(Path::new(&folder));
     }
-    for way in ["kill", "kill-paused", "abort", "exit"] {
+    for way in ["kill", "kill-paused", "kill-without-guard", "abort", "exit"] {
         let folder = tempfile::tempdir().unwrap();
         let mut parent = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "the_end_of_the_parent_leaves_nothing", "--nocapture"])
@@ -283,14 +283,40 @@ fn the_end_of_the_parent_leaves_nothing() {
         let below = descendants(parent.id());
         // Two families and the guard.
         assert_eq!(below.len(), 5, "{below:?}");
+        let guard = below.iter().copied().find(|&pid| is_guard(pid)).unwrap();
+        let (nodes, their_children): (Vec<u32>, Vec<u32>) =
+            below.iter().filter(|&&pid| pid != guard).partition(|&&pid| is_group_leader(pid));
+        assert_eq!((nodes.len(), their_children.len()), (2, 2));
+        if way == "kill-without-guard" {
+            kill(guard);
+            all_gone(&[guard]);
+        }
         if way.starts_with("kill") {
             parent.kill().unwrap();
         } else {
             drop(parent.stdin.take());
         }
         assert!(!parent.wait().unwrap().success());
+        if way == "kill-without-guard" {
+            all_gone(&nodes);
+            their_children.into_iter().for_each(kill);
+        }
         all_gone(&below);
     }
+}
+
+fn is_guard(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+        .is_ok_and(|s| s.contains("testbed-guard"))
+}
+
+fn is_group_leader(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(2)) == Some(&pid.to_string())
+}
+
+fn kill(pid: u32) {
+    Command::new("/bin/kill").args(["-KILL", &pid.to_string()]).status().unwrap();
 }
 
 /// The other process of the test above: it starts nodes and ends without a chance to clean up.

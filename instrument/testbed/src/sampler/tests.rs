@@ -31,11 +31,11 @@ fn all_series_come() {
     clock.sleep_until(start.plus(Duration::from_millis(750)));
     let samples = sampler.finish(start);
     let busy_cores = values(&samples, "busy", "cpu_cores");
-    assert!(busy_cores.len() >= 5, "{busy_cores:?}");
+    assert!(busy_cores.len() >= 3, "{busy_cores:?}");
     let most = busy_cores.iter().copied().fold(0.0, f64::max);
     assert!((0.1..1.5).contains(&most), "a loop in a child uses about one core: {busy_cores:?}");
     let brief_count = values(&samples, "brief", "rss_bytes").len();
-    assert!((1..=4).contains(&brief_count), "{brief_count}");
+    assert!((1..busy_cores.len()).contains(&brief_count), "{brief_count} of {busy_cores:?}");
     for (source, name, least, highest) in [
         ("generator", "cpu_cores", 0.0, 64.0),
         ("generator", "rss_bytes", 1e5, 1e10),
@@ -51,10 +51,10 @@ fn all_series_come() {
         ("host", "listen_drops_per_second", 0.0, 1e9),
     ] {
         let found = values(&samples, source, name);
-        assert!(found.len() >= 4, "{source}.{name}: {found:?}");
+        assert!(found.len() >= 3, "{source}.{name}: {found:?}");
         assert!(found.iter().all(|v| (least..=highest).contains(v)), "{source}.{name}: {found:?}");
     }
-    assert!(samples.iter().all(|s| s.at > 0 && s.at < 2_000_000_000));
+    assert!(samples.iter().all(|s| s.at > 0 && s.at < 60_000_000_000));
 }
 
 /// Claim: a round costs less than 0.2 % of a core at one a second, with this process, the host and eight nodes.
