@@ -74,13 +74,14 @@ impl<'a> Subject<'a> {
 /// # Errors
 /// With one breach a scenario, each naming what was done and what the session did.
 pub fn session_conformance(subject: &Subject<'_>) -> Result<(), Breaches> {
-    let list: Vec<Breach> = scenarios::ALL
-        .iter()
-        .filter_map(|(name, scenario)| {
-            let words = guarded(|| scenario(subject)).err()?;
-            Some(Breach { scenario: name, words })
-        })
-        .collect();
+    let mut list = Vec::new();
+    for (scenario, work) in scenarios::ALL {
+        let Err(words) = guarded(|| work(subject)) else { continue };
+        list.push(Breach { scenario, words });
+        if *scenario == scenarios::ARBITRARY_BYTES {
+            break;
+        }
+    }
     Breaches::unless_empty(list)
 }
 

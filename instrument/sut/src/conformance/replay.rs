@@ -3,6 +3,7 @@
 //!
 //! Sessions run on a thread of their own, so that one that never returns is named and does not hang the test.
 
+use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -18,6 +19,20 @@ const RECORDED_MAX: u32 = 8;
 
 /// A session that takes longer than this for a few hundred bytes does not return at all.
 const RETURN_WITHIN: Duration = Duration::from_secs(10);
+
+std::thread_local! {
+    /// [`RETURN_WITHIN`], which only the suite's own test shortens.
+    static PATIENCE: Cell<Duration> = const { Cell::new(RETURN_WITHIN) };
+}
+
+/// Runs `work` with another patience on this thread.
+#[cfg(test)]
+pub(super) fn with_patience<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
+    PATIENCE.set(patience);
+    let result = work();
+    PATIENCE.set(RETURN_WITHIN);
+    result
+}
 
 /// Random cuts of each stream.
 const CUTS: u32 = 12;
@@ -223,10 +238,10 @@ fn run_aside(jobs: Vec<Job>, stream: Vec<u8>) -> Result<Vec<Result<Found, String
         }
     });
     let wait = |_| {
-        arrivals.recv_timeout(RETURN_WITHIN).map_err(|error| match error {
+        arrivals.recv_timeout(PATIENCE.get()).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!(
-                "receive has not returned after {} s: it loops; bytes {shown}",
-                RETURN_WITHIN.as_secs()
+                "receive has not returned after {:?}: it loops; bytes {shown}",
+                PATIENCE.get()
             ),
             RecvTimeoutError::Disconnected => "the thread of the session ended".to_owned(),
         })

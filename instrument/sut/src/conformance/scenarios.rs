@@ -8,6 +8,10 @@ use super::line::Line;
 use super::replay::{self, Recording};
 use crate::Abandon;
 
+/// Nothing is tried with a session that fails here: what comes after hands it nonsense too, and without a
+/// thread of its own to hang.
+pub(super) const ARBITRARY_BYTES: &str = "arbitrary bytes";
+
 type Scenario = fn(&Subject<'_>) -> Result<(), String>;
 
 /// Every scenario, in the order that finds the plainest breach first.
@@ -18,8 +22,8 @@ pub(super) const ALL: &[(&str, Scenario)] = &[
     ("an answer in other pieces", other_pieces),
     ("an abandoned transaction", abandoned),
     ("a connection that is closed", closed),
+    (ARBITRARY_BYTES, arbitrary_bytes),
     ("a reset", reset),
-    ("arbitrary bytes", arbitrary_bytes),
 ];
 
 /// Transactions of the scenarios that go one by one.
@@ -144,7 +148,8 @@ fn reset(subject: &Subject<'_>) -> Result<(), String> {
         match upset {
             Upset::Outstanding => {}
             Upset::HalfAnAnswer => {
-                line.receive(&answer[..answer.len() * 2 / 3])?;
+                // All but the last byte: the end of a stream never lies between two answers.
+                line.receive(&answer[..answer.len().saturating_sub(1)])?;
             }
             Upset::Nonsense => {
                 // What it says to nonsense is another scenario's business.

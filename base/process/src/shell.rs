@@ -1,0 +1,121 @@
+//! The real shell: runs a [`Node`] on TCP with one thread and one epoll, until told to end.
+//!
+//! Bytes are handed over as they come out of the kernel, with the time read right after the call that brought
+//! them. What a step sends leaves right after it, in one write a connection; what it sends on other connections
+//! leaves at the end of the turn, so that an observer of many gets one write a turn. A wake-up is kept to a few
+//! microseconds: sleep to shortly before it, then look without sleeping.
+//!
+//! It never interprets a byte, never retries for the node, and never holds more for a peer than its
+//! [`Bounds`] allow: a peer that does not read is not read from, and in the end cut off.
+
+mod connections;
+mod ends;
+mod error;
+mod sleep;
+mod turn;
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use clock::Clock;
+use rustix::event::epoll;
+
+pub use connections::{Bounds, Counters};
+pub use ends::Until;
+pub use error::ShellError;
+pub use sleep::Lateness;
+
+use crate::Node;
+
+/// Connections that the kernel keeps for us until we accept them: all of a load that opens thousands at once.
+const BACKLOG: i32 = 4096;
+
+/// What a run of the shell came to.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Counters of connections and bounds.
+    pub counters: Counters,
+    /// How late wake-ups were.
+    pub lateness: Lateness,
+    /// What ended it, in words.
+    pub ended_by: String,
+}
+
+/// Bound addresses, not yet served.
+#[derive(Debug)]
+pub struct Shell {
+    listeners: Vec<(String, TcpListener, SocketAddr)>,
+    bounds: Bounds,
+}
+
+impl Shell {
+    /// Binds each named address.
+    ///
+    /// # Errors
+    /// When one cannot be bound.
+    pub fn bind(listeners: &[(&str, SocketAddr)], bounds: Bounds) -> Result<Self, ShellError> {
+        let bind = |(name, address): &(&str, SocketAddr)| {
+            let failed =
+                |source| ShellError::Bind { name: (*name).to_owned(), address: *address, source };
+            let listener = TcpListener::bind(address).map_err(failed)?;
+            // Once more, because the standard library's backlog is 128.
+            rustix::net::listen(&listener, BACKLOG).map_err(|e| failed(e.into()))?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            let bound = listener.local_addr().map_err(failed)?;
+            Ok(((*name).to_owned(), listener, bound))
+        };
+        let listeners = listeners.iter().map(bind).collect::<Result<_, _>>()?;
+        Ok(Self { listeners, bounds })
+    }
+
+    /// The addresses, in the order given, with the ports that the kernel chose.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|(_, _, bound)| *bound).collect()
+    }
+
+    /// Prints the line that says that the node serves: `ready <name>=<address> … <key>=<value> …`.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    pub fn announce(&self, more: &[(&str, &str)]) -> Result<(), ShellError> {
+        let mut line = "ready".to_owned();
+        for (name, _, bound) in &self.listeners {
+            line.push_str(&format!(" {name}={bound}"));
+        }
+        for (key, value) in more {
+            line.push_str(&format!(" {key}={value}"));
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(ShellError::Announce)
+    }
+
+    /// Serves until one of `until` happens; then the node gets [`crate::Input::Stop`], what it has sent is
+    /// written as far as the kernel takes it, and every connection is closed.
+    ///
+    /// # Errors
+    /// When the kernel refuses what the shell cannot do without.
+    pub fn run(
+        &self,
+        node: &mut dyn Node,
+        clock: Clock,
+        until: &[Until],
+    ) -> Result<Facts, ShellError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(ShellError::Kernel)?;
+        let listeners: Vec<&TcpListener> = self.listeners.iter().map(|(_, l, _)| l).collect();
+        turn::Turns::new(node, clock, &epoll, &listeners, self.bounds, until)?.run()
+    }
+}
+
+/// Reads where to listen: a whole address, or a port alone, which means 127.0.0.1. Port 0: any free one.
+///
+/// # Errors
+/// A sentence for people.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an address to listen on; write 127.0.0.1:4000, or 4000 for that port of 127.0.0.1")
+    })
+}

@@ -1,0 +1,244 @@
+//! One small node, in virtual time and on real sockets: what the two ways of running it promise.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use clock::{Clock, Instant};
+
+use crate::rehearsal::Rehearsal;
+use crate::shell::{Bounds, Facts, Shell, Until, listen_address};
+use crate::{Connection, Input, Node, Outputs};
+
+/// Reads lines: `later N` is answered after N microseconds, `flood N` with N bytes, `bye` closes, `to-all TEXT`
+/// goes to every connection, anything else comes back at once.
+#[derive(Default)]
+struct Lines {
+    open: Vec<Connection>,
+    closed: u32,
+    due: Vec<(Instant, Connection)>,
+    wakes: Vec<Instant>,
+}
+
+impl Lines {
+    fn line(&mut self, now: Instant, from: Connection, line: &str, out: &mut Outputs) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let number = || rest.parse::<usize>().expect("a number");
+        match word {
+            "later" => {
+                let us = u64::try_from(number()).expect("fits");
+                self.due.push((now.plus(Duration::from_micros(us)), from));
+                self.due.sort();
+                out.wake_at(self.due[0].0);
+            }
+            "flood" => out.send(from).resize(number(), b'x'),
+            "bye" => out.close(from),
+            "to-all" => {
+                self.open.iter().for_each(|to| out.send(*to).extend_from_slice(rest.as_bytes()));
+            }
+            _ => {
+                out.send(from).extend_from_slice(line.as_bytes());
+                out.send(from).push(b'\n');
+            }
+        }
+    }
+}
+
+impl Node for Lines {
+    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        match input {
+            Input::Opened { connection, .. } => self.open.push(connection),
+            Input::Bytes(from, bytes) => {
+                let mut used = 0;
+                while let Some(length) = bytes[used..].iter().position(|byte| *byte == b'\n') {
+                    let line = std::str::from_utf8(&bytes[used..used + length]).expect("text");
+                    self.line(now, from, line, out);
+                    used += length + 1;
+                }
+                out.used(used);
+            }
+            Input::Closed(connection) => {
+                self.closed += 1;
+                self.open.retain(|open| *open != connection);
+            }
+            Input::Wake => {
+                self.wakes.push(now);
+                while self.due.first().is_some_and(|(at, _)| *at <= now) {
+                    let (_, to) = self.due.remove(0);
+                    out.send(to).extend_from_slice(b"now\n");
+                }
+                if let Some((at, _)) = self.due.first() {
+                    out.wake_at(*at);
+                }
+            }
+            Input::Stop => {
+                self.open.iter().for_each(|to| out.send(*to).extend_from_slice(b"stopped\n"));
+            }
+        }
+    }
+}
+
+/// Claim: in virtual time a node is woken exactly when it asked, parts of a message are offered again, and what
+/// is sent on a closed connection goes nowhere.
+#[test]
+fn a_rehearsal() {
+    let mut stage = Rehearsal::new(Lines::default());
+    let (a, b) = (stage.open(0), stage.open(0));
+    stage.send(a, b"hel");
+    assert_eq!(stage.take_bytes(a), b"");
+    stage.send(a, b"lo\nlater 250\nlater 100\n");
+    assert_eq!(stage.take_bytes(a), b"hello\n");
+    stage.advance(Instant::from_ns(1_000_000));
+    assert_eq!(stage.node().wakes, [100_000, 250_000].map(Instant::from_ns));
+    let at: Vec<i64> = stage.take_sent().iter().map(|sent| sent.at.as_ns()).collect();
+    assert_eq!(at, [100_000, 250_000]);
+    stage.send(b, b"bye\n");
+    assert!(!stage.is_open(b) && stage.is_open(a));
+    stage.send(a, b"to-all x\n");
+    assert_eq!(stage.take_sent().len(), 1);
+    stage.close(a);
+    assert_eq!(
+        (stage.node().closed, stage.node().open.len()),
+        (1, 1),
+        "a closed by itself, b by us"
+    );
+}
+
+/// A served node. Dropping the pipe ends it.
+struct Served {
+    address: SocketAddr,
+    pipe: Option<std::io::PipeWriter>,
+    thread: Option<JoinHandle<(Facts, Lines)>>,
+}
+
+impl Served {
+    fn start(bounds: Bounds) -> Self {
+        let shell = Shell::bind(&[("lines", listen_address("0").unwrap())], bounds).unwrap();
+        let address = shell.addresses()[0];
+        let (theirs, ours) = std::io::pipe().unwrap();
+        let thread = std::thread::spawn(move || {
+            let mut node = Lines::default();
+            let until = [Until::EndOfFile(OwnedFd::from(theirs))];
+            (shell.run(&mut node, Clock::start(), &until).unwrap(), node)
+        });
+        Self { address, pipe: Some(ours), thread: Some(thread) }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
+    }
+
+    fn end(mut self) -> (Facts, Lines) {
+        self.pipe = None;
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+fn read(stream: &mut TcpStream, bytes: usize) -> String {
+    let mut buffer = vec![0; bytes];
+    stream.read_exact(&mut buffer).unwrap();
+    String::from_utf8(buffer).unwrap()
+}
+
+/// Claim: over real sockets, messages in parts, pipelined ones, delayed ones, ones for others and closes come
+/// out as in virtual time, and the end of the pipe ends the shell after a last word.
+#[test]
+fn a_real_server() {
+    let served = Served::start(Bounds::default());
+    let (mut a, mut b) = (served.connect(), served.connect());
+    a.set_nodelay(true).unwrap();
+    a.write_all(b"he").unwrap();
+    a.write_all(b"llo\none\ntwo\nlater 2000\n").unwrap();
+    assert_eq!(read(&mut a, 18), "hello\none\ntwo\nnow\n");
+    b.write_all(b"hi\n").unwrap();
+    assert_eq!(read(&mut b, 3), "hi\n");
+    a.write_all(b"to-all y").unwrap();
+    a.write_all(b"\n").unwrap();
+    assert_eq!((read(&mut a, 1), read(&mut b, 1)), ("y".to_owned(), "y".to_owned()));
+    b.write_all(b"last\nbye\n").unwrap();
+    let mut rest = String::new();
+    b.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "last\n");
+    let (facts, node) = served.end();
+    assert_eq!(read(&mut a, 8), "stopped\n");
+    assert_eq!(facts.ended_by, "the end of the parent's pipe");
+    assert_eq!((facts.counters.accepted, facts.lateness.count()), (2, 1));
+    assert_eq!(node.closed, 0, "the node itself closed one, the shell the other");
+}
+
+/// Claim: a peer that does not read is not read from while its bytes wait, loses nothing, and goes on when it
+/// has read.
+#[test]
+fn back_pressure_loses_nothing() {
+    let bounds = Bounds { unsent_bytes_pause: 100_000, ..Bounds::default() };
+    let served = Served::start(bounds);
+    let mut a = served.connect();
+    let flood = 8_000_000;
+    a.write_all(format!("flood {flood}\n").as_bytes()).unwrap();
+    // Waits behind the flood, in order.
+    a.write_all(b"after\n").unwrap();
+    let text = read(&mut a, flood + 6);
+    assert!(text.ends_with("xxafter\n"));
+    let (facts, _) = served.end();
+    assert_eq!((facts.counters.paused, facts.counters.unsent_full), (1, 0));
+}
+
+/// Claim: each bound cuts off the peer that passes it, counts it, and leaves others alone.
+#[test]
+fn bounds_cut_off() {
+    let bounds = Bounds {
+        connections_max: 3,
+        unread_bytes_max: 1000,
+        unsent_bytes_pause: 1_000_000,
+        unsent_bytes_max: 20_000_000,
+    };
+    let served = Served::start(bounds);
+    let (mut good, mut endless, mut greedy) =
+        (served.connect(), served.connect(), served.connect());
+    for stream in [&mut good, &mut endless, &mut greedy] {
+        stream.write_all(b"x\n").unwrap();
+        assert_eq!(read(stream, 2), "x\n");
+    }
+    let mut refused = served.connect();
+    assert_eq!(refused.read(&mut [0; 8]).unwrap_or(0), 0);
+    endless.write_all(&[b'.'; 1500]).unwrap();
+    assert_eq!(endless.read(&mut [0; 8]).unwrap_or(0), 0);
+    greedy.write_all(b"flood 40000000\n").unwrap();
+    good.write_all(b"still here\n").unwrap();
+    assert_eq!(read(&mut good, 11), "still here\n");
+    let (facts, node) = served.end();
+    let counters = facts.counters;
+    assert_eq!(
+        (counters.refused, counters.unread_full, counters.unsent_full, counters.accepted),
+        (1, 1, 1, 3)
+    );
+    assert_eq!(node.closed, 2);
+}
+
+/// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike.
+#[test]
+fn wake_ups_come() {
+    let served = Served::start(Bounds::default());
+    let mut a = served.connect();
+    let clock = Clock::start();
+    for us in [0, 10, 500, 2_500, 20_000] {
+        let before = clock.now();
+        a.write_all(format!("later {us}\n").as_bytes()).unwrap();
+        assert_eq!(read(&mut a, 4), "now\n");
+        assert!(clock.now().saturating_since(before) >= Duration::from_micros(us), "{us} us");
+    }
+    assert_eq!(served.end().0.lateness.count(), 5);
+}
+
+/// Claim: a port alone is a port of loopback, and nonsense is refused with an example.
+#[test]
+fn where_to_listen() {
+    assert_eq!(listen_address("4000"), Ok("127.0.0.1:4000".parse().unwrap()));
+    assert_eq!(listen_address(":0"), Ok("127.0.0.1:0".parse().unwrap()));
+    assert_eq!(listen_address("0.0.0.0:1"), Ok("0.0.0.0:1".parse().unwrap()));
+    assert!(listen_address("here").unwrap_err().contains("127.0.0.1:4000"));
+}
