@@ -28,7 +28,10 @@ fn main() {
     let mut log = trial.row_log().expect("a row log");
     let (mut spent, mut batch, mut written) = (Duration::ZERO, Vec::new(), 0);
     while written < rows {
-        load.batch(&mut batch, BATCH_ROWS.min(usize::try_from(rows - written).unwrap_or(BATCH_ROWS)));
+        load.batch(
+            &mut batch,
+            BATCH_ROWS.min(usize::try_from(rows - written).unwrap_or(BATCH_ROWS)),
+        );
         let before = CpuTime::of_this_thread();
         log.append(&batch).expect("room on the disk");
         spent += CpuTime::of_this_thread().since(before);
@@ -106,7 +109,11 @@ impl Load {
             sent,
             marks: [if failed { NO_STAMP } else { mark }, NO_STAMP, NO_STAMP, NO_STAMP],
             end: mark,
-            outcome: if failed { Outcome::from_code(6).expect("server") } else { Outcome::Committed },
+            outcome: if failed {
+                Outcome::from_code(6).expect("server")
+            } else {
+                Outcome::Committed
+            },
             code: if failed { 500 } else { 200 },
             error: u16::from(failed),
             kind: 0,

@@ -95,8 +95,7 @@ impl Column {
     }
 
     fn schema(&self) -> Result<Type, ParquetError> {
-        let repetition =
-            if self.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let repetition = if self.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(&self.name, self.physical())
             .with_repetition(repetition)
             .with_logical_type(self.logical())
@@ -120,8 +119,7 @@ impl<W: Write + Send> ColumnsWriter<W> {
         let fields = columns.iter().map(|c| c.schema().map(Arc::new)).collect::<Result<_, _>>()?;
         let schema = Type::group_type_builder(name).with_fields(fields).build()?;
         let notes = notes.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
-        // Nothing is compressed: what is left after these encodings is noise. Measured with lz4_raw on ten
-        // million rows of an HTTP load: see docs of `transactions`.
+        // Nothing is compressed: what these encodings leave is noise (figures in `crate::transactions`).
         let mut properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_2_0)
             .set_compression(Compression::UNCOMPRESSED)
@@ -138,7 +136,8 @@ impl<W: Write + Send> ColumnsWriter<W> {
                         .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
                 }
                 Kind::Unsigned(_) => {
-                    properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+                    properties =
+                        properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
                 }
                 Kind::Double | Kind::Boolean | Kind::Text => {}
             }
@@ -382,7 +381,9 @@ impl ColumnsReader {
         let (mut start, mut end) = (u64::MAX, 0_u64);
         for column in group.columns() {
             if column.compression() != Compression::UNCOMPRESSED {
-                return Err(ParquetError::General("it is compressed, and should not be".to_owned()));
+                return Err(ParquetError::General(
+                    "it is compressed, and should not be".to_owned(),
+                ));
             }
             // The crate's own `byte_range` panics over a negative offset.
             let first = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
@@ -422,8 +423,7 @@ impl GroupReader {
         let index = self.next_column;
         self.next_column += 1;
         let chunk = self.metadata.columns().get(index).ok_or_else(outside)?;
-        let pages =
-            SerializedPageReader::new(self.window.clone(), chunk, self.rows_left, None)?;
+        let pages = SerializedPageReader::new(self.window.clone(), chunk, self.rows_left, None)?;
         let reader = ColumnReaderImpl::new(chunk.column_descr_ptr(), Box::new(pages));
         Ok(ColumnReader { reader, values: Vec::new(), levels: Vec::new() })
     }

@@ -37,7 +37,10 @@ pub fn read_text(path: &Path) -> Result<String, RecordError> {
         .read_to_end(&mut text)
         .map_err(|error| RecordError::reading(path, error))?;
     if text.len() as u64 > TEXT_BYTES_MAX {
-        return Err(RecordError::damaged(path, format!("it is larger than {TEXT_BYTES_MAX} bytes")));
+        return Err(RecordError::damaged(
+            path,
+            format!("it is larger than {TEXT_BYTES_MAX} bytes"),
+        ));
     }
     String::from_utf8(text).map_err(|_| RecordError::damaged(path, "it is not UTF-8 text"))
 }

@@ -16,7 +16,9 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file could not be read.
-    #[error("reading {path}: {source}; check that the run folder is whole and that you may read it")]
+    #[error(
+        "reading {path}: {source}; check that the run folder is whole and that you may read it"
+    )]
     Read {
         /// The file.
         path: PathBuf,
@@ -24,7 +26,9 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file could not be written.
-    #[error("writing {path}: {source}; check that the folder still exists and that you may write there")]
+    #[error(
+        "writing {path}: {source}; check that the folder still exists and that you may write there"
+    )]
     Write {
         /// The file.
         path: PathBuf,

@@ -231,7 +231,9 @@ impl<'a, W: Write> IntervalLog<'a, W> {
         let started = Duration::from_nanos(u64::try_from(started_unix_ns).unwrap_or(0));
         let started = std::time::UNIX_EPOCH + started;
         let log = IntervalLogWriterBuilder::new()
-            .add_comment("[Assay: latencies in nanoseconds, by the second in which the stage was reached]")
+            .add_comment(
+                "[Assay: latencies in nanoseconds, by the second in which the stage was reached]",
+            )
             .with_start_time(started)
             .with_base_time(started)
             .with_max_value_divisor(1e6)
@@ -264,7 +266,9 @@ impl<'a, W: Write> IntervalLog<'a, W> {
         assert!(seconds.open.is_empty(), "every second was written");
         let left_out = seconds.left_out;
         self.log
-            .write_comment(&format!("[End: {left_out} latencies left out, negative or out of range]"))
+            .write_comment(&format!(
+                "[End: {left_out} latencies left out, negative or out of range]"
+            ))
             .map_err(|error| RecordError::writing(self.path, error))
     }
 }

@@ -2,6 +2,29 @@
 //! writes it and reads it, and is the only one that knows its formats.
 //!
 //! It computes nothing that a report shows: no quantile, no rate, no verdict.
+//!
+//! ```text
+//! runs/<utc>_<name>/          RunFolder. Names are made safe by folder_name
+//!   plan.toml                 the experiment as resolved
+//!   environment.json          host, tool, command
+//!   summary.json              the result document
+//!   experiment.toml, …        texts that the app adds
+//!   settings/<key>/trial-<n>/ TrialFolder
+//!     trial.json              facts; `complete` is false until the trial has ended
+//!     rows.log                while the load runs, and after a crash: src/row_log.rs
+//!     transactions.parquet    after sealing, one row a transaction: src/transactions.rs
+//!     latency.hlog            after sealing, HdrHistogram V2 interval log: src/interval_log.rs
+//!     metrics.parquet, events.parquet, ledger.parquet: src/tables.rs
+//!     faults.ndjson           one JSON document a fault
+//!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
+//! ```
+//!
+//! Nothing in the folder holds an absolute path: a copy reads the same. Every file but the row log and
+//! faults.ndjson appears whole or not at all (written beside, synced, renamed). A trial's rows are read from
+//! the Parquet file once seal.json names it, else from the row log; a reader never needs to know which.
+//!
+//! What is read may be damaged: sizes are checked before memory is taken, checksums before Parquet is parsed,
+//! and every error names the file and what to do.
 
 mod columns;
 mod disk;

@@ -42,7 +42,8 @@ pub fn folder_name(key: &str) -> String {
 /// Whether `name` is one plain path component that stays inside its folder.
 #[must_use]
 pub fn is_plain_file_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '=' | ',');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '=' | ',');
     !name.is_empty()
         && name.len() <= NAME_BYTES_MAX
         && !name.starts_with('.')

@@ -137,14 +137,15 @@ pub fn decode(bytes: &[u8], at: &mut usize, before: &Row) -> Option<Row> {
 
 /// Which details differ from the row before.
 fn changed(row: &Row, before: &Row) -> u8 {
-    let ended_as_before =
-        row.outcome == before.outcome && row.code == before.code && row.error == before.error;
-    u8::from(!ended_as_before) * ENDED_OTHERWISE
-        | u8::from(row.kind != before.kind) * KIND
-        | u8::from(row.worker != before.worker) * WORKER
-        | u8::from(row.stream != before.stream) * STREAM
-        | u8::from(row.bytes_out != before.bytes_out) * BYTES_OUT
-        | u8::from(row.bytes_in != before.bytes_in) * BYTES_IN
+    let bit = |differs: bool, bit: u8| if differs { bit } else { 0 };
+    let ended_otherwise =
+        row.outcome != before.outcome || row.code != before.code || row.error != before.error;
+    bit(ended_otherwise, ENDED_OTHERWISE)
+        | bit(row.kind != before.kind, KIND)
+        | bit(row.worker != before.worker, WORKER)
+        | bit(row.stream != before.stream, STREAM)
+        | bit(row.bytes_out != before.bytes_out, BYTES_OUT)
+        | bit(row.bytes_in != before.bytes_in, BYTES_IN)
 }
 
 /// One row's bytes on the stack: a `Vec` would check its capacity for each of them.

@@ -204,7 +204,8 @@ impl<R: Read> RowLogReader<R> {
         }
         let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if whole && version != VERSION {
-            let why = format!("it is a row log of version {version}, and this program reads {VERSION}");
+            let why =
+                format!("it is a row log of version {version}, and this program reads {VERSION}");
             return Err(LogError::Foreign(why));
         }
         Ok(Self {

@@ -100,7 +100,8 @@ impl TrialFolder {
         let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
         let mut reader = TransactionsReader::open(&path, Source::File(file))?;
         if reader.row_count() != sealed.rows {
-            let why = format!("it has {} rows and was sealed with {}", reader.row_count(), sealed.rows);
+            let why =
+                format!("it has {} rows and was sealed with {}", reader.row_count(), sealed.rows);
             return Err(RecordError::damaged(&path, why));
         }
         while let Some(rows) = reader.next_batch()? {
@@ -155,7 +156,11 @@ impl TrialFolder {
     }
 
     /// Finishes a file and notes its checksum in seal.json.
-    pub(crate) fn finish_file(&self, name: &str, file: &mut PartialFile) -> Result<(), RecordError> {
+    pub(crate) fn finish_file(
+        &self,
+        name: &str,
+        file: &mut PartialFile,
+    ) -> Result<(), RecordError> {
         let sealed = file.finish()?;
         let mut seal = self.read_seal()?;
         seal.files.insert(name.to_owned(), sealed);

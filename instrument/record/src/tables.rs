@@ -22,6 +22,8 @@ const GROUP_ROWS_MAX: usize = 64 << 10;
 const READ_ROWS_MAX: usize = 8192;
 /// The most metric samples, and the most events, that are read into memory: 20 series a second for two days.
 const LIST_ROWS_MAX: u64 = 4_000_000;
+/// The most text of all of them together: a few bytes of a dictionary can claim any number of repetitions.
+const LIST_TEXT_BYTES_MAX: usize = 256 << 20;
 /// The longest text in them that is kept; longer ones are cut when they are written.
 const TEXT_BYTES_MAX: usize = 4096;
 
@@ -57,12 +59,27 @@ fn text(text: &str) -> ByteArray {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    ByteArray::from(text[..end].as_bytes().to_vec())
+    ByteArray::from(text.as_bytes()[..end].to_vec())
 }
 
-fn string(bytes: &ByteArray) -> String {
-    let bytes = bytes.data();
-    String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
+/// Takes texts out of columns, up to a bound in all.
+struct Texts {
+    bytes_left: usize,
+}
+
+impl Texts {
+    const fn new() -> Self {
+        Self { bytes_left: LIST_TEXT_BYTES_MAX }
+    }
+
+    fn take(&mut self, bytes: &ByteArray) -> Result<String, ParquetError> {
+        let bytes = bytes.data();
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned();
+        self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or_else(|| {
+            ParquetError::General(format!("it has more than {LIST_TEXT_BYTES_MAX} bytes of text"))
+        })?;
+        Ok(text)
+    }
 }
 
 /// Writes metrics.parquet.
@@ -84,7 +101,7 @@ pub fn write_metrics(out: impl Write + Send, samples: &[MetricSample]) -> Result
 pub fn read_metrics(path: &Path, source: Source) -> Result<Vec<MetricSample>, RecordError> {
     guarded(path, || {
         let file = open_list(source, &metric_columns())?;
-        let mut samples = Vec::new();
+        let (mut samples, mut texts) = (Vec::new(), Texts::new());
         for index in 0..file.group_count() {
             let mut group = file.group(index)?;
             let mut at = group.column::<Int64Type>()?;
@@ -101,8 +118,8 @@ pub fn read_metrics(path: &Path, source: Source) -> Result<Vec<MetricSample>, Re
                 for row in 0..count {
                     samples.push(MetricSample {
                         at: at[row],
-                        source: string(&sources[row]),
-                        name: string(&names[row]),
+                        source: texts.take(&sources[row])?,
+                        name: texts.take(&names[row])?,
                         value: values[row],
                     });
                 }
@@ -131,7 +148,7 @@ pub fn write_events(out: impl Write + Send, events: &[Event]) -> Result<(), Parq
 pub fn read_events(path: &Path, source: Source) -> Result<Vec<Event>, RecordError> {
     guarded(path, || {
         let file = open_list(source, &event_columns())?;
-        let mut events = Vec::new();
+        let (mut events, mut texts) = (Vec::new(), Texts::new());
         for index in 0..file.group_count() {
             let mut group = file.group(index)?;
             let mut at = group.column::<Int64Type>()?;
@@ -150,9 +167,9 @@ pub fn read_events(path: &Path, source: Source) -> Result<Vec<Event>, RecordErro
                     let tx = if levels[row] == 0 { None } else { present.next() };
                     events.push(Event {
                         at: at[row],
-                        name: string(&names[row]),
+                        name: texts.take(&names[row])?,
                         tx: tx.map(|tx| tx.cast_unsigned()),
-                        detail: string(&details[row]),
+                        detail: texts.take(&details[row])?,
                     });
                 }
             }

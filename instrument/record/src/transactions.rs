@@ -22,9 +22,13 @@
 //! gives the points in time back.
 //!
 //! A file consists of row groups of [`GROUP_ROWS_MAX`] rows in the order of their ends, as the row log has
-//! them; inside a group rows are sorted by due time and then by `tx`, which halves the size: the steps of
-//! `tx` and `due_ns` become nearly constant. So due times are nearly sorted in the file as a whole, and no
-//! reader may rely on more.
+//! them; inside a group rows are sorted by due time and then by `tx`, so that the steps of `tx` and `due_ns`
+//! are small. Due times are therefore nearly sorted in the file as a whole, and no reader may rely on more.
+//!
+//! Bytes a row for 2 million rows of 50,000 HTTP requests a second (`examples/ten_million.rs`, constant and
+//! Poisson arrivals): as described 5.2 and 7.3; with points in time instead of times after due 7.5 and 12.2;
+//! unsorted 8.2 and 8.2; compressed with lz4_raw 5.0 and 7.2, which does not pay for a decoder that a forged
+//! file could make allocate.
 
 use std::io::Write;
 use std::path::Path;
@@ -163,9 +167,8 @@ impl<W: Write + Send> TransactionsWriter<W> {
         // Stable, so that the same log always makes the same file.
         self.group.sort_by_key(|row| (row.due, row.tx));
         let rows = &self.group;
-        let after_due = |row: &Row, stamp: i64| {
-            (stamp != NO_STAMP).then(|| stamp.wrapping_sub(row.due))
-        };
+        let after_due =
+            |row: &Row, stamp: i64| (stamp != NO_STAMP).then(|| stamp.wrapping_sub(row.due));
         let mut group = self.file.group()?;
         group.signed_64(rows.iter().map(|row| row.tx.cast_signed()))?;
         group.signed_64(rows.iter().map(|row| row.due))?;

@@ -16,7 +16,7 @@ pub(crate) const ROW_LOG: &str = "rows.log";
 const FACTS: &str = "trial.json";
 const FAULTS: &str = "faults.ndjson";
 
-/// One execution of a setting, on disk.
+/// One execution of a setting, on disk. One thread at a time may write to it; reading is free to all.
 #[derive(Clone, Debug)]
 pub struct TrialFolder {
     path: PathBuf,
@@ -128,11 +128,7 @@ impl TrialFolder {
         {
             f(rows);
         }
-        Ok(RowsRead {
-            rows: log.row_count(),
-            from_log: true,
-            dropped_bytes: log.dropped_bytes(),
-        })
+        Ok(RowsRead { rows: log.row_count(), from_log: true, dropped_bytes: log.dropped_bytes() })
     }
 
     pub(crate) fn open_log(&self) -> Result<RowLogReader<File>, RecordError> {

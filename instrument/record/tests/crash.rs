@@ -1,4 +1,5 @@
 //! What a crash, a full disk or a flipped bit leaves can be read, up to where it happened, and is said.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod rows;
 
@@ -173,7 +174,8 @@ fn a_disk_that_fills_up() {
     let mut rng = Seed(2).rng();
     let mut rows = Vec::new();
     let error = loop {
-        let batch: Vec<Row> = (0..500).map(|tx| http_row(&mut rng, rows.len() as u64 + tx)).collect();
+        let batch: Vec<Row> =
+            (0..500).map(|tx| http_row(&mut rng, rows.len() as u64 + tx)).collect();
         rows.extend_from_slice(&batch);
         assert!(rows.len() < 1_000_000, "half a megabyte never fills up");
         if let Err(error) = log.append(&batch).and_then(|()| log.flush()) {

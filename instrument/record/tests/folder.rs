@@ -1,15 +1,16 @@
 //! The folder around the trials: names, order, copies, and files that are missing or damaged.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod rows;
 
 use std::fs;
 use std::path::Path;
 
-use model::facts::{Environment, Event, MetricSample, TrialFacts};
+use model::facts::{Environment, Event, MetricSample};
 use model::plan::Plan;
 use model::{Seed, WallTime};
-use record::{RecordError, RunFolder, fuzz_run_folder, fuzz_run_folder_and_parquet};
-use rows::{any_row, http_row, new_trial, read_all};
+use record::{RecordError, RunFolder};
+use rows::{http_row, new_trial, read_all};
 
 fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
     let setting = |(key, trials): &(&str, u32)| {
@@ -52,7 +53,10 @@ fn folders_are_unique() {
     assert!(names[0].starts_with("20261121T065032Z_k_latency~"), "{names:?}");
     assert_eq!(names[1], format!("{}-2", names[0]));
     assert_eq!(names[2], format!("{}-3", names[0]));
-    assert!(RunFolder::list(runs.path()).unwrap().is_empty(), "a folder without a plan is no run yet");
+    assert!(
+        RunFolder::list(runs.path()).unwrap().is_empty(),
+        "a folder without a plan is no run yet"
+    );
     for run in &made {
         run.write_plan(&plan(1, &[("default", 1)])).unwrap();
     }
@@ -111,7 +115,8 @@ fn small_files_round_trip() {
     for name in ["", "..", "../x", "/etc/passwd", "a/b", ".hidden", "a\0b"] {
         assert!(matches!(run.write_text(name, ""), Err(RecordError::Name { .. })), "{name:?}");
     }
-    let environment = Environment { cpu: "x".to_owned(), cpu_mhz: (1.0, 2.5), ..Default::default() };
+    let environment =
+        Environment { cpu: "x".to_owned(), cpu_mhz: (1.0, 2.5), ..Default::default() };
     run.write_environment(&environment).unwrap();
     assert_eq!(run.environment().unwrap().cpu_mhz, (1.0, 2.5));
     let mut facts = trial.facts().unwrap();
@@ -139,7 +144,9 @@ fn a_copy_reads_the_same() {
     log.append(&rows).unwrap();
     log.close().unwrap();
     trial.seal().unwrap();
-    trial.write_events(&[Event { at: 0, name: "x".into(), tx: None, detail: String::new() }]).unwrap();
+    trial
+        .write_events(&[Event { at: 0, name: "x".into(), tx: None, detail: String::new() }])
+        .unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     copy(run.path(), elsewhere.path());
     let copied = RunFolder::open(elsewhere.path()).unwrap().trials().unwrap().remove(0);
@@ -149,7 +156,11 @@ fn a_copy_reads_the_same() {
     for file in files(elsewhere.path()) {
         let bytes = fs::read(&file).unwrap();
         let needle = here.as_os_str().as_encoded_bytes();
-        assert!(!bytes.windows(needle.len()).any(|w| w == needle), "{} names a path", file.display());
+        assert!(
+            !bytes.windows(needle.len()).any(|w| w == needle),
+            "{} names a path",
+            file.display()
+        );
     }
 }
 
@@ -191,62 +202,6 @@ fn damaged_files_are_named() {
     }
     let missing = RunFolder::open("/no/such/run").unwrap_err().to_string();
     assert!(missing.contains("/no/such/run") && missing.contains("assay list"), "{missing}");
-}
-
-/// Claim: no mutation of any file's bytes panics out of a reader, whichever format it is read as.
-#[test]
-fn mutated_files_never_panic_out() {
-    std::panic::set_hook(Box::new(|_| {}));
-    let (_keep, trial) = new_trial(2);
-    let mut rng = Seed(9).rng();
-    let mut log = trial.row_log().unwrap();
-    for tx in 0..200 {
-        log.append(&[any_row(&mut rng, tx, 2)]).unwrap();
-    }
-    log.flush().unwrap();
-    let log_bytes = fs::read(trial.path().join("rows.log")).unwrap();
-    log.close().unwrap();
-    trial.seal().unwrap();
-    let sample = |i: u32| MetricSample { at: 0, source: "s".into(), name: "n".into(), value: f64::from(i) };
-    trial.write_metrics(&(0..50).map(sample).collect::<Vec<_>>()).unwrap();
-    let event = |i| Event { at: i, name: "x".into(), tx: Some(1), detail: "d".into() };
-    trial.write_events(&(0..50).map(event).collect::<Vec<_>>()).unwrap();
-    let mut ledger = trial.ledger_writer().unwrap();
-    for position in 0..50 {
-        ledger.push(model::facts::LedgerEntry { position, tx: 1, ours: true }).unwrap();
-    }
-    ledger.close().unwrap();
-    let file = |name: &str| fs::read(trial.path().join(name)).unwrap();
-    let plan = toml::to_string(&plan(1, &[("default", 1)])).unwrap().into_bytes();
-    let facts = serde_json::to_vec(&TrialFacts::default()).unwrap();
-    let seeds = [
-        (0, log_bytes),
-        (2, plan),
-        (3, facts),
-        (6, file("seal.json")),
-        (8, file("transactions.parquet")),
-        (9, file("metrics.parquet")),
-        (10, file("events.parquet")),
-        (11, file("ledger.parquet")),
-    ];
-    for (format, seed) in &seeds {
-        for _ in 0..400 {
-            let mut bytes = vec![*format];
-            bytes.extend_from_slice(seed);
-            for _ in 0..=rng.below(4) {
-                let at = 1 + usize::try_from(rng.below(seed.len() as u64)).unwrap();
-                match rng.below(4) {
-                    0 => bytes.truncate(at),
-                    1 => bytes.insert(at.min(bytes.len()), rng.next_u64() as u8),
-                    _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
-                    _ => {}
-                }
-            }
-            fuzz_run_folder(&bytes);
-            fuzz_run_folder_and_parquet(&bytes);
-        }
-    }
-    let _ = std::panic::take_hook();
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -1,5 +1,5 @@
 //! Rows and trial folders that the tests of this crate start from. It asserts nothing.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(dead_code, reason = "each test binary uses another part, so `expect` would fail in some")]
 
 use clock::WallTime;
 use model::facts::TrialFacts;

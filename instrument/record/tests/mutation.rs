@@ -1,0 +1,77 @@
+//! Files of a run folder with bytes changed, cut off or added, read as each of its formats.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod rows;
+
+use std::fs;
+
+use model::Seed;
+use model::facts::{Event, MetricSample, TrialFacts};
+use record::{fuzz_run_folder, fuzz_run_folder_and_parquet};
+use rows::{any_row, new_trial};
+
+/// Claim: no mutation of any file's bytes panics out of a reader, whichever format it is read as.
+#[test]
+fn mutated_files_never_panic_out() {
+    // Panics of the parquet crate that are caught would fill the output; nothing else runs in this process.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (_keep, trial) = new_trial(2);
+    let mut rng = Seed(9).rng();
+    let mut log = trial.row_log().unwrap();
+    for tx in 0..200 {
+        log.append(&[any_row(&mut rng, tx, 2)]).unwrap();
+    }
+    log.flush().unwrap();
+    let log_bytes = fs::read(trial.path().join("rows.log")).unwrap();
+    log.close().unwrap();
+    trial.seal().unwrap();
+    let sample =
+        |i: u32| MetricSample { at: 0, source: "s".into(), name: "n".into(), value: f64::from(i) };
+    trial.write_metrics(&(0..50).map(sample).collect::<Vec<_>>()).unwrap();
+    let event = |i| Event { at: i, name: "x".into(), tx: Some(1), detail: "d".into() };
+    trial.write_events(&(0..50).map(event).collect::<Vec<_>>()).unwrap();
+    let mut ledger = trial.ledger_writer().unwrap();
+    for position in 0..50 {
+        ledger.push(model::facts::LedgerEntry { position, tx: 1, ours: true }).unwrap();
+    }
+    ledger.close().unwrap();
+    let file = |name: &str| fs::read(trial.path().join(name)).unwrap();
+    let plan =
+        b"schema = 'assay.plan/1'\nname = 'n'\nsettings = [{ key = 'a/b', trials = 3 }]\n".to_vec();
+    let facts = serde_json::to_vec(&TrialFacts::default()).unwrap();
+    let seeds = [
+        (0, log_bytes),
+        (2, plan),
+        (3, facts),
+        (6, file("seal.json")),
+        (8, file("transactions.parquet")),
+        (9, file("metrics.parquet")),
+        (10, file("events.parquet")),
+        (11, file("ledger.parquet")),
+    ];
+    let mut escaped = Vec::new();
+    for (format, seed) in &seeds {
+        for _ in 0..1000 {
+            let mut bytes = vec![*format];
+            bytes.extend_from_slice(seed);
+            for _ in 0..=rng.below(4) {
+                let at = 1 + usize::try_from(rng.below(seed.len() as u64)).unwrap();
+                match rng.below(4) {
+                    0 => bytes.truncate(at),
+                    1 => bytes.insert(at.min(bytes.len()), rng.next_u64() as u8),
+                    _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
+                    _ => {}
+                }
+            }
+            let whole = std::panic::catch_unwind(|| {
+                fuzz_run_folder(&bytes);
+                fuzz_run_folder_and_parquet(&bytes);
+            });
+            if whole.is_err() {
+                escaped.push((*format, bytes));
+            }
+        }
+    }
+    let _ = std::panic::take_hook();
+    assert!(escaped.is_empty(), "{} of them, the first {:02x?}", escaped.len(), escaped[0]);
+}
