@@ -80,8 +80,11 @@ fn place(id: u64) -> (usize, usize, bool) {
 #[derive(Default)]
 struct Times {
     unit_ns: i64,
-    pages: Vec<Option<Box<[(u32, u32); PAGE]>>>,
+    pages: Vec<Option<TimesPage>>,
 }
+
+/// Sent, acknowledged.
+type TimesPage = Box<[(u32, u32); PAGE]>;
 
 /// Not acknowledged.
 const NEVER_ACKNOWLEDGED: u32 = u32::MAX;
@@ -97,10 +100,13 @@ impl Times {
         // unit and can never make one.
         let sent = clamp(row.sent.div_euclid(self.unit_ns));
         let mark = row.marks[final_stage];
-        let acknowledged =
-            if mark == NO_STAMP { NEVER_ACKNOWLEDGED } else { clamp(mark.div_euclid(self.unit_ns) + 1) };
-        let page = self.pages[page]
-            .get_or_insert_with(|| Box::new([(0, NEVER_ACKNOWLEDGED); PAGE]));
+        let acknowledged = if mark == NO_STAMP {
+            NEVER_ACKNOWLEDGED
+        } else {
+            clamp(mark.div_euclid(self.unit_ns) + 1)
+        };
+        let page =
+            self.pages[page].get_or_insert_with(|| Box::new([(0, NEVER_ACKNOWLEDGED); PAGE]));
         page[at] = (sent, acknowledged);
     }
 
@@ -319,7 +325,9 @@ mod tests {
     #[test]
     fn real_time_order() {
         let mut join = Join::new(0, 1_000_000_000);
-        for (tx, due, length) in [(0, 0, 5_000_000), (1, 1_000_000, 5_000_000), (2, 20_000_000, 1_000_000)] {
+        for (tx, due, length) in
+            [(0, 0, 5_000_000), (1, 1_000_000, 5_000_000), (2, 20_000_000, 1_000_000)]
+        {
             join.row(&row(tx, due, length, Outcome::Committed));
         }
         for (position, tx) in [(0, 1), (1, 2), (2, 0)] {

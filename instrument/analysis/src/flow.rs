@@ -56,7 +56,10 @@ impl Flow {
             first_due: Stamp::MAX,
             last_due: Stamp::MIN,
             window_ns,
-            windows: vec![0; usize::try_from(whole_windows.clamp(0, WINDOWS_MAX)).expect("clamped")],
+            windows: vec![
+                0;
+                usize::try_from(whole_windows.clamp(0, WINDOWS_MAX)).expect("clamped")
+            ],
         }
     }
 

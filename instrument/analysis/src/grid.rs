@@ -26,7 +26,8 @@ pub(crate) struct Grid {
 impl Grid {
     /// The grid of a window; an empty one if the window is not known or not positive.
     pub fn new(start: Stamp, end: Stamp) -> Self {
-        let length = if start == NO_STAMP || end == NO_STAMP { 0 } else { end.saturating_sub(start) };
+        let known = |stamp: Stamp| stamp != NO_STAMP && stamp.unsigned_abs() < 1 << 60;
+        let length = if known(start) && known(end) { end - start } else { 0 };
         if length <= 0 {
             return Self { start: 0, end: 0, width: SECOND, per_second: 1, slots: 0 };
         }
@@ -77,7 +78,9 @@ mod tests {
     /// Claim: a window of any length has slots that cover it, whole numbers of them a second, and no more than bounded.
     #[test]
     fn covers_any_window() {
-        for length in [1, SECOND / 3, SECOND, 10 * SECOND, 90 * SECOND, 3_600 * SECOND, 90 * 86_400 * SECOND] {
+        for length in
+            [1, SECOND / 3, SECOND, 10 * SECOND, 90 * SECOND, 3_600 * SECOND, 90 * 86_400 * SECOND]
+        {
             let grid = Grid::new(7, 7 + length);
             assert!(grid.slots >= 1 && grid.slots <= 200_000, "{grid:?}");
             assert!(i64::try_from(grid.slots).unwrap() * grid.width >= length, "{grid:?}");
@@ -88,5 +91,6 @@ mod tests {
         }
         assert_eq!(Grid::new(NO_STAMP, 5).slots, 0);
         assert_eq!(Grid::new(5, 5).slots, 0);
+        assert_eq!(Grid::new(-5, Stamp::MAX).slots, 0, "a damaged file");
     }
 }

@@ -136,9 +136,11 @@ impl Groups {
         let worded = self.errors.iter().enumerate().filter_map(|(index, tally)| {
             tally.as_ref().map(|tally| error_result(error_text(texts, index), tally))
         });
-        let wordless = self.wordless.iter().flatten().map(|tally| {
-            error_result(format!("no text ({})", tally.outcome), tally)
-        });
+        let wordless = self
+            .wordless
+            .iter()
+            .flatten()
+            .map(|tally| error_result(format!("no text ({})", tally.outcome), tally));
         let mut results: Vec<_> = worded.chain(wordless).collect();
         results.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
         results

@@ -61,7 +61,10 @@ fn load_axes(plan: &Plan) -> Vec<String> {
     let changes = |axis: &str| {
         plan.settings.iter().enumerate().any(|(index, a)| {
             plan.settings[index + 1..].iter().any(|b| {
-                let others_agree = a.values.iter().all(|(name, label)| name == axis || b.values.get(name) == Some(label));
+                let others_agree = a
+                    .values
+                    .iter()
+                    .all(|(name, label)| name == axis || b.values.get(name) == Some(label));
                 others_agree && planned_rate(&a.load) != planned_rate(&b.load)
             })
         })

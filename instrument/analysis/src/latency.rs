@@ -154,7 +154,9 @@ mod tests {
     /// Claim: names are what people write.
     #[test]
     fn names() {
-        for (q, name) in [(0.5, "p50"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.25, "p25"), (1.0, "p100")] {
+        for (q, name) in
+            [(0.5, "p50"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.25, "p25"), (1.0, "p100")]
+        {
             assert_eq!(percentile_name(q), name);
         }
     }

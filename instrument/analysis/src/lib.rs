@@ -11,6 +11,7 @@
 mod audits;
 mod fates;
 mod flow;
+mod folder;
 mod grid;
 mod groups;
 mod knee;
@@ -33,6 +34,7 @@ use model::Row;
 use model::facts::LedgerEntry;
 
 pub use audits::names as audit_names;
+pub use folder::{AnalysisError, ChecksOf, analyse};
 pub use metric::{Metric, Unit, metric};
 pub use metric_names::{check_metric, percentiles_named};
 pub use run::{RunInput, SettingInput, summarise};

@@ -228,7 +228,9 @@ fn number(from: &Distribution, word: Word, of: Option<&LatencyResult>) -> Option
             let deviation = from.variance_ns2?.sqrt();
             (deviation, deviation, Unit::Ns, false)
         }
-        Word::Moment("variance") => (from.variance_ns2?, from.variance_ns2?, Unit::NsSquared, false),
+        Word::Moment("variance") => {
+            (from.variance_ns2?, from.variance_ns2?, Unit::NsSquared, false)
+        }
         Word::Moment(_) => return None,
     };
     Some(Metric { value, shown, unit, grey, text: String::new() })

@@ -57,6 +57,20 @@ pub(crate) const PLAIN: [(&str, Unit); 48] = [
     ("wait", Unit::Ns),
 ];
 
+/// Series that the testbed records of the host and of this process; nodes may have others.
+const HOST_SERIES: [&str; 9] = [
+    "cpu_cores",
+    "cpu_mhz",
+    "listen_drops_per_second",
+    "load1",
+    "memory_available_bytes",
+    "run_queue",
+    "steal_cores",
+    "steal_share",
+    "tcp_retransmits_per_second",
+];
+const GENERATOR_SERIES: [&str; 3] = ["cpu_cores", "rss_bytes", "threads"];
+
 /// Words of a distribution.
 const DISTRIBUTION: [(&str, Unit); 5] = [
     ("max", Unit::Ns),
@@ -133,7 +147,8 @@ pub(crate) fn parse(name: &str) -> Option<Name> {
 }
 
 fn distribution(name: &str) -> Option<Name> {
-    let prefixes = [("service.", Of::Service), ("send_lag.", Of::SendLag), ("own_lag.", Of::OwnLag)];
+    let prefixes =
+        [("service.", Of::Service), ("send_lag.", Of::SendLag), ("own_lag.", Of::OwnLag)];
     let (of, rest) = prefixes
         .into_iter()
         .find_map(|(prefix, of)| name.strip_prefix(prefix).map(|rest| (of, rest)))
@@ -181,14 +196,33 @@ fn resource(name: &str) -> Option<Name> {
 /// A sentence that names the nearest known name.
 pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
     match parse(name) {
-        Some(Name::StageThroughput(stage)) if !stages.contains(&stage) => Err(no_stage(&stage, stages)),
+        Some(Name::StageThroughput(stage)) if !stages.contains(&stage) => {
+            Err(no_stage(&stage, stages))
+        }
         Some(Name::Distribution { stage: Some(stage), .. }) if !stages.contains(&stage) => {
             Err(no_stage(&stage, stages))
         }
+        Some(Name::Resource { key, .. }) => check_series(&key),
         Some(_) => Ok(()),
         None if stages.iter().any(|stage| stage == name) => Ok(()),
         None => Err(unknown(name, stages)),
     }
+}
+
+/// Series of the host and of the generator are known; those of nodes are the system's business.
+fn check_series(key: &str) -> Result<(), String> {
+    let known: &[&str] = match key.split_once('.') {
+        Some(("host", _)) => &HOST_SERIES,
+        Some(("generator", _)) => &GENERATOR_SERIES,
+        _ => return Ok(()),
+    };
+    let (source, series) = key.split_once('.').expect("matched above");
+    if known.contains(&series) {
+        return Ok(());
+    }
+    let help = did_you_mean(series, known.iter().copied())
+        .unwrap_or_else(|| format!("`{source}` has {}", known.join(", ")));
+    Err(format!("`{key}` is not a series that is recorded; {help}"))
 }
 
 fn no_stage(stage: &str, stages: &[String]) -> String {
@@ -228,10 +262,37 @@ mod tests {
     fn names_of_the_experiments() {
         let stages = ["accepted".to_owned(), "make_block".to_owned()];
         for name in [
-            "requests", "rate", "throughput", "success", "wait", "mean", "p50", "p95", "p99", "max", "codes", "trials",
-            "inf", "min", "variance", "p25", "throughput.min", "throughput.max", "committed.count", "duplicates",
-            "stage.make_block.throughput", "host.cpu_mhz.min", "p99.9", "p99.9.accepted", "p50.accepted", "accepted",
-            "service.p99", "send_lag.p99", "rejected.limited", "service.mean.accepted", "node-0.rss_bytes.max",
+            "requests",
+            "rate",
+            "throughput",
+            "success",
+            "wait",
+            "mean",
+            "p50",
+            "p95",
+            "p99",
+            "max",
+            "codes",
+            "trials",
+            "inf",
+            "min",
+            "variance",
+            "p25",
+            "throughput.min",
+            "throughput.max",
+            "committed.count",
+            "duplicates",
+            "stage.make_block.throughput",
+            "host.cpu_mhz.min",
+            "p99.9",
+            "p99.9.accepted",
+            "p50.accepted",
+            "accepted",
+            "service.p99",
+            "send_lag.p99",
+            "rejected.limited",
+            "service.mean.accepted",
+            "node-0.rss_bytes.max",
         ] {
             assert_eq!(check_metric(name, &stages), Ok(()), "{name}");
         }
@@ -243,6 +304,8 @@ mod tests {
             ("p101", "is not a number"),
             ("service.", "is not a number"),
             ("p99..accepted", "is not a number"),
+            ("host.cpu_mzh.min", "did you mean `cpu_mhz`?"),
+            ("generator.colour.max", "`generator` has cpu_cores, rss_bytes, threads"),
         ] {
             let message = check_metric(name, &stages).unwrap_err();
             assert!(message.contains(help), "{name}: {message}");
@@ -256,7 +319,10 @@ mod tests {
     fn points_in_percentiles() {
         let stage = Some("accepted".to_owned());
         let word = Word::Percentile(0.999);
-        assert_eq!(parse("p99.9.accepted"), Some(Name::Distribution { of: Of::Response, word, stage }));
+        assert_eq!(
+            parse("p99.9.accepted"),
+            Some(Name::Distribution { of: Of::Response, word, stage })
+        );
         assert_eq!(percentiles_named(["p99.9", "mean", "service.p75"].into_iter()), [0.999, 0.75]);
     }
 }

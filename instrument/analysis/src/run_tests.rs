@@ -35,7 +35,10 @@ fn plan() -> Plan {
         shuffled: false,
         percentiles: vec![0.5, 0.99],
         profile: String::new(),
-        axes: vec![Axis { name: "rate".into(), labels: RATES.map(|rate| format!("{rate}/s")).to_vec() }],
+        axes: vec![Axis {
+            name: "rate".into(),
+            labels: RATES.map(|rate| format!("{rate}/s")).to_vec(),
+        }],
         settings,
         order: Vec::new(),
         thresholds: vec![
@@ -51,7 +54,9 @@ fn plan() -> Plan {
             rows: "rate".into(),
             across: String::new(),
             cell: String::new(),
-            columns: ["requests", "throughput", "success", "p50", "p99.9", "codes", "lost"].map(str::to_owned).to_vec(),
+            columns: ["requests", "throughput", "success", "p50", "p99.9", "codes", "lost"]
+                .map(str::to_owned)
+                .to_vec(),
             unit: "ms".into(),
         }],
     }
@@ -62,7 +67,11 @@ fn trials(plan: &Plan) -> Vec<(usize, TrialResult)> {
     let of = |(index, rate): (usize, &u64)| {
         let mut trial = Trial::clean();
         let input = SettingInput::of(plan, &plan.settings[index]);
-        assert_eq!(input.percentiles, [0.5, 0.9, 0.99, 0.999], "named percentiles are computed too");
+        assert_eq!(
+            input.percentiles,
+            [0.5, 0.9, 0.99, 0.999],
+            "named percentiles are computed too"
+        );
         trial.setting = plan.settings[index].clone();
         trial.thresholds = input.thresholds;
         trial.percentiles = input.percentiles;
@@ -106,9 +115,18 @@ fn goodput_and_knee() {
 fn declared_verdicts() {
     let mut plan = plan();
     plan.thresholds.clear();
-    plan.thresholds.push(ThresholdPlan { expr: "p90 < 1s".into(), at: BTreeMap::new(), level: Level::Warn });
+    plan.thresholds.push(ThresholdPlan {
+        expr: "p90 < 1s".into(),
+        at: BTreeMap::new(),
+        level: Level::Warn,
+    });
     let undeclared = run(&plan, false);
-    assert_eq!((undeclared.verdict, undeclared.exit_code), (Verdict::Invalid, 97), "{}", undeclared.reason);
+    assert_eq!(
+        (undeclared.verdict, undeclared.exit_code),
+        (Verdict::Invalid, 97),
+        "{}",
+        undeclared.reason
+    );
     assert!(undeclared.reason.contains("rate=2000/s: backlog_drift"), "{}", undeclared.reason);
     plan.settings[2].expect = Some(Verdict::Invalid);
     let met = run(&plan, false);

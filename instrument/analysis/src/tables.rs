@@ -17,7 +17,9 @@ type Line<'a> = (&'a SettingPlan, &'a SettingResult);
 fn of_plan(table: &TablePlan, plan: &Plan, results: &[SettingResult]) -> Vec<TableResult> {
     let mut groups: Vec<(String, Vec<Line<'_>>)> = Vec::new();
     for setting in &plan.settings {
-        let Some(result) = results.iter().find(|result| result.key == setting.key) else { continue };
+        let Some(result) = results.iter().find(|result| result.key == setting.key) else {
+            continue;
+        };
         if result.trials.is_empty() {
             continue;
         }
@@ -30,13 +32,20 @@ fn of_plan(table: &TablePlan, plan: &Plan, results: &[SettingResult]) -> Vec<Tab
     }
     groups
         .into_iter()
-        .map(|(title, lines)| if table.across.is_empty() { by_column(table, title, &lines) } else { crossed(table, title, &lines) })
+        .map(|(title, lines)| {
+            if table.across.is_empty() {
+                by_column(table, title, &lines)
+            } else {
+                crossed(table, title, &lines)
+            }
+        })
         .collect()
 }
 
 /// One column a metric, one row a setting.
 fn by_column(table: &TablePlan, title: String, lines: &[Line<'_>]) -> TableResult {
-    let mut heads = vec![if table.rows.is_empty() { "setting".to_owned() } else { table.rows.clone() }];
+    let mut heads =
+        vec![if table.rows.is_empty() { "setting".to_owned() } else { table.rows.clone() }];
     heads.extend(table.columns.iter().map(|name| head(name, &table.unit)));
     let rows = lines
         .iter()
@@ -91,10 +100,8 @@ fn label(setting: &SettingPlan, path: &str) -> String {
     if let Some(label) = setting.values.get(path) {
         return label.clone();
     }
-    let from = [
-        ("system.deploy.", &setting.system.deploy),
-        ("workload.", &setting.system.workload),
-    ];
+    let from =
+        [("system.deploy.", &setting.system.deploy), ("workload.", &setting.system.workload)];
     let option = from.iter().find_map(|(prefix, options)| options.get(path.strip_prefix(prefix)?));
     option.map_or_else(|| "–".to_owned(), model::options::Options::label)
 }
@@ -131,7 +138,8 @@ fn text_cell(text: String) -> Cell {
 
 /// The cell of a setting: its only trial's, or the middle one's of several.
 fn cell(name: &str, unit: &str, result: &SettingResult) -> Cell {
-    let mut found: Vec<Metric> = result.trials.iter().filter_map(|trial| metric(name, trial)).collect();
+    let mut found: Vec<Metric> =
+        result.trials.iter().filter_map(|trial| metric(name, trial)).collect();
     if found.is_empty() {
         return text_cell("–".to_owned());
     }

@@ -63,7 +63,8 @@ impl Trial {
         let rows = (0..10_000_u64)
             .map(|tx| {
                 let due = i64::try_from(tx).unwrap() * MS;
-                let jitter = i64::from(u32::try_from(tx).unwrap().wrapping_mul(2_654_435_761) >> 12);
+                let jitter =
+                    i64::from(u32::try_from(tx).unwrap().wrapping_mul(2_654_435_761) >> 12);
                 row(tx, due, 2 * MS + jitter, Outcome::Committed)
             })
             .collect();
@@ -129,7 +130,9 @@ impl Trial {
         let shed = count(&|row| row.outcome == Outcome::Shed);
         let due = count(&|_| true);
         if self.facts.workers.is_empty() {
-            self.facts.workers.push(WorkerFacts { wall_ns: 10_000_000_000, ..WorkerFacts::default() });
+            self.facts
+                .workers
+                .push(WorkerFacts { wall_ns: 10_000_000_000, ..WorkerFacts::default() });
         }
         let worker = &mut self.facts.workers[0];
         worker.due = due;
@@ -137,6 +140,7 @@ impl Trial {
         worker.unanswered = unanswered;
         worker.answered = sent - unanswered;
         worker.shed = shed;
+        worker.refused = due - sent - shed;
         if let Some(entries) = &self.entries {
             self.facts.ledger = LedgerFacts {
                 read: true,
@@ -174,11 +178,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             transactions_max: 0,
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: true,
-        },
+        measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
         faults: Vec::new(),
     }
 }

@@ -126,8 +126,9 @@ fn constant(text: &str) -> Result<Operand, String> {
     if let Ok(bytes) = parse_size(text) {
         return Ok(Operand::Constant(bytes as f64, Unit::Bytes));
     }
-    let duration = parse_duration(text)
-        .map_err(|_| format!("`{text}` is not a number with a unit; write 250ms, 50/s, 99.9%, 64MiB or a count"))?;
+    let duration = parse_duration(text).map_err(|_| {
+        format!("`{text}` is not a number with a unit; write 250ms, 50/s, 99.9%, 64MiB or a count")
+    })?;
     Ok(Operand::Constant(duration.as_nanos() as f64, Unit::Ns))
 }
 
@@ -136,5 +137,7 @@ fn name(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.chars().all(fits) {
         return Ok(text.to_owned());
     }
-    Err(format!("`{text}` is not a name; names look like p99, committed or stage.accepted.throughput"))
+    Err(format!(
+        "`{text}` is not a name; names look like p99, committed or stage.accepted.throughput"
+    ))
 }

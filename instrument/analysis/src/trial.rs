@@ -65,11 +65,12 @@ impl<'a> TrialAnalysis<'a> {
     #[must_use]
     pub fn new(input: TrialInput<'a>, checks: Vec<Box<dyn LedgerCheck>>) -> Self {
         let facts = input.facts;
-        let grid = Grid::new(facts.measure_start, facts.measure_end);
+        let grid = window(facts, &input.setting.load);
         let final_stage = facts.final_stage.min(model::STAGES_MAX - 1);
         let window_ns = i64::try_from(input.setting.measure.window.as_nanos()).unwrap_or(i64::MAX);
         let load = &input.setting.load;
-        let patience = i64::try_from((load.drain_max + load.timeout).as_nanos()).unwrap_or(i64::MAX);
+        let patience =
+            i64::try_from((load.drain_max + load.timeout).as_nanos()).unwrap_or(i64::MAX);
         Self {
             grid,
             stream: u8::from(input.setting.probe.is_some()),
@@ -100,6 +101,10 @@ impl<'a> TrialAnalysis<'a> {
     #[inline]
     fn row(&mut self, row: &Row) {
         self.all.row(row);
+        if !is_plausible(row) {
+            self.join.strange_rows += 1;
+            return;
+        }
         self.order.row(row, self.final_stage);
         self.join.row(row);
         self.flow.row(row);
@@ -115,6 +120,11 @@ impl<'a> TrialAnalysis<'a> {
         self.latencies.row(row, slot);
         self.vegeta.row(row);
         self.groups.row(row);
+    }
+
+    /// Says how many bytes at the end of the row log could not be read.
+    pub fn dropped(&mut self, bytes: u64) {
+        self.input.dropped_bytes += bytes;
     }
 
     /// Adds a ledger entry; all rows come first.
@@ -230,9 +240,12 @@ impl<'a> TrialAnalysis<'a> {
                 for slot in response.iter().flat_map(|times| &times.slots()[range.clone()]) {
                     latency.merge(slot);
                 }
-                let sum = |f: fn(&crate::flow::SlotFlow) -> u32| chunk.iter().map(|s| u64::from(f(s))).sum();
+                let sum = |f: fn(&crate::flow::SlotFlow) -> u32| {
+                    chunk.iter().map(|s| u64::from(f(s))).sum()
+                };
                 SecondResult {
-                    second: first + i64::try_from(index).expect("bounded by the grid") * step.max(1),
+                    second: first
+                        + i64::try_from(index).expect("bounded by the grid") * step.max(1),
                     offered: sum(|slot| slot.due),
                     committed: sum(|slot| slot.committed),
                     failed: sum(|slot| slot.failed),
@@ -265,6 +278,32 @@ impl<'a> TrialAnalysis<'a> {
         }
     }
 }
+
+/// The measured window: as the trial recorded it, or, where a crash kept it from doing so, as planned.
+fn window(facts: &TrialFacts, load: &LoadPlan) -> Grid {
+    let recorded = Grid::new(facts.measure_start, facts.measure_end);
+    if facts.complete || recorded.slots > 0 {
+        return recorded;
+    }
+    let ns = |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+    Grid::new(ns(load.warmup), ns(load.warmup.saturating_add(load.duration)))
+}
+
+/// Whether every stamp is one that a trial can have, so that differences of them cannot overflow. A damaged
+/// record is counted and never computed with.
+#[inline]
+fn is_plausible(row: &Row) -> bool {
+    let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX;
+    let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
+    within(row.due)
+        && within(row.end)
+        && absent_or_within(row.sent)
+        && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
+        && row.marks.into_iter().all(absent_or_within)
+}
+
+/// Thirty-six years, in nanoseconds.
+const STAMP_MAX: u64 = 1 << 60;
 
 fn check_result(check: Box<dyn LedgerCheck>) -> AuditResult {
     let (name, finding) = check.finish();
@@ -317,20 +356,21 @@ pub(crate) fn planned_rate(load: &LoadPlan) -> Option<f64> {
 /// The counters of all engine threads together.
 fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
     workers.iter().fold(WorkerFacts::default(), |mut sum, worker| {
-        sum.due += worker.due;
-        sum.sent += worker.sent;
-        sum.answered += worker.answered;
-        sum.unanswered += worker.unanswered;
-        sum.shed += worker.shed;
-        sum.late_answers += worker.late_answers;
-        sum.duplicate_answers += worker.duplicate_answers;
-        sum.phantom_answers += worker.phantom_answers;
-        sum.protocol_errors += worker.protocol_errors;
-        sum.connect_failures += worker.connect_failures;
-        sum.lookahead_dry += worker.lookahead_dry;
-        sum.backlog_full += worker.backlog_full;
+        sum.due = sum.due.saturating_add(worker.due);
+        sum.sent = sum.sent.saturating_add(worker.sent);
+        sum.answered = sum.answered.saturating_add(worker.answered);
+        sum.unanswered = sum.unanswered.saturating_add(worker.unanswered);
+        sum.shed = sum.shed.saturating_add(worker.shed);
+        sum.refused = sum.refused.saturating_add(worker.refused);
+        sum.late_answers = sum.late_answers.saturating_add(worker.late_answers);
+        sum.duplicate_answers = sum.duplicate_answers.saturating_add(worker.duplicate_answers);
+        sum.phantom_answers = sum.phantom_answers.saturating_add(worker.phantom_answers);
+        sum.protocol_errors = sum.protocol_errors.saturating_add(worker.protocol_errors);
+        sum.connect_failures = sum.connect_failures.saturating_add(worker.connect_failures);
+        sum.lookahead_dry = sum.lookahead_dry.saturating_add(worker.lookahead_dry);
+        sum.backlog_full = sum.backlog_full.saturating_add(worker.backlog_full);
         sum.backlog_max = sum.backlog_max.max(worker.backlog_max);
-        sum.record_waits += worker.record_waits;
+        sum.record_waits = sum.record_waits.saturating_add(worker.record_waits);
         sum
     })
 }
@@ -339,7 +379,8 @@ fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
 #[expect(clippy::cast_precision_loss, reason = "a mean of a few thousand samples")]
 fn resources(metrics: &[MetricSample], grid: &Grid) -> BTreeMap<String, (f64, f64, f64)> {
     let mut by_name: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
-    for sample in metrics.iter().filter(|sample| sample.value.is_finite() && sample.at != NO_STAMP) {
+    for sample in metrics.iter().filter(|sample| sample.value.is_finite() && sample.at != NO_STAMP)
+    {
         let lists = by_name.entry(format!("{}.{}", sample.source, sample.name)).or_default();
         lists[usize::from(!grid.holds(sample.at))].push(sample.value);
     }

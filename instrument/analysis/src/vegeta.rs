@@ -123,7 +123,12 @@ impl Vegeta {
 /// Rate, throughput and success as vegeta's `Metrics.Close` divides them: an attack of no length (one request)
 /// leaves the counts as they are.
 #[expect(clippy::cast_precision_loss, reason = "rates")]
-pub(crate) fn rates(requests: u64, successes: u64, attack_ns: i64, wait_ns: i64) -> (f64, f64, f64) {
+pub(crate) fn rates(
+    requests: u64,
+    successes: u64,
+    attack_ns: i64,
+    wait_ns: i64,
+) -> (f64, f64, f64) {
     let (mut rate, mut throughput) = (requests as f64, successes as f64);
     let success = if requests == 0 { 0.0 } else { throughput / rate };
     if attack_ns > 0 {

@@ -39,13 +39,22 @@ fn published_rows_follow_the_formulas() {
     for (name, seconds, requests, rate, throughput, wait_ms, success, codes) in ROWS {
         assert_eq!((rate * seconds as f64).round() as u64, requests, "{name}");
         assert_eq!(codes.iter().map(|(_, count)| count).sum::<u64>(), requests, "{name}");
-        let successes: u64 =
-            codes.iter().filter(|(code, _)| (200..400).contains(code)).map(|(_, count)| count).sum();
+        let successes: u64 = codes
+            .iter()
+            .filter(|(code, _)| (200..400).contains(code))
+            .map(|(_, count)| count)
+            .sum();
         let attack_ns = ((seconds as f64 - 1.0 / rate) * 1e9).round() as i64;
         let (rate_now, throughput_now, success_now) =
             rates(requests, successes, attack_ns, (wait_ms * 1e6) as i64);
         assert!((rate_now - rate).abs() < rate * 0.005, "{name}: rate {rate_now}");
-        assert!((throughput_now - throughput).abs() <= 0.0101, "{name}: {throughput_now} for {throughput}");
-        assert!((success_now * 100.0 - success).abs() <= 0.0051, "{name}: {success_now} for {success}");
+        assert!(
+            (throughput_now - throughput).abs() <= 0.0101,
+            "{name}: {throughput_now} for {throughput}"
+        );
+        assert!(
+            (success_now * 100.0 - success).abs() <= 0.0051,
+            "{name}: {success_now} for {success}"
+        );
     }
 }

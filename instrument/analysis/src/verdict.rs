@@ -8,12 +8,17 @@ use model::result::{AuditOutcome, AuditResult, Exit, SettingResult, TrialResult,
 /// nobody could look at was not kept, and was not broken either.
 pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
     if let Some(audit) = first_failed(&trial.audits) {
-        return (Verdict::Invalid, more(format!("{}: {}", audit.name, audit.detail), failures(&trial.audits)));
+        return (
+            Verdict::Invalid,
+            more(format!("{}: {}", audit.name, audit.detail), failures(&trial.audits)),
+        );
     }
     if let Some(check) = first_failed(&trial.checks) {
         return (Verdict::Invalid, format!("check {}: {}", check.name, check.detail));
     }
-    let at = |level: &'static str| trial.thresholds.iter().filter(move |threshold| threshold.level == level);
+    let at = |level: &'static str| {
+        trial.thresholds.iter().filter(move |threshold| threshold.level == level)
+    };
     let blind = at("fail").chain(at("invalid")).find(|threshold| threshold.holds.is_none());
     if let Some(threshold) = blind {
         return (
@@ -26,7 +31,10 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
     }
     if let Some(broken) = at("fail").find(|threshold| threshold.holds == Some(false)) {
         let count = at("fail").filter(|threshold| threshold.holds == Some(false)).count();
-        return (Verdict::Fail, more(format!("`{}` does not hold: {}", broken.expr, broken.actual), count));
+        return (
+            Verdict::Fail,
+            more(format!("`{}` does not hold: {}", broken.expr, broken.actual), count),
+        );
     }
     let warnings = trial.audits.iter().filter(|audit| audit.outcome == AuditOutcome::Warn).count();
     let kept = trial.thresholds.iter().filter(|threshold| threshold.holds == Some(true)).count();
@@ -35,13 +43,15 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
         all if kept == all => format!("all {all} thresholds hold"),
         all => format!("{kept} of {all} thresholds hold, the others do not decide"),
     };
-    let worth_reading = if warnings == 0 { String::new() } else { format!(", {warnings} worth reading") };
+    let worth_reading =
+        if warnings == 0 { String::new() } else { format!(", {warnings} worth reading") };
     (Verdict::Pass, format!("{promises}; no audit failed{worth_reading}"))
 }
 
 /// Whether a threshold of level `saturated` broke.
 pub(crate) fn is_saturated(trial: &TrialResult) -> bool {
-    let broke = |t: &model::result::ThresholdResult| t.level == "saturated" && t.holds == Some(false);
+    let broke =
+        |t: &model::result::ThresholdResult| t.level == "saturated" && t.holds == Some(false);
     trial.thresholds.iter().any(broke)
 }
 
@@ -49,9 +59,9 @@ pub(crate) fn is_saturated(trial: &TrialResult) -> bool {
 /// failure, unless it is invalid.
 pub(crate) fn of_run(settings: &[SettingResult], across: &[AuditResult]) -> (Verdict, String) {
     let judged = settings.iter().map(|setting| (setting, judge(setting)));
-    let worst = judged.filter(|(_, (verdict, _))| *verdict != Verdict::Pass).reduce(|worst, next| {
-        if next.1.0 > worst.1.0 { next } else { worst }
-    });
+    let worst = judged
+        .filter(|(_, (verdict, _))| *verdict != Verdict::Pass)
+        .reduce(|worst, next| if next.1.0 > worst.1.0 { next } else { worst });
     if let Some((setting, (verdict, ref reason))) = worst
         && verdict == Verdict::Invalid
     {
@@ -67,7 +77,10 @@ pub(crate) fn of_run(settings: &[SettingResult], across: &[AuditResult]) -> (Ver
     match (settings, trials) {
         ([setting], 1) => (Verdict::Pass, setting.trials[0].reason.clone()),
         (_, 0) => (Verdict::Invalid, "the run holds no trial".to_owned()),
-        _ => (Verdict::Pass, format!("{trials} trials of {} settings hold what they promise", settings.len())),
+        _ => (
+            Verdict::Pass,
+            format!("{trials} trials of {} settings hold what they promise", settings.len()),
+        ),
     }
 }
 

@@ -84,6 +84,7 @@ pub enum Outcome {
 impl Outcome {
     /// The code that stands in a row: 0 committed, 1–8 rejected by class, 16 unknown, 17 shed.
     #[must_use]
+    #[inline]
     pub const fn code(self) -> u8 {
         match self {
             Self::Committed => 0,

@@ -150,7 +150,7 @@ pub struct TrialResult {
     pub counts: Counts,
     /// Counts of the background load, where a probe was measured.
     pub background: Option<Counts>,
-    /// Rates over the measured window.
+    /// Rates over the measured window, of the main load (also beside a probe, whose own rate says nothing).
     pub rates: Rates,
     /// Latency by stage, response time and service time.
     pub latency: Vec<LatencyResult>,
@@ -162,7 +162,8 @@ pub struct TrialResult {
     pub vegeta: VegetaResult,
     /// Throughput per window: lowest and highest, per second.
     pub throughput_windows: Option<(f64, f64)>,
-    /// Per second of the measured window, by due time for offered and by end for the rest.
+    /// Per second of the measured window: counts of all streams, by due time for offered and by end for the rest;
+    /// latencies of the measured stream, by due time.
     pub seconds: Vec<SecondResult>,
     /// By kind (target, operation).
     pub kinds: Vec<GroupResult>,
@@ -214,7 +215,8 @@ pub struct Rates {
     pub sent_per_s: f64,
     /// By stage: reached ÷ window, in the order of the ladder.
     pub reached_per_s: Vec<(String, f64)>,
-    /// Reached the final stage in time ÷ window.
+    /// Reached the final stage in time ÷ window. In time: those due in the window, unless more than 2 % of them got
+    /// there only because the drain let the system catch up; then what it finished within the window counts.
     pub goodput_per_s: f64,
 }
 

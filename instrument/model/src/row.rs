@@ -55,6 +55,7 @@ pub struct Row {
 impl Row {
     /// Response time to `stage` in nanoseconds, from the due time: what a user waits.
     #[must_use]
+    #[inline]
     pub fn response_ns(&self, stage: usize) -> Option<i64> {
         let mark = self.marks[stage];
         (mark != NO_STAMP).then(|| mark - self.due)
@@ -62,6 +63,7 @@ impl Row {
 
     /// Service time to `stage` in nanoseconds, from the moment it was sent.
     #[must_use]
+    #[inline]
     pub fn service_ns(&self, stage: usize) -> Option<i64> {
         let mark = self.marks[stage];
         (mark != NO_STAMP && self.sent != NO_STAMP).then(|| mark - self.sent)
@@ -69,12 +71,14 @@ impl Row {
 
     /// Send lag in nanoseconds: `sent − due`.
     #[must_use]
+    #[inline]
     pub fn send_lag_ns(&self) -> Option<i64> {
         (self.sent != NO_STAMP).then(|| self.sent - self.due)
     }
 
     /// The part of the send lag that is the instrument's own: `sent − ready`.
     #[must_use]
+    #[inline]
     pub fn own_lag_ns(&self) -> Option<i64> {
         (self.sent != NO_STAMP).then(|| self.sent - self.ready)
     }

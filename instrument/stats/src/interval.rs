@@ -101,7 +101,11 @@ pub fn mean_ends(mean: f64, half_width: f64) -> (f64, f64) {
 /// where one sample alone has the given variance.
 #[must_use]
 pub fn effective_samples(variance: f64, half_width: f64) -> f64 {
-    if half_width <= 0.0 { f64::INFINITY } else { variance * (HALF_WIDTH_PER_ERROR / half_width).powi(2) }
+    if half_width <= 0.0 {
+        f64::INFINITY
+    } else {
+        variance * (HALF_WIDTH_PER_ERROR / half_width).powi(2)
+    }
 }
 
 /// Ranks, as fractions of one, between which a quantile lies with 95 % confidence, given `samples` independent
@@ -157,7 +161,10 @@ mod tests {
     fn dependence_widens() {
         let series = |period: usize| -> Vec<Slot> {
             (0..240)
-                .map(|i| Slot { count: 10.0, sum: if (i / period).is_multiple_of(2) { 90.0 } else { 110.0 } })
+                .map(|i| Slot {
+                    count: 10.0,
+                    sum: if (i / period).is_multiple_of(2) { 90.0 } else { 110.0 },
+                })
                 .collect()
         };
         let fast = half_width(&series(1)).unwrap();

@@ -26,7 +26,8 @@ impl MultiServer {
     pub fn waits(&self) -> f64 {
         let offered = f64::from(self.servers) * self.utilisation;
         // Erlang B by its recurrence, then C from B.
-        let blocked = (1..=self.servers).fold(1.0, |b, c| offered * b / (f64::from(c) + offered * b));
+        let blocked =
+            (1..=self.servers).fold(1.0, |b, c| offered * b / (f64::from(c) + offered * b));
         blocked / (1.0 - self.utilisation * (1.0 - blocked))
     }
 

@@ -111,7 +111,8 @@ mod tests {
     /// Claim: quantiles are within 0.8 % of the exact ones, and merging equals recording all.
     #[test]
     fn within_its_precision() {
-        let (mut a, mut b, mut both) = <(SparseHistogram, SparseHistogram, SparseHistogram)>::default();
+        let (mut a, mut b, mut both) =
+            <(SparseHistogram, SparseHistogram, SparseHistogram)>::default();
         for i in 1..=20_000_i64 {
             both.record(i * 777);
             if i % 2 == 0 { a.record(i * 777) } else { b.record(i * 777) }

@@ -18,9 +18,10 @@ pub fn ln_gamma(x: f64) -> f64 {
         1.505_632_735_149_311_6e-7,
     ];
     let z = x - 1.0;
-    let series = TERMS.iter().zip(1..).fold(0.999_999_999_999_809_9, |sum, (term, i)| {
-        sum + term / (z + f64::from(i))
-    });
+    let series = TERMS
+        .iter()
+        .zip(1..)
+        .fold(0.999_999_999_999_809_9, |sum, (term, i)| sum + term / (z + f64::from(i)));
     let t = z + 7.5;
     0.5 * (2.0 * std::f64::consts::PI).ln() + (z + 0.5) * t.ln() - t + series.ln()
 }
@@ -116,9 +117,13 @@ mod tests {
     /// Claim: the functions agree with published tables.
     #[test]
     fn table_values() {
-        for (freedom, expected) in
-            [(1.0, 12.706_205), (4.0, 2.776_445), (7.0, 2.364_624), (30.0, 2.042_272), (1e6, 1.959_966)]
-        {
+        for (freedom, expected) in [
+            (1.0, 12.706_205),
+            (4.0, 2.776_445),
+            (7.0, 2.364_624),
+            (30.0, 2.042_272),
+            (1e6, 1.959_966),
+        ] {
             let t = t_quantile(0.975, freedom);
             assert!((t - expected).abs() < 1e-4, "{freedom}: {t}");
         }

@@ -76,7 +76,10 @@ impl TimedHistogram {
         let slots: Vec<Slot> = self
             .slots
             .iter()
-            .map(|slot| Slot { count: to_f64(slot.moments().count()), sum: to_f64(slot.at_most(value)) })
+            .map(|slot| Slot {
+                count: to_f64(slot.moments().count()),
+                sum: to_f64(slot.at_most(value)),
+            })
             .collect();
         let (count, sum) = slots.iter().fold((0.0, 0.0), |(c, s), x| (c + x.count, s + x.sum));
         let share = sum / count;

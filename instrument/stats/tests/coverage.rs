@@ -32,7 +32,8 @@ fn simulate(queue: &MultiServer, seed: u64, warmup_s: f64, seconds: f64) -> Time
         if now >= warmup_s + seconds {
             return samples;
         }
-        let server = (0..free_at.len()).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b])).unwrap();
+        let server = (0..free_at.len()).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b]));
+        let server = server.expect("a queue has a server");
         free_at[server] = free_at[server].max(now) + random.exponential(queue.service);
         if now >= warmup_s {
             let slot = ((now - warmup_s) * per_second) as usize;
@@ -50,16 +51,18 @@ struct Coverage {
 }
 
 fn coverage(queue: &MultiServer, seconds: f64, seeds: u64) -> Coverage {
-    let (mean, p50, p99) = (queue.mean() * 1e9, queue.quantile(0.5) * 1e9, queue.quantile(0.99) * 1e9);
+    let (mean, p50, p99) =
+        (queue.mean() * 1e9, queue.quantile(0.5) * 1e9, queue.quantile(0.99) * 1e9);
     let mut held = Coverage { mean: 0.0, mean_width: 0.0, p50: 0.0, p99: 0.0, p99_upper: 0.0 };
     for seed in 0..seeds {
         let samples = simulate(queue, seed, 5.0, seconds);
-        let (low, high) = samples.mean_interval().unwrap();
+        let (low, high) = samples.mean_interval().expect("thousands of samples");
         held.mean += f64::from(low <= mean && mean <= high);
         held.mean_width += (high - low) / mean;
         let ends = samples.quantile_intervals(&[0.5, 0.99]);
         let inside = |(low, high): (Option<i64>, Option<i64>), truth: f64| {
-            low.is_none_or(|low| low as f64 <= truth) && high.is_none_or(|high| truth <= high as f64)
+            low.is_none_or(|low| low as f64 <= truth)
+                && high.is_none_or(|high| truth <= high as f64)
         };
         held.p50 += f64::from(inside(ends[0], p50));
         held.p99 += f64::from(inside(ends[1], p99));

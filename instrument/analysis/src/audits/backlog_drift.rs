@@ -38,10 +38,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let growth = slope * BLOCKS as f64;
     let share = growth / (evidence.flow.due_in_window.max(1)) as f64;
     let (first, last) = (means[0], means[BLOCKS - 1]);
-    let rises = p <= P_MAX
-        && growth >= GROWTH_MIN
-        && share >= GROWTH_SHARE_MIN
-        && last >= 1.5 * first;
+    let rises =
+        p <= P_MAX && growth >= GROWTH_MIN && share >= GROWTH_SHARE_MIN && last >= 1.5 * first;
     if !rises {
         return ok(format!(
             "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth): no rise that counts"

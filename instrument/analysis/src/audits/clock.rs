@@ -22,9 +22,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     }
     let said = format!("the wall clock moved by {} against the monotonic one", show_ns(step));
     match step.unsigned_abs() {
-        ns if ns > WALL_STEP_MAX_NS => {
-            failed(format!("{said}: it was set during the trial, and the system's own times cannot be placed"))
-        }
+        ns if ns > WALL_STEP_MAX_NS => failed(format!(
+            "{said}: it was set during the trial, and the system's own times cannot be placed"
+        )),
         ns if ns > WALL_STEP_WARN_NS => warn(format!("{said}; latencies are not affected")),
         _ => ok(format!("no negative time; {said}")),
     }
@@ -46,9 +46,11 @@ mod tests {
         let found = audit(&result, "clock");
         assert_eq!(found.outcome, AuditOutcome::Failed);
         assert!(found.detail.contains("the first is 17"), "{}", found.detail);
-        for (step, outcome) in
-            [(100_000_000, AuditOutcome::Warn), (-3_000_000_000, AuditOutcome::Failed), (9, AuditOutcome::Ok)]
-        {
+        for (step, outcome) in [
+            (100_000_000, AuditOutcome::Warn),
+            (-3_000_000_000, AuditOutcome::Failed),
+            (9, AuditOutcome::Ok),
+        ] {
             let mut trial = Trial::clean();
             trial.facts.wall_step_ns = step;
             assert_eq!(audit(&trial.result(), "clock").outcome, outcome);

@@ -22,7 +22,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
         let measured = evidence.result.window_ns as f64 / 1e9;
         let planned = evidence.setting.load.duration.as_secs_f64();
-        let said = format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted);
+        let said =
+            format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted);
         return if evidence.flow.due_in_window == 0 { failed(said) } else { warn(said) };
     }
     match ended {
@@ -35,7 +36,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 fn lost_tail(bytes: u64) -> String {
-    if bytes == 0 { String::new() } else { format!("; {bytes} bytes at the end of its rows could not be read") }
+    if bytes == 0 {
+        String::new()
+    } else {
+        format!("; {bytes} bytes at the end of its rows could not be read")
+    }
 }
 
 #[cfg(test)]

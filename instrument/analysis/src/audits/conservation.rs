@@ -33,7 +33,7 @@ fn rows_with_themselves(evidence: &Evidence<'_>) -> Vec<String> {
     let join = evidence.join;
     let found = [
         (join.repeated_rows, "rows repeat the transaction of another row"),
-        (join.strange_rows, "rows have a transaction id out of all bounds"),
+        (join.strange_rows, "rows hold impossible ids or times"),
     ];
     let said = found.iter().filter(|(count, _)| *count > 0);
     said.map(|(count, what)| format!("{} {what}", show_count(*count))).collect()
@@ -45,17 +45,28 @@ fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
     if evidence.facts.workers.is_empty() {
         return Vec::new();
     }
+    let never_sent = all.due().saturating_sub(all.sent() + all.of(Outcome::Shed));
     let equations = [
         ("due", engine.due, "rows", all.due()),
         ("sent", engine.sent, "rows that were sent", all.sent()),
         ("shed", engine.shed, "rows that were shed", all.of(Outcome::Shed)),
-        ("sent", engine.sent, "answered + unanswered", engine.answered + engine.unanswered),
+        ("refused", engine.refused, "rows rejected before they were sent", never_sent),
+        (
+            "sent",
+            engine.sent,
+            "answered + unanswered",
+            engine.answered.saturating_add(engine.unanswered),
+        ),
     ];
     equations
         .into_iter()
         .filter(|(_, left, _, right)| left != right)
         .map(|(what, left, other, right)| {
-            format!("the engine counts {} {what}, but {other} are {}", show_count(left), show_count(right))
+            format!(
+                "the engine counts {} {what}, but {other} are {}",
+                show_count(left),
+                show_count(right)
+            )
         })
         .collect()
 }

@@ -17,7 +17,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             failed("the end of the drain was not recorded, though the trial was not interrupted")
         };
     }
-    let took = show_ns((facts.drain_end - facts.measure_end).max(0));
+    let took = show_ns(facts.drain_end.saturating_sub(facts.measure_end).max(0));
     if facts.drain_left == 0 {
         return ok(format!("reached zero outstanding after {took}"));
     }
@@ -43,7 +43,9 @@ mod tests {
     /// Claim: a drain that reached zero passes, one that left a few warns, one that left many or never ended fails.
     #[test]
     fn reached_zero_or_counted() {
-        for (left, outcome) in [(0, AuditOutcome::Ok), (5, AuditOutcome::Warn), (50, AuditOutcome::Failed)] {
+        for (left, outcome) in
+            [(0, AuditOutcome::Ok), (5, AuditOutcome::Warn), (50, AuditOutcome::Failed)]
+        {
             let mut trial = Trial::clean();
             trial.facts.drain_left = left;
             assert_eq!(audit(&trial.result(), "drain").outcome, outcome);

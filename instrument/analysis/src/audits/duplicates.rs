@@ -38,7 +38,8 @@ mod tests {
     /// Claim: a second answer, an answer for nobody and a second entry each fail, each in its own words.
     #[test]
     fn each_kind_of_twice() {
-        let counters: [(fn(&mut WorkerFacts), &str); 2] = [
+        type Change = fn(&mut WorkerFacts);
+        let counters: [(Change, &str); 2] = [
             (|worker| worker.duplicate_answers = 1, "already reached"),
             (|worker| worker.phantom_answers = 2, "never submitted"),
         ];

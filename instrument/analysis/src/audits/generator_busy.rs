@@ -75,7 +75,11 @@ mod tests {
                 run_queue_ns,
                 ..WorkerFacts::default()
             });
-            assert_eq!(audit(&trial.result(), "generator_busy").outcome, outcome, "{cpu_ns} {run_queue_ns}");
+            assert_eq!(
+                audit(&trial.result(), "generator_busy").outcome,
+                outcome,
+                "{cpu_ns} {run_queue_ns}"
+            );
         }
     }
 }

@@ -99,7 +99,8 @@ mod tests {
 
     fn sampled(name: &str, value: f64) -> AuditOutcome {
         let mut trial = Trial::clean();
-        trial.metrics = vec![MetricSample { at: 5, source: "host".into(), name: name.into(), value }];
+        trial.metrics =
+            vec![MetricSample { at: 5, source: "host".into(), name: name.into(), value }];
         audit(&trial.result(), "host").outcome
     }
 

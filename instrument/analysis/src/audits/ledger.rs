@@ -19,7 +19,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         (fates.lost, "lost", "acknowledged and not in the ledger"),
         (fates.duplicate, "duplicate", "in the ledger again"),
         (fates.phantom, "phantom", "in the ledger and never submitted"),
-        (fates.refused_yet_present, "refused_yet_present", "refused, and in the ledger all the same"),
+        (
+            fates.refused_yet_present,
+            "refused_yet_present",
+            "refused, and in the ledger all the same",
+        ),
         (fates.reordered, "reordered", "placed behind one that was sent after it was acknowledged"),
     ]
     .into_iter()

@@ -29,7 +29,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     }
     let window = evidence.grid.length() as f64;
     let due = flow.due_in_window as f64;
-    let (mean_outstanding, mean_time_ns) = (flow.area_ns as f64 / window, flow.time_ns as f64 / due);
+    let (mean_outstanding, mean_time_ns) =
+        (flow.area_ns as f64 / window, flow.time_ns as f64 / due);
     let rate_per_s = due / evidence.grid.seconds();
     let gap = littles_law_gap(mean_outstanding, rate_per_s, mean_time_ns / 1e9);
     let said = format!(

@@ -11,6 +11,8 @@ mod complete;
 mod conservation;
 mod drain;
 mod duplicates;
+#[cfg(test)]
+mod false_alarms;
 mod generator_busy;
 mod host;
 mod ledger;
@@ -34,8 +36,10 @@ use crate::grid::Grid;
 use crate::order::Order;
 use crate::tally::Tally;
 
+type Audit = fn(&Evidence<'_>) -> Finding;
+
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(&str, fn(&Evidence<'_>) -> Finding); 17] = [
+const AUDITS: [(&str, Audit); 17] = [
     ("backlog_drift", backlog_drift::audit),
     ("client_failures", client_failures::audit),
     ("clock", clock::audit),

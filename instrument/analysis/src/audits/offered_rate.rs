@@ -84,7 +84,8 @@ mod tests {
             let mut trial = Trial::clean();
             if poisson {
                 let rate = Rate::per_second(1_000);
-                trial.setting.load.arrivals = Arrivals::Open { schedule: Schedule::Poisson { rate } };
+                trial.setting.load.arrivals =
+                    Arrivals::Open { schedule: Schedule::Poisson { rate } };
             }
             trial.rows.truncate(keep);
             let result = trial.result();

@@ -40,7 +40,9 @@ fn of_setting(setting: &SettingResult) -> Finding {
         .map(|spread| spread.relative)
         .fold(0.0, f64::max);
     if worst > SPREAD_MAX {
-        failed(format!("{said}, more than their intervals allow: the trials did not measure the same thing"))
+        failed(format!(
+            "{said}, more than their intervals allow: the trials did not measure the same thing"
+        ))
     } else if worst > SPREAD_WARN {
         warn(format!("{said}, more than their intervals allow"))
     } else {
@@ -90,7 +92,8 @@ fn median_of(trial: &TrialResult) -> Option<Spot> {
 fn goodput_of(trial: &TrialResult) -> Spot {
     let value = trial.rates.goodput_per_s;
     let seconds = trial.window_ns as f64 / 1e9;
-    let half = if seconds > 0.0 { 1.96 * (value * seconds).sqrt() / seconds } else { f64::INFINITY };
+    let half =
+        if seconds > 0.0 { 1.96 * (value * seconds).sqrt() / seconds } else { f64::INFINITY };
     Spot { value, low: value - half, high: value + half }
 }
 
@@ -107,7 +110,8 @@ mod tests {
             .map(|factor| {
                 let mut trial = Trial::clean();
                 for old in &mut trial.rows {
-                    *old = row(old.tx, old.due, (old.end - old.due) * factor / 10, Outcome::Committed);
+                    *old =
+                        row(old.tx, old.due, (old.end - old.due) * factor / 10, Outcome::Committed);
                 }
                 trial.result()
             })

@@ -18,14 +18,16 @@ const OF_MEDIAN: i64 = 10;
 const OF_TAIL: i64 = 4;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let (Some(p50), Some(p99)) = (evidence.own_lag.quantile(0.5), evidence.own_lag.quantile(0.99)) else {
+    let (Some(p50), Some(p99)) = (evidence.own_lag.quantile(0.5), evidence.own_lag.quantile(0.99))
+    else {
         return skipped("nothing was sent in the measured window");
     };
     let response = evidence.response.map(stats::TimedHistogram::all);
     let median = response.and_then(|times| times.quantile(0.5)).unwrap_or(0);
     let tail = response.and_then(|times| times.quantile(0.99)).unwrap_or(0);
     let limit = FLOOR_NS.max(median / OF_MEDIAN);
-    let mut said = format!("own lag p50 {}, p99 {} (limit {})", show_ns(p50), show_ns(p99), show_ns(limit));
+    let mut said =
+        format!("own lag p50 {}, p99 {} (limit {})", show_ns(p50), show_ns(p99), show_ns(limit));
     if evidence.setting.load.pacing == Pacing::Coalesced {
         said += "; pacing is coalesced: arrivals are sent in quanta of 1 ms";
     }
@@ -38,7 +40,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             show_ns(tail)
         ));
     }
-    warn(format!("{said}: the machine was not idle; response p99 {} holds within that", show_ns(tail)))
+    warn(format!(
+        "{said}: the machine was not idle; response p99 {} holds within that",
+        show_ns(tail)
+    ))
 }
 
 #[cfg(test)]

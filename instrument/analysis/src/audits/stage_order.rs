@@ -22,7 +22,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             example(order.contradiction_example)
         ));
     }
-    if said.is_empty() { ok("due, ready, sent, marks and end stand in order in every row") } else { failed(said.join("; ")) }
+    if said.is_empty() {
+        ok("due, ready, sent, marks and end stand in order in every row")
+    } else {
+        failed(said.join("; "))
+    }
 }
 
 #[cfg(test)]

@@ -26,8 +26,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     }
     let final_latency = evidence.result.latency.get(evidence.facts.final_stage);
     let quantiles = final_latency.map_or(&[][..], |latency| &latency.response.quantiles);
-    let infinite: Vec<_> =
-        quantiles.iter().filter(|q| q.unconditional_ns.is_none()).map(|q| q.name.as_str()).collect();
+    let infinite: Vec<_> = quantiles
+        .iter()
+        .filter(|q| q.unconditional_ns.is_none())
+        .map(|q| q.name.as_str())
+        .collect();
     let thin: Vec<_> =
         quantiles.iter().filter(|q| q.beyond < BEYOND_MIN).map(|q| q.name.as_str()).collect();
     if !infinite.is_empty() {
@@ -39,7 +42,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if thin.is_empty() {
         ok(said)
     } else {
-        ok(format!("{said}; fewer than {BEYOND_MIN} samples lie beyond {}, greyed", thin.join(", ")))
+        ok(format!(
+            "{said}; fewer than {BEYOND_MIN} samples lie beyond {}, greyed",
+            thin.join(", ")
+        ))
     }
 }
 

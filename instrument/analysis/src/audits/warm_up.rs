@@ -5,6 +5,7 @@
 //! explain it: MSER alone cuts somewhere in most correlated series.
 
 use model::quantity::show_ns;
+use stats::special::t_quantile;
 use stats::warmup::mser5;
 
 use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
@@ -13,8 +14,11 @@ use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
 const OFF_WARN: f64 = 0.10;
 /// From here on the printed mean and median are of no state in particular.
 const OFF_MAX: f64 = 0.25;
-/// The difference in standard errors of blocks. Large, because neighbouring blocks of a busy queue depend on each other.
-const ERRORS_MIN: f64 = 5.0;
+/// How sure a difference must be, one-sided. Far out, because MSER picks the start that differs most and
+/// neighbouring blocks of a busy queue depend on each other.
+const CONFIDENCE: f64 = 0.9995;
+/// At most one part in this many is the start: what is left must be able to say what steady means.
+const START_PARTS_MIN: usize = 5;
 
 #[expect(clippy::cast_precision_loss, reason = "sums and counts")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
@@ -34,11 +38,16 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(truncation) = mser5(&means) else {
         return skipped("the measured window is too short to see a trend");
     };
-    // At most a third: what is left must be able to say what steady means.
-    let cut = truncation.cut.max(means.len() / 10).min(means.len() / 3).max(1);
+    let cut = truncation.cut.max(means.len() / 10).min(means.len() / START_PARTS_MIN).max(1);
     let (start, rest) = (mean_of(&sums[..cut]), mean_of(&sums[cut..]));
     let off = (start - rest) / rest;
-    let errors = (start - rest).abs() / block_error(&sums[cut..], cut, rest);
+    // One burst in the start is no trend: each third of it must differ to the same side, by a quarter at least.
+    let third = (cut / 3).max(1);
+    let sustained = sums[..cut].chunks(third).filter(|part| part.len() == third).all(|part| {
+        let part_off = (mean_of(part) - rest) / rest;
+        part_off.signum() == off.signum() && part_off.abs() >= off.abs() / 4.0
+    });
+    let sure = sustained && (start - rest).abs() > scatter(&sums[cut..], cut, rest);
     let said = format!(
         "mean response {} in the first {} of the window, {} after it ({}{})",
         show_ns(start as i64),
@@ -47,7 +56,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         if off < 0.0 { "−" } else { "+" },
         percent(off.abs())
     );
-    if errors < ERRORS_MIN || off.abs() < OFF_WARN {
+    if !sure || off.abs() < OFF_WARN {
         return ok(format!("{said}: no trend left at the start"));
     }
     let said = format!("{said}: the start is not like the rest; lengthen load.warmup");
@@ -60,19 +69,18 @@ fn mean_of(sums: &[(f64, f64)]) -> f64 {
     sum / count
 }
 
-/// The standard deviation of the mean of `length` consecutive slots, from the blocks of that length in `sums`;
-/// never less than a thousandth of the mean, which is what the histogram resolves.
+/// How far the mean of one block of `length` slots strays from the mean of all by chance: Student's t on blocks
+/// of that length in `sums`. Never less than a thousandth of the mean, which is what the histogram resolves.
 #[expect(clippy::cast_precision_loss, reason = "a few blocks")]
-fn block_error(sums: &[(f64, f64)], length: usize, mean: f64) -> f64 {
+fn scatter(sums: &[(f64, f64)], length: usize, mean: f64) -> f64 {
     let blocks: Vec<f64> = sums.chunks_exact(length).map(mean_of).collect();
     let n = blocks.len() as f64;
-    let floor = mean.abs() / 1_000.0;
     if n < 2.0 {
-        return floor;
+        return f64::INFINITY;
     }
     let squares: f64 = blocks.iter().map(|block| (block - mean).powi(2)).sum();
-    // Two blocks say little about their scatter; the factor grows it as Student's t would.
-    ((squares / (n - 1.0)).sqrt() * (1.0 + 2.0 / (n - 1.0))).max(floor)
+    let deviation = (squares / (n - 1.0)).sqrt().max(mean.abs() / 1_000.0);
+    t_quantile(CONFIDENCE, n - 1.0) * deviation * (1.0 + 1.0 / n).sqrt()
 }
 
 #[cfg(test)]
@@ -95,9 +103,11 @@ mod tests {
     /// Claim: a start three times as slow fails, one 15 % slower warns, and a level window passes.
     #[test]
     fn trend_at_the_start() {
-        let slow = with(|due, noise| noise + if due < 1_500_000_000 { 6_000_000 } else { 2_000_000 });
+        let slow =
+            with(|due, noise| noise + if due < 1_500_000_000 { 6_000_000 } else { 2_000_000 });
         assert_eq!(slow.outcome, AuditOutcome::Failed, "{}", slow.detail);
-        let mild = with(|due, noise| noise + if due < 1_500_000_000 { 2_400_000 } else { 2_000_000 });
+        let mild =
+            with(|due, noise| noise + if due < 1_500_000_000 { 2_400_000 } else { 2_000_000 });
         assert_eq!(mild.outcome, AuditOutcome::Warn, "{}", mild.detail);
         let level = with(|_, noise| noise + 2_000_000);
         assert_eq!(level.outcome, AuditOutcome::Ok, "{}", level.detail);
@@ -107,7 +117,13 @@ mod tests {
     #[test]
     fn a_freeze_is_no_warm_up() {
         let frozen = with(|due, noise| {
-            noise + 2_000_000 + if (5_000_000_000..6_000_000_000).contains(&due) { 6_000_000_000 - due } else { 0 }
+            noise
+                + 2_000_000
+                + if (5_000_000_000..6_000_000_000).contains(&due) {
+                    6_000_000_000 - due
+                } else {
+                    0
+                }
         });
         assert_ne!(frozen.outcome, AuditOutcome::Failed, "{}", frozen.detail);
     }

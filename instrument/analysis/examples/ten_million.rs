@@ -1,0 +1,168 @@
+//! How long the analysis of ten million rows takes, and how much memory: `cargo run --release -p analysis
+//! --example ten_million`. Rows are made in memory, in the order and shape of a record; making them is timed
+//! apart, and all times are processor time of the one thread, so that a busy machine does not show.
+//! With a path, the run folder there is analysed instead: `-- runs/20261121T065032Z_name`.
+
+use std::time::Duration;
+
+use analysis::{TrialAnalysis, TrialInput};
+use clock::CpuTime;
+use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
+use model::options::Options;
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
+use model::quantity::Rate;
+use model::{Class, NO_STAMP, Outcome, Row, Seed};
+
+const ROWS: u64 = 10_000_000;
+const RATE: u64 = 50_000;
+
+fn main() {
+    if let Some(path) = std::env::args().nth(1) {
+        return folder(&path);
+    }
+    let seconds = ROWS / RATE;
+    let setting = setting(Duration::from_secs(seconds));
+    let facts = facts(seconds);
+    let environment = Environment::default();
+    let input = TrialInput {
+        path: "in memory".into(),
+        setting: &setting,
+        thresholds: &[],
+        percentiles: &[0.5, 0.9, 0.95, 0.99, 0.999],
+        facts: &facts,
+        metrics: &[],
+        environment: &environment,
+        dropped_bytes: 0,
+    };
+    let mut analysis = TrialAnalysis::new(input, Vec::new());
+    let (mut making, mut reading) = (Duration::ZERO, Duration::ZERO);
+    let mut random = Seed(1).rng();
+    let mut batch = Vec::with_capacity(4_096);
+    let mut next = 0;
+    while next < ROWS {
+        let start = CpuTime::of_this_thread();
+        batch.clear();
+        batch.extend((next..(next + 4_096).min(ROWS)).map(|tx| row(tx, &mut random)));
+        next += 4_096;
+        let made = CpuTime::of_this_thread();
+        analysis.rows(&batch);
+        making += made.since(start);
+        reading += CpuTime::of_this_thread().since(made);
+    }
+    let start = CpuTime::of_this_thread();
+    for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
+        analysis.entry(&LedgerEntry { position: tx, tx, ours: true });
+    }
+    let entries = CpuTime::of_this_thread().since(start);
+    let start = CpuTime::of_this_thread();
+    let result = analysis.finish();
+    let finishing = CpuTime::of_this_thread().since(start);
+    println!("making rows   {making:?}");
+    println!("rows          {reading:?}  ({} ns each)", reading.as_nanos() / u128::from(ROWS));
+    println!("entries       {entries:?}  ({} ns each)", entries.as_nanos() / u128::from(ROWS));
+    println!("finish        {finishing:?}");
+    println!("peak memory   {}", peak_memory());
+    println!("verdict       {} {}", result.verdict.word(), result.reason);
+}
+
+fn folder(path: &str) {
+    let start = CpuTime::of_this_thread();
+    let run = record::RunFolder::open(path).expect("a run folder at the path given");
+    let result = analysis::analyse(&run, &|_| Vec::new()).expect("it can be read");
+    println!("{:?}, peak memory {}", CpuTime::of_this_thread().since(start), peak_memory());
+    println!("{} {}", result.verdict.word(), result.reason);
+}
+
+fn row(tx: u64, random: &mut model::seed::Rng) -> Row {
+    let due = i64::try_from(tx * 1_000_000_000 / RATE).expect("minutes");
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a second or two")]
+    let length = random.exponential(2e6) as i64 + 50_000;
+    let failed = tx.is_multiple_of(997);
+    let outcome = if failed { Outcome::Rejected(Class::Limited) } else { Outcome::Committed };
+    let mark = due + length;
+    let accepted = due + length / 2;
+    Row {
+        tx,
+        due,
+        ready: due,
+        sent: due + 3_000,
+        marks: [accepted, if failed { NO_STAMP } else { mark }, NO_STAMP, NO_STAMP],
+        end: mark,
+        outcome,
+        code: if failed { 429 } else { 200 },
+        error: u16::from(failed),
+        kind: u32::try_from(tx % 12).expect("below 12"),
+        connection: u32::try_from(tx % 64).expect("below 64"),
+        worker: 0,
+        stream: 0,
+        bytes_out: 0,
+        bytes_in: 512,
+    }
+}
+
+fn facts(seconds: u64) -> TrialFacts {
+    TrialFacts {
+        stages: vec!["accepted".into(), "committed".into()],
+        final_stage: 1,
+        kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+        errors: vec![String::new(), "429 Too Many Requests".into()],
+        measure_end: i64::try_from(seconds * 1_000_000_000).expect("minutes"),
+        drain_end: i64::try_from((seconds + 1) * 1_000_000_000).expect("minutes"),
+        complete: true,
+        workers: vec![WorkerFacts {
+            due: ROWS,
+            sent: ROWS,
+            answered: ROWS,
+            ..WorkerFacts::default()
+        }],
+        ledger: LedgerFacts {
+            read: true,
+            entries: ROWS - ROWS.div_ceil(997),
+            detail: "in memory".into(),
+        },
+        ..TrialFacts::default()
+    }
+}
+
+fn setting(duration: Duration) -> SettingPlan {
+    let rate = Rate::per_second(RATE);
+    SettingPlan {
+        key: "default".into(),
+        values: Default::default(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan {
+            kind: "echo".into(),
+            deploy: Options::empty(),
+            workload: Options::empty(),
+        },
+        load: LoadPlan {
+            arrivals: Arrivals::Open { schedule: Schedule::Constant { rate } },
+            connections: 64,
+            connections_max: 64,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration,
+            drain_max: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
+            backlog_max: 100_000,
+            lookahead: 1_024,
+            pacing: Pacing::Balanced,
+            transactions_max: 0,
+        },
+        probe: None,
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(10),
+            ledger: true,
+        },
+        faults: Vec::new(),
+    }
+}
+
+/// The kernel's own figure for the most memory that this process held.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned())
+}

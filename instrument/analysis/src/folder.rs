@@ -1,0 +1,124 @@
+//! The way from a run folder to a result: reads each trial's files once and hands them on. The only file of
+//! this crate that does I/O, and all of it through `record`.
+
+use model::facts::Environment;
+use model::plan::Plan;
+use model::result::{RunResult, TrialResult};
+use record::{RecordError, RunFolder, TrialFolder};
+
+use crate::LedgerCheck;
+use crate::run::{RunInput, SettingInput, summarise};
+use crate::trial::{TrialAnalysis, TrialInput};
+
+/// Why a run could not be analysed.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    /// A file of the run folder could not be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A trial's folder is of a setting that the plan does not have.
+    #[error(
+        "the trial in {path} is of the setting `{setting}`, which plan.toml does not have; was a file copied by hand?"
+    )]
+    Stray {
+        /// The folder, relative to the run.
+        path: String,
+        /// The setting's key.
+        setting: String,
+    },
+}
+
+/// Makes the ledger checks of one trial of a system of the given kind.
+pub type ChecksOf<'a> = &'a dyn Fn(&str) -> Vec<Box<dyn LedgerCheck>>;
+
+/// The result of the run in a folder: a pure function of its files, so a copy gives the same bytes.
+///
+/// # Errors
+/// When a file that must be there is missing or damaged. A trial whose rows cannot be read at all is an error;
+/// one whose record was cut off is reported as far as it goes, and its `complete` audit says so.
+pub fn analyse(run: &RunFolder, checks: ChecksOf<'_>) -> Result<RunResult, AnalysisError> {
+    let plan = run.plan()?;
+    let environment = run.environment()?;
+    let folders = run.trials()?;
+    let planned: usize = plan
+        .settings
+        .iter()
+        .map(|setting| usize::try_from(setting.trials).unwrap_or(usize::MAX))
+        .sum();
+    let mut interrupted = folders.len() < planned;
+    let mut fidelity: Vec<String> = Vec::new();
+    let mut trials = Vec::with_capacity(folders.len());
+    for folder in &folders {
+        let Some(read) = Read::trial(&plan, &environment, folder, checks)? else {
+            interrupted = true;
+            continue;
+        };
+        interrupted |= read.interrupted;
+        for switch in read.fidelity {
+            if !fidelity.contains(&switch) {
+                fidelity.push(switch);
+            }
+        }
+        trials.push((read.setting, read.result));
+    }
+    Ok(summarise(
+        &RunInput { plan: &plan, environment: &environment, interrupted, fidelity },
+        trials,
+    ))
+}
+
+/// What one trial's folder gave.
+struct Read {
+    /// Index in the plan.
+    setting: usize,
+    result: TrialResult,
+    interrupted: bool,
+    fidelity: Vec<String>,
+}
+
+impl Read {
+    /// `None` if the trial ended before it wrote down what it is.
+    fn trial(
+        plan: &Plan,
+        environment: &Environment,
+        folder: &TrialFolder,
+        checks: ChecksOf<'_>,
+    ) -> Result<Option<Self>, AnalysisError> {
+        let index = plan.settings.iter().position(|setting| setting.key == folder.setting());
+        let Some(index) = index else {
+            return Err(AnalysisError::Stray {
+                path: folder.relative_path().to_owned(),
+                setting: folder.setting().to_owned(),
+            });
+        };
+        let setting = &plan.settings[index];
+        let applies = SettingInput::of(plan, setting);
+        let facts = match folder.facts() {
+            Err(RecordError::Missing { .. }) => return Ok(None),
+            facts => facts?,
+        };
+        let metrics = folder.metrics()?;
+        let input = TrialInput {
+            path: folder.relative_path().to_owned(),
+            setting,
+            thresholds: &applies.thresholds,
+            percentiles: &applies.percentiles,
+            facts: &facts,
+            metrics: &metrics,
+            environment,
+            dropped_bytes: 0,
+        };
+        let mut analysis = TrialAnalysis::new(input, checks(&setting.system.kind));
+        match folder.for_each_batch(|rows| analysis.rows(rows)) {
+            // Killed before the first row: there is nothing to read, and `complete` says so.
+            Err(RecordError::Missing { .. }) if !facts.complete => {}
+            read => analysis.dropped(read?.dropped_bytes),
+        }
+        if facts.ledger.read {
+            folder.for_each_ledger_entry(|entry| analysis.entry(entry))?;
+        }
+        let result = analysis.finish();
+        let interrupted = !facts.complete || !facts.interrupted.is_empty();
+        Ok(Some(Self { setting: index, result, interrupted, fidelity: facts.fidelity }))
+    }
+}

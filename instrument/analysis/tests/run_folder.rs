@@ -1,0 +1,230 @@
+//! From a run folder on disk to a result, and to the same result again.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use analysis::{LedgerCheck, analyse};
+use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
+use model::options::Options;
+use model::plan::{
+    Arrivals, Level, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
+    ThresholdPlan,
+};
+use model::quantity::Rate;
+use model::result::Verdict;
+use model::{NO_STAMP, Outcome, Row, Seed, WallTime};
+use record::RunFolder;
+
+const MS: i64 = 1_000_000;
+const ROWS: u64 = 5_000;
+
+fn plan() -> Plan {
+    let load = LoadPlan {
+        arrivals: Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(1_000) } },
+        connections: 4,
+        connections_max: 4,
+        threads: 1,
+        warmup: Duration::ZERO,
+        duration: Duration::from_secs(5),
+        drain_max: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
+        backlog_max: 1_000,
+        lookahead: 8,
+        pacing: Pacing::Balanced,
+        transactions_max: 0,
+    };
+    let setting = SettingPlan {
+        key: "default".into(),
+        values: BTreeMap::new(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan {
+            kind: "echo".into(),
+            deploy: Options::empty(),
+            workload: Options::empty(),
+        },
+        load,
+        probe: None,
+        measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
+        faults: Vec::new(),
+    };
+    let promise =
+        |expr: &str| ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail };
+    Plan {
+        schema: "assay.plan/1".into(),
+        name: "folder".into(),
+        question: "?".into(),
+        notes: String::new(),
+        seed: Seed(3),
+        shuffled: false,
+        percentiles: vec![0.5, 0.99],
+        profile: String::new(),
+        axes: Vec::new(),
+        settings: vec![setting],
+        order: vec![(0, 0)],
+        thresholds: vec![promise("p99 < 1s"), promise("lost == 0")],
+        tables: Vec::new(),
+    }
+}
+
+fn row(tx: u64) -> Row {
+    let due = i64::try_from(tx).unwrap() * MS;
+    let end = due + 2 * MS + i64::try_from(tx % 97).unwrap() * 1_000;
+    Row {
+        tx,
+        due,
+        ready: due,
+        sent: due + 5_000,
+        marks: [end, NO_STAMP, NO_STAMP, NO_STAMP],
+        end,
+        outcome: Outcome::Committed,
+        code: 0,
+        error: 0,
+        kind: 0,
+        connection: 0,
+        worker: 0,
+        stream: 0,
+        bytes_out: 8,
+        bytes_in: 8,
+    }
+}
+
+fn facts(complete: bool) -> TrialFacts {
+    let whole = TrialFacts {
+        schema: "assay.trial/1".into(),
+        setting: "default".into(),
+        stages: vec!["committed".into()],
+        kinds: vec!["tx".into()],
+        errors: vec![String::new()],
+        complete,
+        ..TrialFacts::default()
+    };
+    if !complete {
+        return whole;
+    }
+    TrialFacts {
+        measure_end: 5_000 * MS,
+        drain_end: 5_010 * MS,
+        workers: vec![WorkerFacts {
+            due: ROWS,
+            sent: ROWS,
+            answered: ROWS,
+            wall_ns: 1,
+            ..WorkerFacts::default()
+        }],
+        ledger: LedgerFacts { read: true, entries: ROWS, detail: "by a test".into() },
+        ..whole
+    }
+}
+
+fn write(root: &Path, complete: bool) -> RunFolder {
+    let run = RunFolder::create(root, "folder", WallTime::from_unix_ns(0)).unwrap();
+    run.write_plan(&plan()).unwrap();
+    run.write_environment(&Environment::default()).unwrap();
+    let trial = run.trial("default", 0).unwrap();
+    trial.write_facts(&facts(complete)).unwrap();
+    let mut log = trial.row_log().unwrap();
+    let rows: Vec<Row> = (0..if complete { ROWS } else { ROWS / 2 }).map(row).collect();
+    for batch in rows.chunks(512) {
+        log.append(batch).unwrap();
+    }
+    log.close().unwrap();
+    if complete {
+        let mut ledger = trial.ledger_writer().unwrap();
+        for tx in 0..ROWS {
+            ledger.push(LedgerEntry { position: tx, tx, ours: true }).unwrap();
+        }
+        ledger.close().unwrap();
+        trial.seal().unwrap();
+    }
+    run
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A check that counts what it sees and finds fault with it.
+struct Complaint(u64, u64);
+
+impl LedgerCheck for Complaint {
+    fn row(&mut self, _: &Row) {
+        self.0 += 1;
+    }
+    fn entry(&mut self, _: &LedgerEntry) {
+        self.1 += 1;
+    }
+    fn finish(self: Box<Self>) -> (String, Result<String, String>) {
+        ("complaint".into(), Err(format!("saw {} rows and {} entries", self.0, self.1)))
+    }
+}
+
+/// Claim: a whole folder passes, and its copy elsewhere gives the same bytes.
+#[test]
+fn a_copy_gives_the_same_bytes() {
+    let root = tempfile::tempdir().unwrap();
+    let run = write(root.path(), true);
+    let elsewhere = root.path().join("elsewhere");
+    copy(run.path(), &elsewhere);
+    let text = |run: &RunFolder| {
+        let result = analyse(run, &|_| Vec::new()).unwrap();
+        assert_eq!((result.verdict, result.exit_code), (Verdict::Pass, 0), "{}", result.reason);
+        assert_eq!(result.settings[0].trials[0].fates.as_ref().unwrap().once, ROWS);
+        serde_json::to_string(&result).unwrap()
+    };
+    assert_eq!(text(&run), text(&RunFolder::open(&elsewhere).unwrap()));
+}
+
+/// Claim: a check of the system's own sees every row and entry, and what it finds makes the run invalid.
+#[test]
+fn checks_are_heard() {
+    let root = tempfile::tempdir().unwrap();
+    let run = write(root.path(), true);
+    let checks = |kind: &str| -> Vec<Box<dyn LedgerCheck>> {
+        assert_eq!(kind, "echo");
+        vec![Box::new(Complaint(0, 0))]
+    };
+    let result = analyse(&run, &checks).unwrap();
+    assert_eq!(result.exit_code, 97);
+    assert!(result.reason.contains("saw 5000 rows and 5000 entries"), "{}", result.reason);
+}
+
+/// Claim: a folder that a kill left behind is reported as far as it goes, from the row log and over the planned
+/// window, and says so; its numbers are of the part that was recorded.
+#[test]
+fn what_a_kill_left_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let run = write(root.path(), false);
+    let result = analyse(&run, &|_| Vec::new()).unwrap();
+    assert!(result.interrupted);
+    assert_eq!((result.verdict, result.exit_code), (Verdict::Invalid, 130), "{}", result.reason);
+    let trial = &result.settings[0].trials[0];
+    assert_eq!(trial.counts.committed, ROWS / 2);
+    assert!((trial.rates.offered_per_s - 1_000.0).abs() < 1.0, "{:?}", trial.rates);
+}
+
+/// Claim: a trial that ended before it wrote anything down is left out, and the run counts as interrupted.
+#[test]
+fn a_trial_without_facts() {
+    let root = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(root.path(), "folder", WallTime::from_unix_ns(0)).unwrap();
+    run.write_plan(&plan()).unwrap();
+    run.write_environment(&Environment::default()).unwrap();
+    run.trial("default", 0).unwrap();
+    let result = analyse(&run, &|_| Vec::new()).unwrap();
+    assert!(result.interrupted && result.settings[0].trials.is_empty());
+    assert_eq!(result.exit_code, 130);
+}
