@@ -58,7 +58,9 @@ impl Session for Http {
                 }
                 used += whole;
             } else {
-                let Some(head) = rest.windows(4).position(|four| four == b"\r\n\r\n") else { break };
+                let Some(head) = rest.windows(4).position(|four| four == b"\r\n\r\n") else {
+                    break;
+                };
                 let text = String::from_utf8_lossy(&rest[..head]).to_ascii_lowercase();
                 let length = text
                     .lines()
@@ -155,7 +157,8 @@ fn main() {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1).map(String::as_str)
     };
-    let number = |name: &str, other: u64| value(name).map_or(other, |v| v.parse().expect("a number"));
+    let number =
+        |name: &str, other: u64| value(name).map_or(other, |v| v.parse().expect("a number"));
     if arguments.first().is_some_and(|first| first == "serve") {
         let port = arguments[1].parse().expect("a port");
         return server::run(port);
@@ -169,7 +172,9 @@ fn main() {
     let depth = u32::try_from(number("--depth", 1)).expect("small");
     let arrivals = match value("--rate") {
         Some(rate) => Arrivals::Open {
-            schedule: Schedule::Constant { rate: Rate::per_second(rate.parse().expect("a number")) },
+            schedule: Schedule::Constant {
+                rate: Rate::per_second(rate.parse().expect("a number")),
+            },
         },
         None => Arrivals::Closed {
             clients: connections * depth,

@@ -28,7 +28,13 @@ impl Demand {
 
     /// `count` clients whose first transactions are all due at `start`; at most `left` transactions, none due
     /// at `end` or later.
-    pub(crate) fn clients(count: u32, think: Duration, start: Stamp, left: u64, end: Stamp) -> Self {
+    pub(crate) fn clients(
+        count: u32,
+        think: Duration,
+        start: Stamp,
+        left: u64,
+        end: Stamp,
+    ) -> Self {
         let think_ns = i64::try_from(think.as_nanos()).unwrap_or(i64::MAX);
         Self::Clients { due: (0..count).map(|_| start).collect(), think_ns, left, end }
     }
@@ -55,7 +61,11 @@ impl Demand {
     }
 
     /// A connection has been free since `freed_at`: the due time of what it should carry, in a saturating load.
-    pub(crate) fn take_for_free_connection(&mut self, freed_at: Stamp, now: Stamp) -> Option<Stamp> {
+    pub(crate) fn take_for_free_connection(
+        &mut self,
+        freed_at: Stamp,
+        now: Stamp,
+    ) -> Option<Stamp> {
         let Self::Saturating { left, end } = self else { return None };
         let due = freed_at.max(0);
         if *left == 0 || now >= *end || due >= *end {

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No connection could be opened at all.
-    #[error("opening connections to {address}: {reason}; is the system up, and is this its address?")]
+    #[error(
+        "opening connections to {address}: {reason}; is the system up, and is this its address?"
+    )]
     Connect {
         /// Where to.
         address: SocketAddr,
@@ -25,7 +27,9 @@ pub enum LoadError {
     #[error("{0}")]
     Plan(String),
     /// The event loop could not be set up.
-    #[error("setting up the {driver} event loop: {reason}; ASSAY_DRIVER=epoll or io_uring chooses the other one")]
+    #[error(
+        "setting up the {driver} event loop: {reason}; ASSAY_DRIVER=epoll or io_uring chooses the other one"
+    )]
     Driver {
         /// Which.
         driver: &'static str,

@@ -1,8 +1,11 @@
 //! What a progress display may see of a running trial: a few counters, refreshed ten times a second or more.
 //! It is for eyes only; no result is ever computed from it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+
+use clock::Instant;
 
 /// Where a trial is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +27,7 @@ pub enum Phase {
 #[derive(Debug, Default)]
 pub struct Live {
     pub(crate) phase: AtomicU8,
+    started: OnceLock<Instant>,
     pub(crate) elapsed_ns: AtomicI64,
     pub(crate) offered: AtomicU64,
     pub(crate) sent: AtomicU64,
@@ -88,6 +92,17 @@ impl Live {
             latency_p50_ns: quantile(&self.latency_p50_ns),
             latency_p99_ns: quantile(&self.latency_p99_ns),
         }
+    }
+
+    /// When the trial's line began (stamp 0), on the clock that it was given; `None` while connections are opened.
+    #[must_use]
+    pub fn started(&self) -> Option<Instant> {
+        self.started.get().copied()
+    }
+
+    pub(crate) fn set_started(&self, at: Instant) {
+        // A trial starts once; a second call would be a second trial on the same counters.
+        let _ = self.started.set(at);
     }
 
     pub(crate) fn set_phase(&self, phase: Phase) {

@@ -123,7 +123,13 @@ impl Pending {
     }
 
     /// Registers a transaction before its bytes are sent. Numbers come in ascending order.
-    pub(crate) fn insert(&mut self, number: u64, row: Row, connection: u32, list: &mut OnConnection) {
+    pub(crate) fn insert(
+        &mut self,
+        number: u64,
+        row: Row,
+        connection: u32,
+        list: &mut OnConnection,
+    ) {
         assert!(number >= self.given, "transactions are submitted in the order of their numbers");
         self.cover(number);
         let entry = Entry {

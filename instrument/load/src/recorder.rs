@@ -25,7 +25,10 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) enum Message {
     /// All connections of a worker are open, or they cannot be.
     Ready(Result<(), LoadError>),
-    Rows { worker: u32, rows: Vec<Row> },
+    Rows {
+        worker: u32,
+        rows: Vec<Row>,
+    },
     Event(Event),
     /// A worker is done.
     Done(Box<WorkerReport>),

@@ -82,13 +82,7 @@ impl DueTimes {
     /// # Panics
     /// If the rate is `max`: that load has no due times (see [`is_saturating`]).
     #[must_use]
-    pub fn new(
-        schedule: &Schedule,
-        window: Window,
-        seed: Seed,
-        worker: u32,
-        workers: u32,
-    ) -> Self {
+    pub fn new(schedule: &Schedule, window: Window, seed: Seed, worker: u32, workers: u32) -> Self {
         assert!(!is_saturating(schedule), "a load of rate max has no due times");
         let warmup_ns = whole_ns(window.warmup);
         let end_ns = warmup_ns.saturating_add(whole_ns(window.duration));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 use model::facts::TrialFacts;
 use model::{NO_STAMP, WallTime};
+use sut::{Link, Role};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::driver::epoll::Epoll;
@@ -16,7 +17,7 @@ use crate::engine::{Routes, Seat, run as run_worker};
 use crate::live::Phase;
 use crate::recorder::{BATCHES_MAX, Recorder};
 use crate::trial::{Trial, WORKERS_MAX};
-use crate::{LoadError, RowSink, Setup};
+use crate::{LoadError, RowSink, Setup, call};
 
 /// Descriptors that the process needs beside its connections.
 const FILES_BESIDE: u64 = 256;
@@ -30,11 +31,17 @@ const DRIVER_VARIABLE: &str = "ASSAY_DRIVER";
 pub(crate) enum Choice {
     Ring,
     Epoll,
+    /// None: the system is reached through a client library.
+    Call,
 }
 
 /// Carries out one trial.
 pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
-    let choice = choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?;
+    let choice = match setup.system.connect(setup.deployment, Role::Submit, 0) {
+        Ok(Link::Call(_)) => Choice::Call,
+        Ok(Link::Wire(..)) => choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?,
+        Err(source) => return Err(LoadError::System { index: 0, source }),
+    };
     run_with(setup, sink, choice)
 }
 
@@ -46,7 +53,11 @@ pub(crate) fn run_with(
 ) -> Result<TrialFacts, LoadError> {
     check(&setup)?;
     raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
-    let workers = setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX);
+    let workers = match choice {
+        // Calls have one dispatcher; their threads are the connections.
+        Choice::Call => 1,
+        _ => setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX),
+    };
     let trial = Trial::new(setup, workers);
     trial.setup.live.set_phase(Phase::Opening);
     let (to, from) = sync_channel(workers as usize * (BATCHES_MAX + 8));
@@ -62,6 +73,7 @@ pub(crate) fn run_with(
             let work = move || match choice {
                 Choice::Ring => run_worker::<Ring>(trial, seat),
                 Choice::Epoll => run_worker::<Epoll>(trial, seat),
+                Choice::Call => call::run(trial, &seat.to, seat.spare),
             };
             let thread = std::thread::Builder::new().name(format!("load-{worker}"));
             if let Err(error) = thread.spawn_scoped(scope, work) {
@@ -77,6 +89,7 @@ pub(crate) fn run_with(
         }
         let start = trial.setup.clock.now().plus(START_DELAY);
         trial.begin(Some(start));
+        trial.setup.live.set_started(start);
         recorder.run(&from, start);
         Ok(start)
     });
@@ -85,6 +98,7 @@ pub(crate) fn run_with(
     let driver = match choice {
         Choice::Ring => Ring::NAME,
         Choice::Epoll => Epoll::NAME,
+        Choice::Call => call::NAME,
     };
     let mut facts = facts(&trial, start, driver, reports);
     facts.wall_step_ns = wall_step_ns;
@@ -148,7 +162,8 @@ fn facts(
     let setup = &trial.setup;
     let was_cut = reports.iter().any(|report| report.cut);
     let drain_end = reports.iter().map(|report| report.drain_end).max().unwrap_or(NO_STAMP);
-    let failure = reports.iter().map(|report| report.failure.as_str()).find(|text| !text.is_empty());
+    let failure =
+        reports.iter().map(|report| report.failure.as_str()).find(|text| !text.is_empty());
     let interrupted = match failure {
         Some(failure) => failure,
         None if setup.control.is_quit() => "stopped by request, the drain was cut",

@@ -60,10 +60,12 @@ impl Layer {
 
     /// Protocol version and cipher suite, as in `TLSv1.3 TLS13_AES_256_GCM_SHA384`.
     pub(crate) fn describe(&self) -> String {
-        let version = self.0.protocol_version().and_then(|version| version.as_str().map(str::to_owned));
-        let cipher = self.0.negotiated_cipher_suite().and_then(|suite| {
-            suite.suite().as_str().map(str::to_owned)
-        });
+        let version =
+            self.0.protocol_version().and_then(|version| version.as_str().map(str::to_owned));
+        let cipher = self
+            .0
+            .negotiated_cipher_suite()
+            .and_then(|suite| suite.suite().as_str().map(str::to_owned));
         [version, cipher].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }

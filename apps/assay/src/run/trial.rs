@@ -11,7 +11,7 @@ use model::plan::SettingPlan;
 use model::{Row, Seed};
 use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
-use testbed::{ResourceSampler, Testbed};
+use testbed::{FaultRunner, ResourceSampler, Testbed};
 
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
@@ -132,8 +132,7 @@ fn load_it(
     let clock = Clock::start();
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
     let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes).map_err(|e| e.to_string())?;
-    // FAULTS-START
-    let _ = bed;
+    let faults = start_faults(trial, bed, clock, &live)?;
     let stages = trial.system.stages();
     let setup = Setup {
         plan: trial.setting,
@@ -156,8 +155,13 @@ fn load_it(
     // The rows' line begins where the load did, a moment after the clock's origin.
     let trial_start = Instant::from_ns(facts.started_unix_ns - clock.origin_wall().unix_ns());
     let samples = sampler.finish(trial_start);
-    // FAULTS-FINISH
-    facts.wall_step_ns = clock.wall_drift_ns();
+    if let Some(faults) = faults {
+        let (mut done, lines) = faults.finish(trial_start);
+        events.append(&mut done);
+        for line in &lines {
+            folder.append_fault_line(line).map_err(|e| e.to_string())?;
+        }
+    }
     events.sort_by_key(|event| event.at);
     if let Err(error) = closed {
         facts.interrupted = error;
@@ -174,6 +178,25 @@ fn keep(folder: &TrialFolder, samples: &[MetricSample], events: &[Event], facts:
     {
         facts.interrupted = error.to_string();
     }
+}
+
+fn start_faults(
+    trial: &Trial<'_>,
+    bed: &Testbed,
+    clock: Clock,
+    live: &Arc<Live>,
+) -> Result<Option<FaultRunner>, String> {
+    if trial.setting.faults.is_empty() {
+        return Ok(None);
+    }
+    let live = Arc::clone(live);
+    let warmup = trial.setting.load.warmup;
+    // The measured window begins when the load has begun and the warm-up is over.
+    let measure_start = move || live.started().map(|started| started.plus(warmup));
+    let faults = trial.setting.faults.clone();
+    FaultRunner::start(clock, faults, bed.control(), measure_start)
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 /// Reads the ledger by its own way and keeps every entry.

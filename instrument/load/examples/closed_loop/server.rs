@@ -12,7 +12,8 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-L
 pub fn run(port: u16) {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
     let poll = epoll::create(CreateFlags::CLOEXEC).expect("epoll");
-    epoll::add(&poll, listener.as_fd(), EventData::new_u64(u64::MAX), EventFlags::IN).expect("added");
+    epoll::add(&poll, listener.as_fd(), EventData::new_u64(u64::MAX), EventFlags::IN)
+        .expect("added");
     let mut connections: Vec<Option<OwnedFd>> = Vec::new();
     let mut events: Vec<Event> = Vec::with_capacity(256);
     let mut buffer = vec![0; 64 * 1024];

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -103,7 +103,8 @@ impl Driver for Epoll {
         debug_assert!(self.event_index >= self.events.len(), "events were left unread");
         self.events.clear();
         self.event_index = 0;
-        let timeout = if self.doubtful.is_empty() { wait.timeout } else { Some(Default::default()) };
+        let timeout =
+            if self.doubtful.is_empty() { wait.timeout } else { Some(Default::default()) };
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(timeout.subsec_nanos()),

@@ -308,8 +308,11 @@ impl Ring {
         let transport = &mut self.transports[key.index as usize];
         let token = transport.token;
         let socket = transport.socket.as_ref().expect("a connecting transport has a socket");
-        let outcome =
-            if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { socket::outcome(socket) };
+        let outcome = if result < 0 {
+            Err(Errno::from_raw_os_error(-result))
+        } else {
+            socket::outcome(socket)
+        };
         match outcome {
             Ok(()) => {
                 transport.state = State::Open;

@@ -8,8 +8,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, sock
 
 /// Begins to connect to `address`. Writability of the socket says that it is decided; [`outcome`] says how.
 pub(super) fn open(address: SocketAddr) -> Result<OwnedFd, Errno> {
-    let family =
-        if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     sockopt::set_tcp_nodelay(&socket, true)?;

@@ -4,7 +4,7 @@
 use model::{Class, NO_STAMP, Outcome, Stamp};
 use sut::Transaction;
 
-use super::{Engine, Stream, Waiting};
+use super::{Engine, Stream, Waiting, fresh_row};
 use crate::connection::Connection;
 use crate::driver::Driver;
 use crate::source::Prepared;
@@ -51,7 +51,9 @@ impl Engine<'_> {
         while let Some(connection) = idle(&mut self.streams[index], &mut self.connections) {
             let freed_at = self.connections[connection as usize].freed_at;
             let stream = &mut self.streams[index];
-            let Some(due) = stream.demand.take_for_free_connection(freed_at, self.now) else { break };
+            let Some(due) = stream.demand.take_for_free_connection(freed_at, self.now) else {
+                break;
+            };
             self.facts.due += 1;
             stream.last_due = stream.last_due.max(due);
             let prepared = stream.source.take();
@@ -93,7 +95,7 @@ impl Engine<'_> {
     /// Gives a transaction to a connection. Its bytes leave with the flush of this turn.
     fn submit(&mut self, index: usize, connection: u32, prepared: Prepared, due: Stamp) {
         let Prepared { id, number, kind, payload } = prepared;
-        let mut row = self.fresh_row(self.streams[index].index, id, kind, due);
+        let mut row = fresh_row(self.worker, self.streams[index].index, id, kind, due);
         let at = &mut self.connections[connection as usize];
         row.ready = due.max(at.freed_at);
         row.connection = at.index;
@@ -148,12 +150,18 @@ impl Engine<'_> {
     }
 
     /// One row for a transaction that never had a connection.
-    pub(super) fn end_unsent(&mut self, index: usize, waiting: Waiting, outcome: Outcome, text: &str) {
+    pub(super) fn end_unsent(
+        &mut self,
+        index: usize,
+        waiting: Waiting,
+        outcome: Outcome,
+        text: &str,
+    ) {
         let Waiting { prepared, due } = waiting;
         let stream = &mut self.streams[index];
         stream.pending.note_unsent(prepared.number);
         stream.source.recycle(prepared.payload);
-        let mut row = self.fresh_row(self.streams[index].index, prepared.id, prepared.kind, due);
+        let mut row = fresh_row(self.worker, stream.index, prepared.id, prepared.kind, due);
         row.end = self.now;
         row.outcome = outcome;
         row.error = self.trial.error(text);

@@ -188,7 +188,8 @@ impl Engine<'_> {
             self.facts.connect_failures += 1;
             self.event("connect_failure", None, || text.to_owned());
         }
-        self.last_failure = Some((self.connections[connection as usize].endpoint.address, text.to_owned()));
+        self.last_failure =
+            Some((self.connections[connection as usize].endpoint.address, text.to_owned()));
         if stream != OBSERVER {
             let stream = usize::from(stream);
             match phase {

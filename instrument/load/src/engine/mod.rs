@@ -11,7 +11,7 @@ mod pace;
 mod receive;
 mod route;
 mod settle;
-mod setup;
+pub(crate) mod setup;
 mod turn;
 
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,6 +28,7 @@ use crate::pending::Pending;
 use crate::source::{Prepared, Source};
 use crate::trial::Trial;
 pub(crate) use route::Routes;
+pub(crate) use settle::Rows;
 pub(crate) use turn::{Seat, run};
 
 /// A stream of load: the main one, or the probe.
@@ -141,25 +142,25 @@ impl Engine<'_> {
     fn outstanding(&self) -> usize {
         self.streams.iter().map(|stream| stream.pending.count()).sum()
     }
+}
 
-    /// A row at the moment that its transaction falls due.
-    fn fresh_row(&self, stream: u8, id: TxId, kind: u32, due: Stamp) -> Row {
-        Row {
-            tx: id,
-            due,
-            ready: due,
-            sent: NO_STAMP,
-            marks: [NO_STAMP; model::STAGES_MAX],
-            end: NO_STAMP,
-            outcome: Outcome::Unknown,
-            code: 0,
-            error: 0,
-            kind,
-            connection: 0,
-            worker: u8::try_from(self.worker).expect("bounded by WORKERS_MAX"),
-            stream,
-            bytes_out: 0,
-            bytes_in: 0,
-        }
+/// A row at the moment that its transaction falls due.
+pub(crate) fn fresh_row(worker: u32, stream: u8, id: TxId, kind: u32, due: Stamp) -> Row {
+    Row {
+        tx: id,
+        due,
+        ready: due,
+        sent: NO_STAMP,
+        marks: [NO_STAMP; model::STAGES_MAX],
+        end: NO_STAMP,
+        outcome: Outcome::Unknown,
+        code: 0,
+        error: 0,
+        kind,
+        connection: 0,
+        worker: u8::try_from(worker).expect("bounded by WORKERS_MAX"),
+        stream,
+        bytes_out: 0,
+        bytes_in: 0,
     }
 }

@@ -71,7 +71,10 @@ impl Engine<'_> {
         let in_streams = self.streams.iter().flat_map(|stream| {
             let oldest = stream.pending.oldest_sent();
             let waiting = stream.backlog.front().map(|waiting| waiting.due);
-            [oldest, waiting].into_iter().flatten().map(|from| from.saturating_add(stream.timeout_ns))
+            [oldest, waiting]
+                .into_iter()
+                .flatten()
+                .map(|from| from.saturating_add(stream.timeout_ns))
         });
         timer.into_iter().chain(in_streams).min()
     }

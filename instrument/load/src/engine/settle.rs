@@ -9,10 +9,10 @@ use sut::Abandon;
 
 use super::Engine;
 use super::receive::{Found, What};
+use crate::PROBE_TX_BASE;
 use crate::connection::Phase;
 use crate::pending::{Known, NONE};
 use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
-use crate::PROBE_TX_BASE;
 
 /// Rows leave after this long at the latest.
 const ROWS_AGE_NS_MAX: i64 = 50_000_000;
@@ -205,7 +205,7 @@ impl Rows {
         Self { worker, buffer, since: 0, to, spare, buffers: 1, count: 0 }
     }
 
-    pub(super) fn push(&mut self, row: Row, facts: &mut WorkerFacts) {
+    pub(crate) fn push(&mut self, row: Row, facts: &mut WorkerFacts) {
         if self.buffer.is_empty() {
             self.since = row.end;
         }
@@ -217,13 +217,13 @@ impl Rows {
     }
 
     /// Hands rows over that have waited long enough.
-    pub(super) fn hand_over_aged(&mut self, now: Stamp, facts: &mut WorkerFacts) {
+    pub(crate) fn hand_over_aged(&mut self, now: Stamp, facts: &mut WorkerFacts) {
         if !self.buffer.is_empty() && now - self.since >= ROWS_AGE_NS_MAX {
             self.hand_over(facts);
         }
     }
 
-    pub(super) fn hand_over(&mut self, facts: &mut WorkerFacts) {
+    pub(crate) fn hand_over(&mut self, facts: &mut WorkerFacts) {
         if self.buffer.is_empty() {
             return;
         }
@@ -243,11 +243,11 @@ impl Rows {
         self.tell(Message::Rows { worker: self.worker, rows });
     }
 
-    pub(super) fn event(&self, event: Event) {
+    pub(crate) fn event(&self, event: Event) {
         self.tell(Message::Event(event));
     }
 
-    pub(super) fn tell(&self, message: Message) {
+    pub(crate) fn tell(&self, message: Message) {
         self.to.send(message).expect("the recorder outlives the workers");
     }
 }

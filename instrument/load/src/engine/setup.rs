@@ -3,8 +3,8 @@
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use model::plan::{Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
 use model::Stamp;
+use model::plan::{Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
 use sut::{Endpoint, Link, Role, Session};
 
 use super::settle::Rows;
@@ -20,7 +20,7 @@ use crate::{LoadError, PROBE_TX_BASE};
 /// Bound on the transactions of a stream that has none of its own: ids of the main load stay below the probe's.
 const NUMBERS_MAX: u64 = PROBE_TX_BASE;
 /// What waits for a connection of the probe.
-const PROBE_BACKLOG_MAX: usize = 100_000;
+pub(crate) const PROBE_BACKLOG_MAX: usize = 100_000;
 
 impl<'t> Engine<'t> {
     /// A worker with its connections made and not yet opened.
@@ -59,7 +59,12 @@ impl<'t> Engine<'t> {
         }
         if worker == 0 {
             for index in 0..trial.setup.system.observers() {
-                engine.make_connection(OBSERVER, Role::Observe, index, observer_index(load, index))?;
+                engine.make_connection(
+                    OBSERVER,
+                    Role::Observe,
+                    index,
+                    observer_index(load, index),
+                )?;
             }
             if let Some(probe) = &trial.setup.plan.probe {
                 engine.streams.push(probe_stream(trial, probe));
@@ -107,7 +112,7 @@ fn observer_index(load: &LoadPlan, n: u32) -> u32 {
     load.connections.max(load.connections_max) + n
 }
 
-fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
+pub(crate) fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
     observer_index(load, observers) + n
 }
 
@@ -126,23 +131,11 @@ fn wire_link(
 }
 
 fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
-    let (setup, workers) = (&trial.setup, trial.workers);
-    let load = &setup.plan.load;
-    let numbers_max = match load.transactions_max {
-        0 => NUMBERS_MAX / u64::from(workers),
-        max => max.saturating_sub(u64::from(worker)).div_ceil(u64::from(workers)),
-    };
-    let workload = setup.system.workload(setup.seed.split("workload"), worker, workers);
-    let source = Source::new(
-        workload,
-        load.lookahead,
-        u64::from(worker),
-        u64::from(workers),
-        numbers_max,
-    );
+    let workers = trial.workers;
+    let load = &trial.setup.plan.load;
     let connections_max = load.connections.max(load.connections_max);
     Stream {
-        demand: main_demand(trial, worker, numbers_max),
+        demand: main_demand(trial, worker),
         connections_max: share_count(connections_max, worker, workers),
         next_index: share(u32::MAX, worker, workers)
             .find(|index| *index >= load.connections)
@@ -150,13 +143,35 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
         backlog_max: usize::try_from(load.backlog_max / u64::from(workers))
             .unwrap_or(usize::MAX)
             .max(1),
-        ..stream(0, source, u64::from(worker), u64::from(workers), load.timeout)
+        ..stream(0, main_source(trial, worker), u64::from(worker), u64::from(workers), load.timeout)
+    }
+}
+
+/// The transactions of one worker's main load.
+pub(crate) fn main_source(trial: &Trial<'_>, worker: u32) -> Source {
+    let (setup, workers) = (&trial.setup, trial.workers);
+    let workload = setup.system.workload(setup.seed.split("workload"), worker, workers);
+    Source::new(
+        workload,
+        setup.plan.load.lookahead,
+        u64::from(worker),
+        u64::from(workers),
+        numbers_max(trial, worker),
+    )
+}
+
+fn numbers_max(trial: &Trial<'_>, worker: u32) -> u64 {
+    let workers = u64::from(trial.workers);
+    match trial.setup.plan.load.transactions_max {
+        0 => NUMBERS_MAX / workers,
+        max => max.saturating_sub(u64::from(worker)).div_ceil(workers),
     }
 }
 
 /// What the main load asks of one worker.
-pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32, numbers_max: u64) -> Demand {
+pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32) -> Demand {
     let (setup, workers) = (&trial.setup, trial.workers);
+    let numbers_max = numbers_max(trial, worker);
     let load = &setup.plan.load;
     let end = trial.window.measure_end;
     match &load.arrivals {
@@ -164,7 +179,8 @@ pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32, numbers_max: u64) -> D
             Demand::Saturating { left: numbers_max, end }
         }
         Arrivals::Open { schedule } => {
-            let events_max = if load.transactions_max == 0 { NUMBERS_MAX } else { load.transactions_max };
+            let events_max =
+                if load.transactions_max == 0 { NUMBERS_MAX } else { load.transactions_max };
             let window = Window { warmup: load.warmup, duration: load.duration, events_max };
             Demand::timed(DueTimes::new(schedule, window, setup.seed, worker, workers))
         }
@@ -176,17 +192,20 @@ pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32, numbers_max: u64) -> D
 }
 
 fn probe_stream(trial: &Trial<'_>, probe: &ProbePlan) -> Stream {
+    Stream {
+        demand: probe_demand(trial, probe),
+        connections_max: probe.connections.max(1),
+        backlog_max: PROBE_BACKLOG_MAX,
+        ..stream(1, probe_source(trial, probe), PROBE_TX_BASE, 1, probe.timeout)
+    }
+}
+
+/// The transactions of the probe.
+pub(crate) fn probe_source(trial: &Trial<'_>, probe: &ProbePlan) -> Source {
     let setup = &trial.setup;
     let workload = setup.system.workload(setup.seed.split("probe"), 0, 1);
     let ahead = u32::try_from(probe.trials.min(1_000)).expect("at most a thousand");
-    let source = Source::new(workload, ahead, PROBE_TX_BASE, 1, probe.trials);
-    Stream {
-        demand: probe_demand(trial, probe),
-        connections: 0,
-        connections_max: probe.connections.max(1),
-        backlog_max: PROBE_BACKLOG_MAX,
-        ..stream(1, source, PROBE_TX_BASE, 1, probe.timeout)
-    }
+    Source::new(workload, ahead, PROBE_TX_BASE, 1, probe.trials)
 }
 
 /// The probe begins with the measured window: in the warm-up there is nothing to find out.
@@ -231,7 +250,7 @@ fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Durati
 }
 
 /// The indices below `count` that belong to a worker.
-pub(crate) fn share(count: u32, worker: u32, workers: u32) -> impl Iterator<Item = u32> {
+fn share(count: u32, worker: u32, workers: u32) -> impl Iterator<Item = u32> {
     (worker..count).step_by(workers as usize)
 }
 

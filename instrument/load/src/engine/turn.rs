@@ -113,7 +113,8 @@ impl Engine<'_> {
     /// Why the load cannot begin: a stream without a connection, or an observer that is not there.
     fn unopened(&self) -> Option<(std::net::SocketAddr, String)> {
         let without = |stream: &super::Stream| stream.connections > 0 && stream.open == 0;
-        let blind = self.connections.iter().any(|at| at.stream == OBSERVER && at.phase != Phase::Open);
+        let blind =
+            self.connections.iter().any(|at| at.stream == OBSERVER && at.phase != Phase::Open);
         if !blind && !self.streams.iter().any(without) {
             return None;
         }
@@ -129,7 +130,11 @@ impl Engine<'_> {
         for at in &mut self.connections {
             at.freed_at -= shift;
         }
-        self.timers = self.timers.drain().map(|timer| super::Timer { at: timer.at - shift, ..timer }).collect();
+        self.timers = self
+            .timers
+            .drain()
+            .map(|timer| super::Timer { at: timer.at - shift, ..timer })
+            .collect();
         self.is_starting = false;
         self.is_loading = true;
         self.live.at = Stamp::MIN / 2;
@@ -139,7 +144,8 @@ impl Engine<'_> {
     fn work<D: Driver>(mut self, driver: &mut D) -> WorkerReport {
         let (cpu, queued) = (CpuTime::of_this_thread(), run_queue_ns());
         let began = self.read_clock();
-        let mut report = WorkerReport { worker: self.worker, drain_end: NO_STAMP, ..Default::default() };
+        let mut report =
+            WorkerReport { worker: self.worker, drain_end: NO_STAMP, ..Default::default() };
         let mut drain = Drain::default();
         loop {
             let turn_began = self.now;
@@ -167,7 +173,8 @@ impl Engine<'_> {
         self.rows.hand_over(&mut self.facts);
         self.account(driver, began, cpu, queued);
         if self.routes.has_lost {
-            report.failure = "marks for another worker were lost: it took none for too long".to_owned();
+            report.failure =
+                "marks for another worker were lost: it took none for too long".to_owned();
         }
         report.facts = self.facts;
         report
@@ -311,7 +318,7 @@ impl Default for Drain {
 
 /// How long this thread was runnable and not run: second field of `/proc/thread-self/schedstat`
 /// (Documentation/scheduler/sched-stats.rst); 0 where the kernel does not say.
-fn run_queue_ns() -> u64 {
+pub(crate) fn run_queue_ns() -> u64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())

@@ -50,7 +50,9 @@ fn workers_share_the_schedule_without_changing_it() {
                 let share: Vec<_> =
                     DueTimes::new(&schedule, window(1, 3), Seed(7), worker, workers).collect();
                 assert!(share.is_sorted_by_key(|(_, due)| *due));
-                assert!(share.iter().all(|(event, _)| event % u64::from(workers) == u64::from(worker)));
+                assert!(
+                    share.iter().all(|(event, _)| event % u64::from(workers) == u64::from(worker))
+                );
                 together.extend(share);
             }
             together.sort_unstable();
@@ -113,7 +115,11 @@ fn ramp_follows_the_line() {
     };
     assert_eq!((in_second(0), in_second(1)), (100, 100));
     for (second, expected) in [(2, 150), (3, 250), (4, 350), (5, 450)] {
-        assert!((in_second(second) - expected).abs() <= 1, "second {second}: {}", in_second(second));
+        assert!(
+            (in_second(second) - expected).abs() <= 1,
+            "second {second}: {}",
+            in_second(second)
+        );
     }
     assert!(due.is_sorted_by_key(|(_, at)| *at));
 }
@@ -125,7 +131,11 @@ fn ramps_from_and_to_nothing() {
     let up = Schedule::Ramp { from: Rate::ZERO, to: Rate::per_second(100) };
     for schedule in [down, up] {
         let count = all(&schedule, window(1, 2)).len();
-        let warmup = if matches!(&schedule, Schedule::Ramp { from, .. } if from.is_zero()) { 0 } else { 100 };
+        let warmup = if matches!(&schedule, Schedule::Ramp { from, .. } if from.is_zero()) {
+            0
+        } else {
+            100
+        };
         assert!((99..=101).contains(&(count - warmup)), "{schedule:?}: {count}");
     }
     let never = Schedule::Ramp { from: Rate::ZERO, to: Rate::ZERO };
@@ -152,7 +162,8 @@ fn steps_are_a_staircase() {
 /// number of events a period.
 #[test]
 fn bursts_are_bunched() {
-    let schedule = Schedule::Burst { rate: Rate::per_second(10), every: Duration::from_millis(250) };
+    let schedule =
+        Schedule::Burst { rate: Rate::per_second(10), every: Duration::from_millis(250) };
     let due = all(&schedule, window(0, 2));
     assert_eq!(due.len(), 20);
     assert!(due.iter().all(|(_, at)| at % 250_000_000 == 0));

@@ -5,7 +5,9 @@ use std::time::Duration;
 use model::{Class, NO_STAMP, Outcome};
 use sut::Abandon;
 
-use super::toy::{Act, REFUSE, Toy, ToySystem, closed, constant, count, plan, run, with_each_driver};
+use super::toy::{
+    Act, REFUSE, Toy, ToySystem, closed, constant, count, plan, run, with_each_driver,
+};
 
 /// Claim: the ladder's stages are stamped one by one, and the final one ends the transaction.
 #[test]
@@ -18,7 +20,9 @@ fn stages_are_stamped_in_turn() {
         let (_, kept) = run(&plan(constant(1_000)), &system, choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), 300);
         for row in &kept.rows {
-            assert!(row.marks[..3].iter().all(|mark| *mark != NO_STAMP) && row.marks[..3].is_sorted());
+            assert!(
+                row.marks[..3].iter().all(|mark| *mark != NO_STAMP) && row.marks[..3].is_sorted()
+            );
             assert_eq!((row.marks[3], row.code), (NO_STAMP, 200));
         }
     });
@@ -39,7 +43,10 @@ fn refusals_keep_their_text() {
             assert_eq!(count(&kept.rows, Outcome::Committed), 2_000);
             assert_eq!(count(&kept.rows, Outcome::Rejected(Class::Invalid)), 1_000);
             let refused = &kept.rows[3];
-            assert_eq!((refused.code, facts.errors[usize::from(refused.error)].as_str()), (400, "refused"));
+            assert_eq!(
+                (refused.code, facts.errors[usize::from(refused.error)].as_str()),
+                (400, "refused")
+            );
             assert_eq!(facts.errors.len(), 2);
         }
     });
@@ -72,7 +79,8 @@ fn late_duplicate_and_phantom_are_told_apart() {
         assert!(unknown >= 1, "the one that took 60 ms");
         assert_eq!(worker.late_answers, unknown, "each given up was answered once more");
         assert_eq!((worker.duplicate_answers, worker.phantom_answers), (2, 2));
-        let named = |name: &str| kept.events.iter().filter(|event| event.name == name).count() as u64;
+        let named =
+            |name: &str| kept.events.iter().filter(|event| event.name == name).count() as u64;
         assert_eq!(named("late_answer"), unknown);
         assert_eq!((named("duplicate_answer"), named("phantom_answer")), (2, 2));
         assert!(kept.events.iter().any(|event| event.tx == Some(1 << 30)));
@@ -126,7 +134,8 @@ fn observed_duplicates_reach_their_owner() {
             101 => vec![Act::Publish(101, 0), Act::Publish(101, 0), Act::Publish(7_000_001, 0)],
             id => vec![Act::Publish(id, 0)],
         });
-        let system = ToySystem { observers: 1, in_flight_max: 100, ..ToySystem::new(server.address) };
+        let system =
+            ToySystem { observers: 1, in_flight_max: 100, ..ToySystem::new(server.address) };
         let mut plan = plan(constant(1_000));
         plan.load.threads = 2;
         let (facts, kept) = run(&plan, &system, choice);

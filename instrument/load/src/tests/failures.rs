@@ -7,7 +7,8 @@ use model::{Class, Outcome};
 use sut::Abandon;
 
 use super::toy::{
-    Act, GARBAGE, Kept, Toy, ToySystem, closed, constant, count, plan, run, try_run, with_each_driver,
+    Act, GARBAGE, Kept, Toy, ToySystem, closed, constant, count, plan, run, try_run,
+    with_each_driver,
 };
 use crate::{Control, LoadError};
 
@@ -51,7 +52,11 @@ fn timeouts_end_and_close() {
         assert_eq!(count(&kept.rows, Outcome::Committed), 135);
         // Those that time out after the last due time are not needed any more.
         assert!((16..=19).contains(&facts.workers[0].connects), "{}", facts.workers[0].connects);
-        let keep = ToySystem { abandon: Abandon::Keep, in_flight_max: 50, ..ToySystem::new(server.address) };
+        let keep = ToySystem {
+            abandon: Abandon::Keep,
+            in_flight_max: 50,
+            ..ToySystem::new(server.address)
+        };
         let (facts, kept) = run(&plan, &keep, choice);
         assert_eq!(count(&kept.rows, Outcome::Unknown), 15);
         assert_eq!(facts.workers[0].connects, 4);
@@ -96,7 +101,9 @@ fn nobody_listens() {
         assert!(matches!(error, LoadError::Connect { .. }));
         assert_eq!(
             error.to_string(),
-            format!("opening connections to {address}: connection refused; is the system up, and is this its address?")
+            format!(
+                "opening connections to {address}: connection refused; is the system up, and is this its address?"
+            )
         );
         assert!(kept.rows.is_empty());
     });
@@ -141,7 +148,10 @@ fn garbage_is_counted() {
         let (facts, kept) = run(&plan(constant(500)), &ToySystem::new(server.address), choice);
         assert_eq!(facts.workers[0].protocol_errors, 1);
         assert_eq!(kept.rows[40].outcome, Outcome::Unknown);
-        assert_eq!(facts.errors[usize::from(kept.rows[40].error)], "not the protocol: no such code");
+        assert_eq!(
+            facts.errors[usize::from(kept.rows[40].error)],
+            "not the protocol: no such code"
+        );
         assert_eq!(count(&kept.rows, Outcome::Committed), 149);
     });
 }
@@ -156,12 +166,15 @@ fn a_full_disk_stops_the_load() {
         plan.load.duration = Duration::from_secs(30);
         let system = ToySystem::new(server.address);
         let facts = try_run(&plan, &system, choice, &mut kept, Arc::default()).unwrap();
-        assert!(facts.interrupted.starts_with(
-            "the record could not be written: no space left on device ("
-        ));
+        assert!(
+            facts
+                .interrupted
+                .starts_with("the record could not be written: no space left on device (")
+        );
         assert!(facts.measure_end < 10_000_000_000);
         let due: u64 = facts.workers.iter().map(|worker| worker.due).sum();
-        let lost: u64 = facts.interrupted.split(['(', ' ']).filter_map(|word| word.parse::<u64>().ok()).sum();
+        let lost: u64 =
+            facts.interrupted.split(['(', ' ']).filter_map(|word| word.parse::<u64>().ok()).sum();
         assert_eq!(due, kept.rows.len() as u64 + lost, "every row was kept or counted as lost");
     });
 }

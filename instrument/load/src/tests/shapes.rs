@@ -75,8 +75,7 @@ fn clients_wait_for_their_answers() {
     with_each_driver(|choice| {
         for (clients, think_ms, threads) in [(3, 0, 1), (10, 0, 2), (5, 20, 2)] {
             let think = Duration::from_millis(think_ms);
-            let arrivals =
-                Arrivals::Closed { clients, think, window: 0, poll: Duration::ZERO };
+            let arrivals = Arrivals::Closed { clients, think, window: 0, poll: Duration::ZERO };
             let mut plan = plan(arrivals);
             plan.load.threads = threads;
             plan.load.duration = Duration::from_millis(150);
@@ -102,8 +101,7 @@ fn window_and_poll() {
     let server = Toy::prompt();
     with_each_driver(|choice| {
         let poll = Duration::from_millis(2);
-        let arrivals =
-            Arrivals::Closed { clients: 1_000, think: Duration::ZERO, window: 5, poll };
+        let arrivals = Arrivals::Closed { clients: 1_000, think: Duration::ZERO, window: 5, poll };
         let system = ToySystem {
             in_flight_max: 100,
             polls: Some(Duration::from_secs(9)),
@@ -191,7 +189,10 @@ fn a_stall_is_charged_from_the_due_times() {
         for (row, waited_ms) in [(60, 90), (100, 50), (140, 10)] {
             let response = kept.rows[row].response_ns(0).unwrap();
             let range = (waited_ms - 2) * 1_000_000..(waited_ms + 60) * 1_000_000;
-            assert!(range.contains(&response), "{row}: {response} ns, a stall leaves {waited_ms} ms");
+            assert!(
+                range.contains(&response),
+                "{row}: {response} ns, a stall leaves {waited_ms} ms"
+            );
             let service = kept.rows[row].service_ns(0).unwrap();
             assert!(service < response, "the rest of the wait was not the server's service");
             assert!(kept.rows[row].ready > kept.rows[row].due);

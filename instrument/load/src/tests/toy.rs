@@ -9,9 +9,7 @@ use std::time::Duration;
 use clock::Clock;
 use model::facts::{Event, TrialFacts};
 use model::options::Options;
-use model::plan::{
-    Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan,
-};
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use model::{Class, Outcome, Row, Seed};
 use sut::{
@@ -353,11 +351,7 @@ pub fn closed(clients: u32) -> Arrivals {
 
 /// Runs a trial and checks what holds for each: one row a transaction, dense ids, ordered stamps, counters
 /// that add up.
-pub fn run(
-    plan: &SettingPlan,
-    system: &ToySystem,
-    choice: Choice,
-) -> (TrialFacts, Kept) {
+pub fn run(plan: &SettingPlan, system: &ToySystem, choice: Choice) -> (TrialFacts, Kept) {
     let mut kept = Kept::default();
     let facts = try_run(plan, system, choice, &mut kept, Arc::default()).expect("the load begins");
     kept.rows.sort_by_key(|row| row.tx);

@@ -30,8 +30,11 @@ impl Buffers {
 
     /// Allocates the buffers and registers them with the ring behind `submitter`.
     pub(super) fn register(submitter: &Submitter<'_>) -> io::Result<Self> {
-        let mut buffers =
-            Self { ring: allocate(ring_layout()).cast(), memory: allocate(memory_layout()), tail: 0 };
+        let mut buffers = Self {
+            ring: allocate(ring_layout()).cast(),
+            memory: allocate(memory_layout()),
+            tail: 0,
+        };
         for buffer in 0..COUNT {
             buffers.offer(buffer);
         }
