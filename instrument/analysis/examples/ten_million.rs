@@ -1,7 +1,7 @@
 //! How long the analysis of ten million rows takes, and how much memory: `cargo run --release -p analysis
 //! --example ten_million`. Rows are made in memory, in the order and shape of a record; making them is timed
 //! apart, and all times are processor time of the one thread, so that a busy machine does not show.
-//! With a path, the run folder there is analysed instead: `-- runs/20261121T065032Z_name`.
+//! With `write FOLDER` the rows become a run folder there, and with the path of a run folder that is analysed.
 
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use analysis::{TrialAnalysis, TrialInput};
 use clock::CpuTime;
 use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
 use model::options::Options;
-use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
+use model::plan::{
+    Arrivals, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
+};
 use model::quantity::Rate;
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
 
@@ -17,9 +19,16 @@ const ROWS: u64 = 10_000_000;
 const RATE: u64 = 50_000;
 
 fn main() {
-    if let Some(path) = std::env::args().nth(1) {
-        return folder(&path);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => in_memory(),
+        ["write", path] => write(path),
+        [path] => folder(path),
+        _ => println!("give nothing, `write FOLDER`, or a run folder"),
     }
+}
+
+fn in_memory() {
     let seconds = ROWS / RATE;
     let setting = setting(Duration::from_secs(seconds));
     let facts = facts(seconds);
@@ -63,6 +72,50 @@ fn main() {
     println!("finish        {finishing:?}");
     println!("peak memory   {}", peak_memory());
     println!("verdict       {} {}", result.verdict.word(), result.reason);
+}
+
+fn write(path: &str) {
+    let seconds = ROWS / RATE;
+    let started = clock::WallTime::from_unix_ns(0);
+    let runs = std::path::Path::new(path);
+    let run = record::RunFolder::create(runs, "ten-million", started).expect("a run folder");
+    run.write_plan(&plan(seconds)).expect("plan.toml");
+    run.write_environment(&Environment::default()).expect("environment.json");
+    let trial = run.trial("default", 0).expect("a trial folder");
+    trial.write_facts(&facts(seconds)).expect("trial.json");
+    let mut log = trial.row_log().expect("a row log");
+    let mut random = Seed(1).rng();
+    for first in (0..ROWS).step_by(512) {
+        let rows: Vec<Row> =
+            (first..(first + 512).min(ROWS)).map(|tx| row(tx, &mut random)).collect();
+        log.append(&rows).expect("rows are written");
+    }
+    log.close().expect("the log is closed");
+    let mut ledger = trial.ledger_writer().expect("a ledger");
+    for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
+        ledger.push(LedgerEntry { position: tx, tx, ours: true }).expect("entries are written");
+    }
+    ledger.close().expect("the ledger is closed");
+    trial.seal().expect("the trial is sealed");
+    println!("{}", run.path().display());
+}
+
+fn plan(seconds: u64) -> Plan {
+    Plan {
+        schema: "assay.plan/1".into(),
+        name: "ten-million".into(),
+        question: "How long does the analysis of ten million rows take?".into(),
+        notes: String::new(),
+        seed: Seed(1),
+        shuffled: false,
+        percentiles: vec![0.5, 0.9, 0.95, 0.99, 0.999],
+        profile: String::new(),
+        axes: Vec::new(),
+        settings: vec![setting(Duration::from_secs(seconds))],
+        order: vec![(0, 0)],
+        thresholds: Vec::new(),
+        tables: Vec::new(),
+    }
 }
 
 fn folder(path: &str) {
