@@ -504,3 +504,25 @@ pub fn writing(path: &Path, error: ParquetError) -> RecordError {
     };
     RecordError::writing(path, io)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: what the `parquet` crate panics over becomes an error that names the file and says what to do.
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let broken =
+            || -> Result<(), ParquetError> { panic!("as the crate does over forged pages") };
+        let error = guarded(Path::new("x.parquet"), broken).unwrap_err().to_string();
+        assert!(error.contains("x.parquet") && error.contains("restore it"), "{error}");
+    }
+
+    /// Claim: a full disk is still called one after it has gone through the `parquet` crate.
+    #[test]
+    fn a_full_disk_stays_one() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = writing(Path::new("x.parquet"), ParquetError::from(full));
+        assert!(matches!(error, RecordError::Full { .. }), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::WallTime;
+use clock::WallTime;
 use model::facts::Environment;
 use model::plan::Plan;
 use model::result::RunResult;

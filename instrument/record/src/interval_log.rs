@@ -325,4 +325,36 @@ mod tests {
             assert_eq!(slot_of(value_of(slot)), slot);
         }
     }
+
+    /// Claim: a second that had to be written before it was complete gets the rest in a second interval, no
+    /// latency is lost or counted twice, and a negative one is left out and counted.
+    #[test]
+    fn a_second_written_early_is_completed_later() {
+        let row = |end: i64| {
+            let mut row = crate::row_code::BEFORE_FIRST;
+            (row.sent, row.marks[0], row.end) = (0, end, end);
+            row
+        };
+        let frames = [[row(1_000), row(5 * SECOND_NS)], [row(2_000), row(-1)]];
+        let mut last_frames = LastFrames::default();
+        frames.iter().for_each(|frame| last_frames.frame(frame, 0));
+        let mut seconds = OpenSeconds::new(last_frames, 0);
+        let (mut out, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+        let path = Path::new("x.hlog");
+        let mut log = IntervalLog::start(path, &mut out, &mut serializer, &[], 0).unwrap();
+        for (index, frame) in frames.iter().enumerate() {
+            seconds.frame(frame);
+            log.write(&mut seconds, false).unwrap();
+            // The second frame still touches second 0, so nothing was complete after the first.
+            assert_eq!(seconds.open.is_empty(), index == 1);
+            log.write(&mut seconds, true).unwrap();
+            assert_eq!(seconds.open_latencies, 0);
+        }
+        log.finish(&seconds).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!((of("Tag=stage0,0.000,"), of("Tag=stage0,5.000,")), (2, 1), "{text}");
+        assert_eq!((of("Tag=service,"), of("Tag=send_lag,0.000,")), (3, 2), "{text}");
+        assert!(text.contains("[End: 2 latencies left out"), "{text}");
+    }
 }

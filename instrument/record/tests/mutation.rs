@@ -51,7 +51,7 @@ fn mutated_files_never_panic_out() {
     ];
     let mut escaped = Vec::new();
     for (format, seed) in &seeds {
-        for _ in 0..1000 {
+        for _ in 0..20_000 {
             let mut bytes = vec![*format];
             bytes.extend_from_slice(seed);
             for _ in 0..=rng.below(4) {
