@@ -187,11 +187,11 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
     loop {
         let now = desk.stamp(origin);
         if drain_until.is_none() {
-            state.take_due(trial, now);
+            state.take_due(now);
             desk.work.notify_all();
         }
         state.expire(trial, now);
-        state.shed_waiting(trial, now, false);
+        state.shed_waiting(now, false);
         let State { rows, facts, .. } = &mut *state;
         rows.hand_over_aged(now, facts);
         state.show(trial, &mut shown);
@@ -252,7 +252,7 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
 }
 
 impl State {
-    fn take_due(&mut self, trial: &Trial<'_>, now: Stamp) {
+    fn take_due(&mut self, now: Stamp) {
         for index in 0..self.streams.len() {
             self.saturate(index, now);
             while let Some(due) = self.streams[index].demand.take_due(now) {
@@ -266,7 +266,7 @@ impl State {
                     self.facts.backlog_max = self.facts.backlog_max.max(waiting);
                 } else {
                     self.facts.backlog_full += 1;
-                    self.shed(trial, index, prepared, due, now);
+                    self.shed(index, prepared, due, now);
                 }
             }
             let stream = &mut self.streams[index];
@@ -367,7 +367,7 @@ impl State {
     }
 
     /// Sheds what has waited for longer than the timeout, or all that waits.
-    fn shed_waiting(&mut self, trial: &Trial<'_>, now: Stamp, all: bool) -> u64 {
+    fn shed_waiting(&mut self, now: Stamp, all: bool) -> u64 {
         let mut count = 0;
         for index in 0..self.streams.len() {
             let timeout_ns = self.streams[index].timeout_ns;
@@ -375,14 +375,14 @@ impl State {
             {
                 let first = self.streams[index].backlog.pop_front();
                 let (prepared, due) = first.expect("looked at above");
-                self.shed(trial, index, prepared, due, now);
+                self.shed(index, prepared, due, now);
                 count += 1;
             }
         }
         count
     }
 
-    fn shed(&mut self, _trial: &Trial<'_>, stream: usize, prepared: Prepared, due: Stamp, now: Stamp) {
+    fn shed(&mut self, stream: usize, prepared: Prepared, due: Stamp, now: Stamp) {
         let number = u8::try_from(stream).expect("two streams");
         let mut row = fresh_row(0, number, prepared.id, prepared.kind, due);
         row.end = now;
@@ -394,7 +394,7 @@ impl State {
     }
 
     fn end_everything(&mut self, trial: &Trial<'_>, now: Stamp) -> u64 {
-        let mut count = self.shed_waiting(trial, now, true);
+        let mut count = self.shed_waiting(now, true);
         for caller in 0..self.callers.len() {
             if self.callers[caller].row.is_some() {
                 let error = trial.error("still outstanding when the drain ended");

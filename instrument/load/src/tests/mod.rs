@@ -4,3 +4,4 @@ mod answers;
 mod failures;
 mod shapes;
 mod toy;
+mod transports;
