@@ -12,6 +12,8 @@ use model::{Outcome, Seed};
 use crate::testing::{Trial, row, setting};
 
 const WARM_UP_NS: i64 = 5_000_000_000;
+/// The rules of the audits were chosen on seeds below 400; this test looks at others.
+const FIRST_SEED: u64 = 100_000;
 const SERVICE_NS: f64 = 4e6;
 
 /// A Poisson trial of an M/M/c queue that starts empty, with 5 s of warm-up.
@@ -50,7 +52,7 @@ fn stable_queues_are_not_condemned() {
     for (servers, utilisation) in [(1, 0.5), (1, 0.8), (1, 0.9), (4, 0.8)] {
         for seconds in [10, 30, 60] {
             let mut alarms: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-            for seed in 0..seeds {
+            for seed in FIRST_SEED..FIRST_SEED + seeds {
                 let result = trial(servers, utilisation, seconds, seed).result();
                 let failed =
                     |audit: &&model::result::AuditResult| audit.outcome == AuditOutcome::Failed;
