@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -100,6 +101,7 @@ impl Testbed {
         let process = self.start(spec)?;
         let node = process.node();
         self.shared.state().nodes.push(process);
+        self.wake_keeper();
         Ok(node)
     }
 
@@ -175,6 +177,8 @@ impl Testbed {
         let mut state = self.shared.state();
         let index = state.index(name)?;
         state.nodes[index] = process;
+        drop(state);
+        self.wake_keeper();
         Ok(node)
     }
 
@@ -246,6 +250,13 @@ impl Testbed {
             return Err(guard_error(error));
         }
         Ok(process)
+    }
+
+    /// It has one more node to watch.
+    fn wake_keeper(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.wake();
+        }
     }
 
     /// Looks at `found` until it gives something, the node ends or the time is up.
@@ -377,6 +388,15 @@ impl Shared {
         for node in nodes {
             ends.extend(node.observe(self.clock, guard.as_mut()));
         }
+    }
+
+    /// What becomes readable when a running node ends, and whether there is one for each.
+    pub(crate) fn watched(&self) -> (Vec<Arc<OwnedFd>>, bool) {
+        let state = self.state();
+        let running = || state.nodes.iter().filter(|node| node.ended().is_none());
+        let watched: Vec<_> = running().filter_map(Process::end_signal).collect();
+        let is_each_watched = watched.len() == running().count();
+        (watched, is_each_watched)
     }
 
     /// Cuts logs that have grown too long. A log that cannot be cut is left: that is the disk's to report.

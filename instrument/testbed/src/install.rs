@@ -1,6 +1,6 @@
 //! Programs that we measure or compare with: how each is had, where it is, and getting it.
 //!
-//! Every version is pinned in [`table`], every program comes through the ordinary client of where it is
+//! Every version is pinned in the list ([`ENTRIES`]), every program comes through the ordinary client of where it is
 //! published (`go install`, `cargo install`, `npm install`, `pip install` into an environment of its own, the
 //! distribution's package manager), and all but the distribution's land in a cache folder of ours:
 //! `$ASSAY_CACHE`, else `$XDG_CACHE_HOME/assay`, else `~/.cache/assay`, as `<name>/<version>/`. Deleting that

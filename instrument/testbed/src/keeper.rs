@@ -2,21 +2,25 @@
 //!
 //! `PR_SET_PDEATHSIG` fires when the *thread* that started a process ends, not the process that it belongs to.
 //! A node that an engine thread or a test thread had started would be killed when that thread returned; so all
-//! are started here, on a thread that ends with the testbed. It must never wait for anything but its orders.
+//! are started here, on a thread that ends with the testbed. It sleeps until there is an order or a node has
+//! ended (pidfd_open(2)), so that watching costs a quiet trial nothing. It must never wait for anything else.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
 use crate::bed::Shared;
 
-/// How late the end of a node is noticed at most. Twenty wake-ups a second cost about 0.02 % of a core.
-const TICK: Duration = Duration::from_millis(50);
-/// Logs are looked at once in this many ticks (500 ms).
-const TICKS_PER_LOG_LOOK: u32 = 10;
+/// How often logs are looked at.
+const LOG_LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How late an end is noticed at most where a process cannot be watched (no descriptors left).
+const UNWATCHED_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 struct Order {
     command: Command,
@@ -27,16 +31,19 @@ struct Order {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     orders: Option<Sender<Order>>,
+    bell: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     pub(crate) fn start(shared: Arc<Shared>) -> io::Result<Self> {
         let (orders, receiver) = channel();
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let heard = Arc::clone(&bell);
         let thread = std::thread::Builder::new()
             .name("testbed-keeper".to_owned())
-            .spawn(move || keep(&shared, &receiver))?;
-        Ok(Self { orders: Some(orders), thread: Some(thread) })
+            .spawn(move || keep(&shared, &receiver, &heard))?;
+        Ok(Self { orders: Some(orders), bell, thread: Some(thread) })
     }
 
     pub(crate) fn spawn(&self, command: Command) -> io::Result<Child> {
@@ -44,13 +51,21 @@ impl Keeper {
         let gone = || io::Error::other("the thread that starts nodes is gone");
         let orders = self.orders.as_ref().ok_or_else(gone)?;
         orders.send(Order { command, reply }).map_err(|_| gone())?;
+        self.wake();
         answer.recv().map_err(|_| gone())?
+    }
+
+    /// Makes the thread look around: there is an order, or one more node to watch.
+    pub(crate) fn wake(&self) {
+        // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
+        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.orders = None;
+        self.wake();
         if let Some(thread) = self.thread.take() {
             // A panic there has been printed by the panic hook; there is nothing to add to it here.
             let _ = thread.join();
@@ -58,22 +73,36 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(shared: &Shared, orders: &Receiver<Order>) {
-    let mut ticks = 0_u32;
+fn keep(shared: &Shared, orders: &Receiver<Order>, bell: &OwnedFd) {
     loop {
-        match orders.recv_timeout(TICK) {
+        match orders.try_recv() {
             Ok(mut order) => {
                 // If nobody waits for the answer any more, the child is dropped here and the thread's own end kills it.
                 let _ = order.reply.send(order.command.spawn());
+                continue;
             }
-            Err(RecvTimeoutError::Timeout) => {
-                ticks = ticks.wrapping_add(1);
-                shared.observe();
-                if ticks.is_multiple_of(TICKS_PER_LOG_LOOK) {
-                    shared.bound_logs();
-                }
-            }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Empty) => {}
         }
+        if sleep(shared, bell) {
+            shared.bound_logs();
+        }
+        shared.observe();
     }
+}
+
+/// Sleeps until the bell rings or a node ends. Gives whether it slept its time out.
+fn sleep(shared: &Shared, bell: &OwnedFd) -> bool {
+    let (watched, is_each_watched) = shared.watched();
+    let at_most = if is_each_watched { LOG_LOOK_EVERY } else { UNWATCHED_LOOK_EVERY };
+    let at_most = Timespec::try_from(at_most).expect("half a second is a time");
+    let mut descriptors = vec![PollFd::new(bell, PollFlags::IN)];
+    descriptors.extend(watched.iter().map(|process| PollFd::new(&**process, PollFlags::IN)));
+    let woken = poll(&mut descriptors, Some(&at_most));
+    if !descriptors[0].revents().is_empty() {
+        let mut count = [0; 8];
+        // Nothing to read means that it has been read; both leave the bell silent.
+        let _ = rustix::io::read(bell, &mut count);
+    }
+    matches!(woken, Ok(0))
 }

@@ -6,13 +6,17 @@
 //! here may signal an id that has been reaped.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 use clock::{Clock, Instant};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
 
 use crate::death_signal;
 use crate::guard::Guard;
@@ -97,7 +101,7 @@ pub struct NodeEnd {
     pub name: String,
     /// Its process id.
     pub pid: u32,
-    /// When that was noticed: at most 50 ms after it happened.
+    /// When that was noticed: within a millisecond on an idle machine.
     pub at: Instant,
     /// How, in words: `exited with status 1`, `killed by SIGKILL, as asked`.
     pub how: String,
@@ -122,6 +126,8 @@ pub(crate) struct Process {
     pub(crate) log_start: u64,
     child: Child,
     group: Pid,
+    /// Becomes readable when the leader ends; `None` if there was no descriptor left for it.
+    end_signal: Option<Arc<OwnedFd>>,
     asked: Asked,
     ended: Option<NodeEnd>,
 }
@@ -129,7 +135,8 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn new(spec: NodeSpec, log: PathBuf, log_start: u64, child: Child) -> Self {
         let group = Pid::from_child(&child);
-        Self { spec, log, log_start, child, group, asked: Asked::No, ended: None }
+        let end_signal = pidfd_open(group, PidfdFlags::empty()).ok().map(Arc::new);
+        Self { spec, log, log_start, child, group, end_signal, asked: Asked::No, ended: None }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -138,6 +145,10 @@ impl Process {
 
     pub(crate) const fn group(&self) -> Pid {
         self.group
+    }
+
+    pub(crate) fn end_signal(&self) -> Option<Arc<OwnedFd>> {
+        self.end_signal.clone()
     }
 
     pub(crate) const fn asked(&self) -> Asked {

@@ -1,7 +1,8 @@
 //! The list: what each program is for, where it comes from, which version, and what it says of itself.
 //!
 //! One entry a program, alphabetical. It must hold no code that runs anything, and no host's name: the clients
-//! know where they fetch from. A version here is one that was installed and verified with this very table.
+//! know where they fetch from. A version here is one that was installed and verified with this very table (the
+//! distribution's packages are in whatever version it has).
 
 /// A program that can be had.
 #[derive(Clone, Copy, Debug)]
