@@ -223,8 +223,8 @@ impl Epoll {
                 self.event_index += 1;
                 return None;
             }
-            Err(Errno::AGAIN) => transport.send_error,
-            Ok(_) => None,
+            // A send that failed has taken the socket's error; the read then says an orderly end.
+            Err(Errno::AGAIN) | Ok(_) => transport.send_error,
             Err(error) => Some(error),
         };
         self.event_index += 1;

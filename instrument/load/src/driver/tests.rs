@@ -1,1 +1,247 @@
-//! tests
+//! Both drivers against the same raw peers: bytes whole and in order, ends reported once, nothing after a close.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::epoll::Epoll;
+use super::ring::Ring;
+use super::{Driver, Event, Key, Wait};
+
+/// Waits no longer than this for anything.
+const TURNS_MAX: usize = 5_000;
+
+fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// What a driver reported, chunks as bytes.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Connected(u32),
+    Bytes(u32, Vec<u8>),
+    Ended(u32, Option<Errno>),
+}
+
+fn take<D: Driver>(driver: &mut D, seen: &mut Vec<Seen>) -> usize {
+    let before = seen.len();
+    driver.wait(Wait::at_most(Some(Duration::from_millis(2)))).unwrap();
+    while let Some(event) = driver.next_event() {
+        seen.push(match event {
+            Event::Connected { token, .. } => Seen::Connected(token),
+            Event::Ended { token, error, .. } => Seen::Ended(token, error),
+            Event::Received { token, chunk, .. } => {
+                let bytes = driver.bytes(&chunk).to_vec();
+                driver.release(chunk);
+                Seen::Bytes(token, bytes)
+            }
+        });
+    }
+    seen.len() - before
+}
+
+/// Takes events until `enough`.
+fn take_until<D: Driver>(driver: &mut D, enough: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for _ in 0..TURNS_MAX {
+        take(driver, &mut seen);
+        if enough(&seen) {
+            return seen;
+        }
+    }
+    panic!("not in {TURNS_MAX} turns; {} events, the last: {:?}", seen.len(), seen.last());
+}
+
+fn connect<D: Driver>(driver: &mut D, token: u32, listener: &TcpListener) -> (Key, TcpStream) {
+    let key = driver.connect(token, listener.local_addr().unwrap()).unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    let seen = take_until(driver, |seen| !seen.is_empty());
+    assert_eq!(seen, [Seen::Connected(token)]);
+    (key, peer)
+}
+
+fn bytes_of(seen: &[Seen], wanted: u32) -> Vec<u8> {
+    let mut all = Vec::new();
+    for event in seen {
+        if let Seen::Bytes(token, bytes) = event
+            && *token == wanted
+        {
+            all.extend_from_slice(bytes);
+        }
+    }
+    all
+}
+
+fn pattern(length: usize, seed: usize) -> Vec<u8> {
+    (0..length).map(|at| (at.wrapping_mul(31) + at / 4099 + seed) as u8).collect()
+}
+
+/// More than all receive buffers arrives before anyone looks: nothing is lost or out of order, and the end of
+/// the connection comes after its last byte.
+fn floods_arrive_whole<D: Driver>() {
+    const LENGTH: usize = 6 * 1024 * 1024;
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let peers: Vec<_> = (0..3).map(|token| connect(&mut driver, token, &listener).1).collect();
+    let writers: Vec<_> = peers
+        .into_iter()
+        .enumerate()
+        .map(|(seed, mut peer)| {
+            std::thread::spawn(move || peer.write_all(&pattern(LENGTH, seed)).unwrap())
+        })
+        .collect();
+    let ended = |seen: &[Seen]| seen.iter().filter(|s| matches!(s, Seen::Ended(..))).count();
+    let seen = take_until(&mut driver, |seen| ended(seen) == 3);
+    for (seed, writer) in writers.into_iter().enumerate() {
+        writer.join().unwrap();
+        let token = seed as u32;
+        assert!(bytes_of(&seen, token) == pattern(LENGTH, seed), "connection {seed}");
+        let last = seen.iter().rposition(|s| matches!(s, Seen::Bytes(t, _) if *t == token));
+        let end = seen.iter().position(|s| *s == Seen::Ended(token, None));
+        assert!(end > last);
+    }
+}
+
+/// A peer that reads slowly gets everything that was sent, in order, though the socket's buffer is far smaller.
+fn slow_readers_get_everything<D: Driver>() {
+    const LENGTH: usize = 12 * 1024 * 1024;
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let (key, mut peer) = connect(&mut driver, 0, &listener);
+    let sent = pattern(LENGTH, 5);
+    for part in sent.chunks(1_000_003) {
+        driver.send(key, &mut part.to_vec());
+    }
+    let reader = std::thread::spawn(move || {
+        let (mut all, mut buffer) = (Vec::new(), vec![0; 100_000]);
+        while all.len() < LENGTH {
+            let length = peer.read(&mut buffer).unwrap();
+            assert!(length > 0, "closed after {}", all.len());
+            all.extend_from_slice(&buffer[..length]);
+        }
+        peer.write_all(b"done").unwrap();
+        all
+    });
+    take_until(&mut driver, |seen| bytes_of(seen, 0) == b"done");
+    assert!(reader.join().unwrap() == sent);
+}
+
+/// A refused connection is reported once, with its error.
+fn refusals_are_reported<D: Driver>() {
+    let (listener, address) = listen();
+    drop(listener);
+    let mut driver = D::new(4).unwrap();
+    match driver.connect(9, address) {
+        Ok(_) => {
+            let seen = take_until(&mut driver, |seen| !seen.is_empty());
+            assert_eq!(seen, [Seen::Ended(9, Some(Errno::CONNREFUSED))]);
+        }
+        Err(error) => assert_eq!(error, Errno::CONNREFUSED),
+    }
+}
+
+/// After a close nothing more is heard of the connection, the peer sees its end, and a new one in its place is
+/// another one: the old key does nothing to it.
+fn closed_is_closed<D: Driver>() {
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let (old, mut peer) = connect(&mut driver, 1, &listener);
+    peer.write_all(b"too late").unwrap();
+    driver.close(old);
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        take(&mut driver, &mut seen);
+    }
+    assert_eq!(seen, []);
+    let mut rest = Vec::new();
+    assert!(matches!(peer.read_to_end(&mut rest), Ok(0) | Err(_)));
+    let (new, mut peer) = connect(&mut driver, 2, &listener);
+    assert_ne!(old, new);
+    driver.close(old);
+    driver.send(old, &mut b"lost".to_vec());
+    driver.send(new, &mut b"kept".to_vec());
+    take(&mut driver, &mut seen);
+    let mut got = [0; 4];
+    peer.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"kept");
+}
+
+/// A reset by the peer is an error, not an orderly end; a send into it does no harm.
+fn resets_are_errors<D: Driver>() {
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let (key, peer) = connect(&mut driver, 3, &listener);
+    driver.send(key, &mut vec![1; 1000]);
+    let mut seen = Vec::new();
+    take(&mut driver, &mut seen);
+    // Closing with unread bytes makes the kernel send a reset (RFC 1122, 4.2.2.13).
+    drop(peer);
+    driver.send(key, &mut vec![2; 1000]);
+    let seen = take_until(&mut driver, |seen| !seen.is_empty());
+    assert!(matches!(seen[..], [Seen::Ended(3, Some(Errno::CONNRESET | Errno::PIPE))]), "{seen:?}");
+}
+
+/// Many lives of few connections: slots are used again, and none is mistaken for another.
+fn slots_are_used_again<D: Driver>() {
+    let (listener, _) = listen();
+    let mut driver = D::new(2).unwrap();
+    for life in 0..200 {
+        let (key, mut peer) = connect(&mut driver, life, &listener);
+        driver.send(key, &mut life.to_le_bytes().to_vec());
+        driver.wait(Wait::LOOK).unwrap();
+        while driver.next_event().is_some() {}
+        let mut got = [0; 4];
+        peer.read_exact(&mut got).unwrap();
+        assert_eq!(u32::from_le_bytes(got), life);
+        if life % 2 == 0 {
+            driver.close(key);
+        } else {
+            drop(peer);
+            let seen = take_until(&mut driver, |seen| !seen.is_empty());
+            assert_eq!(seen, [Seen::Ended(life, None)]);
+        }
+    }
+}
+
+/// A driver that is dropped with operations under way takes them back before it frees their memory.
+fn dropping_lets_go<D: Driver>() {
+    let (listener, _) = listen();
+    for _ in 0..20 {
+        let mut driver = D::new(4).unwrap();
+        let (key, _peer) = connect(&mut driver, 0, &listener);
+        // Far more than the peer, who does not read, will take.
+        driver.send(key, &mut vec![7; 8 * 1024 * 1024]);
+        driver.wait(Wait::LOOK).unwrap();
+    }
+}
+
+/// Claim: each of the above, by both drivers.
+macro_rules! table {
+    ($($name:ident),*) => {
+        mod by_epoll { use super::*; $(#[test] fn $name() { super::$name::<Epoll>(); })* }
+        mod by_io_uring {
+            use super::*;
+            $(#[test] fn $name() {
+                if Ring::new(1).is_err() {
+                    eprintln!("this kernel has no io_uring");
+                    return;
+                }
+                super::$name::<Ring>();
+            })*
+        }
+    };
+}
+
+table!(
+    floods_arrive_whole,
+    slow_readers_get_everything,
+    refusals_are_reported,
+    closed_is_closed,
+    resets_are_errors,
+    slots_are_used_again,
+    dropping_lets_go
+);
