@@ -8,7 +8,7 @@
 //!
 //! The suite never judges the system: that a node drops or repeats answers is for the audits.
 //!
-//! ```ignore
+//! ```text
 //! session_conformance(&Subject::new(&|| session(), &|| peer(), &|| workload())).unwrap();
 //! system_conformance(&*system).unwrap();
 //! ```

@@ -1,1 +1,29 @@
-//! echo-node
+//! The canary: a server whose theory is known, which keeps a ledger of what it took, and lies on request.
+//!
+//! The way of a transaction, file by file: `protocol` or `http_face` reads it, `limiter` and `queue` say whether
+//! and when it is served, `node` keeps it until then, `ledger` stores it, and `faults` spoils any of this.
+//! Everything but [`serve`] runs in virtual time. The node knows of no instrument: it never says in an answer
+//! that it lies, and writes it down only where `--confess` tells it to.
+
+mod command_line;
+mod commits;
+mod confession;
+mod faults;
+mod http_face;
+pub mod ledger;
+mod limiter;
+mod node;
+mod options;
+pub mod protocol;
+mod queue;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+pub use confession::Confession;
+pub use faults::{Faults, Lie, Slow, Window};
+pub use limiter::Limit;
+pub use node::{EchoNode, FRAMES_LISTENER, HTTP_LISTENER};
+pub use options::{CommitWay, Options};
+pub use queue::Distribution;
+pub use serve::serve;

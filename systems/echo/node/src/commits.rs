@@ -1,0 +1,211 @@
+//! What happens when a transaction is committed: it is stored, and it is told, in one of three ways. Lies about
+//! either are carried out here. It never decides which transaction is lied about.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+use clock::Instant;
+use process::{Connection, Outputs};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+use crate::confession::Confession;
+use crate::faults::{Lie, Struck};
+use crate::ledger::{Ledger, Record};
+use crate::options::{CommitWay, Options};
+use crate::protocol::{Answer, Code, write_answer};
+
+/// Set in the id of an entry that nobody submitted: no load has so many transactions.
+pub(crate) const INVENTED: u64 = 1 << 62;
+
+/// A reordered entry stays out at least this long, so that whatever was sent after its acknowledgement can
+/// have been acknowledged too, at any rate.
+const REORDERED_FOR_AT_LEAST: Duration = Duration::from_millis(100);
+
+/// Commits that wait to be asked about; the oldest is forgotten first.
+const UNASKED_MAX: usize = 1 << 20;
+
+/// A transaction that was taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Commit {
+    pub(crate) record: Record,
+    pub(crate) struck: Struck,
+}
+
+/// The ledger, and those who want to know.
+pub(crate) struct Commits {
+    way: CommitWay,
+    stages: u8,
+    reorder_by: u64,
+    pub(crate) ledger: Ledger,
+    pub(crate) confession: Confession,
+    observers: Vec<(Connection, u64)>,
+    unasked: HashSet<(u64, u64)>,
+    unasked_order: VecDeque<(u64, u64)>,
+    held: Vec<Held>,
+    stored: u64,
+    noise: SplitMix64,
+}
+
+/// An entry that is stored later than its turn.
+struct Held {
+    record: Record,
+    behind: u64,
+    not_before: Instant,
+}
+
+impl Commits {
+    pub(crate) fn new(options: &Options, ledger: Ledger, confession: Confession) -> Self {
+        Self {
+            way: options.commit,
+            stages: options.stages,
+            reorder_by: options.faults.reorder_by,
+            ledger,
+            confession,
+            observers: Vec::new(),
+            unasked: HashSet::new(),
+            unasked_order: VecDeque::new(),
+            held: Vec::new(),
+            stored: 0,
+            noise: SplitMix64::seed_from_u64(options.seed ^ 0x6e6f_6973),
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, connection: Connection, run: u64) {
+        if !self.observers.contains(&(connection, run)) {
+            self.observers.push((connection, run));
+        }
+    }
+
+    pub(crate) fn forget(&mut self, connection: Connection) {
+        self.observers.retain(|(observer, _)| *observer != connection);
+    }
+
+    /// Stores a commit, or lies about it.
+    pub(crate) fn store(&mut self, now: Instant, commit: &Commit) {
+        let Commit { record, struck } = *commit;
+        self.stored += 1;
+        if struck.is_none() && self.held.is_empty() {
+            self.ledger.push(&record);
+            return;
+        }
+        if struck.by(Lie::Lose) {
+            self.confess(Lie::Lose, record.tx);
+        } else if struck.by(Lie::Reorder) {
+            self.confess(Lie::Reorder, record.tx);
+            self.held.push(Held {
+                record,
+                behind: self.stored + self.reorder_by,
+                not_before: now.plus(REORDERED_FOR_AT_LEAST),
+            });
+        } else {
+            self.ledger.push(&record);
+            if struck.by(Lie::Repeat) {
+                self.confess(Lie::Repeat, record.tx);
+                self.ledger.push(&record);
+            }
+        }
+        if struck.by(Lie::Invent) {
+            let invented = Record { tx: record.tx | INVENTED, ..record };
+            self.confess(Lie::Invent, invented.tx);
+            self.ledger.push(&invented);
+        }
+        let stored = self.stored;
+        self.release(|held| held.behind <= stored && held.not_before <= now);
+    }
+
+    /// Answers a commit that is not late, or lies about that.
+    pub(crate) fn answer(&mut self, connection: Connection, commit: &Commit, out: &mut Outputs) {
+        let (struck, tx) = (commit.struck, commit.record.tx);
+        if struck.by(Lie::Drop) {
+            self.confess(Lie::Drop, tx);
+        } else if struck.by(Lie::Close) {
+            self.confess(Lie::Close, tx);
+            out.close(connection);
+        } else if struck.by(Lie::Garbage) {
+            self.confess(Lie::Garbage, tx);
+            self.garbage(out.send(connection));
+        } else {
+            self.tell(connection, commit, out);
+            if struck.by(Lie::Twice) {
+                self.confess(Lie::Twice, tx);
+                self.tell(connection, commit, out);
+            }
+        }
+        if struck.by(Lie::Unordered) && self.stages == 2 {
+            self.confess(Lie::Unordered, tx);
+            write_answer(out.send(connection), Answer { code: Code::Accepted, wait_ms: 0, tx });
+        }
+    }
+
+    /// Tells whoever is to know.
+    pub(crate) fn tell(&mut self, connection: Connection, commit: &Commit, out: &mut Outputs) {
+        let Record { run, tx, .. } = commit.record;
+        let answer = Answer { code: Code::Committed, wait_ms: 0, tx };
+        match self.way {
+            CommitWay::Answer => write_answer(out.send(connection), answer),
+            CommitWay::Observer => {
+                for (observer, _) in self.observers.iter().filter(|(_, wanted)| *wanted == run) {
+                    write_answer(out.send(*observer), answer);
+                }
+            }
+            CommitWay::Poll => {
+                self.unasked.insert((run, tx));
+                self.unasked_order.push_back((run, tx));
+                if self.unasked_order.len() > UNASKED_MAX
+                    && let Some(oldest) = self.unasked_order.pop_front()
+                {
+                    self.unasked.remove(&oldest);
+                }
+            }
+        }
+    }
+
+    /// Answers those that are committed.
+    pub(crate) fn status(
+        &mut self,
+        connection: Connection,
+        run: u64,
+        ids: impl Iterator<Item = u64>,
+        out: &mut Outputs,
+    ) {
+        for tx in ids {
+            if self.unasked.remove(&(run, tx)) {
+                let answer = Answer { code: Code::Committed, wait_ms: 0, tx };
+                write_answer(out.send(connection), answer);
+            }
+        }
+    }
+
+    /// Stores everything that is held or buffered.
+    pub(crate) fn sync(&mut self) {
+        self.release(|_| true);
+        self.flush();
+    }
+
+    /// Writes what is buffered.
+    pub(crate) fn flush(&mut self) {
+        self.ledger.flush();
+        self.confession.flush();
+    }
+
+    pub(crate) fn confess(&mut self, lie: Lie, tx: u64) {
+        self.confession.add(lie.word(), tx);
+    }
+
+    /// Bytes of no protocol: neither a frame of a length that anybody takes, nor a line of text.
+    pub(crate) fn garbage(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[0xff, 0xfe, 0xfd, 0xff]);
+        out.extend_from_slice(&self.noise.next_u64().to_le_bytes());
+        out.extend_from_slice(b"\n\n");
+    }
+
+    fn release(&mut self, is_due: impl Fn(&Held) -> bool) {
+        if self.held.is_empty() {
+            return;
+        }
+        for held in self.held.extract_if(.., |held| is_due(held)) {
+            self.ledger.push(&held.record);
+        }
+    }
+}

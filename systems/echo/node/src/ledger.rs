@@ -1,0 +1,162 @@
+//! The ledger: an append-only list of what was committed, in a file or in memory. A record's place is its
+//! position; it carries the run's mark, the transaction, the checksum that it was submitted with, and one of
+//! its own, so that whoever reads it can tell whose it is.
+//!
+//! Appending is buffered: what is acknowledged is in the file within 100 ms, at a sync, or at a graceful end,
+//! whichever is first. A node that is killed may lose that much, as a store without a write-ahead log does.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use crate::protocol::{u32_at, u64_at};
+
+/// Bytes of a record: run, tx, the submission's checksum, the record's own.
+pub const RECORD_BYTES: usize = 24;
+
+/// Buffered before it is written: one call for thousands of records.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// One entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The run's mark.
+    pub run: u64,
+    /// The transaction.
+    pub tx: u64,
+    /// The checksum that the transaction was submitted with.
+    pub submit_crc: u32,
+}
+
+impl Record {
+    /// Appends the record's bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..8].copy_from_slice(&self.run.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.tx.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.submit_crc.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..20]);
+        bytes[20..].copy_from_slice(&crc.to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+
+    /// Reads a record; `None` if its checksum does not hold.
+    #[must_use]
+    pub fn read(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let is_intact = crc32fast::hash(&bytes[..20]) == u32_at(bytes, 20);
+        is_intact.then(|| Self {
+            run: u64_at(bytes, 0),
+            tx: u64_at(bytes, 8),
+            submit_crc: u32_at(bytes, 16),
+        })
+    }
+}
+
+/// The ledger of a node.
+#[derive(Debug)]
+pub struct Ledger {
+    store: Store,
+    buffer: Vec<u8>,
+    stored_bytes: u64,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(Vec<u8>),
+    File(File),
+    /// For a server that is only a sink: nothing is kept.
+    Nowhere,
+}
+
+impl Ledger {
+    /// A ledger in memory.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::on(Store::Memory(Vec::new()))
+    }
+
+    /// A ledger that keeps nothing but its count.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self::on(Store::Nowhere)
+    }
+
+    /// A new ledger in a file, which must not exist: another run's entries would be this one's phantoms.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create_new(true).read(true).append(true).open(path)?;
+        Ok(Self::on(Store::File(file)))
+    }
+
+    fn on(store: Store) -> Self {
+        Self { store, buffer: Vec::with_capacity(BUFFER_BYTES_MAX + RECORD_BYTES), stored_bytes: 0 }
+    }
+
+    /// Appends a record.
+    pub(crate) fn push(&mut self, record: &Record) {
+        record.write(&mut self.buffer);
+        if self.buffer.len() >= BUFFER_BYTES_MAX {
+            self.flush();
+        }
+    }
+
+    /// Whether something is buffered.
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Panics
+    /// When the file cannot be written to: a node that cannot store must not go on acknowledging.
+    pub(crate) fn flush(&mut self) {
+        match &mut self.store {
+            Store::Memory(bytes) => bytes.extend_from_slice(&self.buffer),
+            Store::Nowhere => {}
+            Store::File(file) => {
+                if let Err(error) = file.write_all(&self.buffer) {
+                    panic!("appending to the ledger: {error}; is the disk full?");
+                }
+            }
+        }
+        self.stored_bytes += u64::try_from(self.buffer.len()).expect("a buffer fits 64 bits");
+        self.buffer.clear();
+    }
+
+    /// Entries so far.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        let buffered = u64::try_from(self.buffer.len()).expect("a buffer fits 64 bits");
+        (self.stored_bytes + buffered) / RECORD_BYTES as u64
+    }
+
+    /// Appends the bytes of stored entries from position `from`, at most `count_max`, to `out`.
+    pub(crate) fn copy(&self, from: u64, count_max: usize, out: &mut Vec<u8>) {
+        let stored = self.stored_bytes / RECORD_BYTES as u64;
+        let count = usize::try_from(stored.saturating_sub(from)).unwrap_or(usize::MAX);
+        let bytes = count.min(count_max) * RECORD_BYTES;
+        let start = from.saturating_mul(RECORD_BYTES as u64);
+        match &self.store {
+            Store::Nowhere => {}
+            Store::Memory(all) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX).min(all.len());
+                out.extend_from_slice(&all[start..start + bytes]);
+            }
+            Store::File(file) => {
+                let begin = out.len();
+                out.resize(begin + bytes, 0);
+                if let Err(error) = file.read_exact_at(&mut out[begin..], start) {
+                    panic!("reading the ledger back at byte {start}: {error}");
+                }
+            }
+        }
+    }
+}
+
+/// The records in a ledger's bytes: positions in order, `None` where a record's checksum does not hold.
+pub fn records(bytes: &[u8]) -> impl Iterator<Item = Option<Record>> {
+    bytes.chunks_exact(RECORD_BYTES).map(|chunk| Record::read(chunk.try_into().expect("exact")))
+}

@@ -1,0 +1,66 @@
+//! What kind of server it is. Values only; `command_line` reads them.
+
+use std::time::Duration;
+
+use crate::faults::{Faults, LATE_BY, REORDER_BY};
+use crate::queue::Distribution;
+
+/// How a client learns that a transaction is committed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommitWay {
+    /// By an answer on the connection that submitted it.
+    #[default]
+    Answer,
+    /// On connections that have subscribed.
+    Observer,
+    /// By asking.
+    Poll,
+}
+
+impl CommitWay {
+    /// The word in options.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Observer => "observer",
+            Self::Poll => "poll",
+        }
+    }
+}
+
+/// The server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Servers of the queue.
+    pub servers: u32,
+    /// Mean service time; zero: answered at once.
+    pub service: Duration,
+    /// How it is distributed.
+    pub distribution: Distribution,
+    /// The most that wait, beside those being served; `None`: no bound.
+    pub queue_max: Option<u32>,
+    /// What service times and lies are drawn from.
+    pub seed: u64,
+    /// How commits are told.
+    pub commit: CommitWay,
+    /// 1: committed. 2: accepted, then committed.
+    pub stages: u8,
+    /// What is wrong with it.
+    pub faults: Faults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            servers: 1,
+            service: Duration::ZERO,
+            distribution: Distribution::Constant,
+            queue_max: None,
+            seed: 1,
+            commit: CommitWay::Answer,
+            stages: 1,
+            faults: Faults { late_by: LATE_BY, reorder_by: REORDER_BY, ..Faults::default() },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `assay serve echo`: the server for real. The only place of the node that touches the system.
+
+use std::process::ExitCode;
+
+use clock::Clock;
+use process::shell::{Bounds, Facts, Shell, Until, listen_address};
+
+use crate::command_line::{self, Command};
+use crate::confession::Confession;
+use crate::ledger::Ledger;
+use crate::node::EchoNode;
+
+/// Runs the server until it is told to end. `words` is what stands behind `assay serve echo`.
+#[must_use]
+pub fn serve(words: &[String]) -> ExitCode {
+    let command = match command_line::parse(words) {
+        Ok(command) => command,
+        Err(why) => {
+            eprintln!("assay serve echo: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    if command.help {
+        print!("{}", command_line::help());
+        return ExitCode::SUCCESS;
+    }
+    match run(command) {
+        Ok(facts) => {
+            report(&facts);
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("assay serve echo: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<Facts, String> {
+    let frames = listen_address(command.listen.as_deref().unwrap_or("0"))?;
+    let http = command.http.as_deref().map(listen_address).transpose()?;
+    let ledger = match &command.ledger {
+        Some(path) => Ledger::create(path)
+            .map_err(|error| format!("making the ledger {}: {error}", path.display()))?,
+        None => Ledger::nowhere(),
+    };
+    let confession = match &command.confess {
+        Some(path) => Confession::create(path)
+            .map_err(|error| format!("making the confession {}: {error}", path.display()))?,
+        None => Confession::none(),
+    };
+    let mut listeners = vec![("frames", frames)];
+    listeners.extend(http.map(|address| ("http", address)));
+    let shell = Shell::bind(&listeners, Bounds::default()).map_err(|error| error.to_string())?;
+    let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
+    if command.parent_pipe {
+        until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
+    }
+    let mut node = EchoNode::new(command.options, ledger, confession);
+    shell.announce(&[]).map_err(|error| error.to_string())?;
+    shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())
+}
+
+/// What a log should hold of it. It must not say what was lied about.
+fn report(facts: &Facts) {
+    let Facts { counters, lateness, ended_by } = facts;
+    eprintln!(
+        "ended by {ended_by}; connections accepted {} refused {}; cut off: {} sent too much, {} did not read",
+        counters.accepted, counters.refused, counters.unread_full, counters.unsent_full
+    );
+    if lateness.count() > 0 {
+        eprintln!(
+            "wake-ups {}, late by: p50 {} us, p99 {} us, max {} us",
+            lateness.count(),
+            lateness.us_at(500),
+            lateness.us_at(990),
+            lateness.ns_max / 1000
+        );
+    }
+}
