@@ -246,15 +246,17 @@ struct Sample {
     rss_bytes: u64,
 }
 
-/// The program in the cache folder of `assay doctor --install`, or on the path.
+/// The program in the cache folder of `assay doctor --install` (`NAME/VERSION/` or its `bin/`), or on the path.
 fn find(program: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("ASSAY_CACHE").map(PathBuf::from).or_else(|| {
         let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
             .map(|base| base.join("assay"))
     });
+    let versions = cache.and_then(|cache| std::fs::read_dir(cache.join(program)).ok());
+    let cached = versions.into_iter().flatten().flatten().map(|entry| entry.path());
+    let cached = cached.flat_map(|folder| [folder.clone(), folder.join("bin")]);
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let cached = cache.into_iter().map(|cache| cache.join("bin"));
     cached
         .chain(std::env::split_paths(&paths))
         .map(|folder| folder.join(program))
