@@ -1,1 +1,23 @@
-//! echo-adapter
+//! The adapter of the canary: all that the instrument sees of it. It starts the node (or attaches to one),
+//! speaks its frames or HTTP, and reads its ledger back. It keeps no time of a transaction, opens no connection
+//! of the load and never retries.
+//!
+//! `options` reads the experiment and turns it into the node's command line, `session` and `http_session` are
+//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside.
+
+mod control;
+mod http_session;
+mod ledger;
+mod options;
+mod session;
+mod system;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+/// The line in the list of systems.
+pub const ADAPTER: sut::Adapter = sut::Adapter {
+    kind: "echo",
+    summary: "the built-in canary: a queue whose theory is known, with a ledger, that lies on request",
+    build: options::build,
+};

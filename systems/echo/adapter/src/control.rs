@@ -1,0 +1,81 @@
+//! Questions to the node beside the load: is a kind taken, is everything stored, what is in the ledger. A
+//! connection of its own, blocking and bounded in time; never used while transactions are timed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use echo_node::protocol::{Reply, read_reply, write_check, write_ledger_request, write_sync};
+use wire::frames::next_frame;
+
+/// The longest wait for the node to take a connection or answer a question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection for questions.
+pub(crate) struct Control {
+    stream: TcpStream,
+    unread: Vec<u8>,
+    used: usize,
+}
+
+impl Control {
+    pub(crate) fn open(node: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&node, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, unread: Vec::new(), used: 0 })
+    }
+
+    /// Has everything stored that the node holds. Gives the number of entries.
+    pub(crate) fn sync(&mut self) -> io::Result<u64> {
+        match self.ask(write_sync)? {
+            Reply::Synced { entries } => Ok(entries),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Whether a kind would be taken.
+    pub(crate) fn check(&mut self, kind: u16) -> io::Result<bool> {
+        match self.ask(|out| write_check(out, kind))? {
+            Reply::Checked { is_taken, .. } => Ok(is_taken),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// The bytes of stored entries from position `from`; as many as the node gives at once.
+    pub(crate) fn ledger(&mut self, from: u64) -> io::Result<&[u8]> {
+        match self.ask(|out| write_ledger_request(out, from, u32::MAX))? {
+            Reply::Ledger { from: first, records } if first == from => Ok(records),
+            other => Err(strange(&other)),
+        }
+    }
+
+    fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
+        let mut question = Vec::new();
+        write(&mut question);
+        self.stream.write_all(&question)?;
+        self.unread.drain(..self.used);
+        self.used = 0;
+        let mut chunk = [0; 64 << 10];
+        loop {
+            let frame = next_frame(&self.unread).map_err(io::Error::other)?;
+            if let Some(used) = frame.map(|frame| frame.used) {
+                self.used = used;
+                break;
+            }
+            let count = self.stream.read(&mut chunk)?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the node hung up"));
+            }
+            self.unread.extend_from_slice(&chunk[..count]);
+        }
+        let frame = next_frame(&self.unread).map_err(io::Error::other)?;
+        let frame = frame.expect("found above");
+        read_reply(frame.payload).map_err(io::Error::other)
+    }
+}
+
+fn strange(reply: &Reply<'_>) -> io::Error {
+    io::Error::other(format!("the node answered another question: {reply:?}"))
+}

@@ -1,0 +1,100 @@
+//! Reading the ledger back, by another way than the load took: the node's file where we started it, its own
+//! listing where we attached. Streamed; a ledger of any length takes the memory of one piece.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use echo_node::ledger::{RECORD_BYTES, Record};
+use model::facts::LedgerEntry;
+use sut::{Ledger, SutError};
+
+use crate::control::Control;
+
+/// Where the bytes come from.
+enum Source {
+    File(PathBuf, &'static str, BufReader<File>),
+    Node(Control, Vec<u8>),
+}
+
+/// The ledger being read.
+pub(crate) struct Reader {
+    source: Source,
+    run_mark: u64,
+    position: u64,
+}
+
+impl Reader {
+    /// The node's file, and in which state it is.
+    pub(crate) fn of_file(
+        path: &Path,
+        state: &'static str,
+        run_mark: u64,
+    ) -> Result<Self, SutError> {
+        let file = File::open(path)
+            .map_err(|error| SutError::Ledger(format!("opening {}: {error}", path.display())))?;
+        let source = Source::File(path.to_owned(), state, BufReader::with_capacity(1 << 20, file));
+        Ok(Self { source, run_mark, position: 0 })
+    }
+
+    /// The node's own listing.
+    pub(crate) fn of_node(control: Control, run_mark: u64) -> Self {
+        Self { source: Source::Node(control, Vec::new()), run_mark, position: 0 }
+    }
+
+    fn record(&mut self) -> Result<Option<[u8; RECORD_BYTES]>, SutError> {
+        let mut bytes = [0; RECORD_BYTES];
+        match &mut self.source {
+            Source::File(path, _, file) => {
+                let failed = |error: io::Error| {
+                    SutError::Ledger(format!("reading {}: {error}", path.display()))
+                };
+                let mut filled = 0;
+                while filled < RECORD_BYTES {
+                    match file.read(&mut bytes[filled..]).map_err(failed)? {
+                        // The end, or the last record of a node that was killed while it wrote: not an entry.
+                        0 => return Ok(None),
+                        count => filled += count,
+                    }
+                }
+            }
+            Source::Node(control, piece) => {
+                if piece.is_empty() {
+                    let more = control.ledger(self.position).map_err(|error| {
+                        SutError::Ledger(format!("asking the node for its entries: {error}"))
+                    })?;
+                    // Taken from the end, so the other way round.
+                    piece.extend(more.chunks_exact(RECORD_BYTES).rev().flatten());
+                }
+                if piece.is_empty() {
+                    return Ok(None);
+                }
+                let start = piece.len() - RECORD_BYTES;
+                bytes.copy_from_slice(&piece[start..]);
+                piece.truncate(start);
+            }
+        }
+        Ok(Some(bytes))
+    }
+}
+
+impl Ledger for Reader {
+    fn next(&mut self) -> Result<Option<LedgerEntry>, SutError> {
+        let Some(bytes) = self.record()? else { return Ok(None) };
+        let position = self.position;
+        self.position += 1;
+        let record = Record::read(&bytes);
+        Ok(Some(LedgerEntry {
+            position,
+            tx: record.map_or(u64::MAX, |record| record.tx),
+            ours: record.is_some_and(|record| record.run == self.run_mark),
+        }))
+    }
+
+    fn way(&self) -> String {
+        match &self.source {
+            Source::File(_, state, _) => format!("the node's file, {state}"),
+            Source::Node(..) => "the node's own listing, over a connection of its own".to_owned(),
+        }
+    }
+}

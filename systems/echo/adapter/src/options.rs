@@ -1,0 +1,287 @@
+//! `[system.deploy]` and `[workload]` of the canary: what an experiment can ask for, and the node's command line
+//! that it becomes. Faults are written as the node's options are named; every mistake is reported with its place.
+
+use std::net::SocketAddr;
+
+use echo_node::Lie;
+use model::options::{Options, Problems, Section};
+use model::quantity::show_duration;
+use sut::{Request, System};
+
+use crate::system::{Echo, Protocol};
+
+/// How commits are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommitWay {
+    Answer,
+    Observer,
+    Poll,
+}
+
+impl CommitWay {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Observer => "observer",
+            Self::Poll => "poll",
+        }
+    }
+}
+
+/// The most payload: what a submission may carry.
+const PAYLOAD_BYTES_MAX: u64 = echo_node::protocol::SUBMIT_PAYLOAD_BYTES_MAX as u64;
+
+/// Outstanding on a connection unless said otherwise: enough to keep any queue of interest busy.
+const IN_FLIGHT_MAX: u64 = 64;
+
+/// Reads both tables.
+pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
+    let before = problems.list.len();
+    let mut deploy = Section::open(request.deploy, "system.deploy", problems);
+    let mut arguments = Vec::new();
+    let protocol = deploy.one_of("protocol", &["frames", "http"], problems);
+    let protocol = if protocol == Some("http") { Protocol::Http } else { Protocol::Frames };
+    let commit = commit_way(&mut deploy, &mut arguments, problems);
+    let stages = deploy.integer("stages", 1, 2, problems).unwrap_or(1);
+    arguments.extend([format!("--stages={stages}"), format!("--commit={}", commit.word())]);
+    queue(&mut deploy, &mut arguments, problems);
+    let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
+    let in_flight_max =
+        in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { IN_FLIGHT_MAX });
+    let attach = attach(&mut deploy, problems);
+    let confess = deploy.boolean("confess", problems).unwrap_or(false);
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
+    if payload_bytes > PAYLOAD_BYTES_MAX {
+        let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
+        workload.reject("payload", message, None, problems);
+    }
+    let kinds = kinds(&mut workload, problems);
+    workload.finish(problems);
+    if let Some(table) = deploy.section("faults", problems) {
+        faults(table, &kinds, stages, &mut arguments, problems);
+    }
+    if protocol == Protocol::Http && (stages == 2 || commit != CommitWay::Answer) {
+        let message = "over HTTP there is one stage, and the answer tells it".to_owned();
+        deploy.reject(
+            "protocol",
+            message,
+            Some("remove stages and commit, or use frames".to_owned()),
+            problems,
+        );
+    }
+    if attach.is_some() && arguments.iter().any(|argument| !is_for_both(argument)) {
+        let message = "a server that is already running has its own queue and faults".to_owned();
+        let help = "remove everything but attach, protocol, commit, stages and in_flight_max";
+        deploy.reject("attach", message, Some(help.to_owned()), problems);
+    }
+    deploy.finish(problems);
+    if problems.list.len() > before {
+        return None;
+    }
+    Some(Box::new(Echo {
+        arguments,
+        protocol,
+        observes: commit == CommitWay::Observer,
+        polls: commit == CommitWay::Poll,
+        stages: u8::try_from(stages).expect("at most 2"),
+        in_flight_max: u32::try_from(in_flight_max).expect("bounded above"),
+        attach,
+        confess,
+        payload_bytes: usize::try_from(payload_bytes).ok()?,
+        kinds,
+        run_mark: request.run_mark,
+    }))
+}
+
+/// Options that say how to talk to the server, not what it is.
+fn is_for_both(argument: &str) -> bool {
+    argument.starts_with("--stages=") || argument.starts_with("--commit=")
+}
+
+fn commit_way(
+    deploy: &mut Section<'_>,
+    _arguments: &mut Vec<String>,
+    problems: &mut Problems,
+) -> CommitWay {
+    match deploy.one_of("commit", &["answer", "observer", "poll"], problems) {
+        Some("observer") => CommitWay::Observer,
+        Some("poll") => CommitWay::Poll,
+        _ => CommitWay::Answer,
+    }
+}
+
+/// `servers`, `service`, `queue_max`, `seed`.
+fn queue(deploy: &mut Section<'_>, arguments: &mut Vec<String>, problems: &mut Problems) {
+    if let Some(servers) = deploy.integer("servers", 1, 10_000, problems) {
+        arguments.push(format!("--servers={servers}"));
+    }
+    if let Some(max) = deploy.integer("queue_max", 0, u64::from(u32::MAX), problems) {
+        arguments.push(format!("--queue-max={max}"));
+    }
+    if let Some(seed) = deploy.integer("seed", 0, u64::MAX, problems) {
+        arguments.push(format!("--seed={seed}"));
+    }
+    let is_table = matches!(
+        deploy.raw("service").map(|service| &service.value),
+        Some(model::options::Value::Table(_))
+    );
+    if !is_table {
+        if let Some(mean) = deploy.duration("service", problems) {
+            arguments.push(format!("--service={}", node_time(mean)));
+        }
+        return;
+    }
+    let Some(mut service) = deploy.section("service", problems) else { return };
+    let mean = service.duration("mean", problems);
+    if let Some(mean) = service.require("mean", mean, "mean = \"1ms\"", problems) {
+        arguments.push(format!("--service={}", node_time(mean)));
+    }
+    if let Some(word) = service.one_of("distribution", &["constant", "exponential"], problems) {
+        arguments.push(format!("--distribution={word}"));
+    }
+    service.finish(problems);
+}
+
+/// The node reads one number with one unit.
+fn node_time(time: std::time::Duration) -> String {
+    format!("{}ns", time.as_nanos())
+}
+
+fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
+    let text = deploy.string("attach", problems)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let message = format!("`{text}` is not an address such as 127.0.0.1:4000");
+        deploy.reject("attach", message, None, problems);
+    }
+    address
+}
+
+fn kinds(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
+    let Some(names) = workload.strings("kinds", problems) else { return vec!["put".to_owned()] };
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let is_good = !names.is_empty()
+        && sorted.len() == names.len()
+        && names.len() <= usize::from(u16::MAX)
+        && names.iter().all(|name| !name.trim().is_empty());
+    if !is_good {
+        let message = "`workload.kinds` must be names, each once, at least one".to_owned();
+        workload.reject("kinds", message, None, problems);
+        return vec!["put".to_owned()];
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// `[system.deploy.faults]`.
+fn faults(
+    mut table: Section<'_>,
+    kinds: &[String],
+    stages: u64,
+    arguments: &mut Vec<String>,
+    problems: &mut Problems,
+) {
+    for lie in Lie::ALL {
+        if let Some(every) = table.integer(lie.word(), 1, i64::MAX.unsigned_abs(), problems) {
+            arguments.push(format!("--{}={every}", lie.word()));
+            if lie == Lie::Unordered && stages != 2 {
+                let help = Some("add stages = 2 to [system.deploy]".to_owned());
+                table.reject(lie.word(), "one stage cannot be out of order", help, problems);
+            }
+        }
+    }
+    for (key, has_factor) in [("stall", false), ("slow", true)] {
+        for written in one_or_more(table.raw(key)) {
+            let mut span = Section::open(written, &table.full(key), problems);
+            if let Some(text) = timed(&mut span, has_factor, problems) {
+                arguments.push(format!("--{key}={text}"));
+            }
+            span.finish(problems);
+        }
+    }
+    if let Some(part) = table.percent("drift", problems) {
+        arguments.push(format!("--drift={}%", part * 100.0));
+    }
+    if let Some(mut limit) = table.section("limit", problems) {
+        limiter(&mut limit, arguments, problems);
+        limit.finish(problems);
+    }
+    if let Some(name) = table.string("refuse", problems) {
+        match kinds.iter().position(|kind| kind == name) {
+            Some(index) => arguments.push(format!("--refuse={index}")),
+            None => {
+                let help = format!("the kinds are: {}", kinds.join(", "));
+                let message = format!("`{name}` is not among the workload's kinds");
+                table.reject("refuse", message, Some(help), problems);
+            }
+        }
+    }
+    if let Some(word) = table.one_of("from", &["first", "start"], problems) {
+        arguments.push(format!("--faults-from={word}"));
+    }
+    if let Some(time) = table.duration("late_by", problems) {
+        arguments.push(format!("--late-by={}", node_time(time)));
+    }
+    if let Some(count) = table.integer("reorder_by", 1, u64::from(u32::MAX), problems) {
+        arguments.push(format!("--reorder-by={count}"));
+    }
+    table.finish(problems);
+}
+
+/// A table, or a list of tables.
+fn one_or_more(written: Option<&Options>) -> Vec<&Options> {
+    match written.map(|options| (&options.value, options)) {
+        None => Vec::new(),
+        Some((model::options::Value::Array(items), _)) => items.iter().collect(),
+        Some((_, options)) => vec![options],
+    }
+}
+
+/// `{ at = "5s", for = "1s" }`, with `factor = 10` where it has one, as the node's option writes it.
+fn timed(span: &mut Section<'_>, has_factor: bool, problems: &mut Problems) -> Option<String> {
+    let at = span.duration("at", problems);
+    let at = span.require("at", at, "at = \"5s\"", problems);
+    let length = span.duration("for", problems);
+    let length = span.require("for", length, "for = \"1s\"", problems);
+    let factor = if has_factor {
+        let factor = span.number("factor", 0.0, 1e9, problems);
+        format!("*{}", span.require("factor", factor, "factor = 10", problems)?)
+    } else {
+        String::new()
+    };
+    Some(format!("{}+{}{factor}", node_time(at?), node_time(length?)))
+}
+
+/// `limit = { rate = "50/s", window = "60s", burst = 3000, backoff = "30s" }`.
+fn limiter(limit: &mut Section<'_>, arguments: &mut Vec<String>, problems: &mut Problems) {
+    let rate = limit.rate("rate", problems);
+    let rate = limit.require("rate", rate, "rate = \"50/s\"", problems);
+    let window = limit.duration("window", problems);
+    let burst = limit.number("burst", 1.0, 1e12, problems);
+    if let Some(backoff) = limit.duration("backoff", problems) {
+        arguments.push(format!("--limit-backoff={}", node_time(backoff)));
+    }
+    let Some(rate) = rate else { return };
+    if rate.is_zero() || rate.is_max() {
+        limit.reject("rate", "a limiter needs a rate above 0 and below max", None, problems);
+        return;
+    }
+    arguments.push(format!("--limit-rate={}", rate.as_per_second()));
+    match (window, burst) {
+        (Some(window), Some(_)) => {
+            let message = format!(
+                "a window of {} is a burst of rate × window; write one of the two",
+                show_duration(window)
+            );
+            limit.reject("burst", message, None, problems);
+        }
+        (Some(window), None) => {
+            let burst = (rate.as_per_second() * window.as_secs_f64()).max(1.0);
+            arguments.push(format!("--limit-burst={burst}"));
+        }
+        (None, Some(burst)) => arguments.push(format!("--limit-burst={burst}")),
+        (None, None) => {}
+    }
+}

@@ -1,0 +1,140 @@
+//! The frames protocol on one connection. Answers carry ids, so any number may be outstanding and an abandoned
+//! transaction leaves the connection usable.
+
+use std::time::Duration;
+
+use echo_node::protocol::{
+    self, Answer, Code, REPLY_BYTES_MAX, Reply, STATUS_IDS_MAX, read_reply, write_submit,
+    write_subscribe,
+};
+use model::{Class, Outcome, TxId};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use wire::frames::{LENGTH_BYTES, next_frame};
+
+/// How often to ask, where one must.
+const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Transactions go out, and whatever is answered comes back.
+    Submit,
+    /// The same, and commits are asked for.
+    SubmitAndAsk,
+    /// Commits of the whole run come.
+    Observe,
+}
+
+/// The state of a connection.
+pub(crate) struct FrameSession {
+    run_mark: u64,
+    stages: u8,
+    in_flight_max: u32,
+    purpose: Use,
+    /// Outstanding ids, only where they must be asked about.
+    unanswered: Vec<TxId>,
+    /// Where in `unanswered` the next question begins.
+    asked_to: usize,
+}
+
+impl FrameSession {
+    pub(crate) const fn new(run_mark: u64, stages: u8, in_flight_max: u32, purpose: Use) -> Self {
+        Self { run_mark, stages, in_flight_max, purpose, unanswered: Vec::new(), asked_to: 0 }
+    }
+
+    fn answer(&mut self, answer: Answer, marks: &mut Marks) {
+        let Answer { code, tx, .. } = answer;
+        let number = code as u16;
+        let mut refuse = |class: Class, why: &str| {
+            marks.ended(tx, Outcome::Rejected(class), number, 0, why);
+        };
+        match code {
+            // A server with two stages, spoken to as if it had one.
+            Code::Accepted if self.stages == 1 => return,
+            Code::Accepted => return marks.reached(tx, 0, number, 0),
+            Code::Committed => marks.reached(tx, self.stages - 1, number, 0),
+            Code::Limited => refuse(Class::Limited, "rate limited"),
+            Code::Overloaded => refuse(Class::Overloaded, "queue full"),
+            Code::Invalid => refuse(Class::Invalid, "refused as invalid"),
+        }
+        self.forget(tx);
+    }
+
+    fn forget(&mut self, tx: TxId) {
+        if let Some(at) = self.unanswered.iter().position(|known| *known == tx) {
+            self.unanswered.swap_remove(at);
+        }
+    }
+}
+
+impl Session for FrameSession {
+    fn open(&mut self, out: &mut Vec<u8>) {
+        if self.purpose == Use::Observe {
+            write_subscribe(out, self.run_mark);
+        }
+    }
+
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        let kind = u16::try_from(tx.kind).expect("the workload has fewer kinds");
+        write_submit(out, self.run_mark, tx.id, kind, tx.payload);
+        if self.purpose == Use::SubmitAndAsk {
+            self.unanswered.push(tx.id);
+        }
+        u32::try_from(tx.payload.len()).expect("bounded by the options")
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        let mut used = 0;
+        let strange = |why: &dyn std::fmt::Display| ProtocolError(why.to_string());
+        while let Some(frame) = next_frame(&bytes[used..]).map_err(|error| strange(&error))? {
+            match read_reply(frame.payload).map_err(|error| strange(&error))? {
+                Reply::Answer(answer) => self.answer(answer, marks),
+                _ => return Err(strange(&"an answer to a question that was not asked here")),
+            }
+            used += frame.used;
+        }
+        // Known before the rest has come: what announces more is not from this server.
+        if let Some(length) = bytes[used..].first_chunk::<LENGTH_BYTES>()
+            && u32::from_le_bytes(*length) as usize > REPLY_BYTES_MAX
+        {
+            return Err(strange(&"a frame announces more than any reply has"));
+        }
+        Ok(used)
+    }
+
+    fn abandon(&mut self, tx: TxId) -> Abandon {
+        self.forget(tx);
+        Abandon::Keep
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.in_flight_max
+    }
+
+    /// Asks about as many as one question holds, in turn where there are more.
+    fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
+        if self.purpose != Use::SubmitAndAsk {
+            return None;
+        }
+        if !self.unanswered.is_empty() {
+            if self.asked_to >= self.unanswered.len() {
+                self.asked_to = 0;
+            }
+            let end = (self.asked_to + STATUS_IDS_MAX).min(self.unanswered.len());
+            let ids = self.unanswered[self.asked_to..end].iter().copied();
+            protocol::write_status(out, self.run_mark, ids);
+            self.asked_to = end;
+        }
+        Some(ASK_EVERY)
+    }
+
+    fn reset(&mut self) {
+        self.unanswered.clear();
+        self.asked_to = 0;
+    }
+}

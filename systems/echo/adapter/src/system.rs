@@ -1,0 +1,204 @@
+//! The system: starting the node or attaching to one, its ladder, its connections, its ledger.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use model::Seed;
+use model::facts::PreflightFinding;
+use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
+
+use crate::control::Control;
+use crate::http_session::HttpSession;
+use crate::ledger::Reader;
+use crate::session::{FrameSession, Use};
+use crate::workload::Payloads;
+
+/// The node's name in the testbed, for faults by name.
+const NODE: &str = "echo";
+
+/// The ledger's name in the deployment's folder.
+const LEDGER_FILE: &str = "echo.ledger";
+
+/// How long the node may take to start: it binds two ports.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is spoken with the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Frames,
+    Http,
+}
+
+impl Protocol {
+    /// The name of its address, in the node's ready line and in the deployment.
+    const fn endpoint(self) -> &'static str {
+        match self {
+            Self::Frames => "frames",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// The canary as an experiment wants it.
+pub(crate) struct Echo {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) protocol: Protocol,
+    pub(crate) observes: bool,
+    pub(crate) polls: bool,
+    pub(crate) stages: u8,
+    pub(crate) in_flight_max: u32,
+    pub(crate) attach: Option<SocketAddr>,
+    pub(crate) confess: bool,
+    pub(crate) payload_bytes: usize,
+    pub(crate) kinds: Vec<String>,
+    pub(crate) run_mark: u64,
+}
+
+impl Echo {
+    /// The protocol on a connection, without a connection.
+    pub(crate) fn session(&self, role: Role, address: SocketAddr) -> Box<dyn Session> {
+        let purpose = match role {
+            Role::Observe => Use::Observe,
+            Role::Submit if self.polls => Use::SubmitAndAsk,
+            Role::Submit => Use::Submit,
+        };
+        match self.protocol {
+            Protocol::Http => Box::new(HttpSession::new(address, self.in_flight_max)),
+            Protocol::Frames => {
+                Box::new(FrameSession::new(self.run_mark, self.stages, self.in_flight_max, purpose))
+            }
+        }
+    }
+
+    fn attached(&self, address: SocketAddr) -> Result<Deployment, SutError> {
+        let endpoints = vec![(self.protocol.endpoint().to_owned(), address)];
+        let deployment = Deployment { endpoints, ..Deployment::default() };
+        std::net::TcpStream::connect_timeout(&address, READY_WITHIN).map_err(|error| {
+            SutError::Deploy(format!(
+                "attaching to {address}: {error}; is `assay serve echo` running there?"
+            ))
+        })?;
+        Ok(deployment)
+    }
+
+    /// A connection for questions, where the node speaks frames.
+    fn control(&self, of: &Deployment) -> Option<io::Result<Control>> {
+        of.endpoint(Protocol::Frames.endpoint()).map(Control::open)
+    }
+}
+
+impl System for Echo {
+    fn stages(&self) -> Vec<String> {
+        let all = ["accepted".to_owned(), "committed".to_owned()];
+        all[2 - usize::from(self.stages)..].to_vec()
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        self.kinds.clone()
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        if let Some(address) = self.attach {
+            return self.attached(address);
+        }
+        let folder = bed.folder().to_owned();
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            SutError::Deploy(format!("making the node's folder {}: {error}", folder.display()))
+        })?;
+        let ledger = folder.join(LEDGER_FILE);
+        let mut arguments = vec!["serve".to_owned(), "echo".to_owned(), "--parent-pipe".to_owned()];
+        arguments.push(format!("--ledger={}", ledger.display()));
+        if self.protocol == Protocol::Http {
+            arguments.push("--http=127.0.0.1:0".to_owned());
+        }
+        if self.confess {
+            arguments.push(format!("--confess={}", folder.join("echo.confession").display()));
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        bed.spawn_self(NODE, arguments)?;
+        let ready = bed.ready_line(NODE, READY_WITHIN)?;
+        Ok(Deployment {
+            endpoints: endpoints(&ready)?,
+            nodes: bed.nodes(),
+            facts: BTreeMap::from([("echo.arguments".to_owned(), self.arguments.join(" "))]),
+            folder: Some(folder),
+        })
+    }
+
+    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Payloads::new(seed, worker, self.payload_bytes, self.kinds.len()))
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
+        let name = self.protocol.endpoint();
+        let address = to
+            .endpoint(name)
+            .ok_or_else(|| SutError::Deploy(format!("the node has no address called {name}")))?;
+        Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, address)))
+    }
+
+    fn observers(&self) -> u32 {
+        u32::from(self.observes)
+    }
+
+    /// Nothing is submitted: a check would stand in the ledger as nobody's.
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let Some(control) = self.control(to) else { return Ok(Vec::new()) };
+        let failed = |error| SutError::Deploy(format!("asking the node what it takes: {error}"));
+        let mut control = control.map_err(failed)?;
+        let mut findings = Vec::new();
+        for (number, kind) in (0_u16..).zip(&self.kinds) {
+            let ok = control.check(number).map_err(failed)?;
+            let detail = if ok { "would be taken" } else { "refused as invalid" };
+            findings.push(PreflightFinding { kind: kind.clone(), ok, detail: detail.to_owned() });
+        }
+        Ok(findings)
+    }
+
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        if self.protocol == Protocol::Http {
+            // Requests carry no id, so nothing of them is stored.
+            return Ok(None);
+        }
+        let Some(control) = self.control(of) else { return Ok(None) };
+        let synced = control.and_then(|mut control| control.sync().map(|_| control));
+        let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        match (&of.folder, synced) {
+            (Some(folder), Ok(_)) => self.file(folder, "read after it had stored everything"),
+            // Nobody is left to store anything: what its file holds is what there is.
+            (Some(folder), Err(error)) if is_dead(&error) => {
+                self.file(folder, "as it was left when the node ended")
+            }
+            (None, Ok(control)) => Ok(Some(Box::new(Reader::of_node(control, self.run_mark)))),
+            (_, Err(error)) => Err(SutError::Ledger(format!(
+                "having the node store everything: {error}; what it holds back would look lost"
+            ))),
+        }
+    }
+}
+
+impl Echo {
+    fn file(
+        &self,
+        folder: &Path,
+        state: &'static str,
+    ) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let reader = Reader::of_file(&folder.join(LEDGER_FILE), state, self.run_mark)?;
+        Ok(Some(Box::new(reader)))
+    }
+}
+
+/// The addresses in the ready line.
+fn endpoints(ready: &BTreeMap<String, String>) -> Result<Vec<(String, SocketAddr)>, SutError> {
+    let mut found = Vec::new();
+    for (name, value) in ready {
+        let address = value.parse().map_err(|_| {
+            SutError::Deploy(format!("the node says `{name}={value}`, which is no address"))
+        })?;
+        found.push((name.clone(), address));
+    }
+    Ok(found)
+}

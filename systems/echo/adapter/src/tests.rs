@@ -1,0 +1,1 @@
+//! The adapter against the contract, and against the node itself.
