@@ -4,7 +4,7 @@ use sut::Adapter;
 
 /// Every adapter, in alphabetical order.
 pub const ADAPTERS: &[Adapter] = &[
-    // ECHO echo_adapter::ADAPTER,
+    echo_adapter::ADAPTER,
     http_adapter::ADAPTER,
     // new-system: above this line
 ];
@@ -20,7 +20,7 @@ pub fn adapter(kind: &str) -> Option<&'static Adapter> {
 /// Runs a built-in system's node in this process (`assay serve …`).
 pub fn serve(words: &[String]) -> std::process::ExitCode {
     match words.first().map(String::as_str) {
-        Some("echo") => std::process::ExitCode::from(1), // ECHO
+        Some("echo") => echo_node::serve(&words[1..]),
         Some(other) => {
             eprintln!("assay serve: there is no built-in system `{other}`; there is: echo");
             std::process::ExitCode::from(2)
