@@ -49,6 +49,9 @@ pub struct Adapter {
     pub summary: &'static str,
     /// Reads `[system.deploy]` and `[workload]`, reporting every mistake in them; `None` if there were any.
     pub build: fn(&Request<'_>, &mut Problems) -> Option<Box<dyn System>>,
+    /// Tests of the ledger's content beyond fates (no double spend, serializable, …). They stand here and not on
+    /// [`System`], because a run folder is analysed where no system can be built.
+    pub checks: &'static [Check],
 }
 
 /// What an adapter is built from.
@@ -113,11 +116,6 @@ pub trait System: Send + Sync {
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let _ = of;
         Ok(None)
-    }
-
-    /// Tests of the ledger's content beyond fates (no double spend, serializable, …).
-    fn checks(&self) -> &'static [Check] {
-        &[]
     }
 }
 
