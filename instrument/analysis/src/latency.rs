@@ -98,6 +98,11 @@ impl Latencies {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a latency, far below 2^53")]
+fn at_least(low: f64, min: Option<i64>) -> f64 {
+    min.map_or(low, |min| low.max(min as f64))
+}
+
 fn timed(times: &TimedHistogram, percentiles: &[f64], due: u64) -> Distribution {
     let intervals = times.quantile_intervals(percentiles);
     distribution(times.all(), times.mean_interval(), percentiles, &intervals, due)
@@ -116,7 +121,8 @@ fn distribution(
         min_ns: moments.min(),
         max_ns: moments.max(),
         mean_ns: moments.mean(),
-        mean_low_ns: mean_interval.map(|(low, _)| low),
+        // No mean lies below the smallest value, whatever a symmetric interval says of a skewed one.
+        mean_low_ns: mean_interval.map(|(low, _)| at_least(low, moments.min())),
         // An upper end that overflowed says nothing, so it is not one.
         mean_high_ns: mean_interval.map(|(_, high)| high).filter(|high| high.is_finite()),
         variance_ns2: moments.variance(),
