@@ -1,1 +1,219 @@
-//! The adapter against the contract, and against the node itself.
+//! The adapter against the contract, with the node itself as the peer, in virtual time.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use echo_node::ledger::Ledger;
+use echo_node::{
+    CommitWay, Confession, Distribution, EchoNode, FRAMES_LISTENER, HTTP_LISTENER, Options,
+};
+use model::Seed;
+use model::options::{self, Problems, Value};
+use process::rehearsal::Rehearsal;
+use sut::conformance::{
+    Peer, Subject, observer_conformance, session_conformance, system_conformance,
+};
+use sut::{Request, Session, System, Transaction};
+
+use crate::session::{FrameSession, Use};
+use crate::workload::Payloads;
+
+const RUN: u64 = 0xfeed;
+
+fn node(options: Options) -> Rehearsal<EchoNode> {
+    Rehearsal::new(EchoNode::new(options, Ledger::in_memory(), Confession::none()))
+}
+
+/// A connection to a node of its own; each request is given a second of virtual time to be served.
+fn peer(options: Options, listener: usize) -> Peer {
+    let mut stage = node(options);
+    let connection = stage.open(listener);
+    Box::new(move |bytes| {
+        stage.send(connection, bytes);
+        stage.advance(stage.now().plus(Duration::from_secs(1)));
+        stage.take_bytes(connection)
+    })
+}
+
+fn options(commit: CommitWay, stages: u8) -> Options {
+    let service = Duration::from_micros(50);
+    Options {
+        service,
+        distribution: Distribution::Exponential,
+        servers: 4,
+        commit,
+        stages,
+        ..Options::default()
+    }
+}
+
+fn workload() -> Box<dyn sut::Workload> {
+    Box::new(Payloads::new(Seed(3), 0, 40, 3))
+}
+
+/// Claim: over frames the session keeps the contract, one stage or two, answered or asked for, one or many in
+/// flight.
+#[test]
+fn frames_keep_the_contract() {
+    for (commit, purpose) in
+        [(CommitWay::Answer, Use::Submit), (CommitWay::Poll, Use::SubmitAndAsk)]
+    {
+        for stages in [1, 2] {
+            for in_flight_max in [1, 64] {
+                let session = || {
+                    Box::new(FrameSession::new(RUN, stages, in_flight_max, purpose))
+                        as Box<dyn Session>
+                };
+                let peer = || peer(options(commit, stages), FRAMES_LISTENER);
+                let subject = Subject::new(&session, &peer, &workload)
+                    .ladder(usize::from(stages), stages - 1);
+                session_conformance(&subject).unwrap_or_else(|breaches| {
+                    panic!("{commit:?} {stages} {in_flight_max}: {breaches}")
+                });
+            }
+        }
+    }
+}
+
+/// Claim: where commits are seen by observers, the submitting connection reports the first of two stages.
+#[test]
+fn a_submitting_connection_beside_observers() {
+    let session = || Box::new(FrameSession::new(RUN, 2, 64, Use::Submit)) as Box<dyn Session>;
+    let peer = || peer(options(CommitWay::Observer, 2), FRAMES_LISTENER);
+    session_conformance(&Subject::new(&session, &peer, &workload).ladder(2, 0)).unwrap();
+}
+
+/// Claim: an observer sees each commit of its run once, whatever the pieces, and none of another run.
+#[test]
+fn observers_keep_the_contract() {
+    let stage = Rc::new(RefCell::new(node(options(CommitWay::Observer, 2))));
+    let (observer, submitter) = {
+        let mut stage = stage.borrow_mut();
+        (stage.open(FRAMES_LISTENER), stage.open(FRAMES_LISTENER))
+    };
+    let make = || Box::new(FrameSession::new(RUN, 2, 64, Use::Observe)) as Box<dyn Session>;
+    let mut greeting = Vec::new();
+    make().open(&mut greeting);
+    stage.borrow_mut().send(observer, &greeting);
+    for (run, ids) in [(RUN, 0..50), (RUN + 1, 50..60)] {
+        let mut session = FrameSession::new(run, 2, 64, Use::Submit);
+        for id in ids {
+            let mut out = Vec::new();
+            session.submit(&Transaction { id, kind: 0, payload: b"x" }, &mut out);
+            stage.borrow_mut().send(submitter, &out);
+        }
+    }
+    let mut stage = stage.borrow_mut();
+    stage.advance(clock::Instant::ZERO.plus(Duration::from_secs(1)));
+    let stream = stage.take_bytes(observer);
+    let watched: Vec<u64> = (0..50).collect();
+    observer_conformance(&make, &stream, &watched, 2, 1).unwrap();
+}
+
+/// Claim: over HTTP the session keeps the contract, with and without pipelining.
+#[test]
+fn http_keeps_the_contract() {
+    let address = "127.0.0.1:80".parse().unwrap();
+    for in_flight_max in [1, 16] {
+        let session = || {
+            Box::new(crate::http_session::HttpSession::new(address, in_flight_max))
+                as Box<dyn Session>
+        };
+        let peer = || peer(options(CommitWay::Answer, 1), HTTP_LISTENER);
+        session_conformance(&Subject::new(&session, &peer, &workload)).unwrap();
+    }
+}
+
+fn text(text: &str) -> options::Options {
+    value(Value::String(text.to_owned()))
+}
+
+fn integer(number: i64) -> options::Options {
+    value(Value::Integer(number))
+}
+
+fn value(value: Value) -> options::Options {
+    options::Options { value, span: options::Span::default() }
+}
+
+fn table(entries: &[(&str, options::Options)]) -> options::Options {
+    let mut table = options::Options::empty();
+    entries.iter().for_each(|(path, value)| table.set(path, value.clone()));
+    table
+}
+
+fn built(
+    deploy: &[(&str, options::Options)],
+    workload: &[(&str, options::Options)],
+) -> Result<Box<dyn System>, Vec<String>> {
+    let mut problems = Problems::default();
+    let (deploy, workload) = (table(deploy), table(workload));
+    let request =
+        Request { deploy: &deploy, workload: &workload, folder: Path::new("."), run_mark: RUN };
+    let system = (crate::ADAPTER.build)(&request, &mut problems);
+    assert_eq!(system.is_some(), problems.is_empty(), "a system or a problem");
+    system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())
+}
+
+/// Claim: the systems that experiments can ask for keep what can be seen of the contract without starting them.
+#[test]
+fn systems_keep_the_contract() {
+    for deploy in [
+        &[][..],
+        &[("stages", integer(2)), ("commit", text("observer"))],
+        &[("protocol", text("http"))],
+    ] {
+        let kinds = value(Value::Array(vec![text("put"), text("get")]));
+        let system = built(deploy, &[("payload", text("100B")), ("kinds", kinds)]).unwrap();
+        system_conformance(&*system).unwrap();
+        assert_eq!(system.kinds(), ["put", "get"]);
+    }
+    let two = built(&[("stages", integer(2)), ("commit", text("observer"))], &[]).unwrap();
+    assert_eq!(
+        (two.stages(), two.observers()),
+        (vec!["accepted".to_owned(), "committed".to_owned()], 1)
+    );
+    let one = built(&[], &[]).unwrap();
+    assert_eq!((one.stages(), one.observers()), (vec!["committed".to_owned()], 0));
+}
+
+/// Claim: every mistake in the tables is found, in one reading, in words that name the key.
+#[test]
+fn mistakes_are_named() {
+    let wrong = built(
+        &[
+            ("servers", integer(0)),
+            ("service", integer(5)),
+            ("comit", text("poll")),
+            ("faults.lose", text("often")),
+            ("faults.stall.at", text("5s")),
+            ("faults.refuse", text("get")),
+            ("faults.limit.burst", integer(5)),
+            ("faults.unordered", integer(9)),
+        ],
+        &[("payload", text("2MiB"))],
+    )
+    .err()
+    .unwrap();
+    for words in [
+        "`system.deploy.servers` must lie between 1 and 10000, but is 0",
+        "`system.deploy.service` must be a duration such as 250us",
+        "`system.deploy.comit` is not a key that Assay knows",
+        "`system.deploy.faults.lose` must be a whole number",
+        "`system.deploy.faults.stall.for` is missing",
+        "`get` is not among the workload's kinds",
+        "`system.deploy.faults.limit.rate` is missing",
+        "one stage cannot be out of order",
+        "`workload.payload` can be at most 1048576 bytes",
+    ] {
+        assert!(wrong.iter().any(|said| said.contains(words)), "{words}\nnot in {wrong:#?}");
+    }
+    assert_eq!(wrong.len(), 9, "{wrong:#?}");
+    let both =
+        built(&[("attach", text("127.0.0.1:1")), ("servers", integer(2))], &[]).err().unwrap();
+    assert!(both[0].contains("a server that is already running has its own queue and faults"));
+    let http = built(&[("protocol", text("http")), ("stages", integer(2))], &[]).err().unwrap();
+    assert!(http[0].contains("over HTTP there is one stage"), "{http:?}");
+}
