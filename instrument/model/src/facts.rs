@@ -41,6 +41,9 @@ pub struct TrialFacts {
     pub interrupted: String,
     /// Whether rows were closed properly (false in a folder that a crash left behind).
     pub complete: bool,
+    /// Processor time of this whole process during the load, connecting and draining included, nanoseconds:
+    /// the engine, the record, the sampling and the display.
+    pub generator_cpu_ns: u64,
     /// Counters of the engine, by worker.
     pub workers: Vec<WorkerFacts>,
     /// Client-visible shape of the connection: `plain` or the TLS version and cipher.

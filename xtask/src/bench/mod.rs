@@ -36,6 +36,9 @@ const TOY: Size = Size { rounds: 1, seconds: 1, rates: &[1_000], freeze_at_s: 1,
 const GENERATOR_CPU: &str = "0";
 const SERVER_CPU: &str = "1";
 
+/// Assay without what comes after the load: sealing the record and analysing it.
+const ASSAY_LOAD: &str = "assay, until the drain ended";
+
 /// Runs all four parts and writes docs/bench-load.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
@@ -83,12 +86,16 @@ impl Bench {
 
     /// Every installed peer that can do the task, Assay first.
     fn contenders(&self, task: &Task) -> Vec<Contender> {
-        let mut list = vec![Contender {
-            name: "assay",
+        let assay = |name| Contender {
+            name,
             program: self.assay.clone(),
             arguments: peers::assay(task),
             read: |text, _| peers::read_assay(text),
-        }];
+        };
+        let mut list = vec![assay("assay")];
+        if task.rate.is_none() {
+            list.insert(0, assay(ASSAY_LOAD));
+        }
         for Peer { name, program, arguments, read } in PEERS {
             match (find(program), arguments(task)) {
                 (Some(path), Some(words)) => {
@@ -115,6 +122,11 @@ impl Bench {
         if !cost.succeeded {
             eprintln!("{}: did not end well", contender.name);
         }
+        let mut cost = cost;
+        if contender.name == ASSAY_LOAD {
+            cost.cpu_ms = load_cpu_ms(&self.folder.join("runs"))
+                .ok_or("the trial says nothing of its cost")?;
+        }
         let said = (contender.read)(&cost.stdout, &self.folder);
         let _ = std::fs::remove_dir_all(self.folder.join("runs"));
         Ok((cost, said))
@@ -139,7 +151,7 @@ impl Bench {
         }
         let wrk = contenders.iter().position(|contender| contender.name == "wrk");
         let mut text = String::from(
-            "## Cost of a request\n\nOne engine thread on one processor, 64 keep-alive connections, no pipelining, closed loop; the server on the other processor. Processor time is the whole process's, start and report included; Assay records every row.\n\n| tool | k requests/s | CPU µs/request (range) | ÷ wrk, same round (range) | peak MB |\n| --- | --- | --- | --- | --- |\n",
+            "## Cost of a request\n\nOne engine thread on one processor, 64 keep-alive connections, no pipelining, closed loop; the server on the other processor. Processor time is the whole process's, start and report included. Assay records every row while it loads; what follows the drain (sealing, intervals, audits) is counted in its second line and not in its first.\n\n| tool | k requests/s | CPU µs/request (range) | ÷ wrk, same round (range) | peak MB |\n| --- | --- | --- | --- | --- |\n",
         );
         for (contender, list) in contenders.iter().zip(&samples) {
             let ratios: Vec<f64> = list
@@ -244,6 +256,14 @@ struct Sample {
     us_per_request: Option<f64>,
     per_second: Option<f64>,
     rss_bytes: u64,
+}
+
+/// Processor time of the only trial under `runs` during its load.
+fn load_cpu_ms(runs: &Path) -> Option<f64> {
+    let run = std::fs::read_dir(runs).ok()?.flatten().next()?.path();
+    let text = std::fs::read_to_string(run.join("settings/default/trial-0/trial.json")).ok()?;
+    let document: serde_json::Value = serde_json::from_str(&text).ok()?;
+    document["generator_cpu_ns"].as_f64().map(|ns| ns / 1e6)
 }
 
 /// The program in the cache folder of `assay doctor --install` (`NAME/VERSION/` or its `bin/`), or on the path.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::{Clock, Instant};
+use clock::{Clock, CpuTime, Instant};
 use load::{Control, Live, RowSink, Setup};
 use model::facts::{Calibration, Event, LedgerFacts, MetricSample, TrialFacts};
 use model::plan::SettingPlan;
@@ -147,11 +147,14 @@ fn load_it(
     };
     let mut sink =
         FolderSink { log: folder.row_log().map_err(|e| e.to_string())?, events: Vec::new() };
+    let cpu_before = CpuTime::of_this_process();
     let loaded = load::run(setup, &mut sink);
+    let cpu = CpuTime::of_this_process().since(cpu_before);
     trial.progress.pause();
     let FolderSink { log, mut events } = sink;
     let closed = log.close().map_err(|e| e.to_string());
     let mut facts = loaded.map_err(|e| e.to_string())?;
+    facts.generator_cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
     // The rows' line begins where the load did, a moment after the clock's origin.
     let trial_start = Instant::from_ns(facts.started_unix_ns - clock.origin_wall().unix_ns());
     let samples = sampler.finish(trial_start);
