@@ -183,3 +183,35 @@ fn http_faults() {
     stage.advance(ms(60_000));
     assert_eq!(text(&mut stage, connection), OK);
 }
+
+/// Claim: no bytes whatever make either face panic, in any pieces, and a connection that survives them still
+/// answers.
+#[test]
+fn arbitrary_bytes() {
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+    let mut rng = SplitMix64::seed_from_u64(5);
+    let mut good = Vec::new();
+    write_submit(&mut good, RUN, 1, 0, b"payload");
+    write_status(&mut good, RUN, [1].into_iter());
+    write_sync(&mut good);
+    write_ledger_request(&mut good, u64::MAX, u32::MAX);
+    for round in 0..3000 {
+        let mut stage = Stage::new(Options::default());
+        let listener = if round % 2 == 0 { FRAMES_LISTENER } else { HTTP_LISTENER };
+        let connection = stage.rehearsal.open(listener);
+        let mut bytes =
+            if listener == FRAMES_LISTENER { good.clone() } else { [GET, GET].concat() };
+        for _ in 0..1 + rng.next_u64() % 3 {
+            let at = rng.next_u64() as usize % bytes.len();
+            bytes[at] = rng.next_u64() as u8;
+        }
+        for piece in bytes.chunks(1 + rng.next_u64() as usize % bytes.len()) {
+            if stage.rehearsal.is_open(connection) {
+                stage.rehearsal.send(connection, piece);
+            }
+        }
+        stage.submit(ms(1), 2);
+        assert!(with(&stage.answers(), Code::Committed).contains(&2), "round {round}");
+    }
+}
