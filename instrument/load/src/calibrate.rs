@@ -40,7 +40,8 @@ pub(crate) fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
     let part = Duration::from_millis(200);
     let (_, floor) = measure(clock, target.address, closed(1), 1, part)?;
     let (facts, many) = measure(clock, target.address, closed(CONNECTIONS), CONNECTIONS, part)?;
-    let paced = Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(LAG_RATE) } };
+    let paced =
+        Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(LAG_RATE) } };
     let (_, lag) = measure(clock, target.address, paced, 16, part)?;
     let answered = many.services.len().max(1);
     let cpu_ns: u64 = facts.workers.iter().map(|worker| worker.cpu_ns).sum();
@@ -216,8 +217,8 @@ impl Target {
         let host = |attempt: &'static str| {
             move |error: std::io::Error| LoadError::Host { attempt, reason: error.to_string() }
         };
-        let listener =
-            TcpListener::bind("127.0.0.1:0").map_err(host("listening on the loopback interface"))?;
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .map_err(host("listening on the loopback interface"))?;
         listener.set_nonblocking(true).map_err(host("setting up the null target"))?;
         let address = listener.local_addr().map_err(host("setting up the null target"))?;
         let is_over = Arc::new(AtomicBool::new(false));

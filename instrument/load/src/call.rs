@@ -154,8 +154,7 @@ fn open<'t>(
     let facts = WorkerFacts { connects: clients.len() as u64, ..WorkerFacts::default() };
     let origin = trial.setup.clock.now();
     let state = State { origin, streams, callers, rows, facts, is_over: false };
-    let desk =
-        Desk { trial, state: Mutex::new(state), work: Condvar::new(), back: Condvar::new() };
+    let desk = Desk { trial, state: Mutex::new(state), work: Condvar::new(), back: Condvar::new() };
     Ok((desk, clients))
 }
 
@@ -318,7 +317,13 @@ impl State {
         self.callers[caller].freed_at = at;
         let Some(mut row) = self.callers[caller].row.take() else {
             self.facts.late_answers += 1;
-            return self.event(trial, at, "late_answer", Some(tx), "returned after it was given up");
+            return self.event(
+                trial,
+                at,
+                "late_answer",
+                Some(tx),
+                "returned after it was given up",
+            );
         };
         let final_mark = &mut row.marks[trial.setup.final_stage];
         if answer.outcome == Outcome::Committed && *final_mark == NO_STAMP {
@@ -371,7 +376,10 @@ impl State {
         let mut count = 0;
         for index in 0..self.streams.len() {
             let timeout_ns = self.streams[index].timeout_ns;
-            while self.streams[index].backlog.front().is_some_and(|(_, due)| all || now - due >= timeout_ns)
+            while self.streams[index]
+                .backlog
+                .front()
+                .is_some_and(|(_, due)| all || now - due >= timeout_ns)
             {
                 let first = self.streams[index].backlog.pop_front();
                 let (prepared, due) = first.expect("looked at above");

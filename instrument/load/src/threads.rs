@@ -7,8 +7,8 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 use model::facts::TrialFacts;
 use model::{NO_STAMP, WallTime};
-use sut::{Link, Role};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sut::{Link, Role};
 
 use crate::driver::epoll::Epoll;
 use crate::driver::ring::Ring;
@@ -37,12 +37,17 @@ pub(crate) enum Choice {
 
 /// Carries out one trial.
 pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
-    let choice = match setup.system.connect(setup.deployment, Role::Submit, 0) {
-        Ok(Link::Call(_)) => Choice::Call,
-        Ok(Link::Wire(..)) => choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?,
+    let first = setup.system.connect(setup.deployment, Role::Submit, 0);
+    let (choice, address) = match first {
+        Ok(Link::Call(_)) => (Choice::Call, None),
+        Ok(Link::Wire(endpoint, _)) => {
+            (choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?, Some(endpoint.address))
+        }
         Err(source) => return Err(LoadError::System { index: 0, source }),
     };
-    run_with(setup, sink, choice)
+    let mut facts = run_with(setup, sink, choice)?;
+    facts.congestion_control = address.map(socket::congestion_control).unwrap_or_default();
+    Ok(facts)
 }
 
 /// Carries out one trial with a given driver.
@@ -188,7 +193,6 @@ fn facts(
         complete: true,
         transport: trial.transport.get().cloned().unwrap_or_else(|| "plain".to_owned()),
         driver: driver.to_owned(),
-        congestion_control: socket::congestion_control(),
         fidelity: setup.system.fidelity(),
         workers: reports.into_iter().map(|report| report.facts).collect(),
         ..TrialFacts::default()

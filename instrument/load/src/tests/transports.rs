@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use model::{NO_STAMP, Outcome, Seed};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
-use sut::{Answer, Client, Deployment, Link, Role, SutError, System, Testbed, Transaction, Workload};
+use sut::{
+    Answer, Client, Deployment, Link, Role, SutError, System, Testbed, Transaction, Workload,
+};
 
-use super::toy::{Kept, Toy, ToySystem, closed, constant, count, plan, run, try_run, with_each_driver};
+use super::toy::{
+    Kept, Toy, ToySystem, closed, constant, count, plan, run, try_run, with_each_driver,
+};
 use crate::threads::{Choice, choose};
 use crate::{Control, Live, LoadError, Setup};
 
@@ -60,7 +64,8 @@ fn tls_system(address: SocketAddr, roots: rustls::RootCertStore, name: &str) -> 
 fn tls_carries_the_load() {
     with_each_driver(|choice| {
         let (address, roots) = start_tls();
-        let (facts, kept) = run(&plan(constant(500)), &tls_system(address, roots, "localhost"), choice);
+        let (facts, kept) =
+            run(&plan(constant(500)), &tls_system(address, roots, "localhost"), choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), 150);
         assert!(facts.transport.starts_with("TLSv1_3 TLS13_"), "{}", facts.transport);
         assert_eq!(facts.workers[0].connects, 4);
@@ -91,7 +96,8 @@ fn a_thousand_connections() {
         plan.load.connections_max = 1_000;
         plan.load.threads = 2;
         let (facts, kept) = run(&plan, &ToySystem::new(server.address), choice);
-        let used: std::collections::BTreeSet<_> = kept.rows.iter().map(|row| row.connection).collect();
+        let used: std::collections::BTreeSet<_> =
+            kept.rows.iter().map(|row| row.connection).collect();
         assert_eq!(used.len(), 1_000);
         assert_eq!(facts.workers.iter().map(|worker| worker.connects).sum::<u64>(), 1_000);
         assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
@@ -105,7 +111,10 @@ fn large_requests_are_sent_to_the_end() {
         let server = Toy::start(|asked| {
             // A server that reads slowly fills the sender's buffers.
             let pause = if asked.nth == 0 { 30 } else { 0 };
-            vec![super::toy::Act::Pause(Duration::from_millis(pause)), super::toy::Act::Answer(asked.id, 0)]
+            vec![
+                super::toy::Act::Pause(Duration::from_millis(pause)),
+                super::toy::Act::Answer(asked.id, 0),
+            ]
         });
         let system = ToySystem { in_flight_max: 500_000, ..ToySystem::new(server.address) };
         let mut plan = plan(closed(500_000));
@@ -125,13 +134,13 @@ fn drivers_are_chosen_by_name() {
     assert_eq!(error, "ASSAY_DRIVER=kqueue: write epoll or io_uring, or leave it out");
 }
 
-/// A client library that takes ten milliseconds, and now and then a hundred.
+/// A client library that takes ten milliseconds, and now and then two hundred.
 struct Library;
 
 impl Client for Library {
     fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Answer {
         reached(0);
-        std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 100 } else { 10 }));
+        std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 200 } else { 10 }));
         let outcome = match tx.id % 10 {
             5 => Outcome::Rejected(model::Class::Server),
             _ => Outcome::Committed,
@@ -174,7 +183,7 @@ impl System for Called {
 fn client_libraries_are_called() {
     for arrivals in [constant(100), closed(4)] {
         let mut plan = plan(arrivals);
-        plan.load.timeout = Duration::from_millis(60);
+        plan.load.timeout = Duration::from_millis(100);
         plan.load.connections = 8;
         let mut kept = Kept::default();
         let setup = Setup {
