@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use buffers::Buffers;
-use io_uring::types::{self, CancelBuilder, SubmitArgs, Timespec};
+use io_uring::types::{self, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -438,21 +438,25 @@ impl Ring {
         self.free.push(key.index);
     }
 
-    /// Cancels everything and waits until the kernel holds nothing of ours. Says whether it let go.
-    fn cancel_all(&mut self) -> bool {
-        let deadline = Timespec::from(LET_GO_MAX);
-        for transport in self.transports.iter().filter(|transport| transport.in_kernel != 0) {
-            if let Some(socket) = &transport.socket {
-                let _ = rustix::net::shutdown(socket, Shutdown::Both);
+    /// Ends everything and waits until the kernel holds nothing of ours. Says whether it let go.
+    fn end_all(&mut self) -> bool {
+        for index in 0..self.transports.len() {
+            let transport = &self.transports[index];
+            let index = u32::try_from(index).expect("connections are counted in u32");
+            let key = Key { index, generation: transport.generation };
+            // One that was given up has been told to end already. Cancelling all at once is no way: the kernel
+            // compares each with each.
+            if self.is_current(key) {
+                self.let_go(key);
             }
         }
+        self.sends_queued = 0;
         let _ = self.ring.submit();
-        let _ = self.ring.submitter().register_sync_cancel(Some(deadline), CancelBuilder::any());
+        let mut held = self.transports.iter().filter(|transport| transport.in_kernel != 0).count();
         // Each turn takes at least one completion or gives up.
-        while self.transports.iter().any(|transport| transport.in_kernel != 0) {
-            let wait = Wait::at_most(Some(LET_GO_MAX));
+        while held > 0 {
             self.sends_queued = 0;
-            if self.enter(wait).is_err() {
+            if self.enter(Wait::at_most(Some(LET_GO_MAX))).is_err() {
                 return false;
             }
             let completions: Vec<_> = self.ring.completion().collect();
@@ -462,7 +466,9 @@ impl Ring {
             for entry in completions {
                 if !cqueue::more(entry.flags()) {
                     let (key, operation) = unpack(entry.user_data());
-                    self.transports[key.index as usize].in_kernel &= !(operation as u8);
+                    let transport = &mut self.transports[key.index as usize];
+                    transport.in_kernel &= !(operation as u8);
+                    held -= usize::from(transport.in_kernel == 0);
                 }
             }
         }
@@ -473,7 +479,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         while self.next_event().is_some() {}
-        let let_go = self.cancel_all();
+        let let_go = self.end_all();
         // SAFETY: nothing of `self` is used after this. The memory that the kernel was given goes only if it
         // has let go of it; else it is leaked, once, at the end of a trial.
         unsafe {

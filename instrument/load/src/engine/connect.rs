@@ -29,11 +29,10 @@ impl Engine<'_> {
         for key in self.to_close.drain(..) {
             driver.close(key);
         }
-        let under_way: usize = self.streams.iter().map(|stream| stream.opening as usize).sum();
-        // `opening` counts those that wait here, too; a wave is what is left of the bound without them.
-        let in_kernel = under_way.saturating_sub(self.to_open.len());
-        let wave = WAVE_MAX.saturating_sub(in_kernel).min(self.to_open.len());
-        for connection in self.to_open.drain(..wave).collect::<Vec<_>>() {
+        // Those that wait here are counted as opening, too: a wave is what the others leave of the bound.
+        let wave = WAVE_MAX.saturating_sub(self.opening.saturating_sub(self.to_open.len()));
+        for _ in 0..wave {
+            let Some(connection) = self.to_open.pop_front() else { break };
             let at = &mut self.connections[connection as usize];
             at.phase = Phase::Connecting;
             match driver.connect(connection, at.endpoint.address) {
@@ -50,7 +49,8 @@ impl Engine<'_> {
             self.streams[usize::from(stream)].opening += 1;
         }
         self.connections[connection as usize].phase = Phase::Connecting;
-        self.to_open.push(connection);
+        self.opening += 1;
+        self.to_open.push_back(connection);
     }
 
     /// One more connection for a stream whose connections are all busy. Says whether there was one.
@@ -118,6 +118,7 @@ impl Engine<'_> {
     fn opened(&mut self, connection: u32) {
         let at = &mut self.connections[connection as usize];
         at.phase = Phase::Open;
+        self.opening -= 1;
         at.freed_at = self.now;
         if at.stream != OBSERVER {
             let stream = &mut self.streams[usize::from(at.stream)];
@@ -185,6 +186,7 @@ impl Engine<'_> {
         let at = self.now + pause_ns;
         self.timers.push(Timer { at, connection, life, what: Alarm::Reconnect });
         if phase != Phase::Open {
+            self.opening -= 1;
             self.facts.connect_failures += 1;
             self.event("connect_failure", None, || text.to_owned());
         }

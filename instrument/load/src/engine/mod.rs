@@ -103,7 +103,11 @@ pub(crate) struct Engine<'t> {
     /// Connections with bytes to send.
     dirty: Vec<u32>,
     /// Connections to begin to open, and what the driver is to close, before the next wait.
-    to_open: Vec<u32>,
+    to_open: VecDeque<u32>,
+    /// Connections on their way, those in `to_open` included.
+    opening: usize,
+    /// Whether some of the connections only watch.
+    watches: bool,
     to_close: Vec<Key>,
     timers: BinaryHeap<Timer>,
     marks: Marks,

@@ -87,7 +87,7 @@ fn open<'t, D: Driver>(mut engine: Engine<'t>) -> Result<(Engine<'t>, D), LoadEr
     let failed = |error: Errno| LoadError::Driver { driver: D::NAME, reason: error.to_string() };
     let connections_max: u32 = engine.streams.iter().map(|stream| stream.connections_max).sum();
     let mut driver = D::new(connections_max + SPARE_CONNECTIONS).map_err(failed)?;
-    while !engine.is_open() {
+    while engine.opening > 0 {
         engine.handle_events(&mut driver);
         if engine.trial.setup.control.is_stopped() || engine.now > OPENING_NS_MAX {
             break;
@@ -104,12 +104,6 @@ fn open<'t, D: Driver>(mut engine: Engine<'t>) -> Result<(Engine<'t>, D), LoadEr
 }
 
 impl Engine<'_> {
-    /// Whether no connection is on its way any more.
-    fn is_open(&self) -> bool {
-        self.to_open.is_empty()
-            && self.connections.iter().all(|at| matches!(at.phase, Phase::Open | Phase::Down))
-    }
-
     /// Why the load cannot begin: a stream without a connection, or an observer that is not there.
     fn unopened(&self) -> Option<(std::net::SocketAddr, String)> {
         let without = |stream: &super::Stream| stream.connections > 0 && stream.open == 0;
@@ -249,8 +243,7 @@ impl Engine<'_> {
             return true;
         }
         // Whoever watches for others watches until all are through.
-        let watches = self.connections.iter().any(|at| at.stream == OBSERVER);
-        is_through && self.routes.is_idle() && (!watches || self.trial.all_are_through())
+        is_through && self.routes.is_idle() && (!self.watches || self.trial.all_are_through())
     }
 
     /// Whether the bound on transactions ended the load before its time.

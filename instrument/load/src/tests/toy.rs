@@ -405,14 +405,14 @@ pub fn count(rows: &[Row], outcome: Outcome) -> usize {
     rows.iter().filter(|row| row.outcome == outcome).count()
 }
 
-/// Runs a test with each driver that this host has.
-pub fn with_each_driver(test: impl Fn(Choice)) {
-    for choice in [Choice::Epoll, Choice::Ring] {
-        if choice == Choice::Ring && crate::threads::choose(Some("io_uring")).is_err() {
+/// Runs a test with each driver that this host has, side by side.
+pub fn with_each_driver(test: impl Fn(Choice) + Sync) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| test(Choice::Epoll));
+        if crate::threads::choose(Some("io_uring")).is_ok() {
+            scope.spawn(|| test(Choice::Ring));
+        } else {
             eprintln!("this kernel has no io_uring: tested with epoll alone");
-            continue;
         }
-        eprintln!("with {choice:?}");
-        test(choice);
-    }
+    });
 }
