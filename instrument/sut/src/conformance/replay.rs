@@ -148,13 +148,16 @@ pub fn observer_conformance(
             compare(&make, &stream, &mut rng)?.within_the_ladder(stages)
         })
     };
-    let scenarios: [(&'static str, &dyn Fn() -> Result<(), String>); 2] =
+    let scenarios: [(&'static str, Tried<'_>); 2] =
         [("what an observer sees", &watch), ("arbitrary bytes", &noisy)];
     let breaches = scenarios
         .iter()
         .filter_map(|(scenario, work)| guarded(work).err().map(|words| Breach { scenario, words }));
     Breaches::unless_empty(breaches.collect())
 }
+
+/// One thing to try with an observer.
+type Tried<'a> = &'a dyn Fn() -> Result<(), String>;
 
 /// What a session found in a stream.
 #[derive(Debug, Default, PartialEq)]

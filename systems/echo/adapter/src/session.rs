@@ -31,6 +31,8 @@ pub(crate) struct FrameSession {
     stages: u8,
     in_flight_max: u32,
     purpose: Use,
+    /// The node has said that it will tell of every commit.
+    is_subscribed: bool,
     /// Outstanding ids, only where they must be asked about.
     unanswered: Vec<TxId>,
     /// Where in `unanswered` the next question begins.
@@ -39,7 +41,15 @@ pub(crate) struct FrameSession {
 
 impl FrameSession {
     pub(crate) const fn new(run_mark: u64, stages: u8, in_flight_max: u32, purpose: Use) -> Self {
-        Self { run_mark, stages, in_flight_max, purpose, unanswered: Vec::new(), asked_to: 0 }
+        Self {
+            run_mark,
+            stages,
+            in_flight_max,
+            purpose,
+            is_subscribed: false,
+            unanswered: Vec::new(),
+            asked_to: 0,
+        }
     }
 
     fn answer(&mut self, answer: Answer, marks: &mut Marks) {
@@ -74,6 +84,11 @@ impl Session for FrameSession {
         }
     }
 
+    /// An observer is ready when nothing that is committed from now on can escape it.
+    fn is_ready(&self) -> bool {
+        self.purpose != Use::Observe || self.is_subscribed
+    }
+
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
         let kind = u16::try_from(tx.kind).expect("the workload has fewer kinds");
         write_submit(out, self.run_mark, tx.id, kind, tx.payload);
@@ -94,6 +109,7 @@ impl Session for FrameSession {
         while let Some(frame) = next_frame(&bytes[used..]).map_err(|error| strange(&error))? {
             match read_reply(frame.payload).map_err(|error| strange(&error))? {
                 Reply::Answer(answer) => self.answer(answer, marks),
+                Reply::Subscribed { run } if run == self.run_mark => self.is_subscribed = true,
                 _ => return Err(strange(&"an answer to a question that was not asked here")),
             }
             used += frame.used;
@@ -134,6 +150,7 @@ impl Session for FrameSession {
     }
 
     fn reset(&mut self) {
+        self.is_subscribed = false;
         self.unanswered.clear();
         self.asked_to = 0;
     }

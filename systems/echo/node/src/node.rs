@@ -17,7 +17,7 @@ use crate::limiter::Limiter;
 use crate::options::Options;
 use crate::protocol::{
     Answer, Code, REPLY_BYTES_MAX, Request, Submit, read_request, write_answer, write_checked,
-    write_entries, write_synced,
+    write_entries, write_subscribed, write_synced,
 };
 use crate::queue::Queue;
 
@@ -153,7 +153,10 @@ impl EchoNode {
     ) {
         match request {
             Request::Submit(submit) => self.submit(now, connection, &submit, out),
-            Request::Subscribe { run } => self.commits.subscribe(connection, run),
+            Request::Subscribe { run } => {
+                self.commits.subscribe(connection, run);
+                write_subscribed(out.send(connection), run);
+            }
             Request::Status { run, ids } => {
                 let ids = ids
                     .chunks_exact(8)

@@ -11,6 +11,7 @@
 //!                  synced     18  entries:u64
 //!                  ledger     19  from:u64  records
 //!                  checked    20  is_taken:u8  kind:u16
+//!                  subscribed 21  run:u64                  from here on, every commit of the run
 //! ```
 //! The checksum of a submission is over all of it but the checksum itself; that of an answer over what stands
 //! before it. Nothing here sends, waits or trusts.
@@ -36,6 +37,7 @@ const ANSWER: u8 = 17;
 const SYNCED: u8 = 18;
 const ENTRIES: u8 = 19;
 const CHECKED: u8 = 20;
+const SUBSCRIBED: u8 = 21;
 
 /// A frame that is not of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,6 +144,11 @@ pub enum Reply<'a> {
         kind: u16,
         /// Whether it would.
         is_taken: bool,
+    },
+    /// From here on, every commit of the run comes on this connection.
+    Subscribed {
+        /// The run's mark.
+        run: u64,
     },
 }
 
@@ -283,6 +290,14 @@ pub fn write_checked(out: &mut Vec<u8>, kind: u16, is_taken: bool) {
     });
 }
 
+/// Appends that a subscription holds.
+pub fn write_subscribed(out: &mut Vec<u8>, run: u64) {
+    write_frame(out, |out| {
+        out.push(SUBSCRIBED);
+        out.extend_from_slice(&run.to_le_bytes());
+    });
+}
+
 /// Reads what the node says from the payload of a frame.
 ///
 /// # Errors
@@ -292,6 +307,7 @@ pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
     match kind {
         ANSWER if bytes.len() == 20 => read_answer(bytes),
         SYNCED => Ok(Reply::Synced { entries: exact_u64(rest)? }),
+        SUBSCRIBED => Ok(Reply::Subscribed { run: exact_u64(rest)? }),
         ENTRIES => {
             let (from, records) = rest.split_at_checked(8).ok_or(Mistake("it is too short"))?;
             if records.len() % crate::ledger::RECORD_BYTES != 0 {
@@ -385,6 +401,7 @@ mod tests {
         for (bytes, reply) in [
             (payload(|out| write_answer(out, answer)), Reply::Answer(answer)),
             (payload(|out| write_synced(out, 4)), Reply::Synced { entries: 4 }),
+            (payload(|out| write_subscribed(out, 6)), Reply::Subscribed { run: 6 }),
             (payload(|out| write_entries(out, 4, |_| {})), Reply::Ledger { from: 4, records: &[] }),
             (
                 payload(|out| write_checked(out, 4, true)),

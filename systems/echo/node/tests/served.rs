@@ -3,6 +3,8 @@
 //! Without the test harness, because this executable is also the node: called with `serve` it is nothing else.
 //! By hand: `served serve --http 8080`. It never leaves a process behind.
 
+#![expect(clippy::unwrap_used, reason = "a test; without the harness clippy cannot know")]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;

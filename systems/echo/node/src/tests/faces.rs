@@ -43,6 +43,7 @@ fn observed_commits() {
         stage.rehearsal.send(*observer, &bytes);
     }
     stage.rehearsal.close(observers[1]);
+    stage.rehearsal.take_sent();
     stage.submit(ms(0), 5);
     let sent = stage.rehearsal.take_sent();
     let to: Vec<Connection> = sent.iter().map(|sent| sent.connection).collect();
