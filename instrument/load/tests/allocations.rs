@@ -1,0 +1,208 @@
+//! Nothing on the path of a transaction that succeeds allocates. Counted by an allocator of this test's own, on
+//! the engine's thread alone, which the workload makes known by being called there.
+#![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System as Heap};
+use std::cell::Cell;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use load::{Control, Live, RowSink, Setup};
+use model::facts::Event;
+use model::options::Options;
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
+use model::{Row, Seed};
+use sut::{
+    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
+    Testbed, Transaction, Workload,
+};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: everything is handed on to the system's allocator; the counter does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Heap.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Heap.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Heap.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Transactions before the counting begins: buffers have found their sizes by then.
+const SETTLED: u64 = 20_000;
+const TRANSACTIONS: u64 = 120_000;
+static AT_SETTLED: AtomicU64 = AtomicU64::new(0);
+static AT_END: AtomicU64 = AtomicU64::new(0);
+
+struct Reports;
+
+impl Workload for Reports {
+    fn next(&mut self, id: u64, payload: &mut Vec<u8>) -> u32 {
+        payload.extend_from_slice(&id.to_le_bytes());
+        let count = ALLOCATIONS.with(Cell::get);
+        if id == SETTLED {
+            AT_SETTLED.store(count, Relaxed);
+        } else if id == TRANSACTIONS - 1 {
+            AT_END.store(count, Relaxed);
+        }
+        0
+    }
+}
+
+struct Echo;
+
+impl Session for Echo {
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        out.extend_from_slice(tx.payload);
+        8
+    }
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        for id in bytes.chunks_exact(8) {
+            marks.reached(u64::from_le_bytes(id.try_into().expect("eight bytes")), 0, 0, 8);
+        }
+        Ok(bytes.len() / 8 * 8)
+    }
+    fn abandon(&mut self, _tx: u64) -> Abandon {
+        Abandon::Keep
+    }
+    fn in_flight_max(&self) -> u32 {
+        16
+    }
+    fn reset(&mut self) {}
+}
+
+struct EchoSystem(SocketAddr);
+
+impl System for EchoSystem {
+    fn stages(&self) -> Vec<String> {
+        vec!["echoed".to_owned()]
+    }
+    fn kinds(&self) -> Vec<String> {
+        vec!["echo".to_owned()]
+    }
+    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::default())
+    }
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Reports)
+    }
+    fn connect(&self, _to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
+        Ok(Link::Wire(Endpoint { address: self.0, tls: None }, Box::new(Echo)))
+    }
+}
+
+#[derive(Default)]
+struct Counted(u64);
+
+impl RowSink for Counted {
+    fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
+        self.0 += rows.len() as u64;
+        Ok(())
+    }
+    fn event(&mut self, _event: Event) {}
+}
+
+fn serve() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 65_536];
+                while let Ok(length @ 1..) = stream.read(&mut buffer) {
+                    if stream.write_all(&buffer[..length]).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Claim: a hundred thousand transactions, answered, recorded and gone, allocate next to nothing: not one in a
+/// thousand of them does.
+#[test]
+fn transactions_do_not_allocate() {
+    let none = || Options::empty();
+    let plan = SettingPlan {
+        key: "default".to_owned(),
+        values: Default::default(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan { kind: "echo".to_owned(), deploy: none(), workload: none() },
+        load: LoadPlan {
+            arrivals: Arrivals::Closed {
+                clients: 64,
+                think: Duration::ZERO,
+                window: 0,
+                poll: Duration::ZERO,
+            },
+            connections: 4,
+            connections_max: 4,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(60),
+            drain_max: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
+            backlog_max: 1_000,
+            lookahead: 256,
+            pacing: Pacing::Balanced,
+            transactions_max: TRANSACTIONS,
+        },
+        probe: None,
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: false,
+        },
+        faults: Vec::new(),
+    };
+    let system = EchoSystem(serve());
+    let mut rows = Counted::default();
+    let setup = Setup {
+        plan: &plan,
+        stages: system.stages(),
+        final_stage: 0,
+        system: &system,
+        deployment: &Deployment::default(),
+        seed: Seed(1),
+        clock: clock::Clock::start(),
+        control: Arc::<Control>::default(),
+        live: Arc::<Live>::default(),
+    };
+    let facts = load::run(setup, &mut rows).expect("the load begins");
+    assert_eq!((rows.0, facts.workers[0].answered), (TRANSACTIONS, TRANSACTIONS));
+    assert!(AT_SETTLED.load(Relaxed) > 0, "the counter counts: setting up does allocate");
+    let allocations = AT_END.load(Relaxed) - AT_SETTLED.load(Relaxed);
+    let per_thousand = (TRANSACTIONS - SETTLED) / 1_000;
+    assert!(
+        allocations < per_thousand,
+        "{allocations} allocations in {per_thousand},000 transactions"
+    );
+    eprintln!("{allocations} allocations");
+}
