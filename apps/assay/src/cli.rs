@@ -55,7 +55,7 @@ pub enum Command {
     Run(Box<RunArguments>),
     /// Validate an experiment; print the plan, the time it takes, and look at the host
     #[command(after_long_help = "Example:\n  assay check my.toml --explain")]
-    Check(CheckArguments),
+    Check(Box<CheckArguments>),
     /// Write the report of runs on disk
     #[command(
         after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
