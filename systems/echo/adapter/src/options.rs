@@ -42,7 +42,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let protocol = deploy.one_of("protocol", &["frames", "http"], problems);
     let protocol = if protocol == Some("http") { Protocol::Http } else { Protocol::Frames };
     let commit = commit_way(&mut deploy, &mut arguments, problems);
-    let stages = deploy.integer("stages", 1, 2, problems).unwrap_or(1);
+    let stages = deploy.integer("stages", 1, 3, problems).unwrap_or(1);
     arguments.extend([format!("--stages={stages}"), format!("--commit={}", commit.word())]);
     queue(&mut deploy, &mut arguments, problems);
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
@@ -61,7 +61,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     if let Some(table) = deploy.section("faults", problems) {
         faults(table, &kinds, stages, &mut arguments, problems);
     }
-    if protocol == Protocol::Http && (stages == 2 || commit != CommitWay::Answer) {
+    if protocol == Protocol::Http && (stages > 1 || commit != CommitWay::Answer) {
         let message = "over HTTP there is one stage, and the answer tells it".to_owned();
         deploy.reject(
             "protocol",
@@ -84,7 +84,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         protocol,
         observes: commit == CommitWay::Observer,
         polls: commit == CommitWay::Poll,
-        stages: u8::try_from(stages).expect("at most 2"),
+        stages: u8::try_from(stages).expect("at most 3"),
         in_flight_max: u32::try_from(in_flight_max).expect("bounded above"),
         attach,
         confess,
@@ -186,8 +186,8 @@ fn faults(
     for lie in Lie::ALL {
         if let Some(every) = table.integer(lie.word(), 1, i64::MAX.unsigned_abs(), problems) {
             arguments.push(format!("--{}={every}", lie.word()));
-            if lie == Lie::Unordered && stages != 2 {
-                let help = Some("add stages = 2 to [system.deploy]".to_owned());
+            if lie == Lie::Unordered && stages == 1 {
+                let help = Some("add stages = 3 to [system.deploy]".to_owned());
                 table.reject(lie.word(), "one stage cannot be out of order", help, problems);
             }
         }

@@ -59,9 +59,10 @@ impl FrameSession {
             marks.ended(tx, Outcome::Rejected(class), number, 0, why);
         };
         match code {
-            // A server with two stages, spoken to as if it had one.
-            Code::Accepted if self.stages == 1 => return,
-            Code::Accepted => return marks.reached(tx, 0, number, 0),
+            Code::Accepted if self.stages >= 2 => return marks.reached(tx, 0, number, 0),
+            Code::Started if self.stages == 3 => return marks.reached(tx, 1, number, 0),
+            // A server with more stages than it is spoken to with.
+            Code::Accepted | Code::Started => return,
             Code::Committed => marks.reached(tx, self.stages - 1, number, 0),
             Code::Limited => refuse(Class::Limited, "rate limited"),
             Code::Overloaded => refuse(Class::Overloaded, "queue full"),

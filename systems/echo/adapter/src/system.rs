@@ -92,8 +92,12 @@ impl Echo {
 
 impl System for Echo {
     fn stages(&self) -> Vec<String> {
-        let all = ["accepted".to_owned(), "committed".to_owned()];
-        all[2 - usize::from(self.stages)..].to_vec()
+        let names: &[&str] = match self.stages {
+            1 => &["committed"],
+            2 => &["accepted", "committed"],
+            _ => &["accepted", "started", "committed"],
+        };
+        names.iter().map(ToString::to_string).collect()
     }
 
     fn kinds(&self) -> Vec<String> {

@@ -60,7 +60,7 @@ fn frames_keep_the_contract() {
     for (commit, purpose) in
         [(CommitWay::Answer, Use::Submit), (CommitWay::Poll, Use::SubmitAndAsk)]
     {
-        for stages in [1, 2] {
+        for stages in [1, 2, 3] {
             for in_flight_max in [1, 64] {
                 let session = || {
                     Box::new(FrameSession::new(RUN, stages, in_flight_max, purpose))

@@ -41,7 +41,12 @@ const TABLE: &[Entry] = &[
         number(&mut c.options.seed, v, 0)
     }),
     ("commit", "WORD", "how commits are told: answer, observer or poll (answer)", commit),
-    ("stages", "N", "1: committed; 2: accepted, then committed (1)", stages),
+    (
+        "stages",
+        "N",
+        "1: committed; 2: accepted, committed; 3: accepted, started, committed (1)",
+        stages,
+    ),
     ("ledger", "FILE", "store what is committed there; the file must not exist", |c, v| {
         path(&mut c.ledger, v)
     }),
@@ -127,8 +132,8 @@ fn finish(mut command: Command) -> Result<Command, String> {
         }
     }
     let is_unordered = command.options.faults.every[Lie::Unordered as usize] > 0;
-    if is_unordered && command.options.stages != 2 {
-        return Err("--unordered needs --stages 2: one stage cannot be out of order".to_owned());
+    if is_unordered && command.options.stages == 1 {
+        return Err("--unordered needs --stages 2 or 3: one cannot be out of order".to_owned());
     }
     Ok(command)
 }
@@ -256,7 +261,8 @@ fn stages(command: &mut Command, text: &str) -> Result<(), String> {
     command.options.stages = match text {
         "1" => 1,
         "2" => 2,
-        _ => return Err(format!("`{text}` is neither 1 nor 2")),
+        "3" => 3,
+        _ => return Err(format!("`{text}` is none of 1, 2, 3")),
     };
     Ok(())
 }
@@ -313,7 +319,7 @@ mod tests {
             ("--parent-pipe=yes", "--parent-pipe takes no value"),
             ("--limit-backoff 1s", "a limiter needs --limit-rate above 0"),
             ("--limit-rate nan", "--limit-rate: `nan` is below 0"),
-            ("--unordered 5", "--unordered needs --stages 2"),
+            ("--unordered 5", "--unordered needs --stages 2 or 3"),
             ("--lose 0", "--lose: `0` is below 1"),
         ] {
             let said = read(line).expect_err(line);

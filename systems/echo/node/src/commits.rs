@@ -126,6 +126,10 @@ impl Commits {
             self.confess(Lie::Garbage, tx);
             self.garbage(out.send(connection));
         } else {
+            if struck.by(Lie::Unordered) && self.stages == 3 {
+                self.confess(Lie::Unordered, tx);
+                write_answer(out.send(connection), Answer { code: Code::Accepted, wait_ms: 0, tx });
+            }
             self.tell(connection, commit, out);
             if struck.by(Lie::Twice) {
                 self.confess(Lie::Twice, tx);

@@ -49,7 +49,8 @@ pub enum Lie {
     Reorder,
     /// Stored in time, answered after a very long delay.
     Late,
-    /// Committed is said before accepted.
+    /// Stages are said in the wrong order: with two, committed before accepted; with three, started at once
+    /// and accepted at the end.
     Unordered,
 }
 
@@ -98,7 +99,7 @@ impl Lie {
             Self::Invent => "store another entry that nobody submitted",
             Self::Reorder => "store behind transactions that were sent after its acknowledgement",
             Self::Late => "store in time, and answer after --late-by",
-            Self::Unordered => "say committed before accepted (with --stages 2)",
+            Self::Unordered => "say stages in the wrong order (with --stages 2 or 3)",
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::protocol::{
     Answer, Code, REPLY_BYTES_MAX, Request, Submit, read_request, write_answer, write_checked,
     write_entries, write_subscribed, write_synced,
 };
-use crate::queue::Queue;
+use crate::queue::{Queue, Served};
 
 /// The listener that speaks frames.
 pub const FRAMES_LISTENER: usize = 0;
@@ -200,15 +200,13 @@ impl EchoNode {
                 let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
                 self.say(now, connection, Answer { code, wait_ms, tx }, out);
             }
-            Ok(departure) => {
+            Ok(served) => {
                 let struck = self.liar.strike();
-                if self.options.stages == 2 && !struck.by(Lie::Unordered) {
-                    self.say(now, connection, Answer { code: Code::Accepted, wait_ms: 0, tx }, out);
-                }
+                self.announce(now, connection, tx, served.start, struck.by(Lie::Unordered), out);
                 let record = Record { run: submit.run, tx, submit_crc: submit.crc };
                 let commit = Commit { record, struck };
-                if departure > now {
-                    self.leave(departure, connection, What::Commit(commit));
+                if served.departure > now {
+                    self.leave(served.departure, connection, What::Commit(commit));
                 } else {
                     self.committed(now, connection, &commit, out);
                 }
@@ -216,16 +214,43 @@ impl EchoNode {
         }
     }
 
-    /// Asks the limiter and the queue. Gives the departure, or why there is none and how long to wait.
-    fn admit(&mut self, now: Instant) -> Result<Instant, (Code, Duration)> {
+    /// Says the stages below committed, each at its time.
+    fn announce(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        tx: u64,
+        start: Instant,
+        is_unordered: bool,
+        out: &mut Outputs,
+    ) {
+        let answer = |code| Answer { code, wait_ms: 0, tx };
+        match (self.options.stages, is_unordered) {
+            (2, false) => self.say(now, connection, answer(Code::Accepted), out),
+            (3, false) => {
+                self.say(now, connection, answer(Code::Accepted), out);
+                if start > now {
+                    self.leave(start, connection, What::Say(answer(Code::Started)));
+                } else {
+                    self.say(now, connection, answer(Code::Started), out);
+                }
+            }
+            // Accepted is said with the commit.
+            (3, true) => self.say(now, connection, answer(Code::Started), out),
+            _ => {}
+        }
+    }
+
+    /// Asks the limiter and the queue. Gives when it is served, or why it is not and how long to wait.
+    fn admit(&mut self, now: Instant) -> Result<Served, (Code, Duration)> {
         if let Some(limiter) = &mut self.limiter {
             limiter.admit(now).map_err(|wait| (Code::Limited, wait))?;
         }
         let calendar =
             self.calendar.get_or_insert_with(|| Calendar::new(&self.options.faults, now));
         let factor = calendar.factor(now);
-        let departure = self.queue.admit(now, factor, &calendar.stalls);
-        departure.ok_or((Code::Overloaded, Duration::ZERO))
+        let served = self.queue.admit(now, factor, &calendar.stalls);
+        served.ok_or((Code::Overloaded, Duration::ZERO))
     }
 
     /// The first moment from now on at which the server is not stalled.
@@ -290,7 +315,7 @@ impl EchoNode {
     ) {
         let last = self.lines[connection.index()].last_departure;
         let (reply, struck, departure) = match self.admit(now) {
-            Ok(departure) => (reply, self.liar.strike(), departure),
+            Ok(served) => (reply, self.liar.strike(), served.departure),
             Err((Code::Limited, wait)) => {
                 let reply = reply.limited(self.allowed_per_s(), whole_seconds(wait));
                 (reply, Struck::default(), self.thaw(now))

@@ -44,7 +44,7 @@ pub struct Options {
     pub seed: u64,
     /// How commits are told.
     pub commit: CommitWay,
-    /// 1: committed. 2: accepted, then committed.
+    /// 1: committed. 2: accepted, then committed. 3: accepted, started, committed.
     pub stages: u8,
     /// What is wrong with it.
     pub faults: Faults,

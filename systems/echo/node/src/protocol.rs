@@ -108,6 +108,8 @@ pub enum Code {
     Overloaded = 4,
     /// Refused for what it is.
     Invalid = 5,
+    /// Its service has begun.
+    Started = 6,
 }
 
 /// An answer about one transaction.
@@ -332,6 +334,7 @@ fn read_answer(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
         3 => Code::Limited,
         4 => Code::Overloaded,
         5 => Code::Invalid,
+        6 => Code::Started,
         _ => return Err(Mistake("an answer's code is unknown")),
     };
     Ok(Reply::Answer(Answer { code, wait_ms: u32_at(bytes, 4), tx: u64_at(bytes, 8) }))

@@ -49,6 +49,15 @@ impl Stalls {
     }
 }
 
+/// What the queue does with an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// When its service begins.
+    pub(crate) start: Instant,
+    /// When it leaves.
+    pub(crate) departure: Instant,
+}
+
 /// The queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -84,9 +93,9 @@ impl Queue {
         }
     }
 
-    /// Takes an arrival whose service lasts `factor` times as long as usual. Gives its departure, or `None` if
-    /// there is no room for it.
-    pub(crate) fn admit(&mut self, now: Instant, factor: f64, stalls: &Stalls) -> Option<Instant> {
+    /// Takes an arrival whose service lasts `factor` times as long as usual. Gives when it is served, or
+    /// `None` if there is no room for it.
+    pub(crate) fn admit(&mut self, now: Instant, factor: f64, stalls: &Stalls) -> Option<Served> {
         if let Some(max) = self.system_max {
             while self.inside.peek().is_some_and(|Reverse(departure)| *departure <= now) {
                 self.inside.pop();
@@ -104,7 +113,7 @@ impl Queue {
         if self.system_max.is_some() {
             self.inside.push(Reverse(departure));
         }
-        Some(departure)
+        Some(Served { start, departure })
     }
 
     fn service(&mut self, factor: f64) -> Duration {

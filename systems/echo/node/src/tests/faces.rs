@@ -29,6 +29,22 @@ fn two_stages() {
     assert_eq!(said, [(1_000_000, Code::Accepted), (6_000_000, Code::Committed)]);
 }
 
+/// Claim: with three stages its service begins when a server is free.
+#[test]
+fn three_stages() {
+    let service = Duration::from_millis(5);
+    let mut stage = Stage::new(Options { stages: 3, service, ..Options::default() });
+    (0..2).for_each(|tx| stage.submit(ms(1), tx));
+    stage.rehearsal.advance(ms(100));
+    let said = stage.answers();
+    let of = |tx| -> Vec<_> {
+        let mine = said.iter().filter(|(_, answer)| answer.tx == tx);
+        mine.map(|(at, answer)| (at.as_ns() / 1_000_000, answer.code)).collect()
+    };
+    assert_eq!(of(0), [(1, Code::Accepted), (1, Code::Started), (6, Code::Committed)]);
+    assert_eq!(of(1), [(1, Code::Accepted), (6, Code::Started), (11, Code::Committed)]);
+}
+
 /// Claim: with observers, the submitting connection is told of acceptance and refusals only, and each observer
 /// of the run of each commit, once.
 #[test]

@@ -158,6 +158,20 @@ fn answers_at_the_wrong_time() {
         };
         assert_eq!(codes, expected, "{tx}");
     }
+    let faults = Options::default().faults.lie(Lie::Unordered, 2);
+    let service = Duration::from_millis(2);
+    let three = told(
+        Options { faults, stages: 3, servers: 4, service, ..Options::default() },
+        ms(COUNT + 9),
+    );
+    for tx in three.stage.confessed("unordered") {
+        let said = three.answers.iter().filter(|(_, answer)| answer.tx == tx);
+        let said: Vec<_> = said.map(|(at, answer)| (at.ns_since(ms(tx)), answer.code)).collect();
+        let expected =
+            [(0, Code::Started), (2_000_000, Code::Accepted), (2_000_000, Code::Committed)];
+        assert_eq!(said, expected);
+    }
+    assert_eq!(three.stage.confessed("unordered").len() as u64, COUNT / 2);
 }
 
 /// Claim: one in 100,000 strikes exactly once in 100,000 commits, whatever the seed, and which one depends on
