@@ -41,6 +41,14 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
     } else {
         let seconds = FUZZ_SECONDS.to_string();
+        step(
+            &mut tally,
+            root,
+            "toy benchmark",
+            &["cargo", "xtask", "bench", "load", "--toy"],
+            None,
+        );
+        step(&mut tally, root, "toy theory", &["cargo", "xtask", "theory", "--toy"], None);
         step(&mut tally, root, "fuzzing", &["cargo", "xtask", "fuzz", "--seconds", &seconds], None);
     }
     conclude(&tally)
