@@ -22,6 +22,9 @@ pub(crate) const INVENTED: u64 = 1 << 62;
 /// have been acknowledged too, at any rate.
 const REORDERED_FOR_AT_LEAST: Duration = Duration::from_millis(100);
 
+/// The most subscriptions: each commit looks at all of them.
+const OBSERVERS_MAX: usize = 1024;
+
 /// Commits that wait to be asked about; the oldest is forgotten first.
 const UNASKED_MAX: usize = 1 << 20;
 
@@ -71,10 +74,16 @@ impl Commits {
         }
     }
 
-    pub(crate) fn subscribe(&mut self, connection: Connection, run: u64) {
-        if !self.observers.contains(&(connection, run)) {
+    /// Notes an observer; false if there are too many.
+    pub(crate) fn subscribe(&mut self, connection: Connection, run: u64) -> bool {
+        if self.observers.contains(&(connection, run)) {
+            return true;
+        }
+        let has_room = self.observers.len() < OBSERVERS_MAX;
+        if has_room {
             self.observers.push((connection, run));
         }
+        has_room
     }
 
     pub(crate) fn forget(&mut self, connection: Connection) {

@@ -32,6 +32,10 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// The most records in one reply.
 const RECORDS_MAX: usize = (REPLY_BYTES_MAX - 16) / RECORD_BYTES;
 
+/// The most that wait to leave, whatever `queue_max` says: more are answered as overloaded. At about 100 bytes
+/// each, what a client that never stops can make us hold.
+const WAITING_MAX: usize = 4 << 20;
+
 /// The server.
 pub struct EchoNode {
     options: Options,
@@ -154,8 +158,11 @@ impl EchoNode {
         match request {
             Request::Submit(submit) => self.submit(now, connection, &submit, out),
             Request::Subscribe { run } => {
-                self.commits.subscribe(connection, run);
-                write_subscribed(out.send(connection), run);
+                if self.commits.subscribe(connection, run) {
+                    write_subscribed(out.send(connection), run);
+                } else {
+                    out.close(connection);
+                }
             }
             Request::Status { run, ids } => {
                 let ids = ids
@@ -245,6 +252,9 @@ impl EchoNode {
     fn admit(&mut self, now: Instant) -> Result<Served, (Code, Duration)> {
         if let Some(limiter) = &mut self.limiter {
             limiter.admit(now).map_err(|wait| (Code::Limited, wait))?;
+        }
+        if self.departures.len() >= WAITING_MAX {
+            return Err((Code::Overloaded, Duration::ZERO));
         }
         let calendar =
             self.calendar.get_or_insert_with(|| Calendar::new(&self.options.faults, now));

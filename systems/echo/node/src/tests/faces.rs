@@ -67,6 +67,20 @@ fn observed_commits() {
     assert_eq!(sent[0].bytes.len(), sent[1].bytes.len(), "one answer each");
 }
 
+/// Claim: subscriptions have a bound, and the connection that passes it is hung up on.
+#[test]
+fn too_many_subscriptions() {
+    let mut stage = Stage::new(Options { commit: CommitWay::Observer, ..Options::default() });
+    let mut bytes = Vec::new();
+    (0..1024).for_each(|run| write_subscribe(&mut bytes, run));
+    stage.rehearsal.send(stage.connection, &bytes);
+    assert!(stage.rehearsal.is_open(stage.connection));
+    let mut bytes = Vec::new();
+    write_subscribe(&mut bytes, 5000);
+    stage.rehearsal.send(stage.connection, &bytes);
+    assert!(!stage.rehearsal.is_open(stage.connection));
+}
+
 /// Claim: with polling nothing is told until it is asked for, then once; asking too early says nothing.
 #[test]
 fn polled_commits() {
