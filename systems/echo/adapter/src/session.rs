@@ -133,19 +133,18 @@ impl Session for FrameSession {
         self.in_flight_max
     }
 
-    /// Asks about as many as one question holds, in turn where there are more.
+    /// Asks about all that are outstanding; where one question cannot hold them, about one part after another.
     fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
         if self.purpose != Use::SubmitAndAsk {
             return None;
         }
-        if !self.unanswered.is_empty() {
-            if self.asked_to >= self.unanswered.len() {
-                self.asked_to = 0;
-            }
-            let end = (self.asked_to + STATUS_IDS_MAX).min(self.unanswered.len());
-            let ids = self.unanswered[self.asked_to..end].iter().copied();
+        let count = self.unanswered.len();
+        if count > 0 {
+            let start =
+                if count > STATUS_IDS_MAX && self.asked_to < count { self.asked_to } else { 0 };
+            self.asked_to = (start + STATUS_IDS_MAX).min(count);
+            let ids = self.unanswered[start..self.asked_to].iter().copied();
             protocol::write_status(out, self.run_mark, ids);
-            self.asked_to = end;
         }
         Some(ASK_EVERY)
     }

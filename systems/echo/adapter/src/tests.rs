@@ -126,6 +126,38 @@ fn http_keeps_the_contract() {
     }
 }
 
+/// Claim: each question is about all that are outstanding, old and new; beyond what one holds, all come up in
+/// turn.
+#[test]
+fn every_question_is_about_all() {
+    let asked = |session: &mut FrameSession| {
+        let mut out = Vec::new();
+        session.poll(&mut out).unwrap();
+        let frame = wire::frames::next_frame(&out).unwrap().unwrap();
+        let Ok(echo_node::protocol::Request::Status { ids, .. }) =
+            echo_node::protocol::read_request(frame.payload)
+        else {
+            panic!("not a question")
+        };
+        let id = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+        ids.chunks_exact(8).map(id).collect::<Vec<u64>>()
+    };
+    let mut session = FrameSession::new(RUN, 1, 4096, Use::SubmitAndAsk);
+    let mut submit = |session: &mut FrameSession, ids: std::ops::Range<u64>| {
+        ids.for_each(|id| {
+            session.submit(&Transaction { id, kind: 0, payload: b"" }, &mut Vec::new());
+        });
+    };
+    submit(&mut session, 0..5);
+    assert_eq!(asked(&mut session), [0, 1, 2, 3, 4]);
+    submit(&mut session, 5..7);
+    session.abandon(6);
+    assert_eq!(asked(&mut session), [0, 1, 2, 3, 4, 5]);
+    submit(&mut session, 10..2510);
+    let turn: std::collections::BTreeSet<u64> = (0..3).flat_map(|_| asked(&mut session)).collect();
+    assert_eq!(turn.len(), 6 + 2500);
+}
+
 fn text(text: &str) -> options::Options {
     value(Value::String(text.to_owned()))
 }
