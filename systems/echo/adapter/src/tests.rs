@@ -143,7 +143,7 @@ fn every_question_is_about_all() {
         ids.chunks_exact(8).map(id).collect::<Vec<u64>>()
     };
     let mut session = FrameSession::new(RUN, 1, 4096, Use::SubmitAndAsk);
-    let mut submit = |session: &mut FrameSession, ids: std::ops::Range<u64>| {
+    let submit = |session: &mut FrameSession, ids: std::ops::Range<u64>| {
         ids.for_each(|id| {
             session.submit(&Transaction { id, kind: 0, payload: b"" }, &mut Vec::new());
         });
