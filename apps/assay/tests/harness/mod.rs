@@ -1,19 +1,55 @@
 //! Runs the built binary in a folder of its own and reads what it says. Every run is bounded in time; nothing
-//! outlives a test.
+//! outlives a test. It must never time a transaction: what it compares comes from the binary's own documents.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(missing_docs, reason = "test code")]
 
+mod processes;
+mod server;
+
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use clock::Clock;
 use serde_json::Value;
+
+#[allow(unused_imports, reason = "each test binary uses its own part")]
+pub use processes::{processes_of, signal};
+#[allow(unused_imports, reason = "each test binary uses its own part")]
+pub use server::{Echo, Server, port_is_free};
 
 /// The binary under test.
 pub const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
-/// A folder that is removed at the end of the test.
+/// No run of a test takes longer.
+const RUN_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often something is looked at that is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Two cores carry one trial whose times are asserted, or several whose counts are.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// The machine for this trial alone: its times are asserted.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machine together with other trials whose times do not matter.
+pub fn beside_others() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A value made once and used by several tests, one at a time.
+pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder that is removed at the end of the test. Every process that `assay` starts in it is known by it.
 pub struct Place {
     folder: tempfile::TempDir,
 }
@@ -34,30 +70,52 @@ impl Place {
         self.folder.path()
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).expect("the temporary folder can be written");
+        }
         std::fs::write(&path, text).expect("the temporary folder can be written");
         path
     }
 
     /// `assay` with `arguments`, not started yet.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(ASSAY);
+        self.started_by(&[], arguments)
+    }
+
+    /// The same, started by other programs: `["nice", "-n", "19"]`.
+    pub fn started_by(&self, before: &[&str], arguments: &[&str]) -> Command {
+        let mut words = before.iter().chain(&[ASSAY]).chain(arguments);
+        let mut command = Command::new(words.next().expect("at least the binary"));
         command
-            .args(arguments)
+            .args(words)
             .current_dir(self.path())
             .env_remove("NO_COLOR")
             .env("HOME", self.path())
             .env("XDG_CONFIG_HOME", self.path().join("config"))
+            .env(processes::MARK, self.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // What a developer has set for himself is no part of a test.
+        for (name, _) in std::env::vars() {
+            if name.starts_with("ASSAY_") && !name.starts_with("ASSAY_TEST_") {
+                command.env_remove(name);
+            }
+        }
         command
     }
 
     pub fn assay(&self, arguments: &[&str]) -> Said {
-        let child = self.command(arguments).spawn().expect("the binary starts");
-        finish(child, Duration::from_secs(120))
+        finish(&mut self.command(arguments))
+    }
+
+    /// The same with something on standard input.
+    pub fn assay_with_input(&self, arguments: &[&str], input: &str) -> Said {
+        let path = self.write("standard-input", input);
+        let file = std::fs::File::open(path).expect("it was just written");
+        finish(self.command(arguments).stdin(file))
     }
 
     /// Runs an experiment given as text and gives its result document.
@@ -66,98 +124,239 @@ impl Place {
     }
 
     pub fn experiment_with(&self, text: &str, more: &[&str]) -> (Said, Value) {
-        let path = self.write("experiment.toml", text);
-        let path = path.display().to_string();
-        let mut arguments = vec!["run", &path, "--json", "--progress", "none", "--no-calibration"];
-        arguments.extend_from_slice(more);
-        let said = self.assay(&arguments);
+        self.experiment_by(&[], text, more)
+    }
+
+    /// The same, with `assay` started by other programs.
+    pub fn experiment_by(&self, before: &[&str], text: &str, more: &[&str]) -> (Said, Value) {
+        self.write("experiment.toml", text);
+        let quietly =
+            ["run", "experiment.toml", "--json", "--progress", "none", "--no-calibration"];
+        let arguments: Vec<&str> = quietly.iter().chain(more).copied().collect();
+        let said = finish(&mut self.started_by(before, &arguments));
         let document = serde_json::from_str(&said.stdout).unwrap_or(Value::Null);
         (said, document)
     }
 
-    /// The only run folder under `runs`.
+    /// The newest run folder under `runs`, relative to this place.
     pub fn run_folder(&self) -> PathBuf {
-        let entries = std::fs::read_dir(self.path().join("runs")).expect("there is a folder of runs");
-        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let newest = self.runs().pop();
+        newest.unwrap_or_else(|| panic!("there is no run under {}", self.path().display()))
+    }
+
+    /// All run folders, oldest first.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.path().join("runs"));
+        let entries = entries.map(|entries| entries.flatten().map(|entry| entry.path()));
+        let mut folders: Vec<PathBuf> = entries.map(Iterator::collect).unwrap_or_default();
         folders.sort();
-        folders.pop().expect("there is a run")
+        folders
+    }
+
+    /// The newest run's folder of one trial, by the relative path of the result document.
+    pub fn trial_folder(&self, document: &Value) -> PathBuf {
+        let path = document["settings"][0]["trials"][0]["path"].as_str().expect("a trial's path");
+        self.run_folder().join(path)
+    }
+
+    /// `assay report` of the newest run, as a document.
+    pub fn report(&self) -> (Said, Value) {
+        let run = self.run_folder().display().to_string();
+        let said = self.assay(&["report", &run, "--format", "json"]);
+        let document = serde_json::from_str(&said.stdout).unwrap_or(Value::Null);
+        (said, document)
     }
 }
 
-/// Waits for the process, killing it after `limit`.
-pub fn finish(mut child: Child, limit: Duration) -> Said {
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    let read = |pipe: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut text = String::new();
-            if let Some(mut pipe) = pipe {
-                let _ = std::io::Read::read_to_string(&mut pipe, &mut text);
-            }
-            text
-        })
-    };
-    let stdout = read(stdout.map(|pipe| Box::new(pipe) as _));
-    let stderr = read(stderr.map(|pipe| Box::new(pipe) as _));
-    let step = Duration::from_millis(20);
-    let mut left = limit;
-    let status = loop {
-        match child.try_wait().expect("the child can be waited for") {
-            Some(status) => break status,
-            None if left.is_zero() => {
-                let _ = child.kill();
-                let _ = child.wait();
-                panic!("still running after {limit:?}");
-            }
-            None => {
-                std::thread::sleep(step);
-                left = left.saturating_sub(step);
-            }
+impl Drop for Place {
+    /// Nothing may still run in a folder that is about to be removed.
+    fn drop(&mut self) {
+        let left = processes_of(self.path());
+        for process in &left {
+            signal(process.id, rustix::process::Signal::KILL);
         }
-    };
-    Said {
-        code: status.code().unwrap_or(-1),
-        stdout: stdout.join().expect("the reader ends"),
-        stderr: stderr.join().expect("the reader ends"),
+        if !std::thread::panicking() {
+            assert!(left.is_empty(), "still running at the end of the test: {left:?}");
+        }
     }
 }
 
-impl Said {
-    pub fn from(output: Output) -> Self {
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Said {
+    Running::start(command).finish()
+}
+
+/// A process whose output is being read. It is killed when this is dropped.
+pub struct Running {
+    child: Child,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let stdout = child.stdout.take().map(read_all);
+        let stderr = child.stderr.take().map(read_all);
+        Self { child, stdout, stderr }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, kind: rustix::process::Signal) {
+        signal(self.child.id(), kind);
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the child can be waited for").is_some()
+    }
+
+    /// Waits for the end, killing the process if there is none.
+    pub fn finish(self) -> Said {
+        self.finish_within(RUN_LIMIT)
+    }
+
+    pub fn finish_within(mut self, limit: Duration) -> Said {
+        let child = &mut self.child;
+        let ended = until(limit, || child.try_wait().expect("the child can be waited for"));
+        let Some(status) = ended else {
+            let _ = self.child.kill();
+            let text = |reader: Option<JoinHandle<String>>| reader.map(|r| r.join().unwrap());
+            let (stdout, stderr) = (text(self.stdout.take()), text(self.stderr.take()));
+            panic!("still running after {limit:?}\n{stdout:?}\n{stderr:?}");
+        };
+        let text = |reader: Option<JoinHandle<String>>| {
+            reader.map(|reader| reader.join().expect("the reader ends")).unwrap_or_default()
+        };
+        Said {
+            code: status.code().unwrap_or(-1),
+            stdout: text(self.stdout.take()),
+            stderr: text(self.stderr.take()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Looks again and again until there is something, up to `limit`.
+pub fn until<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let clock = Clock::start();
+    let deadline = clock.now().plus(limit);
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if clock.now() >= deadline {
+            return None;
+        }
+        clock.sleep_until(clock.now().plus(LOOK_EVERY));
+    }
+}
+
+/// Waits until something holds; panics with `what` if it does not within `limit`.
+#[track_caller]
+pub fn await_that(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    assert!(until(limit, || holds().then_some(())).is_some(), "{what}: not within {limit:?}");
+}
+
+/// Lets a length of time pass that the test is about.
+pub fn pass(time: Duration) {
+    let clock = Clock::start();
+    clock.sleep_until(clock.now().plus(time));
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
+}
 
+impl Said {
     /// Asserts the exit code, showing everything if it is another.
     #[track_caller]
     pub fn expect_code(&self, code: i32) -> &Self {
         assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
         self
     }
+
+    /// Asserts that standard output holds some words.
+    #[track_caller]
+    pub fn expect_stdout(&self, words: &str) -> &Self {
+        assert!(self.stdout.contains(words), "no `{words}` in\n{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that standard error holds some words.
+    #[track_caller]
+    pub fn expect_stderr(&self, words: &str) -> &Self {
+        assert!(self.stderr.contains(words), "no `{words}` in\n{}\n{}", self.stderr, self.stdout);
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
+    }
 }
 
-/// The audit called `name` in the first trial of the first setting.
+/// The first trial of the first setting.
+pub fn trial(document: &Value) -> &Value {
+    &document["settings"][0]["trials"][0]
+}
+
+/// The audit called `name` in the first trial of the first setting, or in the run: outcome and detail.
+#[track_caller]
 pub fn audit<'a>(document: &'a Value, name: &str) -> (&'a str, &'a str) {
-    let trial = &document["settings"][0]["trials"][0];
     let run = document["audits"].as_array().into_iter().flatten();
-    let audits = trial["audits"].as_array().into_iter().flatten().chain(run);
+    let audits = trial(document)["audits"].as_array().into_iter().flatten().chain(run);
     let found = audits.into_iter().find(|audit| audit["name"] == name);
     let found = found.unwrap_or_else(|| panic!("no audit called {name}"));
     (found["outcome"].as_str().unwrap_or(""), found["detail"].as_str().unwrap_or(""))
 }
 
-/// Processes whose command line contains `word`.
-pub fn processes_with(word: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").expect("there is /proc").flatten() {
-        let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if line.contains(word) {
-            found.push(line);
-        }
-    }
-    found
+/// Asserts that an audit came out so and says some words.
+#[track_caller]
+pub fn expect_audit(document: &Value, name: &str, outcome: &str, words: &str) {
+    let found = audit(document, name);
+    assert!(
+        found.0 == outcome && found.1.contains(words),
+        "{name} is {} and says: {}\nexpected {outcome} and: {words}",
+        found.0,
+        found.1
+    );
+}
+
+/// A count or any other whole number of a document.
+#[track_caller]
+pub fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Whether a program is installed, by asking for it in every folder where programs are.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&paths).chain([PathBuf::from("/usr/sbin")]).collect();
+    folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
 }
