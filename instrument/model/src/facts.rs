@@ -116,6 +116,8 @@ pub struct WorkerFacts {
     pub completions: u64,
     /// Time that the thread was runnable and not run (`/proc/thread-self/schedstat`), nanoseconds.
     pub run_queue_ns: u64,
+    /// The thread's nice value: below zero where the host let the engine take precedence.
+    pub nice: i32,
     /// Row batches that the recorder could not take at once.
     pub record_waits: u64,
 }

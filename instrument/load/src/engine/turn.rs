@@ -47,6 +47,7 @@ pub(crate) fn run<D: Driver>(trial: &Trial<'_>, seat: Seat) {
     // A timer is otherwise up to 50 µs late on purpose (prctl(2), PR_SET_TIMERSLACK). Without it `balanced`
     // is less exact, which the lag shows.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let nice = take_precedence(trial.workers);
     let Seat { worker, to, spare, routes } = seat;
     let promise = ReadyPromise(&to);
     let rows = Rows::new(worker, to.clone(), spare);
@@ -59,9 +60,25 @@ pub(crate) fn run<D: Driver>(trial: &Trial<'_>, seat: Seat) {
     let Some(start) = trial.await_start() else { return };
     let Some((mut engine, mut driver)) = ready else { return };
     engine.begin(start);
-    let report = engine.work(&mut driver);
+    let mut report = engine.work(&mut driver);
+    report.facts.nice = nice;
     drop(driver);
     to.send(Message::Done(Box::new(report))).expect("the recorder outlives the workers");
+}
+
+/// Asks the scheduler to run this thread before others, so that somebody else's work does not make sends late:
+/// lateness is the instrument's error bar. Only where processors are left for the system under test, and only
+/// where the host allows it (root, or a limit on nice); the facts say what was given, and the lag what it bought.
+fn take_precedence(workers: u32) -> i32 {
+    /// Well before ordinary work (0), well behind the kernel's own threads.
+    const NICE: i32 = -10;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if processors <= workers as usize {
+        return 0;
+    }
+    // On Linux a thread's number is a process id to setpriority(2), and the priority is the thread's own.
+    let thread = rustix::thread::gettid();
+    rustix::process::setpriority_process(Some(thread), NICE).map_or(0, |()| NICE)
 }
 
 /// The recorder waits for each worker to be ready; a worker that panics before must not keep it waiting.
