@@ -176,10 +176,13 @@ fn a_real_server() {
 fn back_pressure_loses_nothing() {
     let bounds = Bounds { unsent_bytes_pause: 100_000, ..Bounds::default() };
     let served = Served::start(bounds);
-    let mut a = served.connect();
-    let flood = 8_000_000;
+    let (mut a, mut b) = (served.connect(), served.connect());
+    // More than the kernel's buffers of both sides take together.
+    let flood = 40_000_000;
     a.write_all(format!("flood {flood}\n").as_bytes()).unwrap();
-    // Waits behind the flood, in order.
+    // One thread: when this is answered, the flood has been sent as far as nobody reading it allows.
+    b.write_all(b"x\n").unwrap();
+    assert_eq!(read(&mut b, 2), "x\n");
     a.write_all(b"after\n").unwrap();
     let text = read(&mut a, flood + 6);
     assert!(text.ends_with("xxafter\n"));

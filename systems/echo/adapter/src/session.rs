@@ -140,10 +140,11 @@ impl Session for FrameSession {
         }
         let count = self.unanswered.len();
         if count > 0 {
-            let start =
-                if count > STATUS_IDS_MAX && self.asked_to < count { self.asked_to } else { 0 };
-            self.asked_to = (start + STATUS_IDS_MAX).min(count);
-            let ids = self.unanswered[start..self.asked_to].iter().copied();
+            // Answered ones have left the list since, so the next part may begin beyond its end.
+            let start = if self.asked_to < count { self.asked_to } else { 0 };
+            let end = (start + STATUS_IDS_MAX).min(count);
+            self.asked_to = if end == count { 0 } else { end };
+            let ids = self.unanswered[start..end].iter().copied();
             protocol::write_status(out, self.run_mark, ids);
         }
         Some(ASK_EVERY)
