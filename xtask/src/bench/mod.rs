@@ -120,7 +120,8 @@ impl Bench {
             limit,
         )?;
         if !cost.succeeded {
-            eprintln!("{}: did not end well", contender.name);
+            // Assay ends with 97 where it found its own measurement wanting; its figures stand all the same.
+            eprintln!("{}: ended with an exit code other than 0", contender.name);
         }
         let mut cost = cost;
         if contender.name == ASSAY_LOAD {
