@@ -1,0 +1,175 @@
+//! A server that stands still for a second in a run of ten at 1,000 a second. Whoever times from the moment a
+//! request was finally sent reports a few milliseconds; one request in ten was due during the freeze and waited
+//! for its end. What Assay must print follows from the schedule alone.
+
+mod harness;
+
+use harness::{Place, alone, expect_audit, number, trial};
+use serde_json::Value;
+
+/// How far a figure may be from the one computed.
+const WITHIN: f64 = 0.02;
+
+/// A server that takes one request a connection needs a moment for the thousand that wait when it thaws: some
+/// 20 to 40 us each where two processes share two cores. They are longer by it, never shorter.
+const CATCHING_UP_S: f64 = 0.05;
+
+/// The response time at quantile `q`, where 10,000 requests are due every millisecond, 1,000 of them within a
+/// freeze of a second, and the others are answered at once: sorted, the last tenth waits 1 ms, 2 ms, … 1,000 ms.
+fn computed_s(q: f64) -> f64 {
+    let rank = (q * 10_000.0).ceil();
+    assert!(rank > 9_000.0, "below it nobody waits");
+    (rank - 9_000.0) / 1_000.0
+}
+
+fn quantile_s(trial: &Value, name: &str) -> f64 {
+    let quantiles = trial["latency"][0]["response"]["quantiles"].as_array().unwrap();
+    let found = quantiles.iter().find(|quantile| quantile["name"] == name).unwrap();
+    assert_eq!(found["value_ns"], found["unconditional_ns"], "everything was answered");
+    number(&found["value_ns"]) as f64 / 1e9
+}
+
+#[track_caller]
+fn expect_near(what: &str, found: f64, computed: f64, longer_s: f64) {
+    let off = found / computed - 1.0;
+    println!("{what}: {found:.4} s, computed {computed:.4} s, {:+.2} %", off * 100.0);
+    let (low, high) = (computed * (1.0 - WITHIN), computed * (1.0 + WITHIN) + longer_s);
+    assert!((low..=high).contains(&found), "{what} is {found} s, computed {computed} s");
+}
+
+/// The figures of a run that was frozen for a second in its middle.
+fn expect_freeze(document: &Value, longer_s: f64) {
+    let trial = trial(document);
+    assert_eq!(number(&trial["counts"]["due"]), 10_000);
+    assert_eq!(number(&trial["counts"]["committed"]), 10_000);
+    for (name, q) in [("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)] {
+        expect_near(name, quantile_s(trial, name), computed_s(q), longer_s);
+    }
+    let response = &trial["latency"][0]["response"];
+    expect_near("max", number(&response["max_ns"]) as f64 / 1e9, computed_s(1.0), longer_s);
+    // Nine in ten met a server that answers at once, and p90 lies at the edge.
+    let p50 = quantile_s(trial, "p50");
+    assert!((0.000_005..0.005).contains(&p50), "p50 {p50} s");
+    // The instrument itself was on time, so what it prints is the server's doing.
+    let lag = trial["own_lag"]["quantiles"].as_array().unwrap();
+    let lag = lag.iter().find(|quantile| quantile["name"] == "p99").unwrap();
+    assert!(number(&lag["value_ns"]) < 20_000_000, "the machine is too busy for this test: {lag}");
+}
+
+const LOAD: &str = r#"
+[load]
+rate = "1000/s"
+connections = 64
+warmup = "200ms"
+duration = "10s"
+timeout = "5s"
+"#;
+
+/// Claim: with the freeze in the server (it answers nothing, then everything), every percentile is within 2 %
+/// of the one computed from the schedule.
+#[test]
+fn a_server_that_stalls() {
+    let _alone = alone();
+    let faults = "faults = { stall = { at = \"4s\", for = \"1s\" } }";
+    let (said, document) = Place::new()
+        .experiment(&format!("[system]\nkind = \"echo\"\n[system.deploy]\n{faults}\n{LOAD}"));
+    assert!(said.code == 0 || said.code == 97, "{}", said.stderr);
+    expect_freeze(&document, 0.0);
+}
+
+/// Claim: with one request a connection over HTTP, where most of the requests that were due during the freeze
+/// could not even be sent, it is the same but for the moment that the server then needs to catch up; service
+/// time, shown beside it, hides most of it.
+#[test]
+fn a_server_that_stalls_over_http() {
+    let _alone = alone();
+    let deploy = "protocol = \"http\"\nfaults = { stall = { at = \"4s\", for = \"1s\" } }";
+    let (said, document) = Place::new()
+        .experiment(&format!("[system]\nkind = \"echo\"\n[system.deploy]\n{deploy}\n{LOAD}"));
+    assert!(said.code == 0 || said.code == 97, "{}", said.stderr);
+    expect_freeze(&document, CATCHING_UP_S);
+    let service = trial(&document)["latency"][0]["service"]["quantiles"].as_array().unwrap();
+    let p95 = service.iter().find(|quantile| quantile["name"] == "p95").unwrap();
+    let p95 = number(&p95["value_ns"]) as f64 / 1e9;
+    assert!(p95 < 0.1, "service time p95 {p95} s: 64 connections can hold 64 of the thousand");
+}
+
+/// Claim: with the freeze done to the process from outside (`[[fault]] pause`), it is the same, and when it
+/// was done is recorded.
+#[test]
+fn a_server_that_is_paused() {
+    let _alone = alone();
+    let place = Place::new();
+    let fault = "[[fault]]\nat = \"4s\"\nfor = \"1s\"\npause = \"echo\"";
+    let (said, document) =
+        place.experiment(&format!("[system]\nkind = \"echo\"\n{LOAD}\n{fault}\n"));
+    assert!(said.code == 0 || said.code == 97, "{}", said.stderr);
+    expect_freeze(&document, 0.0);
+    let faults = place.trial_folder(&document).join("faults.ndjson");
+    let lines = std::fs::read_to_string(faults).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events, ["fault_start", "fault_end"], "{lines:?}");
+    let times: Vec<u64> = lines.iter().map(|line| number(&line["at_ns"]) / 1_000_000).collect();
+    assert!((4_200..4_250).contains(&times[0]), "4 s after a warm-up of 0.2 s: {times:?}");
+    assert!((1_000..1_050).contains(&(times[1] - times[0])), "{times:?}");
+}
+
+/// Claim: a fault on a node that does not exist is not passed over: the experiment that was asked for did not
+/// take place.
+#[test]
+fn a_fault_of_a_node_that_there_is_not() {
+    let _alone = alone();
+    let (said, document) = Place::new().experiment(
+        r#"
+        [system]
+        kind = "echo"
+        [load]
+        rate = "100/s"
+        duration = "1s"
+        [[fault]]
+        at = "100ms"
+        for = "100ms"
+        pause = "nobody"
+        "#,
+    );
+    assert!(
+        [1, 2, 97].contains(&said.code),
+        "code {}: the fault never happened and nothing says so\n{}",
+        said.code,
+        document["reason"]
+    );
+}
+
+/// Claim: a node that is killed on request in mid-run leaves transactions without an answer, which are unknown
+/// and never successes, and the run is reported.
+#[test]
+fn a_server_that_is_killed() {
+    let _alone = alone();
+    let (said, document) = Place::new().experiment(
+        r#"
+        [system]
+        kind = "echo"
+        [load]
+        rate = "200/s"
+        connections = 4
+        warmup = "0s"
+        duration = "2s"
+        timeout = "500ms"
+        [[fault]]
+        at = "1s"
+        kill = "echo"
+        "#,
+    );
+    said.expect_code(97);
+    let counts = &trial(&document)["counts"];
+    let committed = number(&counts["committed"]);
+    assert!((195..=205).contains(&committed), "{counts}");
+    assert_eq!(number(&counts["due"]), 400);
+    let lost = number(&trial(&document)["fates"]["lost"]);
+    // An acknowledged entry may be in its memory for 100 ms.
+    assert!(lost <= 25, "{lost} lost");
+    if lost > 0 {
+        expect_audit(&document, "ledger", "failed", "acknowledged and not in the ledger");
+    }
+}
