@@ -68,9 +68,11 @@ fn text(environment: &Environment, calibration: &Calibration) -> String {
         show_ns(calibration.floor_p50_ns),
         show_ns(calibration.lag_p99_ns)
     ));
-    for status in testbed::install::list() {
+    let programs = testbed::install::list();
+    let name = programs.iter().map(|status| status.name.len()).max().unwrap_or(0);
+    for status in programs {
         let found = status.path.map_or_else(|| "–".to_owned(), |path| path.display().to_string());
-        text.push_str(&format!("  {:<16} {:<10} {found}\n", status.name, status.version));
+        text.push_str(&format!("  {:<name$}  {found}\n", status.name));
     }
     text.push_str("\nassay doctor --install NAME brings one of them.\n");
     text

@@ -54,7 +54,12 @@ fn carry_out(
     run.write_environment(&environment).map_err(|e| e.to_string())?;
 
     let calibration = if arguments.no_calibration { None } else { calibrate() };
-    trials(arguments, colour, experiment, &run, &interrupt, calibration)?;
+    trials(arguments, colour, experiment, &run, &interrupt, calibration).map_err(|error| {
+        format!(
+            "{error}\nassay: what was recorded until then is kept: assay report {}",
+            run.path().display()
+        )
+    })?;
 
     let mut result = conclude::analyse(&run)?;
     if interrupt.is_set() {
