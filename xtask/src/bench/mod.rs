@@ -284,7 +284,8 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn machine() -> String {
+/// The machine, its kernel, the date and how busy it was.
+pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(':').nth(1));
