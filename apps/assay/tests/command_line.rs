@@ -70,8 +70,15 @@ fn run(case: &Case) -> (i32, String, String) {
         "{}: a mistake left a run folder behind",
         case.title
     );
-    let stderr =
-        said.stderr.trim_end_matches('\n').replace(&place.path().display().to_string(), "…");
+    let here = place.path().display().to_string();
+    let mut stderr = said.stderr.trim_end_matches('\n').replace(&here, "…");
+    // A run folder's name begins with the time.
+    for run in place.runs() {
+        let name = run.file_name().unwrap().to_string_lossy().into_owned();
+        let (utc, rest) = name.split_once('_').expect("the time, then the name");
+        assert!(utc.len() == 16 && utc.ends_with('Z'), "{name}");
+        stderr = stderr.replace(&name, &format!("UTC_{rest}"));
+    }
     (said.code, said.stdout, stderr)
 }
 

@@ -278,11 +278,9 @@ fn promises_and_exit_codes() {
 #[test]
 fn invalid_outranks_failed() {
     let _beside = beside_others();
-    let (said, document) = Place::new().experiment(&format!(
-        "{}faults = {{ lose = 10 }}\n{}[[threshold]]\nexpr = \"p50 < 50ms\"\n",
-        BASE.split_once("[load]").unwrap().0,
-        BASE.split_once("service = \"5ms\"\n").unwrap().1,
-    ));
+    let lying = BASE.replace("servers = 64", "servers = 64\nfaults = { lose = 10 }");
+    let (said, document) =
+        Place::new().experiment(&format!("{lying}[[threshold]]\nexpr = \"p50 < 50ms\"\n"));
     said.expect_code(97);
     expect_audit(&document, "ledger", "failed", "acknowledged and not in the ledger");
     assert_eq!(trial(&document)["thresholds"][0]["holds"], false);
