@@ -51,7 +51,9 @@ pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A folder that is removed at the end of the test. Every process that `assay` starts in it is known by it.
 pub struct Place {
-    folder: tempfile::TempDir,
+    path: PathBuf,
+    /// Removes it; a lasting place has none.
+    _folder: Option<tempfile::TempDir>,
 }
 
 /// What a run said.
@@ -63,11 +65,21 @@ pub struct Said {
 
 impl Place {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("the temporary folder can be written") }
+        let folder = tempfile::tempdir().expect("the temporary folder can be written");
+        Self { path: folder.path().to_owned(), _folder: Some(folder) }
+    }
+
+    /// A place for a value that lives as long as the test process and so is never dropped: a folder under
+    /// cargo's own, emptied before it is used.
+    pub fn lasting(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("cargo's temporary folder can be written");
+        Self { path, _folder: None }
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
