@@ -1,6 +1,7 @@
 //! The command line as people and other programs meet it: mistakes with their exact words, and everything that
 //! needs no run. The broken cases stand in `command_line/broken.md`, written to be read; `ASSAY_TEST_BLESS=1`
 //! rewrites the expected texts from what the binary says now, to be reviewed by eye before they are kept.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod harness;
 

@@ -1,6 +1,7 @@
 //! What is left when a run does not end as planned: killed, interrupted once and twice, a full disk. What was
 //! recorded can be reported, nothing keeps running, ports are free again, and the exit code is the documented
 //! one.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod harness;
 

@@ -1,5 +1,6 @@
 //! Many settings from one file, several trials of each, in an order that can be repeated; verdicts that are
 //! declared; promises and the exit codes that they lead to.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod harness;
 
@@ -172,12 +173,12 @@ fn a_seed_repeats_a_run() {
 
 /// The order of the plan, as (setting, trial).
 fn planned_order(place: &Place) -> Vec<(usize, u32)> {
-    RunFolder::open(&place.run_folder()).unwrap().plan().unwrap().order
+    RunFolder::open(place.run_folder()).unwrap().plan().unwrap().order
 }
 
 /// The order in which the trials of a run began.
 fn carried_out(place: &Place) -> Vec<(usize, u32)> {
-    let run = RunFolder::open(&place.run_folder()).unwrap();
+    let run = RunFolder::open(place.run_folder()).unwrap();
     let plan = run.plan().unwrap();
     let index = |key: &str| plan.settings.iter().position(|setting| setting.key == key).unwrap();
     let trials = run.trials().unwrap();

@@ -1,5 +1,6 @@
 //! A server that nobody here wrote: nginx of the distribution, loaded by a URL, by vegeta targets on standard
 //! input, and by an experiment with a matrix of six rates; in the published table, computed as vegeta does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod harness;
 
@@ -149,7 +150,7 @@ fn go_seconds(text: &str) -> f64 {
 
 /// The rows of the first trial that belong to its measured window.
 fn measured(place: &Place) -> Vec<Row> {
-    let run = RunFolder::open(&place.run_folder()).unwrap();
+    let run = RunFolder::open(place.run_folder()).unwrap();
     let trial = run.trials().unwrap().swap_remove(0);
     let facts = trial.facts().unwrap();
     let mut rows = Vec::new();
