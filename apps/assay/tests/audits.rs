@@ -227,7 +227,7 @@ fn duplicates() {
 #[test]
 fn generator_busy() {
     let Some(taskset) = harness::program("taskset") else {
-        println!("SKIPPED generator_busy: taskset (util-linux) is not installed");
+        harness::say("SKIPPED generator_busy: taskset (util-linux) is not installed");
         return;
     };
     let _alone = alone();

@@ -332,7 +332,7 @@ fn colour_only_where_it_is_wanted() {
 #[test]
 fn colour_on_a_terminal() {
     let Some(script) = harness::program("script") else {
-        println!("SKIPPED colour_on_a_terminal: script (util-linux) is not installed");
+        harness::say("SKIPPED colour_on_a_terminal: script (util-linux) is not installed");
         return;
     };
     let place = Place::new();

@@ -234,11 +234,13 @@ impl SmallDisk {
             Ok(output) if output.status.success() => Some(Self(folder)),
             Ok(output) => {
                 let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                println!("SKIPPED {test}: a small file system cannot be mounted ({why})");
+                harness::say(&format!(
+                    "SKIPPED {test}: a small file system cannot be mounted ({why})"
+                ));
                 None
             }
             Err(error) => {
-                println!("SKIPPED {test}: mount cannot be started ({error})");
+                harness::say(&format!("SKIPPED {test}: mount cannot be started ({error})"));
                 None
             }
         }

@@ -177,9 +177,9 @@ fn a_damaged_folder_is_named() {
 /// A Python with the readers; `None`, said by name, if there is none.
 fn python(test: &str) -> Option<String> {
     let Ok(python) = std::env::var("ASSAY_TEST_PYTHON") else {
-        println!(
-            "SKIPPED {test}: ASSAY_TEST_PYTHON does not name a Python with duckdb, pyarrow, hdrh and jsonschema (cargo xtask test makes one)"
-        );
+        let wanted =
+            "a Python with duckdb, pyarrow, hdrh and jsonschema (cargo xtask test makes one)";
+        harness::say(&format!("SKIPPED {test}: ASSAY_TEST_PYTHON does not name {wanted}"));
         return None;
     };
     let tried = Command::new(&python).args([SCRIPT, "--imports"]).output();
@@ -187,11 +187,14 @@ fn python(test: &str) -> Option<String> {
         Ok(output) if output.status.success() => Some(python),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            println!("SKIPPED {test}: {python}: {}", said.lines().last().unwrap_or("no reason"));
+            harness::say(&format!(
+                "SKIPPED {test}: {python}: {}",
+                said.lines().last().unwrap_or("no reason")
+            ));
             None
         }
         Err(error) => {
-            println!("SKIPPED {test}: {python}: {error}");
+            harness::say(&format!("SKIPPED {test}: {python}: {error}"));
             None
         }
     }

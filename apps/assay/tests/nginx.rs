@@ -28,7 +28,7 @@ impl Nginx {
     /// not installed.
     fn start(test: &str, constraints: Option<&str>) -> Option<Self> {
         let Some(nginx) = program("nginx") else {
-            println!("SKIPPED nginx tests: {test}: nginx is not installed");
+            harness::say(&format!("SKIPPED nginx tests: {test}: nginx is not installed"));
             return None;
         };
         let place = Place::new();
@@ -79,7 +79,7 @@ impl Nginx {
 /// Makes `cert.pem` and `key.pem` of 127.0.0.1 and localhost; says by name what is missing.
 fn certificate(test: &str, folder: &Path, constraints: &str) -> bool {
     let Some(openssl) = program("openssl") else {
-        println!("SKIPPED {test}: openssl is not installed");
+        harness::say(&format!("SKIPPED {test}: openssl is not installed"));
         return false;
     };
     let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
