@@ -192,6 +192,20 @@ fn start_faults(
     if trial.setting.faults.is_empty() {
         return Ok(None);
     }
+    for fault in &trial.setting.faults {
+        if bed.control().matching(&fault.node).is_empty() {
+            let nodes: Vec<String> = bed.nodes().into_iter().map(|node| node.name).collect();
+            return Err(format!(
+                "a fault is planned for the node `{}`, and there is none of that name; {}",
+                fault.node,
+                if nodes.is_empty() {
+                    "this system has no node processes of ours".to_owned()
+                } else {
+                    format!("the nodes are: {}", nodes.join(", "))
+                }
+            ));
+        }
+    }
     let live = Arc::clone(live);
     let warmup = trial.setting.load.warmup;
     // The measured window begins when the load has begun and the warm-up is over.

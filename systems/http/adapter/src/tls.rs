@@ -84,6 +84,11 @@ fn certificate(why: &CertificateError, name: &str) -> String {
             "the certificate of {name} is signed by an authority that this host does not trust; name its PEM file as system.deploy.ca"
         ),
         CertificateError::Revoked => format!("the certificate of {name} has been revoked"),
-        other => format!("the certificate of {name} cannot be accepted: {other:?}"),
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            format!(
+                "the certificate of {name} is an authority's own (CA:TRUE) and cannot be a server's as well; make one with basicConstraints CA:FALSE"
+            )
+        }
+        other => format!("the certificate of {name} cannot be accepted: {other}"),
     }
 }
