@@ -90,6 +90,14 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
             short.push(format!("{name} at {}", queue.utilisation));
         }
     }
+    print!("{text}");
+    if !toy {
+        let path = root.join("docs/theory.md");
+        std::fs::create_dir_all(root.join("docs"))
+            .map_err(|error| format!("making docs: {error}"))?;
+        std::fs::write(&path, text)
+            .map_err(|error| format!("writing {}: {error}", path.display()))?;
+    }
     if short.is_empty() {
         Ok(())
     } else {
