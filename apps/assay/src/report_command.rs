@@ -43,7 +43,7 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     Ok(worst)
 }
 
-/// Opens a run folder, seals what a crash left open, and analyses it.
+/// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
 pub fn read(path: &Path) -> Result<RunResult, String> {
     let run = RunFolder::open(path).map_err(|error| error.to_string())?;
     conclude::analyse(&run)

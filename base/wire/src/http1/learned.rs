@@ -1,6 +1,6 @@
 //! The head that a server sent last. Most servers send the same one again and again, but for the date; then a
-//! comparison (4 ns) replaces the parse (63 ns). A match must prove that the parse would have found the same;
-//! anything else is no match.
+//! comparison replaces the parse (`examples/answer_cost.rs` measures both). A match must prove that the parse
+//! would have found the same; anything else is no match.
 
 use super::head::{Framing, Signals};
 
