@@ -13,6 +13,7 @@ mod live;
 mod markdown;
 mod page;
 mod paint;
+mod svg;
 mod tables;
 mod terminal;
 mod vegeta;
@@ -24,6 +25,9 @@ pub use list::{ListEntry, list_table};
 pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};
 pub use markdown::markdown;
 pub use paint::{Style, WIDTH_MIN};
+pub use svg::{
+    ColumnType, Figure, FigureCell, FigureTable, Raw, SVG_STYLE, Section, figures as svg_figures,
+};
 pub use terminal::{exit_line, terminal, terminal_body};
 pub use vegeta::{
     ReportError, hdr_text, parse_vegeta_text, vegeta, vegeta_12_7, vegeta_12_7_text, vegeta_json,
