@@ -2,6 +2,7 @@
 //! this crate that does I/O, and all of it through `record`.
 
 use model::facts::Environment;
+use model::picture::{RunPicture, TrialPicture};
 use model::plan::Plan;
 use model::result::{RunResult, TrialResult};
 use record::{RecordError, RunFolder, TrialFolder};
@@ -37,6 +38,17 @@ pub type ChecksOf<'a> = &'a dyn Fn(&str) -> Vec<Box<dyn LedgerCheck>>;
 /// When a file that must be there is missing or damaged. A trial whose rows cannot be read at all is an error;
 /// one whose record was cut off is reported as far as it goes, and its `complete` audit says so.
 pub fn analyse(run: &RunFolder, checks: ChecksOf<'_>) -> Result<RunResult, AnalysisError> {
+    Ok(analyse_with_picture(run, checks)?.0)
+}
+
+/// The result, and what the page draws beside it, in one pass over the rows.
+///
+/// # Errors
+/// Those of [`analyse`].
+pub fn analyse_with_picture(
+    run: &RunFolder,
+    checks: ChecksOf<'_>,
+) -> Result<(RunResult, RunPicture), AnalysisError> {
     let plan = run.plan()?;
     let environment = run.environment()?;
     let folders = run.trials()?;
@@ -48,6 +60,7 @@ pub fn analyse(run: &RunFolder, checks: ChecksOf<'_>) -> Result<RunResult, Analy
     let mut interrupted = folders.len() < planned;
     let mut fidelity: Vec<String> = Vec::new();
     let mut trials = Vec::with_capacity(folders.len());
+    let mut pictures = Vec::with_capacity(folders.len());
     for folder in &folders {
         let Some(read) = Read::trial(&plan, &environment, folder, checks)? else {
             interrupted = true;
@@ -59,12 +72,19 @@ pub fn analyse(run: &RunFolder, checks: ChecksOf<'_>) -> Result<RunResult, Analy
                 fidelity.push(switch);
             }
         }
+        pictures.push((read.setting, read.result.trial, read.picture));
         trials.push((read.setting, read.result));
     }
-    Ok(summarise(
-        &RunInput { plan: &plan, environment: &environment, interrupted, fidelity },
-        trials,
-    ))
+    pictures.sort_by_key(|(setting, trial, _)| (*setting, *trial));
+    let picture = RunPicture {
+        experiment: run.experiment()?,
+        plan: run.plan_text()?,
+        axes: plan.axes.clone(),
+        files: run.raw_files()?,
+        trials: pictures.into_iter().map(|(_, _, picture)| picture).collect(),
+    };
+    let input = RunInput { plan: &plan, environment: &environment, interrupted, fidelity };
+    Ok((summarise(&input, trials), picture))
 }
 
 /// What one trial's folder gave.
@@ -72,6 +92,7 @@ struct Read {
     /// Index in the plan.
     setting: usize,
     result: TrialResult,
+    picture: TrialPicture,
     interrupted: bool,
     fidelity: Vec<String>,
 }
@@ -117,8 +138,8 @@ impl Read {
         if facts.ledger.read {
             folder.for_each_ledger_entry(|entry| analysis.entry(entry))?;
         }
-        let result = analysis.finish();
+        let (result, picture) = analysis.finish_with_picture(&folder.events()?);
         let interrupted = !facts.complete || !facts.interrupted.is_empty();
-        Ok(Some(Self { setting: index, result, interrupted, fidelity: facts.fidelity }))
+        Ok(Some(Self { setting: index, result, picture, interrupted, fidelity: facts.fidelity }))
     }
 }

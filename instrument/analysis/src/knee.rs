@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::plan::Plan;
 use model::quantity::show_ns;
-use model::result::{SettingResult, TrialResult};
+use model::result::{LoadSeries, SettingResult, TrialResult};
 
 use crate::audits::percent;
 use crate::metric::metric;
@@ -15,6 +15,31 @@ const KEEPS_UP: f64 = 0.98;
 
 /// The knee of every series of settings that differ in offered load alone; empty if there is none to be seen.
 pub(crate) fn find(plan: &Plan, results: &[SettingResult]) -> String {
+    let found = series(plan, results).into_iter().filter_map(|(group, points)| {
+        let said = in_words(&points)?;
+        let named: Vec<_> = group.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
+        Some(if named.is_empty() { said } else { format!("{}: {said}", named.join(", ")) })
+    });
+    found.collect::<Vec<_>>().join("; ")
+}
+
+/// The series that the knee is looked for in, for those who draw them.
+pub(crate) fn load_series(plan: &Plan, results: &[SettingResult]) -> Vec<LoadSeries> {
+    let of = |(group, points): (Vec<(String, String)>, Vec<Point<'_>>)| LoadSeries {
+        values: group.into_iter().collect(),
+        settings: points.iter().map(|point| point.key.to_owned()).collect(),
+        knee: first_bad(&points)
+            .and_then(|bad| bad.checked_sub(1))
+            .map(|knee| points[knee].key.to_owned()),
+    };
+    series(plan, results).into_iter().map(of).filter(|series| series.settings.len() > 1).collect()
+}
+
+/// Settings that differ in offered load alone, in ascending order of it, by what they share.
+fn series<'a>(
+    plan: &'a Plan,
+    results: &'a [SettingResult],
+) -> BTreeMap<Vec<(String, String)>, Vec<Point<'a>>> {
     let mut series: BTreeMap<Vec<(String, String)>, Vec<Point<'_>>> = BTreeMap::new();
     let axes = load_axes(plan);
     for setting in &plan.settings {
@@ -27,12 +52,15 @@ pub(crate) fn find(plan: &Plan, results: &[SettingResult]) -> String {
         let group = apart.map(|(axis, label)| (axis.clone(), label.clone())).collect();
         series.entry(group).or_default().push(Point { key: &setting.key, trial });
     }
-    let found = series.into_iter().filter_map(|(group, points)| {
-        let said = of_series(points)?;
-        let named: Vec<_> = group.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
-        Some(if named.is_empty() { said } else { format!("{}: {said}", named.join(", ")) })
-    });
-    found.collect::<Vec<_>>().join("; ")
+    for points in series.values_mut() {
+        points.sort_by(|a, b| a.offered().total_cmp(&b.offered()).then_with(|| a.key.cmp(b.key)));
+    }
+    series
+}
+
+/// The lowest load that the system did not keep up with.
+fn first_bad(points: &[Point<'_>]) -> Option<usize> {
+    points.iter().position(|point| point.share() < KEEPS_UP)
 }
 
 struct Point<'a> {
@@ -72,12 +100,11 @@ fn load_axes(plan: &Plan) -> Vec<String> {
     plan.axes.iter().filter(|axis| changes(&axis.name)).map(|axis| axis.name.clone()).collect()
 }
 
-fn of_series(mut points: Vec<Point<'_>>) -> Option<String> {
-    points.sort_by(|a, b| a.offered().total_cmp(&b.offered()).then_with(|| a.key.cmp(b.key)));
+fn in_words(points: &[Point<'_>]) -> Option<String> {
     if points.len() < 2 {
         return None;
     }
-    let first_bad = points.iter().position(|point| point.share() < KEEPS_UP)?;
+    let first_bad = first_bad(points)?;
     let bad = &points[first_bad];
     let falls = format!(
         "at {} ({:.1}/s offered) goodput is {:.1}/s, {} of it",

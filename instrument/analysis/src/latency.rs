@@ -1,6 +1,6 @@
 //! Latency by stage and the instrument's own lags: histograms on the path of a row, distributions afterwards.
 
-use model::result::{Distribution, LatencyResult, Quantile};
+use model::result::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
 use model::{Row, STAGES_MAX};
 use stats::censoring::{Unconditional, restricted_mean, unconditional_quantile};
 use stats::{Histogram, TimedHistogram};
@@ -143,8 +143,36 @@ fn distribution(
             })
             .collect(),
         negative: all.negative(),
+        curve: all
+            .curve(CURVE_TICKS)
+            .into_iter()
+            .map(|(q, value_ns)| CurvePoint { q, value_ns })
+            .collect(),
     }
 }
+
+/// What the slowest of several calls exceeds, for a few numbers of calls and chances.
+pub(crate) fn calls(response: &Histogram, due: u64) -> Vec<CallsResult> {
+    if due == 0 {
+        return Vec::new();
+    }
+    let each = |calls: u32, chance: f64| {
+        // All calls are at most x with chance F(x)^calls, so the one asked for is F(x) = (1 − chance)^(1/calls).
+        let q = (1.0 - chance).powf(1.0 / f64::from(calls));
+        let exceeds_ns = match unconditional_quantile(response, due, q) {
+            Some(Unconditional::Finite(value)) => Some(value),
+            Some(Unconditional::Infinite) | None => None,
+        };
+        CallsResult { calls, chance, exceeds_ns }
+    };
+    CALLS.iter().flat_map(|calls| CHANCES.iter().map(|chance| each(*calls, *chance))).collect()
+}
+
+/// Points of a curve for each halving of what lies beyond, as HdrHistogram's own tools print them.
+const CURVE_TICKS: u32 = 5;
+/// Calls of a user: one, those of a page, those of a session.
+const CALLS: [u32; 3] = [1, 10, 100];
+const CHANCES: [f64; 3] = [0.5, 0.1, 0.01];
 
 /// `p99`, `p99.9`: the shortest text that names the percentile.
 pub(crate) fn percentile_name(q: f64) -> String {

@@ -85,6 +85,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         percentile_method: PERCENTILE_METHOD.to_owned(),
         tables: tables::all(plan, &settings),
         knee: knee::find(plan, &settings),
+        load_series: knee::load_series(plan, &settings),
         audits,
         environment: input.environment.clone(),
         settings,

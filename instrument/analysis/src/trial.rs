@@ -6,21 +6,23 @@
 
 use std::collections::BTreeMap;
 
-use model::facts::{Environment, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
+use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
+use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
 use model::result::{AuditOutcome, AuditResult, Rates, SecondResult, TrialResult, Verdict};
-use model::{NO_STAMP, Row};
+use model::{NO_STAMP, Row, Stamp};
 
 use crate::audits::{self, Evidence};
 use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::{Grid, SECOND};
 use crate::groups::Groups;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, calls};
 use crate::order::Order;
 use crate::tally::Tally;
+use crate::timeline::TimelineTally;
 use crate::vegeta::Vegeta;
-use crate::{LedgerCheck, thresholds, verdict};
+use crate::{LedgerCheck, picture, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -58,6 +60,7 @@ pub struct TrialAnalysis<'a> {
     groups: Groups,
     order: Order,
     join: Join,
+    timeline: TimelineTally,
 }
 
 impl<'a> TrialAnalysis<'a> {
@@ -83,6 +86,11 @@ impl<'a> TrialAnalysis<'a> {
             groups: Groups::default(),
             order: Order::default(),
             join: Join::new(final_stage, grid.end.saturating_add(patience)),
+            timeline: TimelineTally::new(
+                whole(facts, &grid, patience),
+                u8::from(input.setting.probe.is_some()),
+                final_stage,
+            ),
             input,
             checks,
         }
@@ -105,6 +113,7 @@ impl<'a> TrialAnalysis<'a> {
             self.join.strange_rows += 1;
             return;
         }
+        self.timeline.row(row);
         self.order.row(row, self.final_stage);
         self.join.row(row);
         self.flow.row(row);
@@ -137,7 +146,13 @@ impl<'a> TrialAnalysis<'a> {
 
     /// The result, with audits, checks, thresholds and verdict.
     #[must_use]
-    pub fn finish(mut self) -> TrialResult {
+    pub fn finish(self) -> TrialResult {
+        self.finish_with_picture(&[]).0
+    }
+
+    /// The result, and what the page draws beside it.
+    #[must_use]
+    pub fn finish_with_picture(mut self, events: &[Event]) -> (TrialResult, TrialPicture) {
         let fates = self.join.finish();
         let mut result = self.summary();
         if self.input.facts.ledger.read {
@@ -147,7 +162,16 @@ impl<'a> TrialAnalysis<'a> {
         result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
         (result.verdict, result.reason) = verdict::of_trial(&result);
-        result
+        let picture = picture::of_trial(
+            &self.input.path,
+            self.input.setting,
+            self.input.facts,
+            &self.timeline,
+            &result.timeline,
+            self.input.metrics,
+            events,
+        );
+        (result, picture)
     }
 
     fn summary(&self) -> TrialResult {
@@ -178,6 +202,12 @@ impl<'a> TrialAnalysis<'a> {
             vegeta: self.vegeta.result(&facts.errors),
             throughput_windows: self.flow.throughput_windows(),
             seconds: self.seconds(),
+            timeline: self.timeline.timeline(facts.stages.len()),
+            calls: self
+                .latencies
+                .response(self.final_stage)
+                .map(|times| calls(times.all(), measured.due()))
+                .unwrap_or_default(),
             kinds: self.groups.kinds(&facts.kinds),
             codes: self.groups.codes(),
             errors: self.groups.errors(&facts.errors),
@@ -287,6 +317,16 @@ fn window(facts: &TrialFacts, load: &LoadPlan) -> Grid {
     }
     let ns = |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
     Grid::new(ns(load.warmup), ns(load.warmup.saturating_add(load.duration)))
+}
+
+/// When the last thing of a trial happened: the end of the drain, or, where a crash kept that from being written
+/// down, the latest that was planned.
+fn whole(facts: &TrialFacts, grid: &Grid, patience: i64) -> Stamp {
+    if facts.drain_end == NO_STAMP || facts.drain_end <= 0 {
+        grid.end.saturating_add(patience)
+    } else {
+        facts.drain_end.max(grid.end)
+    }
 }
 
 /// Whether every stamp is one that a trial can have, so that differences of them cannot overflow. A damaged

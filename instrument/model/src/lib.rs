@@ -7,6 +7,7 @@
 pub mod facts;
 pub mod options;
 pub mod outcome;
+pub mod picture;
 pub mod plan;
 pub mod quantity;
 pub mod result;

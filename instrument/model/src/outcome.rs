@@ -94,6 +94,17 @@ impl Outcome {
         }
     }
 
+    /// The word by which failures are counted: the class of what was rejected.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Rejected(class) => class.word(),
+            Self::Unknown => "unknown",
+            Self::Shed => "shed",
+        }
+    }
+
     /// The outcome with the given code.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {

@@ -104,10 +104,23 @@ pub struct RunResult {
     pub tables: Vec<TableResult>,
     /// The knee, where settings differ by offered load, in words; empty = none found.
     pub knee: String,
+    /// Settings that differ in offered load alone, as the knee was looked for in them.
+    pub load_series: Vec<LoadSeries>,
     /// Audits that look across trials (repeatability).
     pub audits: Vec<AuditResult>,
     /// Host, tool, command.
     pub environment: Environment,
+}
+
+/// Settings that differ in offered load alone, in ascending order of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LoadSeries {
+    /// What they share: label by axis; empty = everything.
+    pub values: BTreeMap<String, String>,
+    /// Keys of the settings.
+    pub settings: Vec<String>,
+    /// The last that kept up before the first that did not; null = none such.
+    pub knee: Option<String>,
 }
 
 /// One setting.
@@ -165,6 +178,10 @@ pub struct TrialResult {
     /// Per second of the measured window: counts of all streams, by due time for offered and by end for the rest;
     /// latencies of the measured stream, by due time.
     pub seconds: Vec<SecondResult>,
+    /// The whole trial in columns of equal length, warm-up and drain included: what the page draws.
+    pub timeline: Timeline,
+    /// What users who make several calls see: the final stage's response time, unconditional.
+    pub calls: Vec<CallsResult>,
     /// By kind (target, operation).
     pub kinds: Vec<GroupResult>,
     /// By the system's own code.
@@ -260,6 +277,29 @@ pub struct Distribution {
     pub quantiles: Vec<Quantile>,
     /// Negative values, counted and never clamped.
     pub negative: u64,
+    /// The whole distribution as HdrHistogram prints it: more points towards the tail, from the smallest to the
+    /// largest value.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// A point of a percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Fraction of one.
+    pub q: f64,
+    /// The value that this fraction of the samples does not exceed.
+    pub value_ns: i64,
+}
+
+/// A user who makes this many calls sees at least one that takes longer than this, with this chance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallsResult {
+    /// Calls, independent of each other.
+    pub calls: u32,
+    /// Chance, of one.
+    pub chance: f64,
+    /// The response time that the slowest of the calls exceeds with that chance; null = infinite (no answer).
+    pub exceeds_ns: Option<i64>,
 }
 
 /// Latency of one stage.
@@ -337,6 +377,47 @@ pub struct SecondResult {
     pub max_ns: Option<i64>,
     /// Outstanding at its end (due and not ended).
     pub outstanding: i64,
+}
+
+/// A trial in columns of time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Start of the first column, nanoseconds after the trial's start.
+    pub start_ns: i64,
+    /// Length of a column.
+    pub width_ns: i64,
+    /// At most [`TIMELINE_COLUMNS_MAX`]; all streams together, except the latencies.
+    pub columns: Vec<TimelineColumn>,
+}
+
+/// The most columns of a timeline: more than a screen has room for is not seen.
+pub const TIMELINE_COLUMNS_MAX: usize = 1200;
+
+/// A column of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineColumn {
+    /// Due in it.
+    pub offered: u64,
+    /// Sent in it.
+    pub sent: u64,
+    /// Ended in it, committed.
+    pub committed: u64,
+    /// Ended in it otherwise, by class; `unknown` and `shed` stand beside the classes.
+    pub failed: BTreeMap<String, u64>,
+    /// Reached each stage in it, in the order of the ladder.
+    pub reached: Vec<u64>,
+    /// Outstanding at its end (due and not ended).
+    pub outstanding: i64,
+    /// Response time to the final stage of those of the measured stream that were due in it: p50.
+    pub p50_ns: Option<i64>,
+    /// p99.
+    pub p99_ns: Option<i64>,
+    /// p99.9.
+    pub p999_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+    /// The instrument's own lag (`sent − ready`) of those that were due in it: p99.
+    pub own_lag_p99_ns: Option<i64>,
 }
 
 /// Counts and latency of a group of transactions.

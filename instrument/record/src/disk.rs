@@ -45,8 +45,8 @@ pub fn read_text(path: &Path) -> Result<String, RecordError> {
     String::from_utf8(text).map_err(|_| RecordError::damaged(path, "it is not UTF-8 text"))
 }
 
-/// Whether the file is, byte for byte, what was sealed. Reads it once, in bounded memory.
-pub fn verify(path: &Path, sealed: Sealed) -> Result<(), RecordError> {
+/// Length and checksum of a file as it lies there. Reads it once, in bounded memory.
+pub fn checksum(path: &Path) -> Result<Sealed, RecordError> {
     let mut file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
     let mut hasher = crc32fast::Hasher::new();
     let mut bytes = 0_u64;
@@ -61,14 +61,33 @@ pub fn verify(path: &Path, sealed: Sealed) -> Result<(), RecordError> {
         hasher.update(&buffer[..count]);
         bytes += count as u64;
     }
-    if bytes != sealed.bytes {
-        let why = format!("it has {bytes} bytes and was sealed with {}", sealed.bytes);
+    Ok(Sealed { bytes, crc32: hasher.finalize() })
+}
+
+/// Whether the file is, byte for byte, what was sealed. Reads it once, in bounded memory.
+pub fn verify(path: &Path, sealed: Sealed) -> Result<(), RecordError> {
+    let found = checksum(path)?;
+    if found.bytes != sealed.bytes {
+        let why = format!("it has {} bytes and was sealed with {}", found.bytes, sealed.bytes);
         return Err(RecordError::damaged(path, why));
     }
-    if hasher.finalize() != sealed.crc32 {
+    if found.crc32 != sealed.crc32 {
         return Err(RecordError::damaged(path, "its checksum is not the one it was sealed with"));
     }
     Ok(())
+}
+
+/// The files that lie in a folder itself, by name, at most so many.
+pub fn files_of(folder: &Path, count_max: usize) -> Result<Vec<PathBuf>, RecordError> {
+    let entries = fs::read_dir(folder).map_err(|error| RecordError::reading(folder, error))?;
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found.truncate(count_max);
+    Ok(found)
 }
 
 /// Makes the names in a folder durable.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clock::WallTime;
 use model::facts::Environment;
+use model::picture::RawFile;
 use model::plan::Plan;
 use model::result::RunResult;
 use serde::Serialize;
@@ -17,10 +18,13 @@ use crate::error::RecordError;
 use crate::name::{folder_name, is_plain_file_name};
 use crate::trial::TrialFolder;
 
+const EXPERIMENT: &str = "experiment.toml";
 const PLAN: &str = "plan.toml";
 const ENVIRONMENT: &str = "environment.json";
 const SUMMARY: &str = "summary.json";
 const SETTINGS: &str = "settings";
+/// The most files of one trial that are listed with a checksum.
+const TRIAL_FILES_MAX: usize = 1000;
 /// Runs of one name that may start in the same second.
 const SAME_SECOND_MAX: u32 = 1000;
 
@@ -124,6 +128,57 @@ impl RunFolder {
         parse_plan(&disk::read_text(&path)?).map_err(|why| RecordError::damaged(&path, why))
     }
 
+    /// plan.toml as it stands; empty if there is none.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn plan_text(&self) -> Result<String, RecordError> {
+        text_or_nothing(&self.path.join(PLAN))
+    }
+
+    /// The experiment as it was written; empty if the folder has none.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn experiment(&self) -> Result<String, RecordError> {
+        text_or_nothing(&self.path.join(EXPERIMENT))
+    }
+
+    /// The files that hold what was measured and how, by path, with length and CRC-32. Reports are not among them:
+    /// they can be made again.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn raw_files(&self) -> Result<Vec<RawFile>, RecordError> {
+        let mut files = Vec::new();
+        for name in [EXPERIMENT, PLAN, ENVIRONMENT] {
+            self.add_raw_file(&self.path.join(name), &mut files)?;
+        }
+        for trial in self.trials()? {
+            for path in disk::files_of(trial.path(), TRIAL_FILES_MAX)? {
+                self.add_raw_file(&path, &mut files)?;
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    fn add_raw_file(&self, path: &Path, files: &mut Vec<RawFile>) -> Result<(), RecordError> {
+        match disk::checksum(path) {
+            Ok(sealed) => {
+                let relative = path.strip_prefix(&self.path).unwrap_or(path);
+                files.push(RawFile {
+                    path: relative.to_string_lossy().into_owned(),
+                    bytes: sealed.bytes,
+                    crc32: sealed.crc32,
+                });
+                Ok(())
+            }
+            Err(RecordError::Missing { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes environment.json.
     ///
     /// # Errors
@@ -221,6 +276,14 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Reco
     })?;
     text.push(b'\n');
     disk::write_whole(path, &text)
+}
+
+/// The text of a file that may be missing.
+fn text_or_nothing(path: &Path) -> Result<String, RecordError> {
+    match disk::read_text(path) {
+        Err(RecordError::Missing { .. }) => Ok(String::new()),
+        read => read,
+    }
 }
 
 /// Reads a value from JSON.

@@ -87,6 +87,44 @@ impl Histogram {
         self.moments.max()
     }
 
+    /// Points of the percentile curve as HdrHistogram prints them: `ticks` points for each halving of what lies
+    /// beyond, from the smallest sample to the largest. Fraction of one and value; ascending.
+    #[must_use]
+    pub fn curve(&self, ticks: u32) -> Vec<(f64, i64)> {
+        let (Some(min), Some(max)) = (self.moments.min(), self.moments.max()) else {
+            return Vec::new();
+        };
+        let total = self.count();
+        let mut points = vec![(0.0, min)];
+        let mut seen = self.negative;
+        let mut buckets = self.buckets().peekable();
+        let mut value = min;
+        let mut beyond = 1.0_f64;
+        let mut step = 0_u32;
+        loop {
+            // Halvings: 1, ½, ¼, … of the samples lie beyond, with `ticks` steps between two of them.
+            let q = 1.0 - beyond + beyond / 2.0 * f64::from(step) / f64::from(ticks.max(1));
+            step += 1;
+            if step == ticks.max(1) {
+                (step, beyond) = (0, beyond / 2.0);
+            }
+            let wanted = rank(q, total);
+            if wanted >= total {
+                break;
+            }
+            while seen < wanted {
+                let Some((highest, count)) = buckets.next() else { break };
+                seen += count;
+                value = highest.clamp(min, max);
+            }
+            if q > 0.0 {
+                points.push((q, value));
+            }
+        }
+        points.push((1.0, max));
+        points
+    }
+
     /// Samples that rank above the quantile's rank: `n − ceil(q · n)`.
     #[must_use]
     pub fn beyond(&self, q: f64) -> u64 {
@@ -111,6 +149,25 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: the curve's values are the quantiles at its points, from the smallest sample to the largest, and it
+    /// ends where a further point would be the largest sample again.
+    #[test]
+    fn the_curve_is_the_quantiles() {
+        let mut histogram = Histogram::default();
+        for value in 1..=100_000_i64 {
+            histogram.record(value * value);
+        }
+        let curve = histogram.curve(5);
+        assert_eq!(curve.first(), Some(&(0.0, 1)));
+        assert_eq!(curve.last(), Some(&(1.0, 10_000_000_000)));
+        assert!(curve.len() > 70 && curve.len() < 120, "{}", curve.len());
+        for (q, value) in &curve[1..] {
+            assert_eq!(Some(*value), histogram.quantile(*q), "{q}");
+        }
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+        assert!(Histogram::default().curve(5).is_empty());
+    }
 
     /// Claim: quantiles of known samples are the samples at the stated rank, within the bucket's width.
     #[test]

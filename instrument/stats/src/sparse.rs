@@ -87,6 +87,13 @@ impl SparseHistogram {
         self.negative + counted
     }
 
+    /// Buckets that hold samples: largest value of the bucket, count; ascending. Negative samples are not among them.
+    pub fn buckets(&self) -> impl Iterator<Item = (i64, u32)> + '_ {
+        self.counts().filter(|(_, count)| *count > 0).map(|(index, count)| {
+            (i64::try_from(highest_of(index, HALF_BITS)).unwrap_or(i64::MAX), count)
+        })
+    }
+
     fn counts(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.pages.iter().enumerate().flat_map(|(page, counts)| {
             counts.iter().flat_map(move |counts| {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use model::facts::Environment;
 use model::result::{
-    AuditOutcome, AuditResult, Counts, Distribution, Exit, GroupResult, LatencyResult, Quantile,
-    Rates, RunResult, SCHEMA, SecondResult, SettingResult, ThresholdResult, TrialResult,
-    VegetaResult, Verdict,
+    AuditOutcome, AuditResult, CallsResult, Counts, CurvePoint, Distribution, Exit, GroupResult,
+    LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
+    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict,
 };
 
 /// Nanoseconds.
@@ -64,7 +64,35 @@ pub fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Dist
         variance_ns2: Some(mean * mean / 4.0),
         quantiles: fractions.into_iter().zip(values).map(quantile).collect(),
         negative: 0,
+        curve: curve(values, max),
     }
+}
+
+/// A percentile curve through the values of p50, p90, p95, p99 and p99.9.
+pub fn curve(values: [i64; 5], max: i64) -> Vec<CurvePoint> {
+    let known = [0.5, 0.9, 0.95, 0.99, 0.999].into_iter().zip(values);
+    let mut points = vec![CurvePoint { q: 0.0, value_ns: values[0] / 3 }];
+    points.extend(known.map(|(q, value_ns)| CurvePoint { q, value_ns }));
+    points.push(CurvePoint { q: 1.0, value_ns: max });
+    points
+}
+
+/// Thirty seconds of 50/s.
+pub fn timeline() -> Timeline {
+    let column = |index: u32| TimelineColumn {
+        offered: 50,
+        sent: 50,
+        committed: 50,
+        failed: BTreeMap::new(),
+        reached: vec![50],
+        outstanding: 0,
+        p50_ns: Some((400 + i64::from(index % 7) * 5) * US),
+        p99_ns: (index != 3).then_some((1_200 + i64::from(index % 5) * 40) * US),
+        p999_ns: Some((3_000 + i64::from(index % 3) * 100) * US),
+        max_ns: Some((3_500 + i64::from(index % 3) * 160) * US),
+        own_lag_p99_ns: Some(21 * US),
+    };
+    Timeline { start_ns: 0, width_ns: S, columns: (0..30).map(column).collect() }
 }
 
 pub fn lag(p99: i64) -> Distribution {
@@ -256,6 +284,12 @@ pub fn trial(key: &str) -> TrialResult {
             max_ns: Some(900 * US),
             outstanding: 0,
         }],
+        timeline: timeline(),
+        calls: vec![
+            CallsResult { calls: 1, chance: 0.5, exceeds_ns: Some(412 * US) },
+            CallsResult { calls: 10, chance: 0.1, exceeds_ns: Some(1_240 * US) },
+            CallsResult { calls: 100, chance: 0.01, exceeds_ns: None },
+        ],
         kinds: vec![group("GET /", 1_500, &[], 412 * US)],
         codes: vec![group("200", 1_500, &[], 412 * US)],
         errors: Vec::new(),
@@ -316,6 +350,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
             "HdrHistogram, three digits, nearest rank; 95% intervals by block bootstrap".to_owned(),
         settings,
         tables: Vec::new(),
+        load_series: Vec::new(),
         knee: String::new(),
         audits: Vec::new(),
         environment: environment(),

@@ -1,0 +1,225 @@
+//! What the page draws beside the result: bands, moments and series over the columns of the timeline.
+
+use std::collections::BTreeMap;
+
+use model::facts::{Event, MetricSample, TrialFacts};
+use model::picture::{Band, BandKind, Moment, Series, TrialPicture};
+use model::plan::{Arrivals, Schedule, SettingPlan};
+use model::quantity::show_count;
+use model::result::Timeline;
+use model::{NO_STAMP, Stamp};
+
+use crate::timeline::TimelineTally;
+
+/// The most moments that are kept of each name: the first ones. A connection that is lost a million times is a
+/// count, not a million marks.
+const MOMENTS_MAX: usize = 100;
+
+/// The picture of a trial, from what streamed by and what lies beside the rows.
+pub(crate) fn of_trial(
+    path: &str,
+    setting: &SettingPlan,
+    facts: &TrialFacts,
+    tally: &TimelineTally,
+    timeline: &Timeline,
+    metrics: &[MetricSample],
+    events: &[Event],
+) -> TrialPicture {
+    let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
+    TrialPicture {
+        path: path.to_owned(),
+        stages: facts.stages.clone(),
+        final_stage: facts.final_stage,
+        density: tally.density(),
+        slowest: tally.slowest(),
+        kinds: facts.kinds.clone(),
+        errors: facts.errors.clone(),
+        bands: bands(setting, facts, events, end),
+        moments: moments(events),
+        series: series(metrics, timeline),
+    }
+}
+
+fn bands(setting: &SettingPlan, facts: &TrialFacts, events: &[Event], end: Stamp) -> Vec<Band> {
+    let mut bands = Vec::new();
+    let mut add = |kind, from_ns: Stamp, to_ns: Stamp, label: String| {
+        if from_ns != NO_STAMP && to_ns != NO_STAMP && to_ns >= from_ns {
+            bands.push(Band { kind, from_ns, to_ns, label });
+        }
+    };
+    if facts.measure_start > 0 {
+        add(BandKind::Warmup, 0, facts.measure_start, BandKind::Warmup.word().to_owned());
+    }
+    if let Arrivals::Open { schedule: Schedule::Steps { steps } } = &setting.load.arrivals {
+        let mut from = facts.measure_start;
+        for step in steps {
+            let length = i64::try_from(step.length.as_nanos()).unwrap_or(i64::MAX);
+            let to = from.saturating_add(length).min(facts.measure_end);
+            add(BandKind::Step, from, to, step.rate.to_string());
+            from = to;
+        }
+    }
+    let mut open: Vec<&Event> = Vec::new();
+    for event in events {
+        match event.name.as_str() {
+            "fault_start" => open.push(event),
+            "fault_end" => {
+                let what = subject(&event.detail);
+                if let Some(index) = open.iter().position(|start| subject(&start.detail) == what) {
+                    add(BandKind::Fault, open.remove(index).at, event.at, what.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    for event in open {
+        // A killed node stays dead; what is marked is when it died.
+        add(BandKind::Fault, event.at, event.at, subject(&event.detail).to_owned());
+    }
+    let drained = if facts.drain_end == NO_STAMP { end } else { facts.drain_end };
+    if facts.measure_end > 0 && drained > facts.measure_end {
+        add(BandKind::Drain, facts.measure_end, drained, BandKind::Drain.word().to_owned());
+    }
+    bands.sort_by(|a, b| (a.from_ns, a.kind, &a.label).cmp(&(b.from_ns, b.kind, &b.label)));
+    bands
+}
+
+/// `pause echo-0` of `pause echo-0: after 1.00 s`.
+fn subject(detail: &str) -> &str {
+    detail.split_once(": ").map_or(detail, |(subject, _)| subject)
+}
+
+fn moments(events: &[Event]) -> Vec<Moment> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut moments: Vec<Moment> = Vec::new();
+    for event in events.iter().filter(|event| event.at != NO_STAMP) {
+        if matches!(event.name.as_str(), "fault_start" | "fault_end") {
+            continue;
+        }
+        let count = seen.entry(&event.name).or_default();
+        *count += 1;
+        if *count <= MOMENTS_MAX {
+            moments.push(Moment {
+                at_ns: event.at,
+                name: event.name.clone(),
+                detail: event.detail.clone(),
+            });
+        }
+    }
+    for (name, count) in seen.into_iter().filter(|(_, count)| *count > MOMENTS_MAX) {
+        let last = moments.iter_mut().rfind(|moment| moment.name == name);
+        let more = u64::try_from(count - MOMENTS_MAX).expect("a count");
+        let said = format!(" (and {} more after it)", show_count(more));
+        last.expect("a hundred were kept").detail.push_str(&said);
+    }
+    moments.sort_by(|a, b| (a.at_ns, &a.name).cmp(&(b.at_ns, &b.name)));
+    moments
+}
+
+/// One column's samples of one series.
+#[derive(Clone, Copy)]
+struct Span {
+    min: f64,
+    sum: f64,
+    max: f64,
+    count: f64,
+}
+
+fn series(metrics: &[MetricSample], timeline: &Timeline) -> Vec<Series> {
+    let columns = timeline.columns.len();
+    let mut by_name: BTreeMap<(&str, &str), Vec<Option<Span>>> = BTreeMap::new();
+    for sample in metrics.iter().filter(|s| s.value.is_finite() && s.at != NO_STAMP) {
+        let place = (sample.at - timeline.start_ns).div_euclid(timeline.width_ns.max(1));
+        let Some(column) = usize::try_from(place).ok().filter(|column| *column < columns) else {
+            continue;
+        };
+        let spans = by_name
+            .entry((sample.source.as_str(), sample.name.as_str()))
+            .or_insert_with(|| vec![None; columns]);
+        let value = sample.value;
+        let span =
+            spans[column].get_or_insert(Span { min: value, sum: 0.0, max: value, count: 0.0 });
+        span.min = span.min.min(value);
+        span.max = span.max.max(value);
+        span.sum += value;
+        span.count += 1.0;
+    }
+    let of = |spans: &[Option<Span>], f: fn(&Span) -> f64| -> Vec<f64> {
+        spans.iter().map(|span| span.as_ref().map_or(f64::NAN, f)).collect()
+    };
+    by_name
+        .into_iter()
+        .map(|((source, name), spans)| Series {
+            source: source.to_owned(),
+            name: name.to_owned(),
+            min: of(&spans, |span| span.min),
+            mean: of(&spans, |span| span.sum / span.count),
+            max: of(&spans, |span| span.max),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Trial;
+
+    const S: Stamp = 1_000_000_000;
+
+    fn event(at: Stamp, name: &str, detail: &str) -> Event {
+        Event { at, name: name.into(), tx: None, detail: detail.into() }
+    }
+
+    /// Claim: warm-up, faults with their ends, and the drain become bands; a kill is a band without length.
+    #[test]
+    fn bands_of_a_trial() {
+        let mut trial = Trial::clean();
+        trial.facts.measure_start = S;
+        trial.facts.measure_end = 9 * S;
+        trial.facts.drain_end = 10 * S;
+        let events = [
+            event(2 * S, "fault_start", "pause a"),
+            event(2 * S, "fault_start", "pause b"),
+            event(3 * S, "fault_end", "pause a: after 1.00 s"),
+            event(4 * S, "fault_end", "pause b: after 2.00 s"),
+            event(5 * S, "fault_start", "kill a"),
+        ];
+        let bands = bands(&trial.setting, &trial.facts, &events, 10 * S);
+        let seen: Vec<_> = bands
+            .iter()
+            .map(|band| (band.kind, band.from_ns / S, band.to_ns / S, band.label.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (BandKind::Warmup, 0, 1, "warm-up"),
+                (BandKind::Fault, 2, 3, "pause a"),
+                (BandKind::Fault, 2, 4, "pause b"),
+                (BandKind::Fault, 5, 5, "kill a"),
+                (BandKind::Drain, 9, 10, "drain"),
+            ]
+        );
+    }
+
+    /// Claim: of an event that comes too often the first hundred are marked and the rest is counted in words.
+    #[test]
+    fn many_moments() {
+        let events: Vec<_> = (0..250).map(|at| event(at * S, "connection_lost", "reset")).collect();
+        let moments = moments(&events);
+        assert_eq!(moments.len(), 100);
+        assert_eq!(moments[99].detail, "reset (and 150 more after it)");
+    }
+
+    /// Claim: a series has a value in the columns that were sampled, and none elsewhere.
+    #[test]
+    fn series_by_column() {
+        let timeline = Timeline { start_ns: 0, width_ns: S, columns: vec![Default::default(); 3] };
+        let sample =
+            |at, value| MetricSample { at, source: "host".into(), name: "load1".into(), value };
+        let samples = [sample(1, 1.0), sample(2, 3.0), sample(2 * S, f64::NAN), sample(9 * S, 7.0)];
+        let series = series(&samples, &timeline);
+        assert_eq!(series.len(), 1);
+        assert_eq!((series[0].min[0], series[0].mean[0], series[0].max[0]), (1.0, 2.0, 3.0));
+        assert!(series[0].mean[1].is_nan() && series[0].mean[2].is_nan());
+    }
+}

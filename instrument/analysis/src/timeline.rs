@@ -1,0 +1,278 @@
+//! The whole trial in columns of time, warm-up and drain included: what the page draws of it, while rows stream by.
+//!
+//! Its size depends on the length of the trial, never on the number of rows. It must not decide anything: audits
+//! and thresholds rest on the measured window, this on everything.
+
+use std::collections::BTreeMap;
+
+use model::picture::{SLOWEST_MAX, SlowTransaction, density_bucket};
+use model::result::{TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn};
+use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
+use stats::SparseHistogram;
+
+/// Lengths of a column that people can read off an axis, ns; the shortest that needs few enough columns is taken.
+const WIDTHS_NS: [i64; 14] = {
+    const S: i64 = 1_000_000_000;
+    const H: i64 = 3_600 * S;
+    [
+        S / 5,
+        S / 2,
+        S,
+        2 * S,
+        5 * S,
+        10 * S,
+        15 * S,
+        30 * S,
+        60 * S,
+        120 * S,
+        300 * S,
+        900 * S,
+        H,
+        6 * H,
+    ]
+};
+
+/// Columns shorter than a second only show noise in anything but a short trial.
+const FINE_COLUMNS_MAX: i64 = 120;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// One column while rows come in.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    due: u64,
+    sent: u64,
+    ended: u64,
+    /// By [`Outcome`], in the order of its words; a handful.
+    outcomes: Vec<(Outcome, u64)>,
+    reached: [u64; STAGES_MAX],
+    response: SparseHistogram,
+    own_lag: SparseHistogram,
+    /// The slowest so far, in no order.
+    slowest: Vec<Row>,
+    /// The length of the fastest of `slowest`, once there are as many as are kept.
+    bar: i64,
+}
+
+/// All columns.
+#[derive(Debug)]
+pub(crate) struct TimelineTally {
+    width: i64,
+    stream: u8,
+    final_stage: usize,
+    cells: Vec<Cell>,
+}
+
+impl TimelineTally {
+    /// From the trial's start to `end`; latencies are of `stream`, to `final_stage`.
+    pub fn new(end: Stamp, stream: u8, final_stage: usize) -> Self {
+        let length = end.clamp(0, i64::MAX / 4);
+        let width = width_of(length);
+        let columns = length.div_euclid(width) + i64::from(length.rem_euclid(width) > 0);
+        let columns = usize::try_from(columns).unwrap_or(0).min(TIMELINE_COLUMNS_MAX);
+        Self { width, stream, final_stage, cells: vec![Cell::default(); columns] }
+    }
+
+    /// Adds a row, of any stream and any phase.
+    #[inline]
+    pub fn row(&mut self, row: &Row) {
+        if self.cells.is_empty() {
+            return;
+        }
+        if row.sent != NO_STAMP {
+            self.at(row.sent).sent += 1;
+        }
+        for (stage, mark) in row.marks.iter().enumerate() {
+            if *mark != NO_STAMP {
+                self.at(*mark).reached[stage] += 1;
+            }
+        }
+        self.at(row.end).ended(row.outcome);
+        let (stream, final_stage) = (self.stream, self.final_stage);
+        let cell = self.at(row.due);
+        cell.due += 1;
+        if let Some(lag) = row.own_lag_ns() {
+            cell.own_lag.record(lag);
+        }
+        if row.stream == stream {
+            if let Some(response) = row.response_ns(final_stage) {
+                cell.response.record(response);
+            }
+            cell.consider(row);
+        }
+    }
+
+    /// The column of a stamp; what lies outside belongs to the first or last.
+    #[inline]
+    fn at(&mut self, stamp: Stamp) -> &mut Cell {
+        let last = self.cells.len() - 1;
+        let column = usize::try_from(stamp / self.width).unwrap_or(0).min(last);
+        &mut self.cells[column]
+    }
+
+    /// The columns, for the result.
+    pub fn timeline(&self, stages: usize) -> Timeline {
+        let mut outstanding = 0_i64;
+        let columns = self.cells.iter().map(|cell| {
+            let whole = |count: u64| i64::try_from(count).expect("rows of one trial");
+            outstanding += whole(cell.due) - whole(cell.ended);
+            let committed = |(outcome, _): &&(Outcome, u64)| *outcome == Outcome::Committed;
+            let mut failed = BTreeMap::new();
+            for (outcome, count) in cell.outcomes.iter().filter(|one| !committed(one)) {
+                failed.insert(outcome.word().to_owned(), *count);
+            }
+            TimelineColumn {
+                offered: cell.due,
+                sent: cell.sent,
+                committed: cell.outcomes.iter().filter(committed).map(|(_, count)| count).sum(),
+                failed,
+                reached: cell.reached[..stages.min(STAGES_MAX)].to_vec(),
+                outstanding,
+                p50_ns: cell.response.quantile(0.5),
+                p99_ns: cell.response.quantile(0.99),
+                p999_ns: cell.response.quantile(0.999),
+                max_ns: cell.response.moments().max(),
+                own_lag_p99_ns: cell.own_lag.quantile(0.99),
+            }
+        });
+        let columns = columns.collect();
+        Timeline { start_ns: 0, width_ns: self.width, columns }
+    }
+
+    /// By column: (bucket, count), ascending.
+    pub fn density(&self) -> Vec<Vec<(u8, u32)>> {
+        self.cells
+            .iter()
+            .map(|cell| {
+                let mut cells: Vec<(u8, u32)> = Vec::new();
+                for (value, count) in cell.response.buckets() {
+                    let bucket = density_bucket(value);
+                    match cells.last_mut() {
+                        Some(last) if last.0 == bucket => last.1 = last.1.saturating_add(count),
+                        _ => cells.push((bucket, count)),
+                    }
+                }
+                cells
+            })
+            .collect()
+    }
+
+    /// The slowest of each column, by column, then slowest first.
+    pub fn slowest(&self) -> Vec<SlowTransaction> {
+        let mut all = Vec::new();
+        for (column, cell) in self.cells.iter().enumerate() {
+            let mut rows = cell.slowest.clone();
+            rows.sort_by_key(|row| (std::cmp::Reverse(length(row)), row.tx));
+            all.extend(rows.into_iter().map(|row| SlowTransaction { column, row }));
+        }
+        all
+    }
+}
+
+impl Cell {
+    #[inline]
+    fn ended(&mut self, outcome: Outcome) {
+        self.ended += 1;
+        match self.outcomes.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, count)) => *count += 1,
+            None => self.outcomes.push((outcome, 1)),
+        }
+    }
+
+    /// Keeps the row if it is among the slowest; of equals the first stays.
+    #[inline]
+    fn consider(&mut self, row: &Row) {
+        if self.slowest.len() == SLOWEST_MAX && length(row) <= self.bar {
+            return;
+        }
+        self.keep(row);
+    }
+
+    fn keep(&mut self, row: &Row) {
+        if self.slowest.len() < SLOWEST_MAX {
+            self.slowest.push(*row);
+        } else {
+            let fastest = self.slowest.iter_mut().min_by_key(|kept| length(kept));
+            *fastest.expect("as many as are kept") = *row;
+        }
+        self.bar = self.slowest.iter().map(length).min().expect("one was just kept");
+    }
+}
+
+/// From when it was due to when its outcome was known.
+#[inline]
+fn length(row: &Row) -> i64 {
+    row.end - row.due
+}
+
+fn width_of(length: i64) -> i64 {
+    let most = |width: i64| {
+        if width < SECOND {
+            FINE_COLUMNS_MAX
+        } else {
+            i64::try_from(TIMELINE_COLUMNS_MAX).expect("small")
+        }
+    };
+    let fits = |width: &&i64| length <= **width * most(**width);
+    // Beyond the list (300 days): as wide as it takes.
+    let columns = i64::try_from(TIMELINE_COLUMNS_MAX).expect("small");
+    WIDTHS_NS.iter().find(fits).copied().unwrap_or(length / columns + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Trial, row};
+
+    const MS: i64 = 1_000_000;
+
+    /// Claim: a column is as wide as people read off an axis, and there are never too many.
+    #[test]
+    fn widths() {
+        for (seconds, width_ms, columns) in [
+            (10, 200, 50),
+            (24, 200, 120),
+            (25, 500, 50),
+            (66, 1_000, 66),
+            (1_200, 1_000, 1_200),
+            (1_201, 2_000, 601),
+            (1_800, 2_000, 900),
+            (86_400, 120_000, 720),
+        ] {
+            let tally = TimelineTally::new(seconds * SECOND, 0, 0);
+            assert_eq!((tally.width / MS, tally.cells.len()), (width_ms, columns), "{seconds} s");
+        }
+        assert!(TimelineTally::new(i64::MAX, 0, 0).cells.len() <= TIMELINE_COLUMNS_MAX);
+        assert_eq!(TimelineTally::new(NO_STAMP, 0, 0).cells.len(), 0);
+    }
+
+    /// Claim: over all columns every row is offered once and ends once, and nothing is outstanding after the last.
+    #[test]
+    fn columns_conserve_rows() {
+        let mut trial = Trial::clean();
+        trial.rows[77].outcome = Outcome::Unknown;
+        trial.rows[77].marks = [NO_STAMP; 4];
+        let timeline = trial.result().timeline;
+        let sum = |f: &dyn Fn(&TimelineColumn) -> u64| timeline.columns.iter().map(f).sum::<u64>();
+        assert_eq!(sum(&|column| column.offered), 10_000);
+        assert_eq!(sum(&|column| column.sent), 10_000);
+        assert_eq!(sum(&|column| column.committed), 9_999);
+        assert_eq!(sum(&|column| column.failed.get("unknown").copied().unwrap_or(0)), 1);
+        assert_eq!(timeline.columns.last().map(|column| column.outstanding), Some(0));
+    }
+
+    /// Claim: the eight slowest of a column are kept, slowest first, whatever order they come in.
+    #[test]
+    fn the_slowest_are_kept() {
+        let mut tally = TimelineTally::new(10 * SECOND, 0, 0);
+        for tx in 0..1_000_u64 {
+            let mixed = i64::try_from(tx * 7_919 % 1_000).expect("small");
+            tally.row(&row(tx, 50 * MS, (mixed + 1) * 1_000, Outcome::Committed));
+        }
+        let slowest = tally.slowest();
+        let lengths: Vec<i64> = slowest.iter().map(|slow| length(&slow.row) / 1_000).collect();
+        assert_eq!(lengths, (993..=1_000).rev().collect::<Vec<_>>());
+        let counted: u32 = tally.density()[0].iter().map(|(_, count)| count).sum();
+        assert_eq!(counted, 1_000);
+    }
+}
