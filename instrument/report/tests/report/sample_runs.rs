@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use model::facts::PreflightFinding;
 use model::result::{
-    AuditOutcome, Cell, ErrorResult, Exit, Fates, RunResult, TableResult, ThresholdResult, Verdict,
+    AuditOutcome, Cell, ErrorResult, Exit, Fates, LoadSeries, RunResult, TableResult,
+    ThresholdResult, Verdict,
 };
 
 use crate::sample_parts::{
@@ -265,6 +266,11 @@ pub fn matrix() -> RunResult {
     run.knee =
         "Knee: rate=48/s is the last setting before saturation (46.5/s of goodput, p99 387 ms)"
             .to_owned();
+    run.load_series = vec![LoadSeries {
+        values: BTreeMap::new(),
+        settings: run.settings.iter().map(|setting| setting.key.clone()).collect(),
+        knee: Some("rate=48/s".to_owned()),
+    }];
     let cell =
         |text: &str, value: Option<f64>, grey: bool| Cell { text: text.to_owned(), value, grey };
     run.tables = vec![TableResult {
