@@ -1,8 +1,9 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `new-system NAME`, `fuzz`, `bench load`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `docs`, `new-system NAME`, `fuzz`, `theory`, `bench load`.
 //!
 //! It drives cargo and the built binary from outside; it must never hold logic that the product needs.
 
 mod bench;
+mod docs;
 mod fuzz;
 mod new_system;
 mod suite;
@@ -17,6 +18,7 @@ cargo xtask COMMAND
 
   test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toy benchmarks
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
+  docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   fuzz [--seconds N]   each fuzz target for N seconds (60)
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         ["test"] => suite::run(&root, false),
         ["test", "--quick"] => suite::run(&root, true),
         ["tidy"] => tidy::run(&root),
+        ["docs"] => docs::run(&root, false),
+        ["docs", "--write"] => docs::run(&root, true),
         ["new-system", name] => new_system::run(&root, name),
         ["theory"] => theory::run(&root, false),
         ["theory", "--toy"] => theory::run(&root, true),

@@ -36,6 +36,10 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
     step(&mut tally, root, "tests", &tests, python.as_deref());
+    if let Some(reason) = crate::docs::missing(root) {
+        tally.skipped.push(format!("building the book and looking at its anchors: {reason}"));
+    }
+    step(&mut tally, root, "docs", &["cargo", "xtask", "docs"], None);
     newcomer(&mut tally, root);
     if quick {
         tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
