@@ -50,7 +50,12 @@ fn series<'a>(
         }
         let apart = setting.values.iter().filter(|(axis, _)| !axes.contains(*axis));
         let group = apart.map(|(axis, label)| (axis.clone(), label.clone())).collect();
-        series.entry(group).or_default().push(Point { key: &setting.key, trial });
+        let load: Vec<_> = axes
+            .iter()
+            .filter_map(|axis| Some(format!("{axis}={}", setting.values.get(axis)?)))
+            .collect();
+        let name = if load.is_empty() { setting.key.clone() } else { load.join(",") };
+        series.entry(group).or_default().push(Point { key: &setting.key, name, trial });
     }
     for points in series.values_mut() {
         points.sort_by(|a, b| a.offered().total_cmp(&b.offered()).then_with(|| a.key.cmp(b.key)));
@@ -65,6 +70,8 @@ fn first_bad(points: &[Point<'_>]) -> Option<usize> {
 
 struct Point<'a> {
     key: &'a str,
+    /// What tells it apart from the others of its series.
+    name: String,
     trial: &'a TrialResult,
 }
 
@@ -108,7 +115,7 @@ fn in_words(points: &[Point<'_>]) -> Option<String> {
     let bad = &points[first_bad];
     let falls = format!(
         "at {} ({:.1}/s offered) goodput is {:.1}/s, {} of it",
-        bad.key,
+        bad.name,
         bad.offered(),
         bad.trial.rates.goodput_per_s,
         percent(bad.share())
@@ -119,7 +126,7 @@ fn in_words(points: &[Point<'_>]) -> Option<String> {
     let good = &points[first_bad - 1];
     Some(format!(
         "{} keeps up ({:.1}/s offered, goodput {}, p99 {}); {falls}, p99 {}",
-        good.key,
+        good.name,
         good.offered(),
         percent(good.share()),
         good.p99(),

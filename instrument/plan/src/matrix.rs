@@ -10,7 +10,7 @@ use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{SETTINGS_MAX, keys};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
-const REACHABLE: [&str; 5] = ["load", "probe", "measure", "system", "workload"];
+const REACHABLE: [&str; 6] = ["load", "probe", "measure", "system", "workload", "fault"];
 /// Labels are part of folder names.
 const LABEL_CHARS_MAX: usize = 100;
 
@@ -165,16 +165,20 @@ fn own_path(name: &str, span: Span, reading: &mut Reading<'_>) -> Option<String>
 fn check_path(path: &str, place: Span, reading: &mut Reading<'_>) -> Option<()> {
     let mut parts = path.split('.');
     let table = parts.next().unwrap_or_default();
+    let is_whole = path.len() == table.len();
     let (message, help) = if !REACHABLE.contains(&table) {
         let message = format!("a matrix cannot set `{path}`");
         let near = did_you_mean(table, REACHABLE.into_iter());
-        let known = "it can set what is under load, probe, measure, system or workload";
+        let known =
+            "it can set what is under load, probe, measure, system or workload, or the list fault";
         (message, near.unwrap_or_else(|| known.to_owned()))
     } else if path == "measure.percentiles" {
         let help = "percentiles hold for the whole experiment".to_owned();
         (format!("a matrix cannot set `{path}`"), help)
+    } else if table == "fault" && !is_whole {
+        ("faults are set as a list".to_owned(), "write set = \"fault\"".to_owned())
     } else if path.split('.').any(str::is_empty)
-        || (path.len() == table.len() && table != "workload")
+        || (is_whole && !matches!(table, "workload" | "fault"))
     {
         (format!("`{path}` is not the path of one key"), "write it as load.rate".to_owned())
     } else {
