@@ -5,11 +5,21 @@
 //! verdict rests on: merging columns of time to what a small chart has room for is all the arithmetic there is, and
 //! the description of the chart says so. What they draw may be empty, infinite or not a number; the text never is.
 
+mod canvas;
+mod distribution;
+mod plot;
+mod saturation;
+mod scale;
+mod settings;
+mod style;
 mod table;
 
 use model::picture::RunPicture;
 use model::result::RunResult;
 
+use canvas::{Canvas, Drawn};
+
+pub use style::RULES as SVG_STYLE;
 pub use table::{ColumnType, FigureCell, FigureTable, Raw};
 
 /// A chart with the numbers that it shows.
@@ -36,6 +46,7 @@ pub struct Figure {
     pub svg: String,
     /// The same numbers as a table.
     pub table: FigureTable,
+    inline: String,
 }
 
 impl Figure {
@@ -44,22 +55,20 @@ impl Figure {
     pub fn of_run(mut self, run: usize) -> Self {
         let id = format!("r{run}-{}", self.id);
         // A quotation mark in a text is escaped, so this meets nothing but the figure's own ids.
-        self.svg = self.svg.replace(&format!("\"{}", self.id), &format!("\"{id}"));
-        self.svg = self.svg.replace(&format!(" {}-d\"", self.id), &format!(" {id}-d\""));
-        self.svg = self.svg.replace(&format!("(#{}-", self.id), &format!("(#{id}-"));
+        let renamed = |svg: &str| {
+            let first = svg.replace(&format!("\"{}-", self.id), &format!("\"{id}-"));
+            first.replace(&format!(" {}-d\"", self.id), &format!(" {id}-d\""))
+        };
+        (self.svg, self.inline) = (renamed(&self.svg), renamed(&self.inline));
         self.id = id;
         self
     }
 
-    /// The SVG without its own style, for a page that holds [`SVG_STYLE`] once.
+    /// The SVG without its own style and visible title, for a page that holds [`SVG_STYLE`] once and shows the title
+    /// as the figure's caption.
     #[must_use]
-    pub fn inline(&self) -> String {
-        match (self.svg.find("<style>"), self.svg.find("</style>")) {
-            (Some(from), Some(to)) => {
-                format!("{}{}", &self.svg[..from], &self.svg[to + "</style>".len()..])
-            }
-            _ => self.svg.clone(),
-        }
+    pub fn inline(&self) -> &str {
+        &self.inline
     }
 }
 
@@ -78,13 +87,47 @@ pub enum Section {
     Nodes,
 }
 
-/// Rules of the classes that the charts use, in terms of the variables `--ink`, `--muted`, `--grid`, `--c0` … `--c7`,
-/// `--good`, `--bad`, `--warn`, `--band-warm-up|drain|step|fault` and `--paper`, each with a fallback.
-pub const SVG_STYLE: &str = "";
-
 /// All charts of a run, in the order of the report's sections.
 #[must_use]
 pub fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
-    let _ = (result, picture);
-    Vec::new()
+    let mut figures = saturation::figures(result, picture);
+    figures.extend(distribution::figures(result));
+    figures
+}
+
+/// What a figure says of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Meta {
+    section: Section,
+    name: String,
+    title: String,
+    description: String,
+    trial: Option<usize>,
+    chart: &'static str,
+    series: String,
+}
+
+impl Meta {
+    pub(crate) fn new(section: Section, name: &str, title: &str, description: &str) -> Self {
+        let (name, title, description) =
+            (name.to_owned(), title.to_owned(), description.to_owned());
+        Self { section, name, title, description, trial: None, chart: "", series: String::new() }
+    }
+
+    /// The same of a trial over time.
+    pub(crate) fn over_time(self, trial: usize, chart: &'static str) -> Self {
+        Self { trial: Some(trial), chart, ..self }
+    }
+
+    pub(crate) fn of_series(self, series: String) -> Self {
+        Self { series, ..self }
+    }
+
+    /// The figure that was drawn.
+    pub(crate) fn figure(self, canvas: Canvas, table: FigureTable) -> Figure {
+        let id = format!("fig-{}", self.name);
+        let Drawn { svg, inline } = canvas.finish(&id, &self.title, &self.description);
+        let Self { section, name, title, description, trial, chart, series } = self;
+        Figure { id, name, title, description, section, trial, chart, series, svg, table, inline }
+    }
 }

@@ -1,0 +1,316 @@
+//! SVG as text: a few shapes, written short, because a page holds dozens of charts.
+//!
+//! Coordinates are rounded to tenths. A coordinate that is not finite is written as zero, never as `NaN`: the text
+//! must always be a picture that a browser accepts. Every text is escaped here and nowhere else.
+
+use std::fmt::Write as _;
+
+use super::style;
+use crate::paint::clean;
+
+/// Room for the title at the top of a standalone file.
+const HEAD: f64 = 28.0;
+
+/// A picture in the making. The origin is the upper left corner below the title.
+pub(crate) struct Canvas {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// A finished picture.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drawn {
+    /// A file of its own: with style and visible title.
+    pub(crate) svg: String,
+    /// For a page that has both already.
+    pub(crate) inline: String,
+}
+
+impl Canvas {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
+        Self { width, height, body: String::new() }
+    }
+
+    /// Text with its baseline at y; the class says anchor and look.
+    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        let _ = write!(
+            self.body,
+            "<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>",
+            number(x),
+            number(y),
+            escape(text)
+        );
+    }
+
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        self.polyline(&[from, to], class);
+    }
+
+    pub(crate) fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, class: &str) {
+        let _ = write!(
+            self.body,
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{class}\"/>",
+            number(x),
+            number(y),
+            number(width.max(0.0)),
+            number(height.max(0.0)),
+        );
+    }
+
+    /// A line through points; a single one is a dot.
+    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
+        if points.is_empty() {
+            return;
+        }
+        self.path(&path_through(points), class);
+    }
+
+    /// A line through points with gaps where there is none.
+    pub(crate) fn broken_line(
+        &mut self,
+        points: impl IntoIterator<Item = Option<(f64, f64)>>,
+        class: &str,
+    ) {
+        let mut all = String::new();
+        let mut piece = Vec::new();
+        for point in points.into_iter().chain([None]) {
+            match point {
+                Some(point) => piece.push(point),
+                None if piece.is_empty() => {}
+                None => all.push_str(&path_through(&std::mem::take(&mut piece))),
+            }
+        }
+        if !all.is_empty() {
+            self.path(&all, class);
+        }
+    }
+
+    /// A closed outline.
+    pub(crate) fn area(&mut self, outline: &[(f64, f64)], class: &str) {
+        if outline.len() > 2 {
+            self.path(&format!("{}z", path_through(outline)), class);
+        }
+    }
+
+    /// Path data as it is.
+    pub(crate) fn path(&mut self, data: &str, class: &str) {
+        let _ = write!(self.body, "<path class=\"{class}\" d=\"{data}\"/>");
+    }
+
+    /// The same with the width of its stroke.
+    pub(crate) fn wide_path(&mut self, data: &str, class: &str, width: f64) {
+        let width = number(width);
+        let _ =
+            write!(self.body, "<path class=\"{class}\" stroke-width=\"{width}\" d=\"{data}\"/>");
+    }
+
+    /// A mark of one of eight shapes, so that colour is never alone.
+    pub(crate) fn mark(&mut self, (x, y): (f64, f64), shape: usize, radius: f64, class: &str) {
+        let r = radius;
+        let data = match shape % 8 {
+            0 => {
+                let _ = write!(
+                    self.body,
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{class}\"/>",
+                    number(x),
+                    number(y),
+                    number(r)
+                );
+                return;
+            }
+            1 => closed(&[(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)]),
+            2 => {
+                closed(&[(x, y - r * 1.2), (x + r * 1.1, y + r * 0.9), (x - r * 1.1, y + r * 0.9)])
+            }
+            3 => closed(&[(x, y - r * 1.3), (x + r * 1.3, y), (x, y + r * 1.3), (x - r * 1.3, y)]),
+            4 => {
+                closed(&[(x, y + r * 1.2), (x + r * 1.1, y - r * 0.9), (x - r * 1.1, y - r * 0.9)])
+            }
+            5 => {
+                closed(&[(x - r * 1.2, y), (x + r * 0.9, y - r * 1.1), (x + r * 0.9, y + r * 1.1)])
+            }
+            6 => {
+                closed(&[(x + r * 1.2, y), (x - r * 0.9, y - r * 1.1), (x - r * 0.9, y + r * 1.1)])
+            }
+            _ => {
+                closed(&[(x - r * 1.3, y - r * 0.6), (x + r * 1.3, y - r * 0.6), (x, y + r * 1.2)])
+            }
+        };
+        self.path(&data, class);
+    }
+
+    /// The whole element with its title and description.
+    pub(crate) fn finish(self, id: &str, title: &str, description: &str) -> Drawn {
+        let (width, height) = (number(self.width), number(self.height));
+        let names = format!(
+            "<title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
+            escape(title),
+            escape(description)
+        );
+        let open = |top: &str, height: &str| {
+            format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"assay-figure\" role=\"img\" \
+                 aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 {top} {width} {height}\" \
+                 width=\"{width}\" height=\"{height}\">"
+            )
+        };
+        let head = format!("<text x=\"0\" y=\"-12\" class=\"head\">{}</text>", escape(title));
+        let tall = number(self.height + HEAD);
+        Drawn {
+            svg: format!(
+                "{}{names}<style>{}{}</style><rect x=\"-20\" y=\"-{HEAD}\" width=\"200%\" \
+                 height=\"200%\" class=\"paper\"/>{head}{}</svg>\n",
+                open(&format!("-{HEAD}"), &tall),
+                style::ROOT,
+                style::RULES,
+                self.body
+            ),
+            inline: format!("{}{names}{}</svg>", open("0", &height), self.body),
+        }
+    }
+}
+
+/// Width of a text of small size, as wide as common fonts set it.
+#[must_use]
+pub(crate) fn text_width(text: &str) -> f64 {
+    float(text.chars().count()) * 6.6
+}
+
+/// A text cut to what fits, with an ellipsis.
+#[must_use]
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    let text = clean(text);
+    if text_width(&text) <= width {
+        return text;
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if text_width(&kept) + 2.0 * 6.6 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// A count as a coordinate.
+#[must_use]
+pub(crate) fn float(count: usize) -> f64 {
+    count as f64
+}
+
+/// Text as XML character data, safe in attributes as well; what XML cannot hold is shown by its code.
+#[must_use]
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A coordinate in tenths, as short as SVG allows.
+#[must_use]
+pub(crate) fn number(value: f64) -> String {
+    tenths_text(tenths(value))
+}
+
+fn tenths(value: f64) -> i64 {
+    if value.is_finite() { (value.clamp(-1e6, 1e6) * 10.0).round() as i64 } else { 0 }
+}
+
+fn tenths_text(tenths: i64) -> String {
+    let (sign, whole, rest) =
+        (if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10);
+    match (whole, rest) {
+        (whole, 0) if whole == 0 => "0".to_owned(),
+        (whole, 0) => format!("{sign}{whole}"),
+        (0, rest) => format!("{sign}.{rest}"),
+        (whole, rest) => format!("{sign}{whole}.{rest}"),
+    }
+}
+
+/// Numbers of path data side by side: a minus sign separates as well as a blank.
+fn push_numbers(data: &mut String, numbers: &[i64]) {
+    for value in numbers {
+        let text = tenths_text(*value);
+        if !text.starts_with('-') && data.ends_with(|c: char| c.is_ascii_digit()) {
+            data.push(' ');
+        }
+        data.push_str(&text);
+    }
+}
+
+fn path_through(points: &[(f64, f64)]) -> String {
+    let mut data = String::from("M");
+    let Some(first) = points.first() else { return String::new() };
+    let mut at = (tenths(first.0), tenths(first.1));
+    push_numbers(&mut data, &[at.0, at.1]);
+    if points.len() == 1 {
+        data.push_str("h0");
+        return data;
+    }
+    data.push('l');
+    // Steps of the same direction along an axis are one step.
+    let mut steps: Vec<(i64, i64)> = Vec::new();
+    for point in &points[1..] {
+        let next = (tenths(point.0), tenths(point.1));
+        let step = (next.0 - at.0, next.1 - at.1);
+        at = next;
+        match steps.last_mut() {
+            Some(last) if last.1 == 0 && step.1 == 0 && last.0.signum() * step.0.signum() >= 0 => {
+                last.0 += step.0;
+            }
+            _ => steps.push(step),
+        }
+    }
+    for step in steps {
+        push_numbers(&mut data, &[step.0, step.1]);
+    }
+    data
+}
+
+fn closed(points: &[(f64, f64)]) -> String {
+    format!("{}z", path_through(points))
+}
+
+/// A vertical stroke of path data from y1 to y2 at x.
+pub(crate) fn push_stroke(data: &mut String, x: f64, y1: f64, y2: f64) {
+    data.push('M');
+    let from = tenths(y1);
+    push_numbers(data, &[tenths(x), from]);
+    data.push('v');
+    push_numbers(data, &[tenths(y2) - from]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a path is written short and means the same; what is not finite becomes a number all the same.
+    #[test]
+    fn paths_are_short() {
+        assert_eq!(path_through(&[(1.0, 2.0), (1.5, 1.5), (4.0, 1.5)]), "M1 2l.5-.5 2.5 0");
+        assert_eq!(path_through(&[(0.0, 0.0), (1.0, 0.0), (3.0, 0.0), (3.0, 1.0)]), "M0 0l3 0 0 1");
+        assert_eq!(path_through(&[(7.0, 8.0)]), "M7 8h0");
+        assert_eq!(number(f64::NAN), "0");
+        assert_eq!(number(-0.04), "0");
+        assert_eq!(number(f64::INFINITY), "0");
+    }
+
+    /// Claim: no text can leave its element, and no control character reaches the file.
+    #[test]
+    fn texts_are_escaped() {
+        assert_eq!(escape("<b a='1'>&\"\u{1b}"), "&lt;b a=&#39;1&#39;&gt;&amp;&quot;\\u{1b}");
+        assert_eq!(fitted("abcdefgh", 40.0), "abcd…");
+    }
+}
