@@ -67,6 +67,9 @@ pub enum Command {
     /// Print an experiment file to start from
     #[command(after_long_help = "Example:\n  assay init --template http > my.toml")]
     Init(InitArguments),
+    /// Convert results: rows, vegeta's results and reports, HdrHistogram's files
+    #[command(after_long_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArguments),
     /// Calibrate the instrument on this host and print its data sheet; install peers and real systems
     #[command(after_long_help = "Example:\n  assay doctor\n  assay doctor --install k6")]
     Doctor(DoctorArguments),
@@ -94,6 +97,36 @@ const RUN_EXAMPLES: &str = "Examples:
 
 Exit codes: 0 all thresholds passed · 1 could not run · 2 usage or experiment-file error ·
 97 measurement invalid · 98 regression · 99 a threshold failed · 130 interrupted";
+
+const CONVERT_EXAMPLES: &str = "Examples:
+  assay convert runs/20261121T065032Z_demo/settings/default/trial-0 -o rows.csv
+  vegeta encode --to csv results.bin | assay convert - -o rows.parquet
+  assay convert latency.hlog -o latency.hgrm --tag committed
+
+Formats: run (a folder), parquet, csv, ndjson, json, vegeta-csv and vegeta-ndjson (results), vegeta and
+vegeta-json (reports), hlog, hgrm. What a format cannot hold is said on standard error.
+
+Exit codes: 0 converted · 1 could not · 2 usage, or a conversion that cannot be";
+
+/// Arguments of `assay convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// File, run folder, folder of a trial, or `-`
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// File to write; `-` is standard output
+    #[arg(long, short, value_name = "OUT", default_value = "-")]
+    pub output: PathBuf,
+    /// Format of the input, where its name and first line do not say
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Format of the output, where its name does not say
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Which tag of an interval log, where the output has room for one
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+}
 
 /// Arguments of `assay run`.
 #[derive(Debug, Args)]

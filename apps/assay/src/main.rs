@@ -5,6 +5,7 @@
 mod check;
 mod cli;
 mod conclude;
+mod convert;
 mod doctor;
 mod experiment;
 mod init;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, cli.color),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),
         Command::List(arguments) => list::list(&arguments, cli.color),
+        Command::Convert(arguments) => convert::convert(&arguments),
         Command::Init(arguments) => init::init(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Schema(arguments) => shell::schema(&arguments),

@@ -346,6 +346,12 @@ impl ColumnsReader {
         schema.columns().iter().map(|column| column.name().to_owned()).collect()
     }
 
+    /// An entry of the key-value metadata.
+    pub fn note(&self, key: &str) -> Option<String> {
+        let notes = self.metadata.file_metadata().key_value_metadata()?;
+        notes.iter().find(|note| note.key == key)?.value.clone()
+    }
+
     /// Whether these are the columns, in this order.
     pub fn check(&self, expected: &[Column]) -> Result<(), ParquetError> {
         let found = self.metadata.file_metadata().schema_descr().columns();

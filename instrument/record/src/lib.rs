@@ -38,6 +38,7 @@ mod row_log;
 mod seal;
 mod tables;
 mod transactions;
+mod transactions_file;
 mod trial;
 mod trial_tables;
 
@@ -46,6 +47,7 @@ pub use folder::RunFolder;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;
 pub use row_log::RowLogWriter;
+pub use transactions_file::TransactionsFile;
 pub use trial::{RowsRead, TrialFolder};
 pub use trial_tables::LedgerWriter;
 

@@ -268,6 +268,16 @@ impl<'a> TransactionsReader<'a> {
         self.file.row_count()
     }
 
+    /// How many stages its rows have.
+    pub const fn stage_count(&self) -> usize {
+        self.stage_count
+    }
+
+    /// An entry of the file's metadata.
+    pub fn note(&self, key: &str) -> Option<String> {
+        self.file.note(key)
+    }
+
     /// The next rows; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<&[Row]>, RecordError> {
         let path = self.path;

@@ -31,5 +31,5 @@ pub use svg::{
 pub use terminal::{exit_line, terminal, terminal_body};
 pub use vegeta::{
     ReportError, hdr_text, parse_vegeta_text, vegeta, vegeta_12_7, vegeta_12_7_text, vegeta_json,
-    vegeta_text,
+    vegeta_json_text, vegeta_text,
 };

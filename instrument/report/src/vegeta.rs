@@ -111,7 +111,12 @@ fn total_and_mean(total: u64, requests: u64) -> String {
 /// its own line only. The total of the latencies is the mean times the requests.
 #[must_use]
 pub fn vegeta_json(trial: &TrialResult) -> String {
-    let result = &trial.vegeta;
+    vegeta_json_text(&trial.vegeta)
+}
+
+/// A result as vegeta's JSON report, as [`vegeta_json`] writes a trial's.
+#[must_use]
+pub fn vegeta_json_text(result: &VegetaResult) -> String {
     #[expect(clippy::cast_precision_loss, reason = "as vegeta computes it")]
     let mean = |total: u64| total as f64 / result.requests.max(1) as f64;
     let total_ns = i128::from(result.mean_ns) * i128::from(result.requests);

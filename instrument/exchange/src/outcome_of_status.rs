@@ -1,0 +1,68 @@
+//! What a status means where only the status is known: the default table of the HTTP adapter (its README),
+//! and, where there was no answer, what the client's error text says. Unknown stays unknown.
+
+use model::{Class, Outcome};
+
+/// The outcome of a result with this status; `error` decides if it is 0, which means that there was no answer.
+pub(crate) fn outcome(status: u16, error: &str) -> Outcome {
+    Outcome::Rejected(match status {
+        0 => return without_answer(error),
+        200..=399 => return Outcome::Committed,
+        429 => Class::Limited,
+        503 => Class::Overloaded,
+        409 | 412 => Class::Conflict,
+        408 => Class::Server,
+        400..=499 => Class::Invalid,
+        _ => Class::Server,
+    })
+}
+
+/// Go's words for what the client itself ran out of.
+const CLIENT: [&str; 4] = [
+    "no such host",
+    "too many open files",
+    "cannot assign requested address",
+    "server misbehaving",
+];
+/// Go's words for a connection that was never there.
+const TRANSPORT: [&str; 5] =
+    ["connection refused", "no route to host", "network is unreachable", "tls:", "x509:"];
+
+fn without_answer(error: &str) -> Outcome {
+    let says = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    if says(&CLIENT) {
+        Outcome::Rejected(Class::Client)
+    } else if says(&TRANSPORT) {
+        Outcome::Rejected(Class::Transport)
+    } else {
+        // A timeout, a connection that died: the request may have been carried out.
+        Outcome::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: statuses mean what the HTTP adapter's table says, and no answer is unknown unless the client
+    /// says that it never got as far as asking.
+    #[test]
+    fn outcomes() {
+        for (status, error, expected) in [
+            (200, "", "committed"),
+            (399, "", "committed"),
+            (404, "404 Not Found", "rejected(invalid)"),
+            (408, "", "rejected(server)"),
+            (409, "", "rejected(conflict)"),
+            (429, "", "rejected(limited)"),
+            (503, "", "rejected(overloaded)"),
+            (599, "", "rejected(server)"),
+            (0, "Get \"http://h/\": context deadline exceeded", "unknown"),
+            (0, "EOF", "unknown"),
+            (0, "dial tcp 127.0.0.1:9: connect: connection refused", "rejected(transport)"),
+            (0, "dial tcp: lookup h: no such host", "rejected(client)"),
+        ] {
+            assert_eq!(outcome(status, error).to_string(), expected, "{status} {error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Rows into texts, written as they come.
+
+use std::io::Write;
+
+use model::Row;
+
+use crate::cells::{Column, columns};
+use crate::error::ExchangeError;
+use crate::format::Format;
+use crate::names::Names;
+use crate::rows_in::{Notes, RowsInput};
+use crate::vegeta_result::{VegetaRecord, is_bare_success};
+use crate::{csv, ndjson, vegeta_csv, vegeta_ndjson};
+
+/// Writes rows in one of the formats that stream: csv, ndjson, vegeta-csv, vegeta-ndjson.
+///
+/// # Errors
+/// When the input cannot be read or the output cannot be written, or the format is not one of these.
+pub fn write_rows(
+    input: RowsInput<'_>,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<Notes, ExchangeError> {
+    let mut writer = match format {
+        Format::Csv | Format::Ndjson => Writer::Ours { format, columns: None },
+        Format::VegetaCsv | Format::VegetaNdjson => {
+            Writer::Vegeta { format, never_sent: 0, bare: 0 }
+        }
+        other => {
+            return Err(ExchangeError::Refused(format!(
+                "rows do not stream into {}",
+                other.word()
+            )));
+        }
+    };
+    let mut text = Vec::new();
+    let (names, mut notes) = input.for_each(&mut |names, rows| {
+        text.clear();
+        writer.rows(&mut text, names, rows);
+        out.write_all(&text).map_err(ExchangeError::writing)
+    })?;
+    text.clear();
+    writer.finish(&mut text, &names, &mut notes);
+    out.write_all(&text).and_then(|()| out.flush()).map_err(ExchangeError::writing)?;
+    Ok(notes)
+}
+
+enum Writer {
+    Ours { format: Format, columns: Option<Vec<(String, Column)>> },
+    Vegeta { format: Format, never_sent: u64, bare: u64 },
+}
+
+impl Writer {
+    fn rows(&mut self, out: &mut Vec<u8>, names: &Names, rows: &[Row]) {
+        match self {
+            Self::Ours { format, columns: known } => {
+                let columns = known.get_or_insert_with(|| begin(*format, out, names));
+                for row in rows {
+                    match format {
+                        Format::Csv => csv::put_row(out, columns, row, names),
+                        _ => ndjson::put_row(out, columns, row, names),
+                    }
+                }
+            }
+            Self::Vegeta { format, never_sent, bare } => {
+                for row in rows {
+                    let Some(result) = VegetaRecord::of(row, names) else {
+                        *never_sent += 1;
+                        continue;
+                    };
+                    *bare += u64::from(is_bare_success(row));
+                    match format {
+                        Format::VegetaCsv => vegeta_csv::put(out, &result),
+                        _ => vegeta_ndjson::put(out, &result),
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self, out: &mut Vec<u8>, names: &Names, notes: &mut Notes) {
+        match self {
+            // A file without rows still has its header.
+            Self::Ours { format, columns: None } => drop(begin(format, out, names)),
+            Self::Ours { .. } => {}
+            Self::Vegeta { never_sent, bare, .. } => {
+                if never_sent > 0 {
+                    notes.lines.push(format!(
+                        "{never_sent} transactions were never sent; vegeta has no record for them, and they were left out"
+                    ));
+                }
+                if bare > 0 {
+                    notes.lines.push(format!(
+                        "{bare} transactions were committed by a system without status codes and were written as 200"
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn begin(format: Format, out: &mut Vec<u8>, names: &Names) -> Vec<(String, Column)> {
+    if format == Format::Csv { csv::put_header(out, names) } else { columns(&names.stages) }
+}
