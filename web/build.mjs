@@ -20,12 +20,25 @@ export function setPixelRatio(ratio) {
 	}
 }
 `;
+/** Ways of drawing lines that no chart here uses; without these lines the functions behind them are left out. */
+const UNUSED = ["(paths.stepped = stepped);", "(paths.bars    = bars);", "(paths.spline  = monotoneCubic);"];
+
+/** The vendored text as it is bundled. */
+async function uplot(file) {
+  let text = await readFile(file, "utf8");
+  for (const line of UNUSED) {
+    if (!text.includes(line)) throw new Error(`looking for \`${line}\` in ${path.basename(file)}: not there; is it another version?`);
+    text = text.replace(line, "");
+  }
+  return text + appended;
+}
+
 const vendored = {
   name: "vendored",
   setup(build) {
     build.onResolve({ filter: /^uplot$/ }, () => ({ path: path.join(here, "vendor/uplot/uPlot.esm.js") }));
     build.onLoad({ filter: /uPlot\.esm\.js$/ }, async (file) => ({
-      contents: (await readFile(file.path, "utf8")) + appended,
+      contents: await uplot(file.path),
       loader: "js",
     }));
   },

@@ -13,8 +13,10 @@ import { Heat, LABELS_PX, drawBands, drawLabels, drawSlow } from "./under";
 import type { Range, View } from "./view";
 
 /** Room for the numbers of the y axis: the same for all, so that one moment is one line down the page. */
-const AXIS_PX = 70;
-const RIGHT_PX = 10;
+const AXIS_PX = 66;
+const AXIS_NARROW_PX = 56;
+const NARROW_PX = 500;
+const RIGHT_PX = 18;
 /** What +/- multiplies the shown stretch by. */
 const ZOOM_STEP = 1.6;
 /** How many columns an arrow key moves with Shift. */
@@ -67,7 +69,7 @@ export class TimeChart {
   }
 
   title(): string {
-    return this.figure.querySelector("figcaption")?.textContent?.trim() || this.figure.dataset.name || "chart";
+    return this.figure.querySelector("figcaption strong, figcaption")?.textContent?.trim() || this.figure.dataset.name || "chart";
   }
 
   /** Takes the width that there is; `ratio`-dependent parts are drawn again. */
@@ -190,10 +192,11 @@ export class TimeChart {
         {
           ...axis,
           grid,
-          size: AXIS_PX,
+          size: (u) => (u.width < NARROW_PX ? AXIS_NARROW_PX : AXIS_PX),
           gap: 7,
           space: spec.height < 160 ? 28 : 34,
           values: (_, splits) => splits.map((s) => (s === null ? "" : spec.axis(s))),
+          ...(spec.unit === "bytes" ? { incrs: BINARY_STEPS } : {}),
           ...(logarithmic ? { splits: (_u: uPlot, _i: number, low: number, high: number) => decades(low, high), filter: (_u: uPlot, splits: number[]) => splits } : {}),
         },
       ],
@@ -323,6 +326,9 @@ const TIME_STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
   14400, 21600, 43200, 86400,
 ];
+
+/** Bytes are counted in powers of two. */
+const BINARY_STEPS = Array.from({ length: 46 }, (_, power) => 2 ** power);
 
 /** From zero, unless all values lie far from it. */
 function linearRange(low: number | null, high: number | null, spec: Spec): Range {

@@ -1,4 +1,4 @@
-//! Decodes the packed data of the page: base64, raw deflate, an index in JSON, arrays of varints and of floats.
+//! Decodes the packed data of the page: base64, raw deflate, an index in JSON, arrays of varints.
 //! It must never trust a length or an offset: what lies outside the bytes is an error with a name, never a hang.
 
 /** An array in the index. */
@@ -6,6 +6,9 @@ export interface ArrayRef {
   at: number;
   n: number;
   as: "int" | "int?" | "real";
+  /** Of `real`: the value is `from + step × stored`. */
+  from?: number;
+  step?: number;
 }
 
 /** More elements than this are not in a page: 1,200 columns of 240 buckets, with room. */
@@ -34,13 +37,9 @@ export class Packed<Index> {
   values(ref: ArrayRef): Float64Array {
     if (!(ref.n >= 0 && ref.n <= ELEMENTS_MAX && ref.at >= 0 && ref.at <= this.bytes.length))
       throw new Error(`an array of the page's data lies outside of them: ${JSON.stringify(ref)}`);
-    return ref.as === "real" ? this.reals(ref) : this.integers(ref);
-  }
-
-  private reals(ref: ArrayRef): Float64Array {
-    if (ref.at + 4 * ref.n > this.bytes.length) throw new Error("the page's data are cut off within floats");
-    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + ref.at, 4 * ref.n);
-    return Float64Array.from({ length: ref.n }, (_, i) => view.getFloat32(4 * i, true));
+    const stored = this.integers(ref);
+    const { from = 0, step = 1 } = ref;
+    return ref.as === "real" ? stored.map((value) => from + step * value) : stored;
   }
 
   private integers(ref: ArrayRef): Float64Array {
@@ -63,7 +62,7 @@ export class Packed<Index> {
         unit *= 128;
       }
       value += negative ? -magnitude - 1 : magnitude;
-      out[i] = ref.as === "int?" ? present(value) : value;
+      out[i] = ref.as === "int" ? value : present(value);
     }
     if (at > bytes.length) throw new Error("the page's data are cut off within integers");
     return out;

@@ -16,7 +16,7 @@ export function printable(charts: () => TimeChart[], openAll: () => void): void 
     openAll();
     setPixelRatio(PRINT_RATIO);
     for (const chart of charts()) {
-      const isHalf = chart.figure.closest(".multiples") !== null;
+      const isHalf = chart.figure.closest(".multiples, .nodes") !== null;
       chart.resize(isHalf ? Math.floor(PAPER_PX / 2) - 12 : PAPER_PX);
       chart.redraw();
     }

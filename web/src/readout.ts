@@ -19,13 +19,14 @@ export class Readout {
       swatch.style.setProperty("--swatch", `var(${line.colour})`);
       swatch.classList.toggle("dashed", (line.dash?.length ?? 0) > 0);
       const value = element("b");
-      return { line, value, root: element("span", { class: "entry", "data-line": line.name }, swatch, `${line.name} `, value) };
+      return { line, value, root: element("span", { class: line.unseen === true ? "entry unlined" : "entry", "data-line": line.name }, swatch, `${line.name} `, value) };
     });
-    const unit = element("span", { class: "unit" }, spec.unit);
-    this.root = element("div", { class: "readout" }, unit, ...this.values.map(({ root }) => root), this.time);
+    const unit = spec.unit === "" ? [] : [element("span", { class: "unit" }, spec.unit)];
+    this.root = element("div", { class: "readout" }, ...unit, ...this.values.map(({ root }) => root), this.time);
   }
 
   show(column: number | null): void {
+    this.root.classList.toggle("idle", column === null);
     this.time.textContent = column === null ? "" : this.span(column);
     for (const { line, value } of this.values) {
       value.textContent = column === null ? "" : line.exact(column);

@@ -15,7 +15,7 @@ export const BUILDERS: Record<string, Builder> = { latency, rates, outstanding, 
 function latency(trial: Trial) {
   const line = (name: string, key: QuantileName, colour: string): Line => {
     const values = trial.column(key);
-    return { name, values, colour, halo: true, width: 1.75, exact: (i) => exactDuration(values[i]) };
+    return { name, values, colour, halo: true, width: key === "p50_ns" ? 2.25 : 1.75, exact: (i) => exactDuration(values[i]) };
   };
   const lines = [
     line("p50", "p50_ns", "--p50"),
@@ -97,7 +97,7 @@ function lag(trial: Trial) {
   return {
     lines: [{ name: "own lag p99", values, colour: "--c6", area: 0.12, exact }],
     height: 140,
-    unit: "own lag p99",
+    unit: "",
     axis: shortDuration,
   };
 }

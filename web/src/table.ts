@@ -105,10 +105,9 @@ class Sortable {
   }
 
   private sorter(head: HTMLTableCellElement, column: number): void {
-    const words = Array.from(head.childNodes);
-    const mark = element("span", { class: "order", "aria-hidden": "true" });
-    const button = element("button", { type: "button", class: "sort", click: () => this.sort(column) }, ...words, mark);
-    head.replaceChildren(button);
+    // Beside the words, not around them: they may hold a glossary word, which can be focused itself.
+    const name = `Sort by ${(head.textContent ?? "").trim()}`;
+    head.append(element("button", { type: "button", class: "sort", "aria-label": name, click: () => this.sort(column) }));
   }
 
   private sort(column: number): void {

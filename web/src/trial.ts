@@ -163,7 +163,7 @@ export class Trial {
     const [outcome, code, error, kind] = [of("outcome"), of("code"), of("error"), of("kind")];
     const [connection, worker, stream] = [of("connection"), of("worker"), of("stream")];
     const marks = slow.marks.map((ref) => this.array(ref));
-    return Array.from(columns, (column, i) => {
+    const rows = Array.from(columns, (column, i): SlowTransaction => {
       const response = number(marks[final_stage]?.[i]);
       const after = sent(i);
       return {
@@ -185,6 +185,8 @@ export class Trial {
         stream: stream(i),
       };
     });
+    // Slowest first; those that got no answer are the slowest of all.
+    return rows.sort((a, b) => a.column - b.column || (b.response ?? Infinity) - (a.response ?? Infinity) || a.tx - b.tx);
   }
 }
 

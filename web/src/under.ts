@@ -34,7 +34,7 @@ export function drawBands(u: uPlot, trial: Trial): void {
       context.fillStyle = faint(name, SHADE);
       // Steps cover everything, so their edges are enough.
       if (band.kind !== "step") context.fillRect(from, u.bbox.top, Math.max(to - from, 2 * ratio), u.bbox.height);
-      context.strokeStyle = faint(name, 0.5);
+      context.strokeStyle = faint(name, band.kind === "step" ? 0.3 : 0.6);
       context.lineWidth = ratio;
       if (band.kind === "warm-up" || band.kind === "drain") continue;
       context.setLineDash(band.kind === "fault" ? [2 * ratio, 2 * ratio] : []);

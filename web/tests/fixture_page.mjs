@@ -9,7 +9,7 @@ export function page({ css, js, policy, summary, index, trials, packed }) {
     ["distribution", "Distribution", "How slow is the slowest 1 in N?", distribution()],
     ["time", "Over time", "When was it slow?", perTrial(index, (i) => charts.map(([chart, title]) => timeChart(i, chart, title, trials[i])).join(""))],
     ["stages", "Stages", "Where in the pipeline?", perTrial(index, (i) => timeChart(i, "stages", "Stages", trials[i]))],
-    ["nodes", "Generator, host and nodes", "What were they doing?", perTrial(index, (i) => `<div class="multiples">${multiples(i, index.trials[i], trials[i])}</div>`)],
+    ["nodes", "Generator, host and nodes", "What were they doing?", perTrial(index, (i) => `${multiples(i, index.trials[i], trials[i])}`)],
   ];
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -17,7 +17,7 @@ export function page({ css, js, policy, summary, index, trials, packed }) {
 <title>fixture</title><style>${css}</style></head><body>
 <nav id="toc" aria-label="Sections"><ul>${sections.map(([key, title]) => `<li><a href="#r0-${key}">${key === "verdict" ? "Verdict" : title}</a></li>`).join("")}</ul></nav>
 <main><article class="run" data-run="0">
-${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" class="section" aria-labelledby="h-${key}"><h${i === 0 ? 1 : 2} id="h-${key}">${title}</h${i === 0 ? 1 : 2}><p class="question">${question}</p>${body}</section>`).join("\n")}
+${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" class="section ${key}" aria-labelledby="h-${key}"><h${i === 0 ? 1 : 2} id="h-${key}">${title}</h${i === 0 ? 1 : 2}><p class="question">${question}</p>${body}</section>`).join("\n")}
 </article><section class="section" aria-labelledby="h-words"><h2 id="h-words">Words</h2><dl id="glossary"><dt>goodput</dt><dd id="g-goodput">rate of transactions that reached the final stage in time</dd></dl></section></main>
 <script type="application/octet-stream" id="assay-data">${packed}</script>
 <script>${js}</script></body></html>
@@ -25,7 +25,7 @@ ${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" cla
 }
 
 function header() {
-  return `<p><span class="verdict fail">✗ fail</span> p99 &lt; 100 ms is broken in rate=110/s.</p>
+  return `<div class="banner fail"><p class="word"><span aria-hidden="true">✗</span> FAIL</p><p class="reason">p99 &lt; 100 ms is broken in rate=110/s.</p><p class="exit">Exit code 99: a threshold failed.</p></div>
 <p>What does a queue look like that is frozen for a while? Its <span class="term" tabindex="0" aria-describedby="g-goodput" data-def="rate of transactions that reached the final stage in time">goodput</span> says so.</p>`;
 }
 
@@ -59,7 +59,7 @@ function timeChart(i, chart, title, trial) {
   const key = { latency: "p99_ns", rates: "offered", outstanding: "outstanding", lag: "own_lag_p99_ns", stages: "committed" }[chart];
   const id = `r0-t${i}-${chart}`;
   const values = trial.timeline.columns.map((c) => c[key]);
-  return `<figure class="chart time" id="${id}" data-chart="${chart}" data-name="${chart}"><figcaption>${title}</figcaption><div class="plot">${drawing(id, title, values, chart === "latency" ? 320 : 180)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
+  return `<figure class="chart time" id="${id}" data-chart="${chart}" data-name="${chart}"><figcaption><strong>${title}</strong> Bands are shaded.</figcaption><div class="plot">${drawing(id, title, values, chart === "latency" ? 320 : 180)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
 }
 
 function multiples(i, index, trial) {
@@ -67,6 +67,6 @@ function multiples(i, index, trial) {
   return names.map((name) => {
     const mine = trial.series.filter((s) => s.name === name);
     const id = `r0-t${i}-series-${name}`;
-    return `<figure class="chart time" id="${id}" data-chart="series" data-series="${mine.map((s) => `${s.source}.${s.name}`).join(" ")}" data-name="${name}"><figcaption>${name}</figcaption><div class="plot">${drawing(id, name, mine[0].mean, 130)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
+    return `<figure class="chart time" id="${id}" data-chart="series" data-series="${mine.map((s) => `${s.source}.${s.name}`).join(" ")}" data-name="${name}"><figcaption><strong>${name}</strong></figcaption><div class="plot">${drawing(id, name, mine[0].mean, 130)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
   }).join("");
 }

@@ -27,10 +27,13 @@ export class Packer {
     return this.#add(varints(stored), values.length, "int?");
   }
 
+  /** To a thousandth of the range. */
   real(values) {
-    const buffer = Buffer.alloc(4 * values.length);
-    values.forEach((v, i) => buffer.writeFloatLE(v === null ? NaN : v, 4 * i));
-    return this.#add(buffer, values.length, "real");
+    const known = values.filter((v) => v !== null);
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    const step = (high - low) / 1000 || 1;
+    const stored = values.map((v) => (v === null ? 0 : Math.round((v - low) / step) + 1));
+    return { ...this.#add(varints(stored), values.length, "real"), from: low, step };
   }
 
   pack(index) {
