@@ -13,6 +13,7 @@ mod scale;
 mod settings;
 mod style;
 mod table;
+mod time;
 
 use model::picture::RunPicture;
 use model::result::RunResult;
@@ -92,6 +93,7 @@ pub enum Section {
 pub fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
     let mut figures = saturation::figures(result, picture);
     figures.extend(distribution::figures(result));
+    figures.extend(time::figures(result, picture));
     figures
 }
 

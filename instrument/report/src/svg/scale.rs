@@ -102,15 +102,6 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Whether a number lies between its ends.
-    pub(crate) fn holds(&self, value: f64) -> bool {
-        value >= self.low && value <= self.high
-    }
-
-    pub(crate) const fn low(&self) -> f64 {
-        self.low
-    }
-
     pub(crate) const fn high(&self) -> f64 {
         self.high
     }

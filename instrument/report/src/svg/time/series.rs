@@ -1,0 +1,225 @@
+//! What the generator, the host and the nodes were doing: a small chart for each metric, with a line for each source.
+//!
+//! The order answers "was it the tool?" first: the generator's processor, what the host was deprived of, what waited
+//! for a processor, memory; then everything else by name.
+
+use model::picture::Series;
+
+use super::Trial;
+use super::bands;
+use super::columns::Columns;
+use crate::paint::clean;
+use crate::svg::canvas::{Canvas, float};
+use crate::svg::plot::{Area, Plot, Sample, legend, legend_height, line_class, y_labels_width};
+use crate::svg::scale::{Scale, Unit, label};
+use crate::svg::settings::stem;
+use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
+
+/// Lines that one chart can tell apart; more sources have a chart more.
+const LINES_MAX: usize = 16;
+/// Points of all lines of a chart together.
+const POINTS_MAX: usize = 2_400;
+/// Width of a small chart: two stand side by side on a page.
+const SMALL: f64 = 352.0;
+/// Rows of a table of a series.
+const ROWS_MAX: usize = 60;
+
+/// Metrics that come first, in this order.
+const FIRST: [&str; 8] = [
+    "cpu_cores",
+    "steal_share",
+    "steal_cores",
+    "run_queue",
+    "memory_available_bytes",
+    "rss_bytes",
+    "load1",
+    "cpu_mhz",
+];
+
+/// All charts of a trial.
+pub(super) fn figures(of: &Trial<'_>) -> Vec<Figure> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in &of.picture.series {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    names.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
+    let mut figures = Vec::new();
+    for name in names {
+        let mut sources: Vec<&Series> =
+            of.picture.series.iter().filter(|series| series.name == name).collect();
+        sources.sort_by_key(|series| source_rank(&series.source));
+        let parts = sources.len().div_ceil(LINES_MAX);
+        for (part, lines) in sources.chunks(LINES_MAX).enumerate() {
+            figures.push(figure(of, name, lines, (part, parts)));
+        }
+    }
+    figures
+}
+
+/// Generator, host, then the nodes in the order of the picture.
+fn source_rank(source: &str) -> u8 {
+    match source {
+        "generator" => 0,
+        "host" => 1,
+        _ => 2,
+    }
+}
+
+/// A metric's name in words, its unit, and the unit's word for the axis.
+fn named(name: &str) -> (String, Unit, &'static str) {
+    let (stem, unit, word) = if let Some(stem) = name.strip_suffix("_bytes") {
+        (stem, Unit::Bytes, "")
+    } else if let Some(stem) = name.strip_suffix("_share") {
+        (stem, Unit::Share, "")
+    } else if let Some(stem) = name.strip_suffix("_ns") {
+        (stem, Unit::Ns, "")
+    } else if let Some(stem) = name.strip_suffix("_per_second") {
+        (stem, Unit::Number, "per second")
+    } else if let Some(stem) = name.strip_suffix("_cores") {
+        (stem, Unit::Number, "cores")
+    } else if let Some(stem) = name.strip_suffix("_mhz") {
+        (stem, Unit::Number, "MHz")
+    } else {
+        (name, Unit::Number, "")
+    };
+    let words = match stem {
+        "cpu" if word == "cores" => "processor".to_owned(),
+        "cpu" => "processor clock".to_owned(),
+        "rss" => "memory in use".to_owned(),
+        "steal" => "stolen by the hypervisor".to_owned(),
+        stem => stem.replace('_', " "),
+    };
+    (clean(&words), unit, word)
+}
+
+/// A series in few points.
+struct Line {
+    source: String,
+    /// Lowest, mean and highest of each point; None where there was no sample.
+    points: Vec<Option<(f64, f64, f64)>>,
+}
+
+fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, usize)) -> Figure {
+    let most = (POINTS_MAX / lines.len().max(1)).min(300);
+    let columns = Columns::of(&of.result.timeline, most);
+    let drawn: Vec<Line> = lines.iter().map(|series| merged(series, columns.merged)).collect();
+    let (words, unit, axis) = named(name);
+    let height = 104.0;
+    let values = drawn.iter().flat_map(|line| line.points.iter().flatten());
+    let y = Scale::from_zero(values.flat_map(|(min, _, max)| [*min, *max]));
+    let left = y_labels_width(y, unit, height);
+    let entries: Vec<(Sample, String)> = drawn
+        .iter()
+        .enumerate()
+        .map(|(index, line)| (Sample::Line(line_class(index)), clean(&line.source)))
+        .collect();
+    let top = legend_height(SMALL - 6.0, &entries) + if axis.is_empty() { 12.0 } else { 26.0 };
+    let mut canvas = Canvas::new(SMALL, top + height + 22.0);
+    let area = Area { left, top, width: SMALL - left - 8.0, height };
+    let plot = Plot::new(area, columns.scale(), y);
+    bands::draw(&mut canvas, &plot, of.picture, false);
+    plot.y_axis(&mut canvas, unit, axis);
+    plot.x_axis(&mut canvas, Unit::Clock, "");
+    for (index, line) in drawn.iter().enumerate() {
+        draw_band(&mut canvas, &plot, &columns, line, index);
+    }
+    for (index, line) in drawn.iter().enumerate() {
+        let place = |(at, point): (usize, &Option<(f64, f64, f64)>)| {
+            point.map(|(_, mean, _)| plot.at(columns.middle_ns(at), mean))
+        };
+        canvas.broken_line(line.points.iter().enumerate().map(place), &line_class(index));
+    }
+    legend(&mut canvas, 0.0, 0.0, SMALL - 6.0, &entries);
+    let of_parts = if parts > 1 { format!(" ({} of {parts})", part + 1) } else { String::new() };
+    let stem = if parts > 1 { format!("{}-{}", stem(name), part + 1) } else { stem(name) };
+    let names = drawn.iter().map(|line| format!("{}.{name}", line.source));
+    let title = format!("{}{of_parts}", capital(&words));
+    of.named(
+        Section::Nodes,
+        "series",
+        &format!("series-{stem}"),
+        &title,
+        &format!(
+            "{}: mean of each point, with its lowest and highest as a band. {}",
+            clean(name),
+            width_said(&columns)
+        ),
+    )
+    .of_series(names.collect::<Vec<_>>().join(" "))
+    .figure(canvas, table(of, &drawn, &columns, unit))
+}
+
+fn width_said(columns: &Columns) -> String {
+    let width = label(columns.width_ns, columns.width_ns, Unit::Ns);
+    format!("A point is {width} wide.")
+}
+
+fn capital(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Of merged columns: the lowest, the mean, the highest.
+fn merged(series: &Series, each: usize) -> Line {
+    let count = series.mean.len().min(series.min.len()).min(series.max.len());
+    let points = (0..count).step_by(each.max(1)).map(|from| {
+        let range = from..(from + each).min(count);
+        let known: Vec<usize> = range.filter(|index| series.mean[*index].is_finite()).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let mean = known.iter().map(|i| series.mean[*i]).sum::<f64>() / float(known.len());
+        let low =
+            known.iter().map(|i| series.min[*i]).filter(|v| v.is_finite()).fold(mean, f64::min);
+        let high =
+            known.iter().map(|i| series.max[*i]).filter(|v| v.is_finite()).fold(mean, f64::max);
+        Some((low, mean, high))
+    });
+    Line { source: series.source.clone(), points: points.collect() }
+}
+
+/// The band from lowest to highest, where they differ by what can be seen.
+fn draw_band(canvas: &mut Canvas, plot: &Plot, columns: &Columns, line: &Line, index: usize) {
+    let class = format!("f{} wash", index % 8);
+    let mut upper: Vec<(f64, f64)> = Vec::new();
+    let mut lower: Vec<(f64, f64)> = Vec::new();
+    let mut is_seen = false;
+    for (at, point) in line.points.iter().chain([&None]).enumerate() {
+        if let Some((low, _, high)) = point {
+            let x = columns.middle_ns(at);
+            upper.push(plot.at(x, *high));
+            lower.push(plot.at(x, *low));
+            is_seen |= (plot.y.at(*low) - plot.y.at(*high)).abs() > 1.0;
+            continue;
+        }
+        if is_seen {
+            let outline: Vec<(f64, f64)> =
+                upper.iter().copied().chain(lower.iter().rev().copied()).collect();
+            canvas.area(&outline, &class);
+        }
+        upper.clear();
+        lower.clear();
+        is_seen = false;
+    }
+}
+
+fn table(of: &Trial<'_>, lines: &[Line], columns: &Columns, unit: Unit) -> FigureTable {
+    let mut heads = vec![("from", ColumnType::Time)];
+    heads.extend(lines.iter().map(|line| (line.source.as_str(), ColumnType::Number)));
+    let mut table = FigureTable::new(&heads);
+    let count = lines.iter().map(|line| line.points.len()).max().unwrap_or(0);
+    let count = count.min(of.result.timeline.columns.len());
+    let every = count.div_ceil(ROWS_MAX).max(1);
+    for index in (0..count).step_by(every) {
+        let mut row = vec![super::latency::from_cell(columns, index)];
+        for line in lines {
+            let mean = line.points.get(index).copied().flatten().map_or(f64::NAN, |point| point.1);
+            row.push(FigureCell::real(mean, label(mean, mean.abs() / 100.0, unit)));
+        }
+        table.rows.push(row);
+    }
+    table
+}
