@@ -22,10 +22,26 @@ pub(crate) enum Align {
 /// A column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    head: String,
-    align: Align,
+    pub(crate) head: String,
+    pub(crate) align: Align,
     /// Columns of one group stay together where the width allows.
     group: u8,
+}
+
+/// Where the number of a cell stands in the result document, as JSON pointers: the page says so, and a test reads
+/// the page and compares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// There.
+    At(String),
+    /// Between these two: the ends of an interval.
+    Between(String, String),
+    /// The sum of these counts.
+    Sum(Vec<String>),
+    /// The sum of the first over the second.
+    Share(Vec<String>, String),
+    /// The first (a count) a second of the second (nanoseconds).
+    PerSecond(String, String),
 }
 
 /// A cell.
@@ -35,23 +51,36 @@ pub(crate) struct Cell {
     pub(crate) text: String,
     /// Its paint.
     pub(crate) paint: Paint,
+    /// Where its number stands, if it is one.
+    pub(crate) source: Option<Source>,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), paint: Paint::Plain }
+        Self::painted(text, Paint::Plain)
     }
 
     pub(crate) fn painted(text: impl Into<String>, paint: Paint) -> Self {
-        Self { text: text.into(), paint }
+        Self { text: text.into(), paint, source: None }
+    }
+
+    /// With the place of its number.
+    pub(crate) fn at(self, pointer: impl Into<String>) -> Self {
+        self.of(Source::At(pointer.into()))
+    }
+
+    /// With what its number is made of.
+    pub(crate) fn of(mut self, source: Source) -> Self {
+        self.source = Some(source);
+        self
     }
 }
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grid {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
     /// So many columns at the left are repeated in each band.
     pinned: usize,
 }

@@ -7,6 +7,7 @@ mod check;
 mod figures;
 mod go_duration;
 mod grid;
+mod html;
 mod json;
 mod list;
 mod live;
@@ -20,6 +21,7 @@ mod vegeta;
 
 pub use check::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
 pub use go_duration::{parse_go, show_go};
+pub use html::{Assets, PageError, html};
 pub use json::{RESULT_SCHEMA, json};
 pub use list::{ListEntry, list_table};
 pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};

@@ -139,23 +139,24 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     let method = clean(&run.percentile_method);
     let title = format!("Response time, due to {stage} (percentiles: {method})");
     match shown {
-        [only] => all.push((title, tables::quantiles_of_one(only.trial))),
+        [only] => all.push((title, tables::quantiles_of_one(only))),
         _ => all.push((title, tables::quantiles_of_several(shown, true))),
     }
     if tables::has_statuses(shown) {
         let title = "As vegeta computes it: by sent time, all results".to_owned();
         all.push((title, tables::published(shown)));
     }
-    let classes = tables::failure_classes(shown, |trial| Some(&trial.counts));
+    let classes = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
     all.push(("Failures by class".to_owned(), classes));
-    let background = tables::failure_classes(shown, |trial| trial.background.as_ref());
+    let background =
+        tables::failure_classes(shown, "background", |trial| trial.background.as_ref());
     all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
     if let [only] = shown {
         for (head, groups) in [("kind", &only.trial.kinds), ("code", &only.trial.codes)] {
             if groups.len() > 1 {
-                let (grid, left_out) = tables::groups(head, groups, KINDS_MAX);
+                let (grid, left_out) = tables::groups(head, groups, "", KINDS_MAX);
                 let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
                 let rest = match left_out {
                     0 => String::new(),
@@ -165,7 +166,9 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
             }
         }
     }
-    all.extend(run.tables.iter().map(|table| (clean(&table.title), tables::asked_for(table))));
+    all.extend(run.tables.iter().enumerate().map(|(index, table)| {
+        (clean(&table.title), tables::asked_for(table, &format!("/tables/{index}")))
+    }));
     all
 }
 

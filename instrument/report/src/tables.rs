@@ -12,11 +12,11 @@ mod results;
 mod thresholds;
 
 pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names};
-pub(crate) use groups::{GROUPS_MAX, errors, failure_classes, groups};
+pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use published::{has_statuses, published};
-pub(crate) use results::{headline, results};
+pub(crate) use results::{headline, kept, quantile_named, results, verdict_cell};
 pub(crate) use thresholds::thresholds;
 
 use model::result::{RunResult, SettingResult, TrialResult};
@@ -32,6 +32,27 @@ pub(crate) struct Shown<'a> {
     pub(crate) setting: &'a SettingResult,
     /// The trial.
     pub(crate) trial: &'a TrialResult,
+    /// Its place in the result document, as a JSON pointer.
+    pub(crate) pointer: String,
+}
+
+impl Shown<'_> {
+    /// The place of something of the trial.
+    pub(crate) fn at(&self, rest: &str) -> String {
+        format!("{}/{rest}", self.pointer)
+    }
+
+    /// The place of its latency to the stage that counts as committed, if it has any.
+    pub(crate) fn latency_at(&self) -> String {
+        let stages = &self.trial.latency;
+        let index = stages.iter().position(|it| it.stage == self.trial.final_stage);
+        self.at(&format!("latency/{}", index.unwrap_or(stages.len().saturating_sub(1))))
+    }
+}
+
+/// A key of a map as a part of a JSON pointer (RFC 6901).
+pub(crate) fn pointer_part(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// All trials in the order of the plan.
@@ -40,11 +61,14 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
         let key = clean(&setting.key);
         if setting.trials.len() > 1 { format!("{key} #{}", trial.trial + 1) } else { key }
     };
-    run.settings
-        .iter()
-        .flat_map(|setting| setting.trials.iter().map(move |trial| (setting, trial)))
-        .map(|(setting, trial)| Shown { label: of_setting(setting, trial), setting, trial })
-        .collect()
+    let mut all = Vec::new();
+    for (at, setting) in run.settings.iter().enumerate() {
+        for (index, trial) in setting.trials.iter().enumerate() {
+            let pointer = format!("/settings/{at}/trials/{index}");
+            all.push(Shown { label: of_setting(setting, trial), setting, trial, pointer });
+        }
+    }
+    all
 }
 
 /// Whether the latencies are those of a probe.
@@ -53,7 +77,7 @@ pub(crate) fn is_probe(trial: &TrialResult) -> bool {
 }
 
 /// A table that the experiment asks for.
-pub(crate) fn asked_for(table: &model::result::TableResult) -> Grid {
+pub(crate) fn asked_for(table: &model::result::TableResult, pointer: &str) -> Grid {
     let mut grid = Grid::new();
     for (index, head) in table.columns.iter().enumerate() {
         let is_number =
@@ -65,11 +89,17 @@ pub(crate) fn asked_for(table: &model::result::TableResult) -> Grid {
             (_, false) => grid.words(index_group(index), &head),
         };
     }
-    for row in &table.rows {
-        let cells = (0..table.columns.len()).map(|index| match row.get(index) {
-            Some(cell) if cell.grey => Cell::painted(format!("~{}", clean(&cell.text)), Paint::Dim),
-            Some(cell) => Cell::new(clean(&cell.text)),
-            None => Cell::default(),
+    for (at, row) in table.rows.iter().enumerate() {
+        let cells = (0..table.columns.len()).map(|index| {
+            let Some(of) = row.get(index) else { return Cell::default() };
+            let cell = match of.grey {
+                true => Cell::painted(format!("~{}", clean(&of.text)), Paint::Dim),
+                false => Cell::new(clean(&of.text)),
+            };
+            match of.value {
+                Some(_) => cell.at(format!("{pointer}/rows/{at}/{index}/value")),
+                None => cell,
+            }
         });
         grid.row(cells.collect());
     }

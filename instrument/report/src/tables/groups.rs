@@ -5,18 +5,25 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{Counts, ErrorResult, GroupResult, TrialResult};
 
-use super::Shown;
+use super::{Shown, pointer_part};
 use crate::figures::{failed, failures, latency, ratio, share};
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean};
 
+/// The places of the counts that make up [`failed`].
+pub(crate) fn failed_parts(counts: &str) -> Vec<String> {
+    ["rejected", "unknown", "shed"].map(|key| format!("{counts}/{key}")).to_vec()
+}
+
 /// Failures by class of a stream of load: a column for each class that occurs in any trial; no rows if none does.
+/// `key` is where the trial keeps these counts.
 pub(crate) fn failure_classes(
     shown: &[Shown<'_>],
+    key: &str,
     counts_of: impl Fn(&TrialResult) -> Option<&Counts>,
 ) -> Grid {
-    let rows: Vec<(&str, &Counts)> =
-        shown.iter().filter_map(|row| Some((row.label.as_str(), counts_of(row.trial)?))).collect();
+    let rows: Vec<(&Shown<'_>, &Counts)> =
+        shown.iter().filter_map(|row| Some((row, counts_of(row.trial)?))).collect();
     let mut classes: Vec<String> = Vec::new();
     for (class, _) in rows.iter().flat_map(|(_, counts)| failures(counts)) {
         if !classes.contains(&class) {
@@ -32,33 +39,55 @@ pub(crate) fn failure_classes(
         grid = grid.number(1, &clean(class));
     }
     grid = grid.number(1, "failed");
-    for (label, counts) in rows {
+    for (row, counts) in rows {
         let of_row = failures(counts);
+        let at = row.at(key);
         let mut cells = vec![
-            Cell::new(label),
-            Cell::new(show_count(counts.due)),
-            Cell::new(show_count(counts.sent)),
-            Cell::new(show_count(counts.committed)),
+            Cell::new(row.label.as_str()),
+            Cell::new(show_count(counts.due)).at(format!("{at}/due")),
+            Cell::new(show_count(counts.sent)).at(format!("{at}/sent")),
+            Cell::new(show_count(counts.committed)).at(format!("{at}/committed")),
         ];
         for class in &classes {
             let count = of_row.iter().find(|(known, _)| known == class).map_or(0, |(_, n)| *n);
             let paint = if count == 0 { Paint::Dim } else { Paint::Plain };
-            cells.push(Cell::painted(show_count(count), paint));
+            let cell = Cell::painted(show_count(count), paint);
+            cells.push(match class_pointer(counts, class, &at) {
+                Some(pointer) => cell.at(pointer),
+                None => cell,
+            });
         }
-        cells.push(Cell::new(share(failed(counts), counts.due)));
+        let source = Source::Share(failed_parts(&at), format!("{at}/due"));
+        cells.push(Cell::new(share(failed(counts), counts.due)).of(source));
         grid.row(cells);
     }
     grid
+}
+
+/// Where the count of a class stands; nowhere if the class did not occur, or is what no class accounts for.
+fn class_pointer(counts: &Counts, class: &str, at: &str) -> Option<String> {
+    match class {
+        "unknown" | "shed" => Some(format!("{at}/{class}")),
+        _ if counts.rejected_by_class.contains_key(class) => {
+            Some(format!("{at}/rejected_by_class/{}", pointer_part(class)))
+        }
+        _ => None,
+    }
 }
 
 /// The most groups that are shown unless everything is.
 pub(crate) const GROUPS_MAX: usize = 8;
 
 /// Groups, those with the largest share of failures first, then the slowest; at most `rows_max`. Second: how many
-/// were left out.
-pub(crate) fn groups(head: &str, all: &[GroupResult], rows_max: usize) -> (Grid, usize) {
-    let mut ordered: Vec<&GroupResult> = all.iter().collect();
-    ordered.sort_by(|a, b| {
+/// were left out. `pointer` is the list's place in the result document.
+pub(crate) fn groups(
+    head: &str,
+    all: &[GroupResult],
+    pointer: &str,
+    rows_max: usize,
+) -> (Grid, usize) {
+    let mut ordered: Vec<(usize, &GroupResult)> = all.iter().enumerate().collect();
+    ordered.sort_by(|(_, a), (_, b)| {
         let failed_share = |group: &GroupResult| ratio(failed(&group.counts), group.counts.due);
         failed_share(b).total_cmp(&failed_share(a)).then(b.p99_ns.cmp(&a.p99_ns))
     });
@@ -73,8 +102,8 @@ pub(crate) fn groups(head: &str, all: &[GroupResult], rows_max: usize) -> (Grid,
     if has_classes {
         grid = grid.words(2, "failures");
     }
-    for group in ordered.iter().take(rows_max) {
-        let mut cells = group_cells(group);
+    for (index, group) in ordered.iter().take(rows_max) {
+        let mut cells = group_cells(group, &format!("{pointer}/{index}"));
         if has_classes {
             let classes: Vec<String> = failures(&group.counts)
                 .into_iter()
@@ -87,20 +116,22 @@ pub(crate) fn groups(head: &str, all: &[GroupResult], rows_max: usize) -> (Grid,
     (grid, ordered.len().saturating_sub(rows_max))
 }
 
-fn group_cells(group: &GroupResult) -> Vec<Cell> {
+fn group_cells(group: &GroupResult, at: &str) -> Vec<Cell> {
     let counts = &group.counts;
     let lost = failed(counts);
     let failed_cell = match lost {
         0 => Cell::painted("0%", Paint::Dim),
         _ => Cell::painted(share(lost, counts.due), Paint::Bad),
     };
+    let counts_at = format!("{at}/counts");
+    let failed_of = Source::Share(failed_parts(&counts_at), format!("{counts_at}/due"));
     vec![
         Cell::new(clean(&group.name)),
-        Cell::new(show_count(counts.due)),
-        failed_cell,
-        Cell::new(latency(group.p50_ns)),
-        Cell::new(latency(group.p99_ns)),
-        Cell::new(latency(group.max_ns)),
+        Cell::new(show_count(counts.due)).at(format!("{counts_at}/due")),
+        failed_cell.of(failed_of),
+        Cell::new(latency(group.p50_ns)).at(format!("{at}/p50_ns")),
+        Cell::new(latency(group.p99_ns)).at(format!("{at}/p99_ns")),
+        Cell::new(latency(group.max_ns)).at(format!("{at}/max_ns")),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::figures::{
     interval, interval_bare, is_thin, latency, latency_f64, percent, quantile, rate, unconditional,
     whole_ns,
 };
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean};
 
 /// The latency to the stage that counts as committed; the highest stage there is, if that one is absent.
@@ -26,9 +26,10 @@ const fn differs(latency: &LatencyResult) -> bool {
 }
 
 /// One trial: a row a quantile.
-pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
-    let Some(latency) = final_latency(trial) else { return Grid::new() };
+pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
+    let Some(latency) = final_latency(row.trial) else { return Grid::new() };
     let (response, service) = (&latency.response, &latency.service);
+    let at = row.latency_at();
     let differs = differs(latency);
     let mut grid = Grid::new().pin("");
     grid = grid.number(1, if differs { "reached" } else { "value" }).number(1, "95% interval");
@@ -37,59 +38,87 @@ pub(crate) fn quantiles_of_one(trial: &TrialResult) -> Grid {
     }
     grid = grid.number(1, "service time").number(1, "samples beyond");
     let mut push =
-        |name: &str, value: Cell, interval: String, all: String, sent: String, beyond: String| {
-            let dim = |text: String| Cell::painted(text, Paint::Dim);
+        |name: &str, value: Cell, interval: Cell, all: Cell, sent: Cell, beyond: Cell| {
+            let dim = |cell: Cell| Cell { paint: Paint::Dim, ..cell };
             let mut cells = vec![Cell::new(name), value, dim(interval)];
             if differs {
-                cells.push(Cell::new(all));
+                cells.push(all);
             }
             cells.extend([dim(sent), dim(beyond)]);
             grid.row(cells);
         };
-    let mean_interval = mean_interval(response, interval);
     push(
         "mean",
-        Cell::new(latency_f64(response.mean_ns)),
-        mean_interval,
-        latency_f64(latency.restricted_mean_ns),
-        latency_f64(service.mean_ns),
-        String::new(),
+        Cell::new(latency_f64(response.mean_ns)).at(format!("{at}/response/mean_ns")),
+        mean_interval(response, &at, interval),
+        Cell::new(latency_f64(latency.restricted_mean_ns)).at(format!("{at}/restricted_mean_ns")),
+        Cell::new(latency_f64(service.mean_ns)).at(format!("{at}/service/mean_ns")),
+        Cell::default(),
     );
-    for q in &response.quantiles {
-        let same = service.quantiles.iter().find(|other| other.name == q.name);
+    for (index, q) in response.quantiles.iter().enumerate() {
+        let place = format!("{at}/response/quantiles/{index}");
         push(
             &q.name,
-            quantile_cell(q),
-            interval(q.value_ns, q.low_ns, q.high_ns),
-            unconditional(q),
-            same.map(|same| crate::figures::latency(same.value_ns)).unwrap_or_default(),
-            show_count(q.beyond),
+            quantile_cell(q, &place),
+            quantile_interval(q, &place, interval),
+            Cell::new(unconditional(q)).at(format!("{place}/unconditional_ns")),
+            service_cell(service, &q.name, &at),
+            Cell::new(show_count(q.beyond)).at(format!("{place}/beyond")),
         );
     }
-    let all_max =
-        if latency.inf > 0 { "inf".to_owned() } else { crate::figures::latency(response.max_ns) };
     push(
         "max",
-        Cell::new(crate::figures::latency(response.max_ns)),
-        String::new(),
-        all_max,
-        crate::figures::latency(service.max_ns),
-        String::new(),
+        max_cell(response, &format!("{at}/response")),
+        Cell::default(),
+        max_of_all_due(latency, &at),
+        max_cell(service, &format!("{at}/service")),
+        Cell::default(),
     );
     grid
 }
 
-/// The interval of the mean in one of the two forms.
-fn mean_interval(
-    of: &Distribution,
-    form: fn(Option<i64>, Option<i64>, Option<i64>) -> String,
-) -> String {
-    let whole = |ns: Option<f64>| ns.and_then(whole_ns);
-    form(whole(of.mean_ns), whole(of.mean_low_ns), whole(of.mean_high_ns))
+/// A quantile of the service time, without a mark: it stands beside the response time, never instead of it.
+fn service_cell(service: &Distribution, name: &str, at: &str) -> Cell {
+    let index = service.quantiles.iter().position(|q| q.name == name);
+    index.map_or_else(Cell::default, |index| {
+        Cell::new(latency(service.quantiles[index].value_ns))
+            .at(format!("{at}/service/quantiles/{index}/value_ns"))
+    })
 }
 
-fn quantile_cell(q: &Quantile) -> Cell {
-    Cell::painted(quantile(q), if is_thin(q) { Paint::Dim } else { Paint::Plain })
+fn max_cell(of: &Distribution, at: &str) -> Cell {
+    Cell::new(latency(of.max_ns)).at(format!("{at}/max_ns"))
+}
+
+/// The largest over all that were due: infinite as soon as one never got there.
+fn max_of_all_due(latency: &LatencyResult, at: &str) -> Cell {
+    if latency.inf > 0 {
+        Cell::new("inf")
+    } else {
+        max_cell(&latency.response, &format!("{at}/response"))
+    }
+}
+
+type IntervalForm = fn(Option<i64>, Option<i64>, Option<i64>) -> String;
+
+fn quantile_interval(q: &Quantile, at: &str, form: IntervalForm) -> Cell {
+    let ends = Source::Between(format!("{at}/low_ns"), format!("{at}/high_ns"));
+    Cell::new(form(q.value_ns, q.low_ns, q.high_ns)).of(ends)
+}
+
+/// The interval of the mean in one of the two forms.
+fn mean_interval(of: &Distribution, at: &str, form: IntervalForm) -> Cell {
+    let whole = |ns: Option<f64>| ns.and_then(whole_ns);
+    let ends = Source::Between(
+        format!("{at}/response/mean_low_ns"),
+        format!("{at}/response/mean_high_ns"),
+    );
+    Cell::new(form(whole(of.mean_ns), whole(of.mean_low_ns), whole(of.mean_high_ns))).of(ends)
+}
+
+fn quantile_cell(q: &Quantile, at: &str) -> Cell {
+    let paint = if is_thin(q) { Paint::Dim } else { Paint::Plain };
+    Cell::painted(quantile(q), paint).at(format!("{at}/value_ns"))
 }
 
 /// Several trials: a row a trial, its intervals below it, and the quantiles over all that were due where they differ.
@@ -123,61 +152,79 @@ fn rows_of_trial(
     grid: &mut Grid,
 ) {
     let response = &of.response;
-    let each = |distribution: &Distribution, show: &dyn Fn(&Quantile) -> Cell| -> Vec<Cell> {
-        let find = |name: &&str| distribution.quantiles.iter().find(|q| q.name == **name);
-        names.iter().map(|name| find(name).map_or_else(Cell::default, show)).collect()
+    let at = row.latency_at();
+    let each = |distribution: &Distribution, show: &dyn Fn(&Quantile, &str) -> Cell| -> Vec<Cell> {
+        let find = |name: &&str| {
+            let index = distribution.quantiles.iter().position(|q| q.name == **name)?;
+            let place = format!("{at}/response/quantiles/{index}");
+            Some(show(&distribution.quantiles[index], &place))
+        };
+        names.iter().map(|name| find(name).unwrap_or_default()).collect()
     };
-    let dim = |text: String| Cell::painted(text, Paint::Dim);
+    let dim = |cell: Cell| Cell { paint: Paint::Dim, ..cell };
     let mut push =
         |label: Cell, n: Cell, mean: Cell, quantiles: Vec<Cell>, max: Cell, lag: Cell| {
             grid.row([vec![label, n, mean], quantiles, vec![max, lag]].concat());
         };
-    let lag = row.trial.own_lag.quantiles.iter().find(|q| q.name == "p99");
+    let count = |count: u64, rest: &str| Cell::new(show_count(count)).at(format!("{at}/{rest}"));
+    let mean = |ns: Option<f64>, rest: &str| Cell::new(latency_f64(ns)).at(format!("{at}/{rest}"));
     push(
         Cell::new(row.label.as_str()),
-        Cell::new(show_count(response.count)),
-        Cell::new(latency_f64(response.mean_ns)),
+        count(response.count, "response/count"),
+        mean(response.mean_ns, "response/mean_ns"),
         each(response, &quantile_cell),
-        Cell::new(latency(response.max_ns)),
-        dim(lag.map(|q| latency(q.value_ns)).unwrap_or_default()),
+        max_cell(response, &format!("{at}/response")),
+        dim(own_lag_cell(row)),
     );
     push(
-        dim("  95% interval".to_owned()),
+        dim(Cell::new("  95% interval")),
         Cell::default(),
-        dim(mean_interval(response, interval_bare)),
-        each(response, &|q| dim(interval_bare(q.value_ns, q.low_ns, q.high_ns))),
+        dim(mean_interval(response, &at, interval_bare)),
+        each(response, &|q, place| dim(quantile_interval(q, place, interval_bare))),
         Cell::default(),
         Cell::default(),
     );
     if differs(of) {
         push(
             Cell::new("  of all due"),
-            Cell::new(show_count(row.trial.counts.due)),
-            Cell::new(latency_f64(of.restricted_mean_ns)),
-            each(response, &|q| Cell::new(unconditional(q))),
-            Cell::new(if of.inf > 0 { "inf".to_owned() } else { latency(response.max_ns) }),
+            Cell::new(show_count(row.trial.counts.due)).at(row.at("counts/due")),
+            mean(of.restricted_mean_ns, "restricted_mean_ns"),
+            each(response, &|q, place| {
+                Cell::new(unconditional(q)).at(format!("{place}/unconditional_ns"))
+            }),
+            max_of_all_due(of, &at),
             Cell::default(),
         );
     }
     if verbose {
         let service = &of.service;
         push(
-            dim("  service time".to_owned()),
-            dim(show_count(service.count)),
-            dim(latency_f64(service.mean_ns)),
-            each(service, &|q| dim(latency(q.value_ns))),
-            dim(latency(service.max_ns)),
+            dim(Cell::new("  service time")),
+            dim(count(service.count, "service/count")),
+            dim(mean(service.mean_ns, "service/mean_ns")),
+            names.iter().map(|name| dim(service_cell(service, name, &at))).collect(),
+            dim(max_cell(service, &format!("{at}/service"))),
             Cell::default(),
         );
         push(
-            dim("  samples beyond".to_owned()),
+            dim(Cell::new("  samples beyond")),
             Cell::default(),
             Cell::default(),
-            each(response, &|q| dim(show_count(q.beyond))),
+            each(response, &|q, place| {
+                dim(Cell::new(show_count(q.beyond)).at(format!("{place}/beyond")))
+            }),
             Cell::default(),
             Cell::default(),
         );
     }
+}
+
+fn own_lag_cell(row: &Shown<'_>) -> Cell {
+    let quantiles = &row.trial.own_lag.quantiles;
+    quantiles.iter().position(|q| q.name == "p99").map_or_else(Cell::default, |index| {
+        Cell::new(latency(quantiles[index].value_ns))
+            .at(row.at(&format!("own_lag/quantiles/{index}/value_ns")))
+    })
 }
 
 /// Rates and latency by stage, for ladders with more than one.
@@ -191,24 +238,32 @@ pub(crate) fn stages(shown: &[Shown<'_>]) -> Grid {
     grid = grid.number(1, "n").number(1, "p50").number(1, "p99").number(1, "max");
     for row in shown.iter().filter(|row| row.trial.rates.reached_per_s.len() > 1) {
         for (index, (stage, per_s)) in row.trial.rates.reached_per_s.iter().enumerate() {
-            let response =
-                row.trial.latency.iter().find(|it| it.stage == *stage).map(|it| &it.response);
+            let place = row.trial.latency.iter().position(|it| it.stage == *stage);
+            let response = place.map(|place| &row.trial.latency[place].response);
+            let at = row.at(&format!("latency/{}/response", place.unwrap_or(0)));
             let named = |name: &str| {
-                let found = response.and_then(|it| it.quantiles.iter().find(|q| q.name == name));
-                found.map_or_else(Cell::default, quantile_cell)
+                let all = response.map_or(&[][..], |it| &it.quantiles);
+                let index = all.iter().position(|q| q.name == name);
+                index.map_or_else(Cell::default, |index| {
+                    quantile_cell(&all[index], &format!("{at}/quantiles/{index}"))
+                })
             };
+            let reached = row.at(&format!("rates/reached_per_s/{index}/1"));
+            let of_offered = Source::Share(vec![reached.clone()], row.at("rates/offered_per_s"));
             let mut cells = Vec::new();
             if has_several {
                 cells.push(Cell::new(if index == 0 { row.label.as_str() } else { "" }));
             }
             cells.extend([
                 Cell::new(clean(stage)),
-                Cell::new(rate(*per_s)),
-                Cell::new(percent(per_s / row.trial.rates.offered_per_s)),
-                Cell::new(response.map(|it| show_count(it.count)).unwrap_or_default()),
+                Cell::new(rate(*per_s)).at(reached),
+                Cell::new(percent(per_s / row.trial.rates.offered_per_s)).of(of_offered),
+                response.map_or_else(Cell::default, |it| {
+                    Cell::new(show_count(it.count)).at(format!("{at}/count"))
+                }),
                 named("p50"),
                 named("p99"),
-                Cell::new(latency(response.and_then(|it| it.max_ns))),
+                response.map_or_else(|| Cell::new(latency(None)), |it| max_cell(it, &at)),
             ]);
             grid.row(cells);
         }

@@ -79,24 +79,24 @@ pub(crate) fn fates_of_several(shown: &[Shown<'_>]) -> Grid {
     }
     for row in shown {
         let Some(fates) = &row.trial.fates else { continue };
-        let count = |count: u64, is_bad: bool| {
+        let count = |key: &str, count: u64, is_bad: bool| {
             let paint = match count {
                 0 => Paint::Dim,
                 _ if is_bad => Paint::Bad,
                 _ => Paint::Plain,
             };
-            Cell::painted(show_count(count), paint)
+            Cell::painted(show_count(count), paint).at(row.at(&format!("fates/{key}")))
         };
         grid.row(vec![
             Cell::new(row.label.as_str()),
-            count(fates.entries, false),
-            count(fates.once, false),
-            count(fates.lost, true),
-            count(fates.duplicate, true),
-            count(fates.phantom, true),
-            count(fates.late, false),
-            count(fates.refused_yet_present, true),
-            count(fates.reordered, true),
+            count("entries", fates.entries, false),
+            count("once", fates.once, false),
+            count("lost", fates.lost, true),
+            count("duplicate", fates.duplicate, true),
+            count("phantom", fates.phantom, true),
+            count("late", fates.late, false),
+            count("refused_yet_present", fates.refused_yet_present, true),
+            count("reordered", fates.reordered, true),
         ]);
     }
     grid

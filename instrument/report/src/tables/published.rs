@@ -34,33 +34,34 @@ pub(crate) fn published(shown: &[Shown<'_>]) -> Grid {
         if has_several {
             cells.push(Cell::new(row.label.as_str()));
         }
-        cells.extend(values(&row.trial.vegeta));
+        cells.extend(values(&row.trial.vegeta, &row.at("vegeta")));
         grid.row(cells);
     }
     grid
 }
 
-fn values(result: &VegetaResult) -> Vec<Cell> {
+fn values(result: &VegetaResult, pointer: &str) -> Vec<Cell> {
     let codes: Vec<String> = result
         .status_codes
         .iter()
         .map(|(code, count)| format!("{}:{count}", clean(code)))
         .collect();
     let two = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "–".to_owned() };
-    [
-        show_count(result.requests),
-        two(result.rate),
-        two(result.throughput),
-        show_ns(result.wait_ns),
-        show_ns(result.mean_ns),
-        show_ns(result.p50_ns),
-        show_ns(result.p95_ns),
-        show_ns(result.p99_ns),
-        show_ns(result.max_ns),
-        bytes(result.bytes_in),
-        format!("{}%", two(result.success * 100.0)),
-        codes.join("  "),
-    ]
-    .map(Cell::new)
-    .to_vec()
+    let numbers = [
+        ("requests", show_count(result.requests)),
+        ("rate", two(result.rate)),
+        ("throughput", two(result.throughput)),
+        ("wait_ns", show_ns(result.wait_ns)),
+        ("mean_ns", show_ns(result.mean_ns)),
+        ("p50_ns", show_ns(result.p50_ns)),
+        ("p95_ns", show_ns(result.p95_ns)),
+        ("p99_ns", show_ns(result.p99_ns)),
+        ("max_ns", show_ns(result.max_ns)),
+        ("bytes_in", bytes(result.bytes_in)),
+        ("success", format!("{}%", two(result.success * 100.0))),
+    ];
+    let cell = |(key, text): (&str, String)| Cell::new(text).at(format!("{pointer}/{key}"));
+    let mut cells: Vec<Cell> = numbers.into_iter().map(cell).collect();
+    cells.push(Cell::new(codes.join("  ")));
+    cells
 }

@@ -5,9 +5,9 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{SettingResult, TrialResult};
 
-use super::{Shown, final_latency, is_probe};
+use super::{Shown, failed_parts, final_latency, is_probe};
 use crate::figures::{NONE, failed, is_thin, quantile, rate, share, span_ns};
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean, verdict_mark};
 
 /// The table for several trials.
@@ -34,17 +34,18 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
         let mut cells = vec![
             Cell::new(row.label.as_str()),
             verdict_cell(row),
-            Cell::new(rate(rates.offered_per_s)),
+            Cell::new(rate(rates.offered_per_s)).at(row.at("rates/offered_per_s")),
         ];
         if has_late {
-            let committed = committed_rate(row.trial);
-            cells.push(Cell::new(committed.map_or_else(|| NONE.to_owned(), rate)));
+            cells.push(committed_cell(row));
         }
-        cells.push(Cell::new(rate(rates.goodput_per_s)));
+        let goodput = row.at("rates/goodput_per_s");
+        cells.push(Cell::new(rate(rates.goodput_per_s)).at(&goodput));
         let (kept, paint) = kept(row.setting, row.trial);
-        cells.push(Cell::painted(kept, paint));
-        cells.push(count_cell(failed(&row.trial.counts)));
-        cells.extend(quantile_cells(row.trial));
+        let kept_of = Source::Share(vec![goodput], row.at("rates/offered_per_s"));
+        cells.push(Cell::painted(kept, paint).of(kept_of));
+        cells.push(failed_cell(row));
+        cells.extend(quantile_cells(row));
         grid.row(cells);
     }
     grid
@@ -66,12 +67,14 @@ fn probes(shown: &[Shown<'_>]) -> Grid {
         let mut cells = vec![
             Cell::new(row.label.as_str()),
             verdict_cell(row),
-            Cell::new(rate(background)),
-            Cell::new(kept),
-            Cell::new(show_count(counts.due)),
-            count_cell(failed(counts)),
+            Cell::new(rate(background))
+                .of(Source::PerSecond(row.at("background/due"), row.at("window_ns"))),
+            Cell::new(kept)
+                .of(Source::Share(vec![row.at("background/committed")], row.at("background/due"))),
+            Cell::new(show_count(counts.due)).at(row.at("counts/due")),
+            failed_cell(row),
         ];
-        cells.extend(quantile_cells(row.trial));
+        cells.extend(quantile_cells(row));
         grid.row(cells);
     }
     grid
@@ -87,13 +90,24 @@ fn committed_rate(trial: &TrialResult) -> Option<f64> {
     reached.iter().find(|(stage, _)| *stage == trial.final_stage).map(|(_, per_s)| *per_s)
 }
 
-/// A count that is worth seeing unless it is zero.
-fn count_cell(count: u64) -> Cell {
-    let paint = if count == 0 { Paint::Dim } else { Paint::Plain };
-    Cell::painted(show_count(count), paint)
+fn committed_cell(row: &Shown<'_>) -> Cell {
+    let reached = &row.trial.rates.reached_per_s;
+    match reached.iter().position(|(stage, _)| *stage == row.trial.final_stage) {
+        Some(index) => {
+            Cell::new(rate(reached[index].1)).at(row.at(&format!("rates/reached_per_s/{index}/1")))
+        }
+        None => Cell::new(NONE),
+    }
 }
 
-fn verdict_cell(row: &Shown<'_>) -> Cell {
+/// How many failed, which is worth seeing unless it is zero.
+fn failed_cell(row: &Shown<'_>) -> Cell {
+    let count = failed(&row.trial.counts);
+    let paint = if count == 0 { Paint::Dim } else { Paint::Plain };
+    Cell::painted(show_count(count), paint).of(Source::Sum(failed_parts(&row.at("counts"))))
+}
+
+pub(crate) fn verdict_cell(row: &Shown<'_>) -> Cell {
     let verdict = row.trial.verdict;
     let (mark, paint) = verdict_mark(verdict);
     match row.setting.expect {
@@ -108,23 +122,26 @@ fn verdict_cell(row: &Shown<'_>) -> Cell {
 }
 
 /// p50 and p99 of the final stage.
-fn quantile_cells(trial: &TrialResult) -> Vec<Cell> {
-    let response = final_latency(trial).map(|latency| &latency.response);
-    let named = |name: &str| {
-        let found = response.and_then(|it| it.quantiles.iter().find(|q| q.name == name));
-        found.map_or_else(
-            || Cell::new(NONE),
-            |q| {
-                let paint = if is_thin(q) { Paint::Dim } else { Paint::Plain };
-                Cell::painted(quantile(q), paint)
-            },
-        )
-    };
-    vec![named("p50"), named("p99")]
+fn quantile_cells(row: &Shown<'_>) -> Vec<Cell> {
+    vec![quantile_named(row, "p50"), quantile_named(row, "p99")]
+}
+
+/// A quantile of the final stage.
+pub(crate) fn quantile_named(row: &Shown<'_>, name: &str) -> Cell {
+    let quantiles = final_latency(row.trial).map(|latency| &latency.response.quantiles);
+    let index = quantiles.and_then(|all| all.iter().position(|q| q.name == name));
+    match (quantiles, index) {
+        (Some(all), Some(index)) => {
+            let paint = if is_thin(&all[index]) { Paint::Dim } else { Paint::Plain };
+            let place = format!("{}/response/quantiles/{index}/value_ns", row.latency_at());
+            Cell::painted(quantile(&all[index]), paint).at(place)
+        }
+        _ => Cell::new(NONE),
+    }
 }
 
 /// How much of what was offered came through, with the mark of saturation, which survives without colour.
-fn kept(setting: &SettingResult, trial: &TrialResult) -> (String, Paint) {
+pub(crate) fn kept(setting: &SettingResult, trial: &TrialResult) -> (String, Paint) {
     let rates = &trial.rates;
     let of_offered = rates.goodput_per_s / rates.offered_per_s;
     if !of_offered.is_finite() {

@@ -31,9 +31,9 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     }
     groups(page, shown, verbose);
     errors(page, shown, verbose);
-    for table in &run.tables {
+    for (index, table) in run.tables.iter().enumerate() {
         page.heading(&clean(&table.title), "");
-        page.grid(&tables::asked_for(table));
+        page.grid(&tables::asked_for(table, &format!("/tables/{index}")));
     }
 }
 
@@ -74,7 +74,7 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
         let due = only.trial.counts.due;
         let remark = format!("{} of {} reached it", show_count(reached), show_count(due));
         page.heading(&title, &remark);
-        page.grid(&tables::quantiles_of_one(only.trial));
+        page.grid(&tables::quantiles_of_one(only));
         let lag = |name: &str, lag: &model::result::Distribution| {
             let p99 = lag.quantiles.iter().find(|q| q.name == "p99").and_then(|q| q.value_ns);
             format!("{name} p99 {}", crate::figures::latency(p99))
@@ -92,13 +92,14 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
     }
     legend(page, run, shown);
     if shown.len() > 1 {
-        let classes = tables::failure_classes(shown, |trial| Some(&trial.counts));
+        let classes = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
         if !classes.is_empty() {
             page.heading(&format!("Failures{of} by class"), "");
             page.grid(&classes);
         }
     }
-    let background = tables::failure_classes(shown, |trial| trial.background.as_ref());
+    let background =
+        tables::failure_classes(shown, "background", |trial| trial.background.as_ref());
     if !background.is_empty() {
         page.heading("Failures of the background load by class", "");
         page.grid(&background);
@@ -158,7 +159,7 @@ fn group(
     verbose: bool,
 ) {
     let rows_max = if verbose { usize::MAX } else { tables::GROUPS_MAX };
-    let (grid, left_out) = tables::groups(head, all, rows_max);
+    let (grid, left_out) = tables::groups(head, all, "", rows_max);
     page.heading(title, remark);
     page.grid(&grid);
     if left_out > 0 {

@@ -1,0 +1,165 @@
+//! The charts: each with its table, and those of time by trial.
+//!
+//! It must never show a chart without its numbers beside it in words.
+
+use super::Run;
+use super::markup::{paragraph, text};
+use super::tables::{of_figure, of_grid, slow_column};
+use crate::svg::{Figure, FigureTable, Raw, Section};
+use crate::tables;
+
+/// Rows of time tables that a document prints: beyond, each table holds its slowest columns, and the script fills in
+/// the rest from the packed data. 600 rows of ten numbers are about 200 kB.
+pub(super) const TIME_ROWS_MAX: usize = 600;
+/// Columns of time that a table holds if not all.
+pub(super) const SLOW_COLUMNS: usize = 50;
+
+/// Charts that are not of one trial, and what follows them.
+pub(super) fn plain(run: &Run<'_>, section: Section, after: &str) -> String {
+    let charts: String = run
+        .figures
+        .iter()
+        .filter(|it| it.section == section && it.chart.is_empty())
+        .map(|it| figure(run, it, None))
+        .collect();
+    format!("{charts}{after}")
+}
+
+/// Charts of time, a block a trial.
+pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
+    let mut markup = plain(run, section, "");
+    for (index, row) in run.shown.iter().enumerate() {
+        let of_trial: Vec<&Figure> = run
+            .figures
+            .iter()
+            .filter(|it| it.section == section && !it.chart.is_empty() && it.trial == Some(index))
+            .collect();
+        if of_trial.is_empty() {
+            continue;
+        }
+        let slow = slowest(run, index);
+        let charts: String = of_trial.iter().map(|it| figure(run, it, slow.as_deref())).collect();
+        let heading = match run.shown.len() {
+            1 => String::new(),
+            _ => format!("<h3 class=\"trial-name\">{}</h3>\n", text(&row.label)),
+        };
+        markup.push_str(&format!(
+            "<div class=\"trial\" data-trial=\"{}\" data-key=\"{}\" data-path=\"{}\">\n{heading}{}{charts}</div>\n",
+            run.trials_before + index,
+            text(&row.label),
+            text(&row.trial.path),
+            if section == Section::Time { bands(run, index) } else { String::new() },
+        ));
+    }
+    markup
+}
+
+/// Stages, if there is more than one.
+pub(super) fn stages(run: &Run<'_>) -> String {
+    let grid = tables::stages(&run.shown);
+    let charts = over_time(run, Section::Stages);
+    if grid.is_empty() {
+        return charts;
+    }
+    format!(
+        "{}{charts}",
+        of_grid(&run.document, "stages", "Rates and response times by stage", &grid)
+    )
+}
+
+/// What the shaded stretches of a trial's charts are, in words.
+fn bands(run: &Run<'_>, index: usize) -> String {
+    let picture = &run.picture.trials[index];
+    let show = model::quantity::show_ns;
+    let mut said: Vec<String> = picture
+        .bands
+        .iter()
+        .map(|it| {
+            let what = if it.label.is_empty() || it.label == it.kind.word() {
+                it.kind.word().to_owned()
+            } else {
+                format!("{} {}", it.kind.word(), it.label)
+            };
+            format!("{what} {} to {}", show(it.from_ns), show(it.to_ns))
+        })
+        .collect();
+    const NAMED_MAX: usize = 12;
+    let more = said.len().saturating_sub(NAMED_MAX);
+    said.truncate(NAMED_MAX);
+    if more > 0 {
+        said.push(format!("and {more} more"));
+    }
+    let text =
+        if said.is_empty() { String::new() } else { format!("Shaded: {}.", said.join("; ")) };
+    paragraph("bands", &text)
+}
+
+/// Rows to keep of the tables of a trial: none to choose if all stand here.
+fn slowest(run: &Run<'_>, index: usize) -> Option<Vec<usize>> {
+    if run.has_all_times {
+        return None;
+    }
+    let is_latency = |it: &&Figure| it.chart == "latency" && it.trial == Some(index);
+    let table = &run.figures.iter().find(is_latency)?.table;
+    Some(highest(table, slow_column(table)?))
+}
+
+/// The rows with the highest values of a column, in the order of the table.
+fn highest(table: &FigureTable, column: usize) -> Vec<usize> {
+    let value = |row: usize| match table.rows[row].get(column).and_then(|cell| cell.value) {
+        Some(Raw::Int(value)) => {
+            #[expect(clippy::cast_precision_loss, reason = "only to order by")]
+            let value = value as f64;
+            value
+        }
+        Some(Raw::Real(value)) => value,
+        None => f64::NEG_INFINITY,
+    };
+    let mut rows: Vec<usize> = (0..table.rows.len()).collect();
+    rows.sort_by(|a, b| value(*b).total_cmp(&value(*a)).then(a.cmp(b)));
+    rows.truncate(SLOW_COLUMNS);
+    rows.sort_unstable();
+    rows
+}
+
+/// One chart.
+fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
+    let rows = of.table.rows.len();
+    let keep = slow.filter(|_| rows > SLOW_COLUMNS);
+    let keep = keep.map(|slow| slow.iter().copied().filter(|row| *row < rows).collect::<Vec<_>>());
+    let table = of_figure(&run.document, &of.name, &of.title, &of.table, keep.as_deref());
+    let said = match keep {
+        Some(keep) => format!(
+            "{} of {rows} columns: those with the highest p99. The rest is filled in where scripts run.",
+            keep.len()
+        ),
+        None => String::new(),
+    };
+    let table = if table.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<details class=\"as-table\"><summary>Table</summary>\n{}{table}</details>\n",
+            paragraph("partial", &said)
+        )
+    };
+    let caption = format!(
+        "<figcaption><strong>{}</strong> {}</figcaption>\n",
+        text(&of.title),
+        text(&of.description)
+    );
+    let (id, name) = (text(&of.id), text(&of.name));
+    if of.chart.is_empty() {
+        return format!(
+            "<figure class=\"chart\" id=\"{id}\" data-name=\"{name}\">\n{caption}{}\n{table}</figure>\n",
+            of.inline()
+        );
+    }
+    format!(
+        "<figure class=\"chart time\" id=\"{id}\" data-chart=\"{}\" data-series=\"{}\" data-name=\"{name}\">\n\
+         {caption}<div class=\"plot\">{}</div>\n{table}</figure>\n",
+        of.chart,
+        text(&of.series),
+        of.inline()
+    )
+}

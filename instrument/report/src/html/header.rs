@@ -1,0 +1,202 @@
+//! The head of a run: good or not in two seconds, why, and the few numbers that one looks for first.
+//!
+//! It must never show numbers of an invalid run without saying so before them.
+
+use model::quantity::show_count;
+use model::result::{RunResult, SettingResult, Verdict};
+
+use super::markup::{list, pairs, paragraph, text};
+use super::numbers::Document;
+use super::{Run, tables as markup_tables};
+use crate::figures::{latency, plural, rate, share, span_ns};
+use crate::grid::{Cell, Grid, Source};
+use crate::paint::verdict_mark;
+use crate::tables::{self, Shown, final_latency};
+
+pub(super) fn header(run: &Run<'_>) -> String {
+    let result = run.result;
+    let mut markup = banner(result);
+    markup.push_str(&paragraph("asked", &result.question));
+    let mut cautions: Vec<String> = Vec::new();
+    if result.verdict == Verdict::Invalid {
+        cautions.push(
+            "<strong>Do not use the numbers below:</strong> the measurement does not hold."
+                .to_owned(),
+        );
+    }
+    if result.interrupted {
+        cautions
+            .push("<strong>Interrupted:</strong> this is what was recorded until then.".to_owned());
+    }
+    cautions.extend(
+        result
+            .fidelity
+            .iter()
+            .map(|it| format!("<strong>Fidelity switch on:</strong> {}", text(it))),
+    );
+    cautions.extend(declared(result));
+    markup.push_str(&list("cautions", &cautions));
+    markup.push_str(&match run.shown.as_slice() {
+        [] => paragraph("empty", "No trial was recorded."),
+        [only] => cards(&run.document, only),
+        several => key_numbers(&run.document, several),
+    });
+    markup.push_str(&facts(run));
+    markup
+}
+
+/// The word, its mark, and the reason.
+fn banner(result: &RunResult) -> String {
+    let (mark, _) = verdict_mark(result.verdict);
+    let word = result.verdict.word();
+    format!(
+        "<div class=\"banner {word}\"><p class=\"word\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}</p>\n\
+         <p class=\"reason\">{}</p>\n<p class=\"exit\">Exit code {}: {}.</p></div>\n",
+        word.to_uppercase(),
+        text(&result.reason),
+        result.exit_code,
+        text(&result.exit_meaning),
+    )
+}
+
+/// Settings whose verdict was declared before the run.
+fn declared(result: &RunResult) -> Vec<String> {
+    let line = |setting: &SettingResult| {
+        let expect = setting.expect?;
+        let (key, word) = (text(&setting.key), setting.verdict.word());
+        Some(if expect == setting.verdict {
+            format!(
+                "<strong>✓ {word}, as declared:</strong> {key} was built to come out so; it counts as met."
+            )
+        } else {
+            format!("<strong>✗ {word}, declared {}:</strong> {key}", expect.word())
+        })
+    };
+    result.settings.iter().filter_map(line).collect()
+}
+
+/// The numbers of the only setting.
+fn cards(document: &Document, row: &Shown<'_>) -> String {
+    let trial = row.trial;
+    let mut cards = Vec::new();
+    let mut card = |what: &str, cell: Cell, below: String| {
+        let attributes =
+            cell.source.as_ref().map_or_else(String::new, |it| document.attributes(it));
+        let class = if cell.text.starts_with('~') { " grey" } else { "" };
+        cards.push(format!(
+            "<div class=\"card\"><dt>{}</dt><dd class=\"value{class}\"{attributes}>{}</dd><dd class=\"below\">{}</dd></div>\n",
+            text(what),
+            text(&cell.text),
+            text(&below)
+        ));
+    };
+    let due = format!("{} due in {}", show_count(trial.counts.due), span_ns(trial.window_ns));
+    card("offered", offered(row), due);
+    let committed = share(trial.counts.committed, trial.counts.due);
+    card("goodput", goodput(row), format!("{committed} committed"));
+    if let Some(of) = final_latency(trial) {
+        for name in ["p50", "p99"] {
+            if let Some(q) = of.response.quantiles.iter().find(|q| q.name == name) {
+                let beyond = format!("{} beyond it", plural(q.beyond, "sample"));
+                card(name, tables::quantile_named(row, name), beyond);
+            }
+        }
+        let samples = format!("of {}", plural(of.response.count, "sample"));
+        card("max", max(row), samples);
+    }
+    let failed = crate::figures::failed(&trial.counts);
+    let failed_of = Source::Sum(tables::failed_parts(&row.at("counts")));
+    let below = format!("{} of all due", share(failed, trial.counts.due));
+    card("failed", Cell::new(show_count(failed)).of(failed_of), below);
+    format!("<dl class=\"cards\">\n{}</dl>\n", cards.concat())
+}
+
+fn offered(row: &Shown<'_>) -> Cell {
+    let per_s = rate(row.trial.rates.offered_per_s);
+    Cell::new(format!("{per_s}/s")).at(row.at("rates/offered_per_s"))
+}
+
+fn goodput(row: &Shown<'_>) -> Cell {
+    let per_s = rate(row.trial.rates.goodput_per_s);
+    Cell::new(format!("{per_s}/s")).at(row.at("rates/goodput_per_s"))
+}
+
+fn max(row: &Shown<'_>) -> Cell {
+    let largest = final_latency(row.trial).and_then(|it| it.response.max_ns);
+    Cell::new(latency(largest)).at(format!("{}/response/max_ns", row.latency_at()))
+}
+
+/// The numbers of several settings.
+fn key_numbers(document: &Document, shown: &[Shown<'_>]) -> String {
+    let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "offered");
+    for head in ["goodput", "n", "p50", "p99", "max"] {
+        grid = grid.number(1, head);
+    }
+    for row in shown {
+        let count = final_latency(row.trial).map_or(0, |it| it.response.count);
+        grid.row(vec![
+            Cell::new(row.label.as_str()),
+            tables::verdict_cell(row),
+            offered(row),
+            goodput(row),
+            Cell::new(show_count(count)).at(format!("{}/response/count", row.latency_at())),
+            tables::quantile_named(row, "p50"),
+            tables::quantile_named(row, "p99"),
+            max(row),
+        ]);
+    }
+    markup_tables::of_grid(document, "key", "Key numbers: response time by setting", &grid)
+}
+
+/// Date, length, seed and tool.
+fn facts(run: &Run<'_>) -> String {
+    let result = run.result;
+    let settings = u64::try_from(result.settings.len()).unwrap_or(u64::MAX);
+    let trials = u64::try_from(run.shown.len()).unwrap_or(u64::MAX);
+    let windows: Vec<String> = run.shown.iter().map(|row| row.at("window_ns")).collect();
+    let total: i64 = run.shown.iter().fold(0, |sum, row| sum.saturating_add(row.trial.window_ns));
+    let measured = run.document.attributes(&Source::Sum(windows));
+    let pair = |word: &str, content: String| (word.to_owned(), content);
+    pairs(
+        "facts",
+        &[
+            pair("started", text(&result.started)),
+            pair("measured", format!("<span{measured}>{}</span>", text(&span_ns(total)))),
+            pair(
+                "settings",
+                format!(
+                    "{}, {}",
+                    text(&plural(settings, "setting")),
+                    text(&plural(trials, "trial"))
+                ),
+            ),
+            pair("seed", format!("<span data-v=\"{0}\" data-k=\"/seed\">{0}</span>", result.seed)),
+            pair("tool", text(&result.environment.assay)),
+        ],
+    )
+}
+
+/// Verdicts of several runs.
+pub(super) fn overview(runs: &[Run<'_>]) -> String {
+    let rows: Vec<Vec<String>> = runs
+        .iter()
+        .map(|run| {
+            let result = run.result;
+            let (mark, _) = verdict_mark(result.verdict);
+            let word = result.verdict.word();
+            vec![
+                format!("<a href=\"#r{}\">{}</a>", run.index, text(&result.name)),
+                text(&result.started),
+                format!("<td class=\"{word}\">{mark} {word}</td>"),
+                text(&result.reason),
+            ]
+        })
+        .collect();
+    let heads = [("run", "text"), ("started", "text"), ("verdict", "text"), ("reason", "text")];
+    let table =
+        markup_tables::of_words("runs", "Verdicts of the runs in this report", &heads, &rows);
+    format!(
+        "<section class=\"section overview\" aria-labelledby=\"overview-h\">\n<h2 id=\"overview-h\">{} runs</h2>\n{table}</section>\n",
+        runs.len()
+    )
+}

@@ -1,0 +1,95 @@
+//! Text as markup: escaping, and the few elements that every section is made of.
+//!
+//! It must never let anything through that it was not told to be markup: names, error texts and experiments come from
+//! outside, and a report is opened in a browser by people who trust it.
+
+use crate::paint::{clean, visible};
+
+/// Text on one line, harmless in an element and in an attribute.
+#[must_use]
+pub(super) fn text(of: &str) -> String {
+    escape(&clean(of))
+}
+
+/// Text whose lines matter, for `<pre>`: a tab and a line end stay, every other control character is shown.
+#[must_use]
+pub(super) fn lines(of: &str) -> String {
+    let each = of.lines().map(|line| {
+        let parts: Vec<String> = line.split('\t').map(|part| escape(&visible(part))).collect();
+        parts.join("\t")
+    });
+    each.collect::<Vec<_>>().join("\n")
+}
+
+fn escape(of: &str) -> String {
+    let mut safe = String::with_capacity(of.len());
+    for c in of.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A paragraph of our own words or of others': both are escaped.
+#[must_use]
+pub(super) fn paragraph(class: &str, of: &str) -> String {
+    if of.is_empty() {
+        return String::new();
+    }
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    format!("<p{class}>{}</p>\n", text(of))
+}
+
+/// A list of sentences, already markup.
+#[must_use]
+pub(super) fn list(class: &str, items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
+    format!("<ul class=\"{class}\">\n{items}</ul>\n")
+}
+
+/// A disclosure; its content is markup. It opens for print (see web/PAGE.md).
+#[must_use]
+pub(super) fn details(class: &str, summary: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<details class=\"{class}\"><summary>{}</summary>\n{content}</details>\n",
+        text(summary)
+    )
+}
+
+/// Pairs of a word and markup.
+#[must_use]
+pub(super) fn pairs(class: &str, of: &[(String, String)]) -> String {
+    let each = of.iter().filter(|(_, content)| !content.is_empty());
+    let each: String = each
+        .map(|(word, content)| format!("<div><dt>{}</dt><dd>{content}</dd></div>\n", text(word)))
+        .collect();
+    if each.is_empty() { each } else { format!("<dl class=\"{class}\">\n{each}</dl>\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: nothing that means something to a browser survives, in an element or in an attribute, and lines stay.
+    #[test]
+    fn hostile_text_means_nothing() {
+        let hostile = "</script><script>alert('1')</script>\" onload=\"x\u{202e}\u{0}\n\tb";
+        for safe in [text(hostile), lines(hostile)] {
+            assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{0}']), "{safe}");
+        }
+        assert!(lines(hostile).ends_with("\n\tb"));
+        assert!(!text(hostile).contains('\n'));
+    }
+}

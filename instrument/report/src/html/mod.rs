@@ -1,0 +1,273 @@
+//! The report as one HTML file: every number, table and chart is there without a script; the script of `web/` adds
+//! zoom, cursor and sorting. What the two agree on stands in web/PAGE.md.
+//!
+//! Pure: the same results give the same bytes. It computes no figure, loads nothing, and lets no text from outside
+//! become markup.
+
+mod charts;
+mod failures;
+mod fates;
+mod glossary;
+mod header;
+mod markup;
+mod method;
+mod numbers;
+mod pack;
+mod policy;
+mod promises;
+mod results;
+mod tables;
+mod terms;
+
+use model::picture::RunPicture;
+use model::result::RunResult;
+
+use crate::svg::{Figure, SVG_STYLE, Section, figures};
+use crate::tables::{Shown, shown};
+use markup::text;
+use numbers::Document;
+
+/// Style and script of the page.
+#[derive(Clone, Copy, Debug)]
+pub struct Assets {
+    /// web/dist/page.css.
+    pub style: &'static str,
+    /// web/dist/page.js.
+    pub script: &'static str,
+}
+
+impl Assets {
+    /// Those that this build carries.
+    #[must_use]
+    pub const fn built() -> Self {
+        Self {
+            style: include_str!("../../../../web/dist/page.css"),
+            script: include_str!("../../../../web/dist/page.js"),
+        }
+    }
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub enum PageError {
+    /// The picture is of other trials than the result.
+    OtherTrials {
+        /// The run's name.
+        run: String,
+        /// Trials of the result.
+        of_result: usize,
+        /// Trials of the picture.
+        of_picture: usize,
+    },
+    /// No run was given.
+    NoRun,
+}
+
+impl std::fmt::Display for PageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OtherTrials { run, of_result, of_picture } => write!(
+                f,
+                "making the page of `{run}`: the result has {of_result} trials and its picture {of_picture}; \
+                 compute both from the same folder"
+            ),
+            Self::NoRun => f.write_str("making a page: no run was given; name a run folder"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {}
+
+/// A run as its sections see it.
+struct Run<'a> {
+    /// Its place in the document.
+    index: usize,
+    /// Trials of the document before its first.
+    trials_before: usize,
+    result: &'a RunResult,
+    picture: &'a RunPicture,
+    shown: Vec<Shown<'a>>,
+    figures: Vec<Figure>,
+    document: Document,
+    /// Whether tables of time stand here in full.
+    has_all_times: bool,
+}
+
+/// The page of one or several runs.
+///
+/// # Errors
+/// When a picture is not of its result, or there is no run.
+pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String, PageError> {
+    if runs.is_empty() {
+        return Err(PageError::NoRun);
+    }
+    let columns: usize = runs
+        .iter()
+        .flat_map(|(result, _)| result.settings.iter().flat_map(|setting| &setting.trials))
+        .map(|trial| trial.timeline.columns.len())
+        .sum();
+    let has_all_times = columns <= charts::TIME_ROWS_MAX;
+    let mut prepared = Vec::new();
+    let mut trials_before = 0;
+    for (index, (result, picture)) in runs.iter().enumerate() {
+        let shown = shown(result);
+        if shown.len() != picture.trials.len() {
+            return Err(PageError::OtherTrials {
+                run: text(&result.name),
+                of_result: shown.len(),
+                of_picture: picture.trials.len(),
+            });
+        }
+        let trials = shown.len();
+        let figures: Vec<Figure> =
+            figures(result, picture).into_iter().map(|figure| figure.of_run(index)).collect();
+        let document = Document::of(result);
+        prepared.push(Run {
+            index,
+            trials_before,
+            result,
+            picture,
+            shown,
+            figures,
+            document,
+            has_all_times,
+        });
+        trials_before += trials;
+    }
+    Ok(document(&prepared, runs, assets))
+}
+
+fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &Assets) -> String {
+    let style = format!("{SVG_STYLE}\n{}", assets.style);
+    let script = assets.script;
+    let names: Vec<String> = runs.iter().map(|run| text(&run.result.name)).collect();
+    let title = format!("{} · Assay", names.join(", "));
+    let entries = glossary::entries();
+    let terms = terms::Terms::of(&entries);
+    let articles: Vec<(String, String)> = runs.iter().map(|run| article(run, &terms)).collect();
+    let (tocs, articles): (Vec<String>, Vec<String>) = articles.into_iter().unzip();
+    let overview = if runs.len() > 1 { terms.mark(&header::overview(runs)) } else { String::new() };
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"Assay\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n\
+         <nav id=\"toc\" aria-label=\"Sections\">\n{toc}</nav>\n<main id=\"main\">\n{overview}{articles}</main>\n\
+         {words}{template}\
+         <script type=\"application/octet-stream\" id=\"assay-data\">{data}</script>\n\
+         <script>{script}</script>\n</body>\n</html>\n",
+        policy = policy::meta(&style, script),
+        toc = tocs.concat(),
+        articles = articles.concat(),
+        words = words(&entries),
+        template =
+            format_args!("<template id=\"svg-style\"><style>{SVG_STYLE}</style></template>\n"),
+        data = pack::pack(packed_of),
+    )
+}
+
+/// A section: its key, its heading, the question that it answers, and its content.
+struct Part {
+    key: &'static str,
+    heading: &'static str,
+    question: &'static str,
+    content: String,
+}
+
+/// The contents of the run and its article.
+fn article(run: &Run<'_>, terms: &terms::Terms) -> (String, String) {
+    let parts: Vec<Part> = parts(run).into_iter().filter(|it| !it.content.is_empty()).collect();
+    let r = run.index;
+    let name = text(&run.result.name);
+    let links: String = parts
+        .iter()
+        .map(|part| {
+            let (key, heading) = (part.key, text(part.heading));
+            format!("<li><a href=\"#r{r}-{key}\">{heading}</a></li>\n")
+        })
+        .collect();
+    let toc =
+        format!("<p class=\"toc-run\"><a href=\"#r{r}\">{name}</a></p>\n<ol>\n{links}</ol>\n");
+    let sections: String = parts.iter().map(|part| section(run, part, terms)).collect();
+    let article = format!(
+        "<article class=\"run\" id=\"r{r}\" data-run=\"{r}\" aria-labelledby=\"r{r}-name\">\n{sections}</article>\n"
+    );
+    (toc, article)
+}
+
+fn section(run: &Run<'_>, part: &Part, terms: &terms::Terms) -> String {
+    let (r, key) = (run.index, part.key);
+    let heading = if key == "verdict" {
+        format!(
+            "<h1 id=\"r{r}-name\">{}</h1>\n<h2 id=\"r{r}-verdict-h\" class=\"sr\">Verdict</h2>\n",
+            text(&run.result.name)
+        )
+    } else {
+        let (heading, question) = (text(part.heading), text(part.question));
+        format!("<h2 id=\"r{r}-{key}-h\">{heading}</h2>\n<p class=\"question\">{question}</p>\n")
+    };
+    let content = terms.mark(&format!("{heading}{}", part.content));
+    format!(
+        "<section id=\"r{r}-{key}\" class=\"section {key}\" aria-labelledby=\"r{r}-{key}-h\">\n{content}</section>\n"
+    )
+}
+
+fn parts(run: &Run<'_>) -> Vec<Part> {
+    let part = |key, heading, question, content| Part { key, heading, question, content };
+    vec![
+        part("verdict", "Verdict", "", header::header(run)),
+        part(
+            "promises",
+            "Promises",
+            "Which promise broke, and can the measurement be trusted?",
+            promises::promises(run),
+        ),
+        part("results", "Results", "What are the numbers?", results::results(run)),
+        part(
+            "saturation",
+            "Saturation",
+            "How much can it take?",
+            charts::plain(run, Section::Saturation, ""),
+        ),
+        part(
+            "distribution",
+            "Distribution",
+            "How slow is the slowest 1 in N?",
+            charts::plain(run, Section::Distribution, &results::calls(run)),
+        ),
+        part("time", "Over time", "When was it slow?", charts::over_time(run, Section::Time)),
+        part("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages(run)),
+        part(
+            "nodes",
+            "Generator, host and nodes",
+            "What were they doing, and was it the tool?",
+            charts::over_time(run, Section::Nodes),
+        ),
+        part("failures", "Failures and fates", "What went wrong?", failures::failures(run)),
+        part("method", "Method and environment", "Can I repeat it?", method::method(run)),
+        part("notes", "Notes", "What do the authors conclude?", notes(run)),
+    ]
+}
+
+/// The authors' notes, paragraph by paragraph.
+fn notes(run: &Run<'_>) -> String {
+    let paragraphs = run.result.notes.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
+    paragraphs.map(|it| markup::paragraph("note", it)).collect()
+}
+
+/// The list of words.
+fn words(entries: &[glossary::Entry]) -> String {
+    let each: String = entries
+        .iter()
+        .map(|entry| {
+            let (id, words, meaning) =
+                (entry.id(), text(&entry.forms.join(", ")), text(&entry.meaning));
+            format!("<div><dt>{words}</dt><dd id=\"{id}\">{meaning}</dd></div>\n")
+        })
+        .collect();
+    format!(
+        "<section class=\"section words\" aria-labelledby=\"words-h\">\n<h2 id=\"words-h\">Words</h2>\n\
+         <details class=\"words\"><summary>What the words mean</summary>\n<dl id=\"glossary\">\n{each}</dl>\n</details>\n</section>\n"
+    )
+}

@@ -1,0 +1,191 @@
+//! Thresholds with what they were compared with, and audits: what objects in full, what holds in little room.
+//!
+//! It must never let a skipped audit or a threshold that could not be evaluated pass for one that holds.
+
+use model::result::{AuditOutcome, AuditResult, ThresholdResult};
+
+use super::Run;
+use super::markup::{details, list, paragraph, text};
+use super::tables::of_words;
+use crate::paint::{Paint, outcome_mark};
+use crate::tables::{self, AuditLine, Of, Shown};
+
+pub(super) fn promises(run: &Run<'_>) -> String {
+    if run.shown.is_empty() {
+        return String::new();
+    }
+    let mut markup = thresholds(&run.shown);
+    markup.push_str(&audits(run));
+    markup.push_str(&checks(&run.shown));
+    markup
+}
+
+/// A row a trial, a column a threshold.
+fn thresholds(shown: &[Shown<'_>]) -> String {
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for it in shown.iter().flat_map(|row| &row.trial.thresholds) {
+        if !keys.contains(&(it.expr.as_str(), it.level.as_str())) {
+            keys.push((&it.expr, &it.level));
+        }
+    }
+    if keys.is_empty() {
+        let none =
+            "The experiment declares no threshold: nothing was promised, so nothing can break.";
+        return format!("<h3>Thresholds</h3>\n{}", paragraph("empty", none));
+    }
+    let names: Vec<String> = keys
+        .iter()
+        .map(|(expr, level)| match *level {
+            "fail" => (*expr).to_owned(),
+            level => format!("{expr} [{level}]"),
+        })
+        .collect();
+    let mut heads = vec![("setting", "text")];
+    heads.extend(names.iter().map(|name| (name.as_str(), "text")));
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|row| {
+            let cell = |(expr, level): &(&str, &str)| {
+                let of = &row.trial.thresholds;
+                let found = of.iter().find(|it| it.expr == *expr && it.level == *level);
+                found.map_or_else(|| "<td class=\"dim\">–</td>".to_owned(), threshold)
+            };
+            let mut cells = vec![text(&row.label)];
+            cells.extend(keys.iter().map(cell));
+            cells
+        })
+        .collect();
+    let legend = if shown.iter().flat_map(|row| &row.trial.thresholds).any(|it| it.level != "fail")
+    {
+        "A threshold without a word after it makes the run fail; [saturated] marks a setting as saturated, \
+         [invalid] makes it invalid, [warn] only warns."
+    } else {
+        ""
+    };
+    let table =
+        of_words("thresholds", "Thresholds with the values they were compared with", &heads, &rows);
+    format!("<h3>Thresholds</h3>\n{table}{}", paragraph("legend", legend))
+}
+
+/// What a threshold came to.
+fn threshold(of: &ThresholdResult) -> String {
+    let (class, mark, words) = match (of.holds, of.level.as_str()) {
+        (Some(true), _) => ("good", "✓", String::new()),
+        (Some(false), "saturated") => ("warn", "○", " saturated".to_owned()),
+        (Some(false), "warn") => ("warn", "!", " warns".to_owned()),
+        (Some(false), "invalid") => ("warn", "!", " invalid".to_owned()),
+        (Some(false), _) => ("bad", "✗", " broken".to_owned()),
+        (None, _) => ("warn", "?", format!(" cannot be told: {}", of.detail)),
+    };
+    let said = format!("{mark} {}{}", of.actual, words);
+    format!("<td class=\"{class}\">{}</td>", text(&said))
+}
+
+fn audits(run: &Run<'_>) -> String {
+    let all = tables::audits(run.result, &run.shown);
+    let host = &run.result.environment.warnings;
+    if all.is_empty() && host.is_empty() {
+        return String::new();
+    }
+    let mut markup = format!(
+        "<h3>Audits</h3>\n{}",
+        paragraph(
+            "count",
+            &format!("Tests of the measurement itself: {}.", tables::audit_count(&all))
+        )
+    );
+    let mut objections = lines(&all, &run.shown, |outcome| outcome >= AuditOutcome::Warn);
+    objections.extend(host.iter().map(|it| {
+        format!("<span class=\"warn\">! warns</span> <strong>host</strong> {}", text(it))
+    }));
+    markup.push_str(&list("objections", &objections));
+    markup.push_str(&matrix(run));
+    let skipped = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Skipped);
+    markup.push_str(&details("skipped", "Why audits were skipped", &list("audits", &skipped)));
+    let ok = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Ok);
+    markup.push_str(&details("satisfied", "What the satisfied audits found", &list("audits", &ok)));
+    markup
+}
+
+fn lines(
+    all: &[Of<'_>],
+    shown: &[Shown<'_>],
+    wanted: impl Fn(AuditOutcome) -> bool,
+) -> Vec<String> {
+    let lines = tables::audit_lines(all, shown, wanted);
+    lines
+        .into_iter()
+        .map(|AuditLine { mark, paint, name, text: said }| {
+            let (class, word) = match paint {
+                Paint::Good => ("good", "ok"),
+                Paint::Bad => ("bad", "failed"),
+                Paint::Caution => ("warn", "warns"),
+                _ => ("dim", "skipped"),
+            };
+            format!(
+                "<span class=\"{class}\">{mark} {word}</span> <strong>{}</strong> {}",
+                text(&name),
+                text(&said)
+            )
+        })
+        .collect()
+}
+
+/// Audits by trial, a mark each.
+fn matrix(run: &Run<'_>) -> String {
+    let shown = &run.shown;
+    let mut names: Vec<&str> = Vec::new();
+    for audit in shown.iter().flat_map(|row| &row.trial.audits) {
+        if !names.contains(&audit.name.as_str()) {
+            names.push(&audit.name);
+        }
+    }
+    let mut heads = vec![("audit", "text")];
+    heads.extend(shown.iter().map(|row| (row.label.as_str(), "text")));
+    let cell = |audit: Option<&AuditResult>| {
+        let Some(audit) = audit else { return "<td class=\"dim\">–</td>".to_owned() };
+        let (mark, _) = outcome_mark(audit.outcome);
+        let (class, word) = match audit.outcome {
+            AuditOutcome::Ok => ("good", "ok"),
+            AuditOutcome::Skipped => ("dim", "skipped"),
+            AuditOutcome::Warn => ("warn", "warns"),
+            AuditOutcome::Failed => ("bad", "failed"),
+        };
+        format!("<td class=\"{class}\">{mark} {word}</td>")
+    };
+    let mut rows: Vec<Vec<String>> = names
+        .iter()
+        .map(|name| {
+            let mut cells = vec![text(name)];
+            cells.extend(
+                shown
+                    .iter()
+                    .map(|row| cell(row.trial.audits.iter().find(|audit| audit.name == *name))),
+            );
+            cells
+        })
+        .collect();
+    for audit in &run.result.audits {
+        let mut cells = vec![format!("{} (across trials)", text(&audit.name))];
+        cells.extend(shown.iter().map(|_| cell(Some(audit))));
+        rows.push(cells);
+    }
+    format!(
+        "<div class=\"matrix\">{}</div>\n",
+        of_words("audits", "Audits by setting", &heads, &rows)
+    )
+}
+
+/// The system's own checks of the ledger's content.
+fn checks(shown: &[Shown<'_>]) -> String {
+    let all = tables::checks(shown);
+    if all.is_empty() {
+        return String::new();
+    }
+    let count = format!("Tests of what the ledger holds: {}.", tables::audit_count(&all));
+    format!(
+        "<h3>Checks of the ledger's content</h3>\n{}{}",
+        paragraph("count", &count),
+        list("audits", &lines(&all, shown, |_| true))
+    )
+}
