@@ -41,12 +41,12 @@ function results(summary) {
 
 function distribution() {
   const points = Array.from({ length: 40 }, (_, i) => `${60 + i * 17},${230 - 5 * i + 20 * Math.sin(i / 4)}`).join(" ");
-  return `<figure class="chart" id="r0-fig-curve" data-name="curve"><figcaption>Response time by percentile</figcaption><svg xmlns="http://www.w3.org/2000/svg" class="assay-figure" role="img" viewBox="0 0 760 260" width="760" height="260" aria-labelledby="curve-t"><title id="curve-t">Response time by percentile</title><polyline fill="none" stroke="var(--c0)" stroke-width="1.6" points="${points}"/><text x="60" y="250" fill="var(--muted)" font-size="11">p50</text></svg>
+  return `<figure class="chart" id="r0-fig-curve" data-name="curve"><figcaption><strong>Response time by percentile</strong></figcaption><svg xmlns="http://www.w3.org/2000/svg" class="assay-figure" role="img" viewBox="0 0 760 260" width="760" height="260" aria-labelledby="curve-t"><title id="curve-t">Response time by percentile</title><polyline fill="none" stroke="var(--c0)" stroke-width="1.6" points="${points}"/><text x="60" y="250" fill="var(--muted)" font-size="11">p50</text></svg>
 <details class="as-table"><summary>Table</summary><div class="table" role="region" aria-label="Curve" tabindex="0"><table class="data" data-name="curve"><caption>Curve</caption><thead><tr><th scope="col" data-type="text">percentile</th><th scope="col" data-type="time">response time</th></tr></thead><tbody><tr><th scope="row">p50</th><td data-v="8000000">8 ms</td></tr><tr><th scope="row">p99</th><td data-v="40000000">40 ms</td></tr></tbody></table></div></details></figure>`;
 }
 
 function perTrial(index, body) {
-  return index.trials.map((trial, i) => `<div class="trial" data-trial="${i}" data-key="${trial.key}" data-path="${trial.path}"><h3>${trial.key}</h3>${body(i)}</div>`).join("");
+  return index.trials.map((trial, i) => `<div class="trial" data-trial="${i}" data-key="${trial.key}" data-path="${trial.path}"><h3 class="trial-name">${trial.key}</h3>${body(i)}</div>`).join("");
 }
 
 function drawing(id, title, values, height) {
