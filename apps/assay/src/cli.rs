@@ -253,7 +253,7 @@ pub struct ReportArguments {
     /// Form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// File to write; `-` is standard output
+    /// File to write, a folder for figures; `-` is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
     /// Every audit in full
@@ -270,6 +270,14 @@ pub enum Format {
     Md,
     /// The result document
     Json,
+    /// One page with every table and chart, for a browser
+    Html,
+    /// Figures, a file each, into the folder that -o names
+    Svg,
+    /// A row for each trial, raw numbers
+    Csv,
+    /// JUnit XML, for build servers
+    Junit,
     /// Vegeta's text report, one block a trial
     Vegeta,
     /// Vegeta's text report as version 12.7 printed it

@@ -1,5 +1,8 @@
-//! From a run folder to its result, and from a result to an exit code.
+//! From a run folder to its result and its page, and from a result to an exit code.
 
+use std::path::PathBuf;
+
+use model::picture::RunPicture;
 use model::result::{Exit, RunResult};
 use record::RunFolder;
 
@@ -13,6 +16,32 @@ use crate::systems;
 /// When the folder cannot be read, for people.
 pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
     analysis::analyse(run, &|kind| systems::ledger_checks(kind)).map_err(|error| error.to_string())
+}
+
+/// The same with what only the page draws, in one pass over the rows.
+///
+/// # Errors
+/// When the folder cannot be read, for people.
+pub fn analyse_with_picture(run: &RunFolder) -> Result<(RunResult, RunPicture), String> {
+    analysis::analyse_with_picture(run, &|kind| systems::ledger_checks(kind))
+        .map_err(|error| error.to_string())
+}
+
+/// Writes `report.html` and `report.md` beside the result and says where the page is. Neither is read again: both can be
+/// made from the folder at any time.
+///
+/// # Errors
+/// When a file cannot be written, or the picture is not of the result, for people.
+pub fn write_reports(
+    run: &RunFolder,
+    result: &RunResult,
+    picture: RunPicture,
+) -> Result<PathBuf, String> {
+    run.write_text("report.md", &report::markdown(result)).map_err(|error| error.to_string())?;
+    let page = report::html(&[(result.clone(), picture)], &report::Assets::built())
+        .map_err(|error| error.to_string())?;
+    run.write_text("report.html", &page).map_err(|error| error.to_string())?;
+    Ok(run.path().join("report.html"))
 }
 
 /// Says why there was nothing to run.

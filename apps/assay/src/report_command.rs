@@ -1,15 +1,20 @@
 //! `assay report`: the report of runs on disk, from their folders alone.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use model::result::{Exit, RunResult};
 use record::RunFolder;
 
 use crate::cli::{ColorChoice, Format, ReportArguments};
-use crate::{conclude, list, terminal};
+use crate::{conclude, formats, list, terminal};
 
 /// Writes the report. The exit code is the worst of the runs'.
 pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
+    if let Some(message) = formats::usage(arguments) {
+        eprintln!("assay report: {message}");
+        return Exit::Usage;
+    }
     match write(arguments, colour) {
         Ok(exit) => exit,
         Err(message) => {
@@ -24,23 +29,60 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     if paths.is_empty() {
         paths.push(newest()?);
     }
+    let all_at_once = match arguments.format {
+        Format::Html => return page(&paths, &arguments.output),
+        Format::Svg => Some((formats::figures(&paths, &arguments.output)?, String::new())),
+        Format::Csv => Some(formats::joined(&paths, report::csv_of)?),
+        Format::Junit => Some(formats::joined(&paths, report::junit_of)?),
+        _ => None,
+    };
+    if let Some((results, text)) = all_at_once {
+        if arguments.format != Format::Svg {
+            write_out(&arguments.output, &text)?;
+        }
+        return Ok(results.iter().fold(Exit::Ok, worse));
+    }
     let mut text = String::new();
     let mut worst = Exit::Ok;
     for path in &paths {
         let result = read(path)?;
         text.push_str(&form(&result, arguments, colour));
-        let exit = conclude::exit_of(result.exit_code);
-        if rank(exit) > rank(worst) {
-            worst = exit;
-        }
+        worst = worse(worst, &result);
     }
-    if arguments.output == Path::new("-") {
-        terminal::print(&text)?;
-    } else {
-        std::fs::write(&arguments.output, text)
-            .map_err(|error| format!("writing {}: {error}", arguments.output.display()))?;
-    }
+    write_out(&arguments.output, &text)?;
     Ok(worst)
+}
+
+/// One page of all runs, an article each.
+fn page(paths: &[PathBuf], output: &Path) -> Result<Exit, String> {
+    if output == Path::new("-") && std::io::stdout().is_terminal() {
+        return Err("a page is nothing to read in a terminal: add -o report.html".to_owned());
+    }
+    let mut runs = Vec::with_capacity(paths.len());
+    let mut worst = Exit::Ok;
+    for path in paths {
+        let run = RunFolder::open(path).map_err(|error| error.to_string())?;
+        let (result, picture) = conclude::analyse_with_picture(&run)?;
+        worst = worse(worst, &result);
+        runs.push((result, picture));
+    }
+    let page =
+        report::html(&runs, &report::Assets::built()).map_err(|error| error.to_string())?;
+    write_out(output, &page)?;
+    Ok(worst)
+}
+
+fn write_out(output: &Path, text: &str) -> Result<(), String> {
+    if output == Path::new("-") {
+        return terminal::print(text);
+    }
+    std::fs::write(output, text).map_err(|error| format!("writing {}: {error}", output.display()))
+}
+
+/// The worse of an exit and that of a result.
+fn worse(worst: Exit, result: &RunResult) -> Exit {
+    let exit = conclude::exit_of(result.exit_code);
+    if rank(exit) > rank(worst) { exit } else { worst }
 }
 
 /// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
@@ -72,6 +114,9 @@ fn form(result: &RunResult, arguments: &ReportArguments, colour: ColorChoice) ->
         Format::Text => report::terminal(result, terminal::stdout_style(colour, arguments.verbose)),
         Format::Md => report::markdown(result),
         Format::Json => report::json(result),
+        Format::Html | Format::Svg | Format::Csv | Format::Junit => {
+            unreachable!("made of all runs at once, above")
+        }
         Format::Vegeta => each(report::vegeta),
         Format::Vegeta127 => each(report::vegeta_12_7),
         Format::VegetaJson => each(report::vegeta_json),

@@ -4,6 +4,7 @@ mod progress;
 mod safety;
 mod trial;
 
+use std::path::Path;
 use std::time::Duration;
 
 use clock::{Clock, WallTime};
@@ -61,14 +62,22 @@ fn carry_out(
         )
     })?;
 
-    let mut result = conclude::analyse(&run)?;
+    let (mut result, picture) = conclude::analyse_with_picture(&run)?;
     if interrupt.is_set() {
         result.interrupted = true;
         result.exit_code = Exit::Interrupted as i32;
         result.exit_meaning = Exit::Interrupted.meaning().to_owned();
     }
     run.write_result(&result).map_err(|e| e.to_string())?;
-    show(arguments, colour, experiment, &run, &result)?;
+    // The result is written and shown whatever becomes of the page.
+    let page = conclude::write_reports(&run, &result, picture);
+    show(arguments, colour, experiment, &run, &result, page.as_deref().ok())?;
+    if let Err(message) = page {
+        eprintln!(
+            "assay: the report could not be written: {message}\nassay: try again: assay report --format html -o report.html {}",
+            run.path().display()
+        );
+    }
     Ok(conclude::exit_of(result.exit_code))
 }
 
@@ -152,6 +161,7 @@ fn show(
     experiment: &Experiment,
     run: &RunFolder,
     result: &RunResult,
+    page: Option<&Path>,
 ) -> Result<(), String> {
     let style = terminal::stdout_style(colour, arguments.verbose);
     if arguments.json {
@@ -160,6 +170,9 @@ fn show(
         terminal::print(&report::terminal_body(result, style))?;
         let folder = run.path().display();
         terminal::print(&format!("run folder   {folder}\n"))?;
+        if let Some(page) = page {
+            terminal::print(&format!("report       {}\n", page.display()))?;
+        }
         if experiment.is_quick {
             terminal::print(&format!("as a file    {folder}/experiment.toml\n"))?;
         }
