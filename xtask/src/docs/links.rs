@@ -22,6 +22,20 @@ pub fn sources(root: &Path) -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
+/// Pages under docs/ that SUMMARY.md does not name: nobody would find them, and mdbook leaves them out.
+pub fn unlisted(root: &Path) -> Result<Vec<String>, String> {
+    let summary = read(&root.join("docs/SUMMARY.md"))?;
+    let listed: BTreeSet<PathBuf> = markdown_links(&summary)
+        .into_iter()
+        .map(|(_, target)| beside(Path::new("docs/SUMMARY.md"), &target))
+        .collect();
+    let pages = markdown_files(root)?.into_iter().filter(|name| name.starts_with("docs/"));
+    Ok(pages
+        .filter(|name| name != "docs/SUMMARY.md" && !listed.contains(Path::new(name)))
+        .map(|name| format!("{name} has no line in docs/SUMMARY.md, so the book lacks it"))
+        .collect())
+}
+
 /// Links in the pages of a built book.
 pub fn book(folder: &Path) -> Result<Vec<String>, String> {
     let mut pages = BTreeMap::new();

@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut findings = reference::run(root, write)?;
     findings.extend(links::sources(root)?);
+    findings.extend(links::unlisted(root)?);
     match mdbook::program(root) {
         Ok(program) => {
             build(root, &program)?;
