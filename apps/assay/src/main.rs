@@ -8,6 +8,7 @@ mod conclude;
 mod convert;
 mod doctor;
 mod experiment;
+mod formats;
 mod init;
 mod interrupt;
 mod list;

@@ -4,11 +4,13 @@
 //! what it prints stands in the result. Whether there is colour, and how wide the terminal is, the caller says.
 
 mod check;
+mod csv;
 mod figures;
 mod go_duration;
 mod grid;
 mod html;
 mod json;
+mod junit;
 mod list;
 mod live;
 mod markdown;
@@ -20,9 +22,11 @@ mod terminal;
 mod vegeta;
 
 pub use check::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
+pub use csv::{csv, csv_of};
 pub use go_duration::{parse_go, show_go};
 pub use html::{Assets, PageError, html};
 pub use json::{RESULT_SCHEMA, json};
+pub use junit::{junit, junit_of};
 pub use list::{ListEntry, list_table};
 pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};
 pub use markdown::markdown;

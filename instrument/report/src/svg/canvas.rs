@@ -8,8 +8,13 @@ use std::fmt::Write as _;
 use super::style;
 use crate::paint::clean;
 
-/// Room for the title at the top of a standalone file.
-const HEAD: f64 = 28.0;
+/// Room for the title at the top of a file that stands alone, and for the subtitle below it.
+const HEAD: f64 = 30.0;
+const SUBTITLE: f64 = 16.0;
+/// White around such a file.
+const MARGIN: f64 = 14.0;
+/// Width of a letter of the title.
+const HEAD_LETTER: f64 = 8.4;
 
 /// A picture in the making. The origin is the upper left corner below the title.
 pub(crate) struct Canvas {
@@ -140,41 +145,65 @@ impl Canvas {
         self.path(&data, class);
     }
 
-    /// The whole element with its title and description.
-    pub(crate) fn finish(self, id: &str, title: &str, description: &str) -> Drawn {
-        let (width, height) = (number(self.width), number(self.height));
+    /// The whole element. The title is shown by a file that stands alone, with the subtitle below it.
+    pub(crate) fn finish(
+        self,
+        id: &str,
+        (title, subtitle): (&str, &str),
+        description: &str,
+    ) -> Drawn {
+        let named =
+            if subtitle.is_empty() { title.to_owned() } else { format!("{title}, {subtitle}") };
         let names = format!(
             "<title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
-            escape(title),
+            escape(&named),
             escape(description)
         );
-        let open = |top: &str, height: &str| {
+        let open = |left: f64, top: f64, width: f64, height: f64| {
+            let [left, top, width, height] = [left, top, width, height].map(number);
             format!(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"assay-figure\" role=\"img\" \
-                 aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 {top} {width} {height}\" \
+                 aria-labelledby=\"{id}-t {id}-d\" viewBox=\"{left} {top} {width} {height}\" \
                  width=\"{width}\" height=\"{height}\">"
             )
         };
-        let head = format!("<text x=\"0\" y=\"-12\" class=\"head\">{}</text>", escape(title));
-        let tall = number(self.height + HEAD);
+        let mut over = Self::new(self.width, 0.0);
+        let below = if subtitle.is_empty() { 0.0 } else { SUBTITLE };
+        let letters = self.width / HEAD_LETTER * LETTER;
+        over.text(0.0, -14.0 - below, "head", &fitted(title, letters));
+        if !subtitle.is_empty() {
+            over.text(0.0, -14.0, "m", &fitted(subtitle, self.width));
+        }
+        let head = HEAD + below;
+        let (outer_width, outer_height) = (self.width + 2.0 * MARGIN, self.height + head + MARGIN);
+        over.rect(-MARGIN, -head, outer_width, outer_height, "paper");
+        // The paper first: what comes later lies on top.
+        let at = over.body.find("<rect").unwrap_or(0);
+        let (texts, paper) = over.body.split_at(at);
         Drawn {
             svg: format!(
-                "{}{names}<style>{}{}</style><rect x=\"-20\" y=\"-{HEAD}\" width=\"200%\" \
-                 height=\"200%\" class=\"paper\"/>{head}{}</svg>\n",
-                open(&format!("-{HEAD}"), &tall),
+                "{}{names}<style>{}{}</style>{paper}{texts}{}</svg>\n",
+                open(-MARGIN, -head, outer_width, outer_height),
                 style::ROOT,
                 style::RULES,
                 self.body
             ),
-            inline: format!("{}{names}{}</svg>", open("0", &height), self.body),
+            inline: format!(
+                "{}{names}{}</svg>",
+                open(0.0, 0.0, self.width, self.height),
+                self.body
+            ),
         }
     }
 }
 
-/// Width of a text of small size, as wide as common fonts set it.
+/// Width of a letter of small size, as wide as common fonts set it.
+const LETTER: f64 = 6.4;
+
+/// Width of a text of small size.
 #[must_use]
 pub(crate) fn text_width(text: &str) -> f64 {
-    float(text.chars().count()) * 6.6
+    float(text.chars().count()) * LETTER
 }
 
 /// A text cut to what fits, with an ellipsis.
@@ -186,7 +215,7 @@ pub(crate) fn fitted(text: &str, width: f64) -> String {
     }
     let mut kept = String::new();
     for c in text.chars() {
-        if text_width(&kept) + 2.0 * 6.6 > width {
+        if text_width(&kept) + 2.0 * LETTER > width {
             break;
         }
         kept.push(c);

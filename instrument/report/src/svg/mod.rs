@@ -18,6 +18,7 @@ mod time;
 use model::picture::RunPicture;
 use model::result::RunResult;
 
+pub(crate) use canvas::escape;
 use canvas::{Canvas, Drawn};
 
 pub use style::RULES as SVG_STYLE;
@@ -103,6 +104,7 @@ pub(crate) struct Meta {
     section: Section,
     name: String,
     title: String,
+    subtitle: String,
     description: String,
     trial: Option<usize>,
     chart: &'static str,
@@ -111,9 +113,21 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub(crate) fn new(section: Section, name: &str, title: &str, description: &str) -> Self {
-        let (name, title, description) =
-            (name.to_owned(), title.to_owned(), description.to_owned());
-        Self { section, name, title, description, trial: None, chart: "", series: String::new() }
+        Self {
+            section,
+            name: name.to_owned(),
+            title: title.to_owned(),
+            subtitle: String::new(),
+            description: description.to_owned(),
+            trial: None,
+            chart: "",
+            series: String::new(),
+        }
+    }
+
+    /// The same of what the subtitle names.
+    pub(crate) fn of(self, subtitle: &str) -> Self {
+        Self { subtitle: subtitle.to_owned(), ..self }
     }
 
     /// The same of a trial over time.
@@ -128,8 +142,13 @@ impl Meta {
     /// The figure that was drawn.
     pub(crate) fn figure(self, canvas: Canvas, table: FigureTable) -> Figure {
         let id = format!("fig-{}", self.name);
-        let Drawn { svg, inline } = canvas.finish(&id, &self.title, &self.description);
-        let Self { section, name, title, description, trial, chart, series } = self;
+        let titles = (self.title.as_str(), self.subtitle.as_str());
+        let Drawn { svg, inline } = canvas.finish(&id, titles, &self.description);
+        let title = match self.subtitle.as_str() {
+            "" => self.title,
+            subtitle => format!("{}, {subtitle}", self.title),
+        };
+        let Self { section, name, description, trial, chart, series, .. } = self;
         Figure { id, name, title, description, section, trial, chart, series, svg, table, inline }
     }
 }

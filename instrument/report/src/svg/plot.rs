@@ -7,7 +7,7 @@ use super::scale::{Scale, Tick, Unit};
 pub(crate) const WIDTH: f64 = 720.0;
 
 /// Least distance between labels of a vertical axis.
-const APART_Y: f64 = 34.0;
+const APART_Y: f64 = 28.0;
 /// Least distance between labels of a horizontal axis.
 const APART_X: f64 = 76.0;
 
@@ -188,6 +188,22 @@ impl Places {
         self.taken.push((x - 4.0, y - 4.0, x + 4.0, y + 4.0));
     }
 
+    /// Keeps labels away from the ring around a point.
+    pub(crate) fn take_ring(&mut self, (x, y): (f64, f64)) {
+        self.taken.push((x - 9.0, y - 9.0, x + 9.0, y + 9.0));
+    }
+
+    /// Keeps labels away from a line.
+    pub(crate) fn take_line(&mut self, from: (f64, f64), to: (f64, f64)) {
+        // Small frames along it: enough that no label of twelve pixels lies across it.
+        for step in 0..=24 {
+            let share = f64::from(step) / 24.0;
+            let x = from.0 + share * (to.0 - from.0);
+            let y = from.1 + share * (to.1 - from.1);
+            self.taken.push((x - 1.0, y - 1.0, x + 1.0, y + 1.0));
+        }
+    }
+
     /// Writes a label near a point where there is room for it, and says whether there was.
     pub(crate) fn label(
         &mut self,
@@ -200,6 +216,8 @@ impl Places {
         let width = text_width(text);
         let half = width / 2.0;
         let tries = [
+            (x - half, y - 13.0),
+            (x - width - 12.0, y + 2.0),
             (x - half, y - 8.0),
             (x + 8.0, y + 4.0),
             (x - width - 8.0, y + 4.0),

@@ -90,20 +90,33 @@ fn middle_trial(setting: &SettingResult) -> Option<usize> {
 pub(crate) fn labels(of: &[Shown<'_>]) -> Vec<String> {
     let all: Vec<&SettingResult> = of.iter().map(|shown| shown.setting).collect();
     let axes: BTreeSet<&String> = all.iter().flat_map(|setting| setting.values.keys()).collect();
-    let differing: Vec<&String> = axes
+    let mut differing: Vec<&String> = axes
         .into_iter()
         .filter(|axis| all.iter().any(|s| s.values.get(*axis) != all[0].values.get(*axis)))
         .collect();
+    // In the order of the key, which is that of the experiment.
+    let place = |axis: &&String| all.first().and_then(|s| s.key.find(&format!("{axis}=")));
+    differing.sort_by_key(place);
     all.iter()
         .map(|setting| {
             let of_axis = |axis: &&String| {
                 let label = setting.values.get(*axis)?;
-                Some(if differing.len() == 1 { label.clone() } else { format!("{axis}={label}") })
+                Some(if differing.len() == 1 || says_itself(label) {
+                    label.clone()
+                } else {
+                    format!("{axis}={label}")
+                })
             };
             let parts: Vec<String> = differing.iter().filter_map(of_axis).collect();
             clean(&if parts.is_empty() { setting.key.clone() } else { parts.join(" ") })
         })
         .collect()
+}
+
+/// Whether a label is clear without its axis: a word or a rate, not a bare number.
+fn says_itself(label: &str) -> bool {
+    label.starts_with(char::is_alphabetic) && !["true", "false", "on", "off"].contains(&label)
+        || label.contains('/')
 }
 
 /// A series of settings that differ in offered load alone.

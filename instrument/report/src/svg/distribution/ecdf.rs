@@ -2,10 +2,9 @@
 
 use super::{Curve, Curves, points, thin_from};
 use crate::paint::clean;
-use crate::svg::canvas::{Canvas, text_width};
+use crate::svg::canvas::Canvas;
 use crate::svg::plot::{
-    Area, Plot, Sample, WIDTH, end_labels, legend, legend_height, line_class, say_empty,
-    y_labels_width,
+    Area, Plot, Sample, WIDTH, legend, legend_height, line_class, say_empty, y_labels_width,
 };
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Meta, Section};
@@ -20,23 +19,15 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
     let entries = entries(of);
     let top = legend_height(WIDTH - left, &entries) + 28.0;
     let mut canvas = Canvas::new(WIDTH, top + height + 40.0);
-    let is_named = of.curves.len() > 1;
-    let widest = of.curves.iter().map(|curve| text_width(&curve.label)).fold(0.0, f64::max);
-    let room = if is_named { (widest + 22.0).min(200.0) } else { 12.0 };
-    let area = Area { left, top, width: WIDTH - left - room, height };
+    let area = Area { left, top, width: WIDTH - left - 12.0, height };
     match Scale::log_around(of.values()) {
         None => say_empty(&mut canvas, area, "no response times"),
         Some(x) => {
             let plot = Plot::new(area, x, y);
             plot.y_axis(&mut canvas, Unit::Share, "share of all due, at most this slow");
             plot.x_axis(&mut canvas, Unit::Ns, "response time");
-            let mut ends = Vec::new();
             for (index, curve) in of.curves.iter().enumerate() {
-                let end = draw(&mut canvas, &plot, curve, index);
-                ends.push((end, curve.label.clone(), format!("s{}", index % 8)));
-            }
-            if is_named {
-                end_labels(&mut canvas, area, room, ends);
+                draw(&mut canvas, &plot, curve, index);
             }
         }
     }
@@ -55,30 +46,22 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
     .figure(canvas, table(of))
 }
 
-/// A legend only where the lines carry no names.
+/// The curves run into each other at the top, so that names beside their ends would say nothing.
 fn entries(of: &Curves<'_>) -> Vec<(Sample, String)> {
-    if of.curves.len() > 1 {
-        return Vec::new();
-    }
     let line = |index: usize| Sample::Line(line_class(index));
     of.curves.iter().enumerate().map(|(i, curve)| (line(i), curve.label.clone())).collect()
 }
 
-/// Draws a curve and returns its right end.
-fn draw(canvas: &mut Canvas, plot: &Plot, curve: &Curve<'_>, index: usize) -> (f64, f64) {
+fn draw(canvas: &mut Canvas, plot: &Plot, curve: &Curve<'_>, index: usize) {
     let share = curve.shown.reached_share();
     let all = points(curve.response);
     let at = |q: f64, ns: i64| plot.at(ns as f64, q * share);
     let from = thin_from(curve.response);
     let mut firm: Vec<(f64, f64)> = Vec::new();
     let mut thin: Vec<(f64, f64)> = Vec::new();
-    let mut last_q = 0.0;
     for point in &all {
         let line = if point.q <= from { &mut firm } else { &mut thin };
-        // A step: nothing is known to lie between two values.
-        line.push(at(last_q, point.value_ns));
         line.push(at(point.q, point.value_ns));
-        last_q = point.q;
     }
     if let (Some(end), false) = (firm.last(), thin.is_empty()) {
         thin.insert(0, *end);
@@ -90,7 +73,6 @@ fn draw(canvas: &mut Canvas, plot: &Plot, curve: &Curve<'_>, index: usize) -> (f
     if end.0 < plot.area.right() {
         canvas.line(end, (plot.area.right(), end.1), &format!("{class} thin grey"));
     }
-    (plot.area.right(), end.1)
 }
 
 fn table(of: &Curves<'_>) -> FigureTable {

@@ -34,6 +34,7 @@ fn figure(series: &Series<'_>) -> Figure {
     let end = x.high().min(y.high());
     canvas.line(plot.at(0.0, 0.0), plot.at(end, end), "ln thin sm d1");
     let mut places = Places::default();
+    places.take_line(plot.at(0.0, 0.0), plot.at(end, end));
     for (it, _) in &series.points {
         bars(&mut canvas, &plot, it);
     }
@@ -56,6 +57,7 @@ fn figure(series: &Series<'_>) -> Figure {
         let at = plot.at(rates.offered_per_s, rates.goodput_per_s);
         if series.knee == Some(index) {
             canvas.mark(at, 0, 8.0, "none ln si");
+            places.take_ring(at);
             places.label(&mut canvas, area, at, "b", &format!("{label} · knee"));
         } else {
             places.label(&mut canvas, area, at, "", label);
@@ -69,18 +71,15 @@ fn figure(series: &Series<'_>) -> Figure {
     ];
     let entries = entries.map(|(sample, text)| (sample, text.to_owned()));
     legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
-    let title = match series.name.as_str() {
-        "" => "Goodput against offered load".to_owned(),
-        name => format!("Goodput against offered load, {name}"),
-    };
     Meta::new(
         Section::Saturation,
         &joined("goodput-offered", &series.stem),
-        &title,
+        "Goodput against offered load",
         "Each setting at its offered rate; a point a trial, the line through the middle trials. On the dashed line \
          all that was offered came through. The bars hang from it: what was rejected, what was never answered, what \
          was never sent, of the middle trial. The ring is the knee, the last setting that kept up.",
     )
+    .of(&series.name)
     .figure(canvas, table(series))
 }
 

@@ -112,15 +112,15 @@ fn table(
         }
     }
     let of: Vec<String> = rest.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
-    let suffix = if of.is_empty() { String::new() } else { format!(", {}", of.join(" ")) };
     Meta::new(
         Section::Saturation,
         &format!("heat{}{}", if of.is_empty() { "" } else { "-" }, stem(&of.join(","))),
-        &clean(&format!("Goodput of the offered load: {row_axis} × {column_axis}{suffix}")),
+        &clean(&format!("Goodput of the offered load: {row_axis} × {column_axis}")),
         "Each cell is a setting: the share of the offered load that reached the final stage in time, and below it \
          goodput of offered, per second. The middle trial where a setting has several. A crossed cell was not \
          measured.",
     )
+    .of(&clean(&of.join(" ")))
     .figure(canvas, numbers)
 }
 

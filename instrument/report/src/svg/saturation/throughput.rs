@@ -40,10 +40,6 @@ fn figure(series: &Series<'_>, (latencies, goodputs): &(Vec<Limit>, Vec<Limit>))
     let height = 262.0;
     let left = y.map_or(50.0, |y| y_labels_width(y, Unit::Ns, height));
     let area = Area { left, top: 46.0, width: WIDTH - left - 12.0, height };
-    let title = match series.name.as_str() {
-        "" => "Latency against throughput".to_owned(),
-        name => format!("Latency against throughput, {name}"),
-    };
     let left_out = latencies.len() - shown_limits.len();
     let note = if left_out == 0 {
         String::new()
@@ -53,7 +49,7 @@ fn figure(series: &Series<'_>, (latencies, goodputs): &(Vec<Limit>, Vec<Limit>))
     let meta = Meta::new(
         Section::Saturation,
         &joined("latency-throughput", &series.stem),
-        &title,
+        "Latency against throughput",
         &format!(
             "Each setting at its goodput, with p50 and p99 of its response time; a point a trial, the lines through \
              the middle trials in order of offered load. A hollow mark rests on fewer than ten samples. Dashed lines \
@@ -73,7 +69,7 @@ fn figure(series: &Series<'_>, (latencies, goodputs): &(Vec<Limit>, Vec<Limit>))
         (Sample::Mark(index, format!("f{index}")), format!("{} response time", NAMES[index]))
     };
     legend(&mut canvas, left, 0.0, WIDTH - left, &[entry(0), entry(1)]);
-    meta.figure(canvas, table(series))
+    meta.of(&series.name).figure(canvas, table(series))
 }
 
 /// The values of all trials of a setting.
@@ -122,6 +118,7 @@ fn draw_points(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
         let at = plot.at(it.trial().rates.goodput_per_s, ns);
         if series.knee == Some(index) {
             canvas.mark(at, 0, 8.0, "none ln si");
+            places.take_ring(at);
             places.label(canvas, plot.area, at, "b", &format!("{label} · knee"));
         } else {
             places.label(canvas, plot.area, at, "", label);

@@ -30,7 +30,7 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
         .flat_map(|(index, row)| {
             let of = Trial {
                 index,
-                label: if is_alone { String::new() } else { format!(", {}", row.label) },
+                label: if is_alone { String::new() } else { row.label.clone() },
                 stem: format!("{index}-{}", stem(&row.label)),
                 result: row.trial,
                 picture: picture.trials.get(index).unwrap_or(&nothing),
@@ -43,7 +43,7 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
 /// A trial to draw.
 pub(crate) struct Trial<'a> {
     pub(crate) index: usize,
-    /// For the end of a title, with a comma before it; empty if there is one trial only.
+    /// For its subtitle; empty if there is one trial only.
     label: String,
     /// For the end of a file name.
     stem: String,
@@ -66,9 +66,8 @@ impl Trial<'_> {
         title: &str,
         description: &str,
     ) -> Meta {
-        let title = format!("{title}{}", self.label);
         let name = format!("{name}-{}", self.stem);
-        Meta::new(section, &name, &title, description).over_time(self.index, chart)
+        Meta::new(section, &name, title, description).of(&self.label).over_time(self.index, chart)
     }
 }
 

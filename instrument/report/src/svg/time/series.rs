@@ -90,16 +90,32 @@ fn named(name: &str) -> (String, Unit, &'static str) {
         "cpu" => "processor clock".to_owned(),
         "rss" => "memory in use".to_owned(),
         "steal" => "stolen by the hypervisor".to_owned(),
+        "load1" => "load average, one minute".to_owned(),
+        "tcp_retransmits" => "TCP retransmits".to_owned(),
         stem => stem.replace('_', " "),
     };
     (clean(&words), unit, word)
 }
 
+/// Lowest, mean and highest.
+type Point = (f64, f64, f64);
+
 /// A series in few points.
 struct Line {
     source: String,
-    /// Lowest, mean and highest of each point; None where there was no sample.
-    points: Vec<Option<(f64, f64, f64)>>,
+    /// None where there was no sample.
+    points: Vec<Option<Point>>,
+}
+
+/// Stretches of a line without a gap. Samples are rarer than columns in a short trial, so a gap is what is longer
+/// than twice the usual distance of samples.
+fn pieces(line: &Line) -> Vec<Vec<(usize, Point)>> {
+    let known: Vec<(usize, Point)> =
+        line.points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?))).collect();
+    let mut distances: Vec<usize> = known.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    distances.sort_unstable();
+    let usual = distances.get(distances.len() / 2).copied().unwrap_or(1);
+    known.chunk_by(|a, b| b.0 - a.0 <= 2 * usual).map(<[_]>::to_vec).collect()
 }
 
 fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, usize)) -> Figure {
@@ -127,10 +143,11 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
         draw_band(&mut canvas, &plot, &columns, line, index);
     }
     for (index, line) in drawn.iter().enumerate() {
-        let place = |(at, point): (usize, &Option<(f64, f64, f64)>)| {
-            point.map(|(_, mean, _)| plot.at(columns.middle_ns(at), mean))
-        };
-        canvas.broken_line(line.points.iter().enumerate().map(place), &line_class(index));
+        for piece in pieces(line) {
+            let at =
+                |(index, (_, mean, _)): &(usize, Point)| plot.at(columns.middle_ns(*index), *mean);
+            canvas.polyline(&piece.iter().map(at).collect::<Vec<_>>(), &line_class(index));
+        }
     }
     legend(&mut canvas, 0.0, 0.0, SMALL - 6.0, &entries);
     let of_parts = if parts > 1 { format!(" ({} of {parts})", part + 1) } else { String::new() };
@@ -184,25 +201,16 @@ fn merged(series: &Series, each: usize) -> Line {
 /// The band from lowest to highest, where they differ by what can be seen.
 fn draw_band(canvas: &mut Canvas, plot: &Plot, columns: &Columns, line: &Line, index: usize) {
     let class = format!("f{} wash", index % 8);
-    let mut upper: Vec<(f64, f64)> = Vec::new();
-    let mut lower: Vec<(f64, f64)> = Vec::new();
-    let mut is_seen = false;
-    for (at, point) in line.points.iter().chain([&None]).enumerate() {
-        if let Some((low, _, high)) = point {
-            let x = columns.middle_ns(at);
-            upper.push(plot.at(x, *high));
-            lower.push(plot.at(x, *low));
-            is_seen |= (plot.y.at(*low) - plot.y.at(*high)).abs() > 1.0;
+    for piece in pieces(line) {
+        let place = |at: usize, value: f64| plot.at(columns.middle_ns(at), value);
+        let is_seen =
+            |(_, (low, _, high)): &(usize, Point)| plot.y.at(*low) - plot.y.at(*high) > 1.0;
+        if !piece.iter().any(is_seen) {
             continue;
         }
-        if is_seen {
-            let outline: Vec<(f64, f64)> =
-                upper.iter().copied().chain(lower.iter().rev().copied()).collect();
-            canvas.area(&outline, &class);
-        }
-        upper.clear();
-        lower.clear();
-        is_seen = false;
+        let upper = piece.iter().map(|(at, (_, _, high))| place(*at, *high));
+        let lower = piece.iter().rev().map(|(at, (low, _, _))| place(*at, *low));
+        canvas.area(&upper.chain(lower).collect::<Vec<_>>(), &class);
     }
 }
 

@@ -1,0 +1,186 @@
+//! A result as CSV (RFC 4180): a row for each trial of each setting, a column for each number.
+//!
+//! Numbers are raw, in the unit that the head names; what is not known is an empty field, and a quantile over all that
+//! were due which is infinite is `inf`. It must never round, and never leave out a row because a trial went wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::result::{Counts, Distribution, LatencyResult, RunResult, SettingResult, TrialResult};
+
+/// The run's trials as CSV.
+#[must_use]
+pub fn csv(run: &RunResult) -> String {
+    csv_of(std::slice::from_ref(run))
+}
+
+/// The trials of several runs as one CSV: a column that only some have is empty for the others.
+#[must_use]
+pub fn csv_of(runs: &[RunResult]) -> String {
+    let rows: Vec<Row> = runs.iter().flat_map(rows).collect();
+    let heads = heads(&rows);
+    let mut text = String::new();
+    push_line(&mut text, heads.iter().map(String::as_str));
+    for row in &rows {
+        let by_head: BTreeMap<&str, &str> =
+            row.iter().map(|(head, value)| (head.as_str(), value.as_str())).collect();
+        push_line(&mut text, heads.iter().map(|h| by_head.get(h.as_str()).copied().unwrap_or("")));
+    }
+    text
+}
+
+/// Head and value of each field.
+type Row = Vec<(String, String)>;
+
+/// All heads: each after the one that it follows in its row, so that neighbours stay together.
+fn heads(rows: &[Row]) -> Vec<String> {
+    let mut heads: Vec<String> = Vec::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for row in rows {
+        let mut after = 0;
+        for (head, _) in row {
+            if known.insert(head.clone()) {
+                heads.insert(after, head.clone());
+                after += 1;
+            } else if let Some(place) = heads.iter().position(|other| other == head) {
+                after = place + 1;
+            }
+        }
+    }
+    heads
+}
+
+fn rows(run: &RunResult) -> Vec<Row> {
+    let of_setting = |setting: &SettingResult| -> Vec<Row> {
+        setting.trials.iter().map(|trial| row(run, setting, trial)).collect()
+    };
+    run.settings.iter().flat_map(of_setting).collect()
+}
+
+fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
+    let mut row = Fields::default();
+    row.text("run", &run.name);
+    row.text("started", &run.started);
+    row.text("setting", &setting.key);
+    for (axis, label) in &setting.values {
+        row.text(&format!("axis.{axis}"), label);
+    }
+    row.text("trial", &trial.trial.to_string());
+    row.text("verdict", trial.verdict.word());
+    row.text("declared", setting.expect.map_or("", model::result::Verdict::word));
+    row.text("saturated", if setting.saturated { "true" } else { "false" });
+    row.text("reason", &trial.reason);
+    row.text("stream", &trial.stream);
+    row.int("window_ns", Some(trial.window_ns));
+    let rates = &trial.rates;
+    row.real("planned_per_s", rates.planned_per_s);
+    row.real("offered_per_s", Some(rates.offered_per_s));
+    row.real("sent_per_s", Some(rates.sent_per_s));
+    for (stage, per_s) in &rates.reached_per_s {
+        row.real(&format!("reached.{stage}_per_s"), Some(*per_s));
+    }
+    row.real("goodput_per_s", Some(rates.goodput_per_s));
+    counts(&mut row, "", &trial.counts);
+    if let Some(background) = &trial.background {
+        counts(&mut row, "background.", background);
+    }
+    for latency in &trial.latency {
+        stage(&mut row, latency);
+    }
+    distribution(&mut row, "send_lag", &trial.send_lag);
+    distribution(&mut row, "own_lag", &trial.own_lag);
+    let (low, high) = trial.throughput_windows.unzip();
+    row.real("throughput_min_per_s", low);
+    row.real("throughput_max_per_s", high);
+    if let Some(fates) = &trial.fates {
+        let of = [
+            ("once", fates.once),
+            ("lost", fates.lost),
+            ("duplicate", fates.duplicate),
+            ("phantom", fates.phantom),
+            ("late", fates.late),
+            ("refused_yet_present", fates.refused_yet_present),
+            ("entries", fates.entries),
+            ("reordered", fates.reordered),
+        ];
+        for (name, count) in of {
+            row.count(&format!("fates.{name}"), count);
+        }
+    }
+    row.text("path", &trial.path);
+    row.0
+}
+
+fn counts(row: &mut Fields, prefix: &str, counts: &Counts) {
+    row.count(&format!("{prefix}due"), counts.due);
+    row.count(&format!("{prefix}sent"), counts.sent);
+    row.count(&format!("{prefix}committed"), counts.committed);
+    row.count(&format!("{prefix}rejected"), counts.rejected);
+    for (class, count) in &counts.rejected_by_class {
+        row.count(&format!("{prefix}rejected.{class}"), *count);
+    }
+    row.count(&format!("{prefix}unknown"), counts.unknown);
+    row.count(&format!("{prefix}shed"), counts.shed);
+}
+
+fn stage(row: &mut Fields, latency: &LatencyResult) {
+    let stage = &latency.stage;
+    row.count(&format!("{stage}.inf"), latency.inf);
+    row.real(&format!("{stage}.restricted_mean_ns"), latency.restricted_mean_ns);
+    distribution(row, &format!("{stage}.response"), &latency.response);
+    distribution(row, &format!("{stage}.service"), &latency.service);
+}
+
+fn distribution(row: &mut Fields, name: &str, of: &Distribution) {
+    row.count(&format!("{name}.count"), of.count);
+    row.real(&format!("{name}.mean_ns"), of.mean_ns);
+    row.real(&format!("{name}.mean_low_ns"), of.mean_low_ns);
+    row.real(&format!("{name}.mean_high_ns"), of.mean_high_ns);
+    row.int(&format!("{name}.min_ns"), of.min_ns);
+    for q in &of.quantiles {
+        row.int(&format!("{name}.{}_ns", q.name), q.value_ns);
+        row.int(&format!("{name}.{}_low_ns", q.name), q.low_ns);
+        row.int(&format!("{name}.{}_high_ns", q.name), q.high_ns);
+        let of_all = q.unconditional_ns.map_or_else(|| "inf".to_owned(), |ns| ns.to_string());
+        row.text(&format!("{name}.{}_unconditional_ns", q.name), &of_all);
+        row.count(&format!("{name}.{}_beyond", q.name), q.beyond);
+    }
+    row.int(&format!("{name}.max_ns"), of.max_ns);
+}
+
+/// A row in the making.
+#[derive(Default)]
+struct Fields(Row);
+
+impl Fields {
+    fn text(&mut self, head: &str, value: &str) {
+        self.0.push((head.to_owned(), value.to_owned()));
+    }
+
+    fn int(&mut self, head: &str, value: Option<i64>) {
+        self.text(head, &value.map_or_else(String::new, |value| value.to_string()));
+    }
+
+    fn count(&mut self, head: &str, value: u64) {
+        self.text(head, &value.to_string());
+    }
+
+    fn real(&mut self, head: &str, value: Option<f64>) {
+        // As JSON prints it; what is not finite has no form there and none here.
+        let number = value.and_then(serde_json::Number::from_f64);
+        self.text(head, &number.map_or_else(String::new, |number| number.to_string()));
+    }
+}
+
+fn push_line<'a>(text: &mut String, fields: impl Iterator<Item = &'a str>) {
+    for (index, field) in fields.enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        if field.contains(['"', ',', '\r', '\n']) {
+            text.push_str(&format!("\"{}\"", field.replace('"', "\"\"")));
+        } else {
+            text.push_str(field);
+        }
+    }
+    text.push_str("\r\n");
+}

@@ -1,0 +1,252 @@
+//! A result as JUnit XML, for build servers: a suite for each setting, a case for each promise, audit and check.
+//!
+//! The suites must agree with the run's exit code: there is a failure or an error exactly if it is not 0. What only
+//! warns, or what a setting declares, passes and says so in its output.
+//!
+//! Form: the schema that Jenkins' xUnit plugin publishes (jenkins-junit.xsd).
+
+use std::fmt::Write as _;
+
+use model::result::{
+    AuditOutcome, AuditResult, RunResult, SettingResult, ThresholdResult, TrialResult, Verdict,
+};
+
+use crate::svg::escape;
+
+/// The run as JUnit XML.
+#[must_use]
+pub fn junit(run: &RunResult) -> String {
+    junit_of(std::slice::from_ref(run))
+}
+
+/// Several runs as one document.
+#[must_use]
+pub fn junit_of(runs: &[RunResult]) -> String {
+    let suites: Vec<Suite> = runs.iter().flat_map(suites).collect();
+    let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum::<usize>();
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        text,
+        "<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\">",
+        escape(&names.join(" ")),
+        sum(|suite| suite.cases.len()),
+        sum(|suite| suite.count(|end| matches!(end, End::Failure(_)))),
+        sum(|suite| suite.count(|end| matches!(end, End::Error(_)))),
+        seconds(suites.iter().map(|suite| suite.window_ns).sum()),
+    );
+    for (index, suite) in suites.iter().enumerate() {
+        push_suite(&mut text, index, suite);
+    }
+    text.push_str("</testsuites>\n");
+    text
+}
+
+/// How a case came out.
+#[derive(Clone, Debug, PartialEq)]
+enum End {
+    /// It passed; with a text, if there is something to read.
+    Passed(String),
+    Skipped(String),
+    Failure(String),
+    /// The measurement does not hold.
+    Error(String),
+}
+
+struct Case {
+    class: String,
+    name: String,
+    end: End,
+}
+
+struct Suite {
+    name: String,
+    started: String,
+    properties: Vec<(String, String)>,
+    window_ns: i64,
+    cases: Vec<Case>,
+}
+
+impl Suite {
+    fn count(&self, is: fn(&End) -> bool) -> usize {
+        self.cases.iter().filter(|case| is(&case.end)).count()
+    }
+}
+
+fn suites(run: &RunResult) -> Vec<Suite> {
+    let mut suites: Vec<Suite> =
+        run.settings.iter().map(|setting| of_setting(run, setting)).collect();
+    let mut cases: Vec<Case> =
+        run.audits.iter().map(|audit| of_audit(&run.name, "audit", audit)).collect();
+    if run.interrupted {
+        let end = End::Error(run.reason.clone());
+        cases.push(Case { class: run.name.clone(), name: "run to its end".to_owned(), end });
+    }
+    if run.settings.iter().all(|setting| setting.trials.is_empty()) {
+        let end = End::Error("the run holds no trial".to_owned());
+        cases.push(Case { class: run.name.clone(), name: "trials".to_owned(), end });
+    }
+    let has_more = !cases.is_empty();
+    if has_more {
+        suites.push(Suite {
+            name: format!("{} (run)", run.name),
+            started: run.started.clone(),
+            properties: Vec::new(),
+            window_ns: 0,
+            cases,
+        });
+    }
+    suites
+}
+
+fn of_setting(run: &RunResult, setting: &SettingResult) -> Suite {
+    let many = setting.trials.len() > 1;
+    let mut cases = Vec::new();
+    for trial in &setting.trials {
+        let number = if many { format!(".trial-{}", trial.trial) } else { String::new() };
+        // A point parts packages in a class name.
+        let class = format!("{}.{}{number}", run.name, setting.key.replace('.', "_"));
+        cases.extend(of_trial(&class, trial));
+    }
+    let class = format!("{}.{}", run.name, setting.key.replace('.', "_"));
+    if setting.trials.is_empty() {
+        let end = End::Skipped("no trial of this setting was run".to_owned());
+        cases.push(Case { class, name: "trials".to_owned(), end });
+    } else if let Some(expected) = setting.expect {
+        declared(&mut cases, class, expected, setting.verdict);
+    }
+    let mut properties: Vec<(String, String)> = setting
+        .values
+        .iter()
+        .map(|(axis, label)| (format!("axis.{axis}"), label.clone()))
+        .collect();
+    properties.push(("verdict".to_owned(), setting.verdict.word().to_owned()));
+    properties.push(("seed".to_owned(), run.seed.to_string()));
+    Suite {
+        name: format!("{}: {}", run.name, setting.key),
+        started: run.started.clone(),
+        properties,
+        window_ns: setting.trials.iter().map(|trial| trial.window_ns.max(0)).sum(),
+        cases,
+    }
+}
+
+/// A setting that declares its verdict is judged by that alone.
+fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdict) {
+    for case in cases.iter_mut() {
+        if let End::Failure(text) | End::Error(text) = &case.end {
+            let text = format!("of a setting that declares {}: {text}", expected.word());
+            case.end = End::Passed(text);
+        }
+    }
+    let said = format!("declared {}, came out {}", expected.word(), came.word());
+    let end = match came {
+        _ if came == expected => End::Passed(said),
+        Verdict::Invalid => End::Error(said),
+        Verdict::Fail | Verdict::Pass => End::Failure(said),
+    };
+    cases.push(Case { class, name: "declared verdict".to_owned(), end });
+}
+
+fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
+    let thresholds = trial.thresholds.iter().map(|threshold| of_threshold(class, threshold));
+    let audits = trial.audits.iter().map(|audit| of_audit(class, "audit", audit));
+    let checks = trial.checks.iter().map(|check| of_audit(class, "check", check));
+    let mut cases: Vec<Case> = thresholds.chain(audits).chain(checks).collect();
+    // A verdict that no case explains must not get lost.
+    let is_said = match trial.verdict {
+        Verdict::Pass => true,
+        Verdict::Fail => cases.iter().any(|case| matches!(case.end, End::Failure(_))),
+        Verdict::Invalid => cases.iter().any(|case| matches!(case.end, End::Error(_))),
+    };
+    if !is_said || cases.is_empty() {
+        let end = match trial.verdict {
+            Verdict::Pass => End::Passed(trial.reason.clone()),
+            Verdict::Fail => End::Failure(trial.reason.clone()),
+            Verdict::Invalid => End::Error(trial.reason.clone()),
+        };
+        cases.push(Case { class: class.to_owned(), name: "verdict".to_owned(), end });
+    }
+    cases
+}
+
+fn of_threshold(class: &str, threshold: &ThresholdResult) -> Case {
+    let broken = || format!("{} is {}", threshold.expr, threshold.actual);
+    let blind = || format!("{} could not be evaluated: {}", threshold.expr, threshold.detail);
+    let end = match (threshold.holds, threshold.level.as_str()) {
+        (Some(true), _) => End::Passed(threshold.actual.clone()),
+        (Some(false), "fail") => End::Failure(broken()),
+        (Some(false), "invalid") => End::Error(broken()),
+        (Some(false), level) => End::Passed(format!("{level}: {}", broken())),
+        (None, "fail" | "invalid") => End::Error(blind()),
+        (None, _) => End::Skipped(blind()),
+    };
+    Case { class: class.to_owned(), name: format!("threshold {}", threshold.expr), end }
+}
+
+fn of_audit(class: &str, kind: &str, audit: &AuditResult) -> Case {
+    let detail = audit.detail.clone();
+    let end = match audit.outcome {
+        AuditOutcome::Ok => End::Passed(detail),
+        AuditOutcome::Skipped => End::Skipped(detail),
+        AuditOutcome::Warn => End::Passed(format!("worth reading: {detail}")),
+        AuditOutcome::Failed => End::Error(detail),
+    };
+    Case { class: class.to_owned(), name: format!("{kind} {}", audit.name), end }
+}
+
+fn push_suite(text: &mut String, index: usize, suite: &Suite) {
+    let _ = writeln!(
+        text,
+        "  <testsuite name=\"{}\" id=\"{index}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
+         time=\"{}\" timestamp=\"{}\">",
+        escape(&suite.name),
+        suite.cases.len(),
+        suite.count(|end| matches!(end, End::Failure(_))),
+        suite.count(|end| matches!(end, End::Error(_))),
+        suite.count(|end| matches!(end, End::Skipped(_))),
+        seconds(suite.window_ns),
+        escape(&suite.started),
+    );
+    if !suite.properties.is_empty() {
+        text.push_str("    <properties>\n");
+        for (name, value) in &suite.properties {
+            let (name, value) = (escape(name), escape(value));
+            let _ = writeln!(text, "      <property name=\"{name}\" value=\"{value}\"/>");
+        }
+        text.push_str("    </properties>\n");
+    }
+    for case in &suite.cases {
+        push_case(text, case);
+    }
+    text.push_str("  </testsuite>\n");
+}
+
+fn push_case(text: &mut String, case: &Case) {
+    let (class, name) = (escape(&case.class), escape(&case.name));
+    let _ = write!(text, "    <testcase classname=\"{class}\" name=\"{name}\"");
+    let _ = match &case.end {
+        End::Passed(said) if said.is_empty() => writeln!(text, "/>"),
+        End::Passed(said) => {
+            writeln!(text, "><system-out>{}</system-out></testcase>", escape(said))
+        }
+        End::Skipped(why) => writeln!(text, "><skipped message=\"{}\"/></testcase>", escape(why)),
+        End::Failure(why) => {
+            let why = escape(why);
+            writeln!(
+                text,
+                "><failure type=\"threshold\" message=\"{why}\">{why}</failure></testcase>"
+            )
+        }
+        End::Error(why) => {
+            let why = escape(why);
+            writeln!(text, "><error type=\"invalid\" message=\"{why}\">{why}</error></testcase>")
+        }
+    };
+}
+
+/// Seconds with milliseconds, as the form asks for.
+fn seconds(ns: i64) -> String {
+    let ms = ns.max(0) / 1_000_000;
+    format!("{}.{:03}", ms / 1000, ms % 1000)
+}
