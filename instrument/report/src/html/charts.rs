@@ -8,11 +8,24 @@ use super::tables::{of_figure, of_grid, slow_column};
 use crate::svg::{Figure, FigureTable, Raw, Section};
 use crate::tables;
 
-/// Rows of time tables that a document prints: beyond, each table holds its slowest columns, and the script fills in
-/// the rest from the packed data. 600 rows of ten numbers are about 200 kB.
-pub(super) const TIME_ROWS_MAX: usize = 600;
-/// Columns of time that a table holds if not all.
-pub(super) const SLOW_COLUMNS: usize = 50;
+/// Rows that all tables of time of a document print: beyond, each table holds its slowest columns, and the script fills
+/// in the rest from the packed data. A row is about 100 bytes.
+const TIME_ROWS_MAX: usize = 1_500;
+/// Columns of time that a table holds if not all; fewer where there are many tables.
+const SLOW_COLUMNS: usize = 50;
+/// The fewest that a table holds.
+const SLOW_COLUMNS_MIN: usize = 5;
+
+/// How many columns of time each table holds; none if all stand here.
+pub(super) fn columns_kept<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<usize> {
+    let (mut tables, mut rows) = (0, 0);
+    for figure in figures.filter(|it| !it.chart.is_empty()) {
+        tables += 1;
+        rows += figure.table.rows.len();
+    }
+    let each = TIME_ROWS_MAX / tables.max(1);
+    (rows > TIME_ROWS_MAX).then(|| each.clamp(SLOW_COLUMNS_MIN, SLOW_COLUMNS))
+}
 
 /// Charts that are not of one trial, and what follows them.
 pub(super) fn plain(run: &Run<'_>, section: Section, after: &str) -> String {
@@ -56,7 +69,16 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
 
 /// Stages, if there is more than one.
 pub(super) fn stages(run: &Run<'_>) -> String {
-    let grid = tables::stages(&run.shown);
+    let mut grid = tables::stages(&run.shown);
+    // A reader can sort the rows, so each says whose it is.
+    let mut setting = String::new();
+    for row in &mut grid.rows {
+        if row[0].text.is_empty() {
+            row[0].text.clone_from(&setting);
+        } else {
+            setting.clone_from(&row[0].text);
+        }
+    }
     let charts = over_time(run, Section::Stages);
     if grid.is_empty() {
         return charts;
@@ -96,16 +118,14 @@ fn bands(run: &Run<'_>, index: usize) -> String {
 
 /// Rows to keep of the tables of a trial: none to choose if all stand here.
 fn slowest(run: &Run<'_>, index: usize) -> Option<Vec<usize>> {
-    if run.has_all_times {
-        return None;
-    }
+    let kept = run.columns_kept?;
     let is_latency = |it: &&Figure| it.chart == "latency" && it.trial == Some(index);
     let table = &run.figures.iter().find(is_latency)?.table;
-    Some(highest(table, slow_column(table)?))
+    Some(highest(table, slow_column(table)?, kept))
 }
 
 /// The rows with the highest values of a column, in the order of the table.
-fn highest(table: &FigureTable, column: usize) -> Vec<usize> {
+fn highest(table: &FigureTable, column: usize, kept: usize) -> Vec<usize> {
     let value = |row: usize| match table.rows[row].get(column).and_then(|cell| cell.value) {
         Some(Raw::Int(value)) => {
             #[expect(clippy::cast_precision_loss, reason = "only to order by")]
@@ -117,7 +137,7 @@ fn highest(table: &FigureTable, column: usize) -> Vec<usize> {
     };
     let mut rows: Vec<usize> = (0..table.rows.len()).collect();
     rows.sort_by(|a, b| value(*b).total_cmp(&value(*a)).then(a.cmp(b)));
-    rows.truncate(SLOW_COLUMNS);
+    rows.truncate(kept);
     rows.sort_unstable();
     rows
 }
@@ -125,12 +145,12 @@ fn highest(table: &FigureTable, column: usize) -> Vec<usize> {
 /// One chart.
 fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
     let rows = of.table.rows.len();
-    let keep = slow.filter(|_| rows > SLOW_COLUMNS);
+    let keep = slow.filter(|slow| rows > slow.len());
     let keep = keep.map(|slow| slow.iter().copied().filter(|row| *row < rows).collect::<Vec<_>>());
     let table = of_figure(&run.document, &of.name, &of.title, &of.table, keep.as_deref());
     let said = match keep {
         Some(keep) => format!(
-            "{} of {rows} columns: those with the highest p99. The rest is filled in where scripts run.",
+            "{} of {rows} columns of time: those with the highest p99. A script fills in the rest.",
             keep.len()
         ),
         None => String::new(),

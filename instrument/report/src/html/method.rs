@@ -7,7 +7,6 @@ use model::picture::BandKind;
 use model::quantity::{show_count, show_ns};
 
 use super::Run;
-use super::charts::{SLOW_COLUMNS, TIME_ROWS_MAX};
 use super::failures::{ERRORS_SHOWN_MAX, GROUPS_SHOWN_MAX};
 use super::markup::{details, lines, list, pairs, paragraph, text};
 use super::tables::of_words;
@@ -133,9 +132,9 @@ fn left_out(run: &Run<'_>) -> Vec<String> {
         model::picture::SLOWEST_MAX,
         show_count(u64::try_from(super::pack::SLOW_ROWS_MAX).unwrap_or(u64::MAX))
     ));
-    if !run.has_all_times {
+    if let Some(kept) = run.columns_kept {
         say(format!(
-            "More than {TIME_ROWS_MAX} columns of time: without a script each table of time holds its {SLOW_COLUMNS} columns with the highest p99."
+            "Many columns of time: without a script each table of time holds the {kept} with the highest p99."
         ));
     }
     let most = run.shown.iter().map(|row| row.trial.kinds.len().max(row.trial.codes.len())).max();

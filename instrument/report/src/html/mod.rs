@@ -89,8 +89,8 @@ struct Run<'a> {
     shown: Vec<Shown<'a>>,
     figures: Vec<Figure>,
     document: Document,
-    /// Whether tables of time stand here in full.
-    has_all_times: bool,
+    /// Columns of time that each table of them holds; none if they stand here in full.
+    columns_kept: Option<usize>,
 }
 
 /// The page of one or several runs.
@@ -101,12 +101,6 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
     if runs.is_empty() {
         return Err(PageError::NoRun);
     }
-    let columns: usize = runs
-        .iter()
-        .flat_map(|(result, _)| result.settings.iter().flat_map(|setting| &setting.trials))
-        .map(|trial| trial.timeline.columns.len())
-        .sum();
-    let has_all_times = columns <= charts::TIME_ROWS_MAX;
     let mut prepared = Vec::new();
     let mut trials_before = 0;
     for (index, (result, picture)) in runs.iter().enumerate() {
@@ -130,9 +124,13 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
             shown,
             figures,
             document,
-            has_all_times,
+            columns_kept: None,
         });
         trials_before += trials;
+    }
+    let kept = charts::columns_kept(prepared.iter().flat_map(|run| &run.figures));
+    for run in &mut prepared {
+        run.columns_kept = kept;
     }
     Ok(document(&prepared, runs, assets))
 }

@@ -140,8 +140,9 @@ fn matrix(run: &Run<'_>) -> String {
             names.push(&audit.name);
         }
     }
+    let short = short_labels(shown);
     let mut heads = vec![("audit", "text")];
-    heads.extend(shown.iter().map(|row| (row.label.as_str(), "text")));
+    heads.extend(short.iter().map(|label| (label.as_str(), "text")));
     let cell = |audit: Option<&AuditResult>| {
         let Some(audit) = audit else { return "<td class=\"dim\">–</td>".to_owned() };
         let (mark, _) = outcome_mark(audit.outcome);
@@ -174,6 +175,32 @@ fn matrix(run: &Run<'_>) -> String {
         "<div class=\"matrix\">{}</div>\n",
         of_words("audits", "Audits by setting", &heads, &rows)
     )
+}
+
+/// Labels without what all settings share, and without the names of the axes: heads of narrow columns.
+fn short_labels(shown: &[Shown<'_>]) -> Vec<String> {
+    let differs = |axis: &str| {
+        let mut values = shown.iter().map(|row| row.setting.values.get(axis));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    shown
+        .iter()
+        .map(|row| {
+            // The key has the axes in the order of the plan.
+            let axes = row.setting.key.split(',').filter_map(|pair| pair.split_once('='));
+            let of_key: Vec<&str> =
+                axes.filter(|(axis, _)| differs(axis)).map(|(_, label)| label).collect();
+            if of_key.is_empty() {
+                return row.label.clone();
+            }
+            let trial = match row.setting.trials.len() {
+                0 | 1 => String::new(),
+                _ => format!(" #{}", row.trial.trial + 1),
+            };
+            format!("{}{trial}", of_key.join(" "))
+        })
+        .collect()
 }
 
 /// The system's own checks of the ledger's content.

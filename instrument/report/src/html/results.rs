@@ -8,7 +8,7 @@ use super::Run;
 use super::markup::{list, paragraph, text};
 use super::tables::{of_grid, of_words};
 use crate::figures::{is_thin, percent, unconditional};
-use crate::grid::Source;
+use crate::grid::{Cell, Grid, Source};
 use crate::paint::clean;
 use crate::tables::{self, final_latency};
 
@@ -31,7 +31,7 @@ pub(super) fn results(run: &Run<'_>) -> String {
     let caption = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
     let grid = match shown.as_slice() {
         [only] => tables::quantiles_of_one(only),
-        several => tables::quantiles_of_several(several, true),
+        several => each_row_named(tables::quantiles_of_several(several, true)),
     };
     markup.push_str(&format!("<h3>{}</h3>\n", text(&caption)));
     markup.push_str(&of_grid(document, "response-time", &caption, &grid));
@@ -50,6 +50,28 @@ pub(super) fn results(run: &Run<'_>) -> String {
         markup.push_str(&of_grid(document, &format!("table-{index}"), &title, &grid));
     }
     markup
+}
+
+/// The same rows, each with its setting and what it is: a reader can sort them, and each still says whose it is.
+fn each_row_named(mut grid: Grid) -> Grid {
+    let mut named = Grid::new().pin("setting").words(0, "row");
+    named.columns.extend(grid.columns.drain(1..));
+    let mut setting = String::new();
+    for mut cells in grid.rows {
+        let label = cells.remove(0);
+        let (head, what) = match label.text.strip_prefix("  ") {
+            Some(what) => (Cell { text: setting.clone(), ..label }, what.to_owned()),
+            None => {
+                setting.clone_from(&label.text);
+                (label, "response time".to_owned())
+            }
+        };
+        let mut row = vec![Cell { paint: head.paint, ..Cell::new(what) }];
+        row.insert(0, head);
+        row.extend(cells);
+        named.row(row);
+    }
+    named
 }
 
 /// What the marks mean, if they were printed, and the method.

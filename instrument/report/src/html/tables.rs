@@ -4,7 +4,7 @@
 
 use super::markup::text;
 use super::numbers::Document;
-use crate::grid::{Align, Cell, Grid};
+use crate::grid::{Align, Cell, Grid, Source};
 use crate::paint::Paint;
 use crate::svg::{ColumnType, FigureCell, FigureTable};
 
@@ -33,7 +33,6 @@ pub(super) fn of_grid(document: &Document, name: &str, caption: &str, grid: &Gri
 
 /// `time` where the numbers are durations: those that the document holds as nanoseconds.
 fn kind_of(grid: &Grid, index: usize) -> &'static str {
-    use crate::grid::Source;
     let column = &grid.columns[index];
     let is_ns = |cell: &&Cell| match &cell.source {
         Some(Source::At(at)) => at.ends_with("_ns"),
@@ -60,6 +59,7 @@ fn row_head(of: &Cell) -> String {
 fn cell(document: &Document, of: &Cell) -> String {
     let class = match of.paint {
         _ if of.text.starts_with('~') => " class=\"grey\"",
+        _ if matches!(of.source, Some(Source::Between(..))) => " class=\"dim num\"",
         Paint::Plain => "",
         Paint::Bold => " class=\"strong\"",
         Paint::Dim => " class=\"dim\"",
@@ -136,7 +136,7 @@ pub(super) fn of_figure(
 fn figure_cell(document: &Document, of: &FigureCell, is_head: bool) -> String {
     let class = if of.grey { " class=\"grey\"" } else { "" };
     let place = match (&of.pointer, &of.value) {
-        (Some(at), _) => document.attributes(&crate::grid::Source::At(at.clone())),
+        (Some(at), _) => document.attributes(&Source::At(at.clone())),
         (None, Some(value)) => format!(" data-v=\"{value}\""),
         (None, None) => String::new(),
     };
