@@ -64,8 +64,8 @@ pub enum Command {
     /// Runs on disk: verdict and headline numbers
     #[command(after_long_help = "Example:\n  assay list")]
     List(ListArguments),
-    /// Print an experiment file to start from
-    #[command(after_long_help = "Example:\n  assay init --template http > my.toml")]
+    /// Make an experiment file to start from: a template, or from targets, a HAR recording, OpenAPI
+    #[command(after_long_help = INIT_EXAMPLES)]
     Init(InitArguments),
     /// Convert results: rows, vegeta's results and reports, HdrHistogram's files
     #[command(after_long_help = CONVERT_EXAMPLES)]
@@ -97,6 +97,14 @@ const RUN_EXAMPLES: &str = "Examples:
 
 Exit codes: 0 all thresholds passed · 1 could not run · 2 usage or experiment-file error ·
 97 measurement invalid · 98 regression · 99 a threshold failed · 130 interrupted";
+
+const INIT_EXAMPLES: &str = "Examples:
+  assay init --template http > my.toml
+  assay init --from recording.har -o my/
+  assay init --from openapi.yaml > my.toml        # the targets stand in the experiment
+
+Secrets of a recording (Authorization, cookies, keys) are left out; the experiment says which and where to
+name the environment variable that holds them.";
 
 const CONVERT_EXAMPLES: &str = "Examples:
   assay convert runs/20261121T065032Z_demo/settings/default/trial-0 -o rows.csv
@@ -304,6 +312,18 @@ pub struct InitArguments {
     /// Which template
     #[arg(long, value_enum, default_value_t = Template::Http)]
     pub template: Template,
+    /// Make the experiment of a file instead: vegeta targets, a HAR recording, an OpenAPI 3 description
+    #[arg(long, value_name = "FILE", conflicts_with = "template")]
+    pub from: Option<PathBuf>,
+    /// Folder to write experiment.toml into, and targets.json beside it; nothing is overwritten
+    #[arg(long, short, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Which host's requests to keep; the most frequent one otherwise
+    #[arg(long, value_name = "HOST", requires = "from")]
+    pub host: Option<String>,
+    /// Take operations beyond GET and HEAD from a description too
+    #[arg(long, requires = "from")]
+    pub all_methods: bool,
 }
 
 /// Templates of experiment files.
@@ -313,6 +333,10 @@ pub enum Template {
     Http,
     /// The built-in echo system: a queue whose theory is known
     Echo,
+    /// A staged pipeline: accepted, committed
+    Stages,
+    /// A ledger read back, of an honest system and of a liar
+    Ledger,
 }
 
 /// Arguments of `assay doctor`.

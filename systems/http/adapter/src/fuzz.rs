@@ -51,3 +51,17 @@ fn check(target: &Target) {
     assert_eq!((read.head.method, read.head.target), (wish.method.as_str(), wish.target.as_str()));
     assert_eq!((read.body, read.used), (wish.body.as_slice(), sent.len()));
 }
+
+/// Any bytes as a file to import. What comes out must be targets that the target file's own reader takes.
+///
+/// # Panics
+/// If it is not.
+pub fn fuzz_import(bytes: &[u8]) {
+    let options = crate::import::ImportOptions { host: None, all_methods: true };
+    let Ok(found) = crate::import::import("(bytes)", bytes, &options) else { return };
+    if let Some(text) = &found.targets {
+        let read = targets::parse(text, Format::Json).expect("an import makes a target file");
+        assert_eq!(read.len(), found.target_count);
+    }
+    assert!(!crate::import::experiment(&found, "x", Some("targets.json")).is_empty());
+}

@@ -6,6 +6,7 @@
 
 mod client;
 mod fuzz;
+mod import;
 mod options;
 mod outcome_table;
 mod preflight;
@@ -21,7 +22,8 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-pub use fuzz::fuzz_targets;
+pub use fuzz::{fuzz_import, fuzz_targets};
+pub use import::{IMPORT_BYTES_MAX, ImportOptions, Imported, experiment, import};
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {

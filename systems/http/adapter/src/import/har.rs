@@ -1,0 +1,299 @@
+//! HAR 1.2 (W3C draft, J. Odvarko): the requests of a recording that went to one server, in their order. Answers
+//! are read over.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::body::{Masked, masked};
+use super::secrets::{is_secret, masked_url};
+use super::target_lines::{Request, TargetLines, encoded, graphic};
+use super::{ImportOptions, Imported, counted};
+use crate::targets::{check_header, check_method};
+use crate::url::{self, Origin};
+
+/// Servers that a note names.
+const HOSTS_NAMED_MAX: usize = 5;
+
+#[derive(Deserialize)]
+struct Har {
+    log: Log,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    version: Option<String>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    request: Recorded,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Recorded {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<Pair>,
+    post_data: Option<PostData>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    name: String,
+    value: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PostData {
+    mime_type: Option<String>,
+    text: Option<String>,
+    #[serde(default)]
+    params: Vec<Pair>,
+    encoding: Option<String>,
+}
+
+/// What was left out or changed.
+#[derive(Default)]
+struct Counts {
+    not_http: usize,
+    cannot_be_sent: usize,
+    opaque: usize,
+    without_body: usize,
+    masked: usize,
+    headers: usize,
+}
+
+pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
+    let har: Har = serde_json::from_slice(bytes).map_err(|error| {
+        format!("it is not a whole HAR recording: {error}; save it again with its requests")
+    })?;
+    let entries = har.log.entries;
+    let recorded = entries.len();
+    let mut counts = Counts::default();
+    let mut requests: Vec<(Origin, String, Recorded)> = Vec::new();
+    for entry in entries {
+        let address = without_user(&entry.request.url);
+        let is_http = ["http://", "https://"].iter().any(|scheme| {
+            address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        });
+        match url::parse(&graphic(&address)) {
+            _ if !is_http => counts.not_http += 1,
+            Ok(url::Place { origin: Some(origin), target }) => {
+                requests.push((origin, target, entry.request));
+            }
+            _ => counts.cannot_be_sent += 1,
+        }
+    }
+    let (origin, others) = chosen(&requests, options.host)?;
+    let mut lines = TargetLines::default();
+    let mut secret_headers = Vec::new();
+    for (_, target, recorded) in requests.into_iter().filter(|(other, ..)| *other == origin) {
+        match request(&target, recorded, &mut counts, &mut secret_headers) {
+            Some(request) => lines.push(&request),
+            None => counts.cannot_be_sent += 1,
+        }
+    }
+    if lines.count == 0 {
+        return Err(format!("none of its {recorded} requests can be sent to {origin}"));
+    }
+    let form = format!("HAR {}", har.log.version.as_deref().unwrap_or("1.2"));
+    let scheme = if origin.is_tls { "https" } else { "http" };
+    Ok(Imported {
+        form,
+        url: Some(format!("{scheme}://{}", origin.authority())),
+        target_count: lines.count,
+        notes: notes(&counts, &others, lines.beyond, &secret_headers),
+        targets: Some(lines.text),
+        secret_headers,
+    })
+}
+
+/// A URL without the name and password of its user.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+/// The server to load, and the others with how many requests went to them.
+fn chosen(
+    requests: &[(Origin, String, Recorded)],
+    host: Option<&str>,
+) -> Result<(Origin, Vec<(Origin, usize)>), String> {
+    let mut origins: Vec<(Origin, usize)> = Vec::new();
+    for (origin, ..) in requests {
+        match origins.iter_mut().find(|(known, _)| known == origin) {
+            Some((_, count)) => *count += 1,
+            None => origins.push((origin.clone(), 1)),
+        }
+    }
+    // The most frequent first; of equals the one that came first.
+    origins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let is_meant = |origin: &Origin| {
+        host.is_none_or(|host| {
+            let host = host.to_ascii_lowercase();
+            origin.host == host.trim_matches(['[', ']'])
+                || origin.authority() == host
+                || format!("{}:{}", origin.host, origin.port) == host
+        })
+    };
+    let at = origins.iter().position(|(origin, _)| is_meant(origin)).ok_or_else(|| {
+        let named: Vec<String> =
+            origins.iter().take(HOSTS_NAMED_MAX).map(|(origin, _)| origin.authority()).collect();
+        match host {
+            Some(host) => format!(
+                "no request in it went to {host}; the most frequent hosts are: {}",
+                named.join(", ")
+            ),
+            None => "there is no http or https request in it".to_owned(),
+        }
+    })?;
+    let (origin, _) = origins.remove(at);
+    Ok((origin, origins))
+}
+
+/// Headers of one connection, and those that are written anew (RFC 9110, section 7.6.1).
+const NOT_COPIED: [&str; 14] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "sec-websocket-key",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+fn request(
+    target: &str,
+    recorded: Recorded,
+    counts: &mut Counts,
+    secret_headers: &mut Vec<String>,
+) -> Option<Request> {
+    let (path, masked_count) = masked_url(target);
+    counts.masked += masked_count;
+    check_method(&recorded.method).ok()?;
+    let mut headers = Vec::new();
+    for Pair { name, value } in recorded.headers {
+        let lower = name.to_ascii_lowercase();
+        if NOT_COPIED.contains(&lower.as_str()) || name.starts_with(':') {
+            continue;
+        }
+        if is_secret(&name) {
+            counts.headers += 1;
+            if !secret_headers.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                secret_headers.push(name);
+            }
+            continue;
+        }
+        let value = value.unwrap_or_default();
+        let value = if lower == "referer" { masked_url(&without_user(&value)).0 } else { value };
+        // A value that looks like a reference to the environment would be taken for one.
+        if check_header(&name, &value).is_ok() && !value.starts_with("env:") {
+            headers.push((name, value));
+        }
+    }
+    let content_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let content_type = content_type.map(|(_, value)| value.clone());
+    let mut body = Vec::new();
+    if let Some(data) = recorded.post_data {
+        let content_type = content_type.or(data.mime_type.clone()).unwrap_or_default();
+        let Some(bytes) = bytes_of(data, &content_type) else {
+            counts.without_body += 1;
+            return None;
+        };
+        match masked(&content_type, bytes) {
+            Masked::Body(bytes, masked_count) => {
+                counts.masked += masked_count;
+                body = bytes;
+            }
+            Masked::Opaque => {
+                counts.opaque += 1;
+                return None;
+            }
+        }
+    }
+    Some(Request { method: recorded.method, path, headers, body })
+}
+
+/// The body, if the recording has it.
+fn bytes_of(data: PostData, content_type: &str) -> Option<Vec<u8>> {
+    match (data.text, data.encoding.as_deref()) {
+        (Some(text), Some("base64")) => STANDARD.decode(text).ok(),
+        (Some(text), _) if !text.is_empty() || data.params.is_empty() => Some(text.into_bytes()),
+        _ if data.params.is_empty() => Some(Vec::new()),
+        _ if content_type.to_ascii_lowercase().contains("multipart") => None,
+        _ => {
+            let pairs: Vec<String> = data
+                .params
+                .iter()
+                .map(|pair| {
+                    format!(
+                        "{}={}",
+                        encoded(&pair.name),
+                        encoded(pair.value.as_deref().unwrap_or(""))
+                    )
+                })
+                .collect();
+            Some(pairs.join("&").into_bytes())
+        }
+    }
+}
+
+fn notes(
+    counts: &Counts,
+    others: &[(Origin, usize)],
+    beyond: usize,
+    secret_headers: &[String],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |count: usize, words: String| {
+        if count > 0 {
+            notes.push(words);
+        }
+    };
+    let left_out =
+        |count: usize, why: &str| format!("left out: {}, {why}", counted(count, "request"));
+    let to_others: usize = others.iter().map(|(_, count)| count).sum();
+    let mut named: Vec<String> = others
+        .iter()
+        .take(HOSTS_NAMED_MAX)
+        .map(|(origin, count)| format!("{} ({count})", origin.authority()))
+        .collect();
+    if others.len() > HOSTS_NAMED_MAX {
+        named.push(format!("{} more", others.len() - HOSTS_NAMED_MAX));
+    }
+    let to = format!("to other servers: {}; --host chooses one", named.join(", "));
+    note(to_others, left_out(to_others, &to));
+    note(counts.not_http, left_out(counts.not_http, "neither http nor https"));
+    let unsendable = counts.cannot_be_sent.saturating_sub(counts.opaque + counts.without_body);
+    note(unsendable, left_out(unsendable, "whose method or URL cannot be sent"));
+    note(
+        counts.opaque,
+        left_out(counts.opaque, "with a body that names a secret and is neither JSON nor a form"),
+    );
+    note(counts.without_body, left_out(counts.without_body, "whose body the recording lacks"));
+    note(beyond, left_out(beyond, "beyond the largest target file"));
+    let headers = counted(counts.headers, "header");
+    note(
+        counts.headers,
+        format!("left out: {headers} with secrets: {}", secret_headers.join(", ")),
+    );
+    let masked = counted(counts.masked, "secret");
+    note(counts.masked, format!("replaced by REMOVED: {masked} in queries and bodies"));
+    notes
+}
