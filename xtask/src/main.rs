@@ -4,6 +4,7 @@
 
 mod bench;
 mod docs;
+mod figures;
 mod fuzz;
 mod new_system;
 mod suite;
@@ -19,6 +20,7 @@ cargo xtask COMMAND
   test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toy benchmarks
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
+  figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   fuzz [--seconds N]   each fuzz target for N seconds (60)
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root, false),
         ["docs", "--write"] => docs::run(&root, true),
+        ["figures"] => figures::run(&root, false),
+        ["figures", "--toy"] => figures::run(&root, true),
         ["new-system", name] => new_system::run(&root, name),
         ["theory"] => theory::run(&root, false),
         ["theory", "--toy"] => theory::run(&root, true),

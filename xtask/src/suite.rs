@@ -153,11 +153,16 @@ fn python(root: &Path, tally: &mut Tally) -> Option<PathBuf> {
     None
 }
 
+/// Where a program is, if it is installed. Servers lie where only root looks.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut known = std::env::split_paths(&paths).chain([PathBuf::from("/usr/sbin")]);
+    known.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
+}
+
 /// Installs a program of the distribution if it is missing and can be had.
 fn distribution(program: &str, package: &str, tally: &mut Tally) {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let known = std::env::split_paths(&paths).chain([PathBuf::from("/usr/sbin")]);
-    if known.into_iter().any(|folder| folder.join(program).is_file()) {
+    if self::program(program).is_some() {
         return;
     }
     println!("=== {program}: apt-get install {package}");
