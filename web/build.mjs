@@ -11,24 +11,28 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const SCRIPT_BYTES_MAX = 90_000;
 
 // uPlot keeps its pixel ratio to itself; printing needs more pixels than the screen has. The vendored file stays as
-// published, so the one function that is missing is appended here.
+// published; what is bundled of it differs in these lines.
 const appended = `
 export function setPixelRatio(ratio) {
-	if (pxRatio != ratio) {
-		pxRatio = ratio;
-		win.dispatchEvent(new CustomEvent(dppxchange));
-	}
+	forcedRatio = ratio;
+	setPxRatio();
 }
 `;
-/** Ways of drawing lines that no chart here uses; without these lines the functions behind them are left out. */
-const UNUSED = ["(paths.stepped = stepped);", "(paths.bars    = bars);", "(paths.spline  = monotoneCubic);"];
+const CHANGES = [
+  ["let pxRatio;", "let pxRatio, forcedRatio = 0;"],
+  ["let _pxRatio = devicePixelRatio;", "let _pxRatio = forcedRatio || devicePixelRatio;"],
+  // Ways of drawing lines that no chart here uses: the functions behind them are left out.
+  ["(paths.stepped = stepped);", ""],
+  ["(paths.bars    = bars);", ""],
+  ["(paths.spline  = monotoneCubic);", ""],
+];
 
 /** The vendored text as it is bundled. */
 async function uplot(file) {
   let text = await readFile(file, "utf8");
-  for (const line of UNUSED) {
-    if (!text.includes(line)) throw new Error(`looking for \`${line}\` in ${path.basename(file)}: not there; is it another version?`);
-    text = text.replace(line, "");
+  for (const [from, to] of CHANGES) {
+    if (!text.includes(from)) throw new Error(`looking for \`${from}\` in ${path.basename(file)}: not there; is it another version?`);
+    text = text.replace(from, to);
   }
   return text + appended;
 }

@@ -160,7 +160,7 @@ export class TimeChart {
       cursor: {
         y: false,
         drag: { x: true, y: false, setScale: false, dist: 4 },
-        points: { size: 7, width: 1.5, show: true },
+        points: { show: false },
         sync: {
           key: `trial-${trial.number}`,
           setSeries: false,

@@ -118,6 +118,7 @@ function attempt(action: () => void): void {
 function failed(error: unknown): void {
   const words = `The interactive charts could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
   console.error(words);
+  document.documentElement.classList.add("script-failed");
   announce(words);
   if (document.getElementById("script-failed") === null)
     document.querySelector("main")?.prepend(element("p", { id: "script-failed", class: "warning" }, words));

@@ -24,7 +24,7 @@ export function printable(charts: () => TimeChart[], openAll: () => void): void 
   addEventListener("afterprint", () => {
     document.documentElement.classList.remove("printing");
     forgetColours();
-    setPixelRatio(devicePixelRatio);
+    setPixelRatio(0);
     for (const chart of charts()) {
       chart.resize();
       chart.redraw();

@@ -35,6 +35,9 @@ function label(index: PageIndex, trials: number[], number: number): string {
 
 /** Hides every trial that was not chosen. */
 export function showSelected(view: View): void {
-  for (const trial of document.querySelectorAll<HTMLElement>(".trial"))
-    trial.hidden = !view.isShown(Number(trial.dataset.trial));
+  for (const trial of document.querySelectorAll<HTMLElement>(".trial")) {
+    const isShown = view.isShown(Number(trial.dataset.trial));
+    trial.hidden = !isShown;
+    trial.classList.toggle("shown", isShown);
+  }
 }

@@ -36,7 +36,7 @@ export function build(name: string, caption: string, heads: [string, "number" | 
     element("thead", {}, element("tr", {}, ...heads.map(([head, type]) => element("th", { scope: "col", "data-type": type }, head)))),
     element("tbody"),
   );
-  const scroll = element("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption }, table);
+  const scroll = element("div", { class: "table", tabindex: 0, role: "group", "aria-label": caption }, table);
   const box = element("div", { class: "built" }, scroll);
   new Sortable(table, () => rows).show();
   return box;

@@ -113,7 +113,7 @@ export class SlowTail implements Tail {
     const close = element("button", { type: "button", class: "close", "aria-label": "Close the panel", click: () => this.close() }, "×");
     const title = `Slowest transactions due from ${clock(from, end).replace(/ s$/, "")} to ${clock(from + width_ns / 1e9, end)}`;
     const list = element("ul", { class: "picks" }, ...buttons.map((button) => element("li", {}, button)));
-    this.panel.replaceChildren(element("h4", {}, title), close, list, detail);
+    this.panel.replaceChildren(element("p", { class: "what" }, title), close, list, detail);
     this.panel.hidden = false;
     if (chosen !== null) pick(chosen);
     if (withFocus) buttons[0]?.focus({ preventScroll: true });

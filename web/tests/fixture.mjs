@@ -123,8 +123,9 @@ function indexOf(packer, key, t, trial) {
 }
 
 /** `{ html, summary }` of a run with these settings. */
-export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 400 } = {}) {
-  const keys = ["rate=60/s", "rate=110/s", "server=limited,rate=60/s", "server=frozen,rate=60/s"].slice(0, settings);
+export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 400, font = "" } = {}) {
+  const named = ["rate=60/s", "rate=110/s", "server=limited,rate=60/s"];
+  const keys = Array.from({ length: settings }, (_, i) => named[i] ?? `rate=${60 + 50 * i}/s`);
   const packer = new Packer();
   const trials = keys.map((key, i) => trialOf(11 + i, { load: 1 + i * 0.5, limited: i === 2 }, { columns, series, perColumn }));
   const index = {
@@ -136,7 +137,9 @@ export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 40
     schema: "assay.result/1", name: "fixture",
     settings: keys.map((key, i) => ({ key, trials: [{ path: index.trials[i].path, timeline: trials[i].timeline, ...totals(trials[i]) }] })),
   };
-  const css = readFileSync(path.join(dist, "page.css"), "utf8");
+  // Pictures are compared across machines, whose system fonts differ.
+  const fixed = font === "" ? "" : `:root{--font:"${font}"}`;
+  const css = readFileSync(path.join(dist, "page.css"), "utf8") + fixed;
   const js = readFileSync(path.join(dist, "page.js"), "utf8");
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
   const policy = `default-src 'none'; style-src ${hash(css)}; script-src ${hash(js)}; base-uri 'none'; form-action 'none'`;

@@ -36,13 +36,13 @@ function results(summary) {
     const worst = trial.worst_p99_ns;
     return `<tr><th scope="row">${setting.key}</th><td data-v="${trial.counts.due}" data-k="${at("counts/due")}">${trial.counts.due.toLocaleString("en-US")}</td><td data-v="${trial.counts.committed}" data-k="${at("counts/committed")}">${trial.counts.committed.toLocaleString("en-US")}</td><td class="${s === 2 ? "grey" : ""}" data-v="${worst}" data-k="${at("worst_p99_ns")}">${s === 2 ? "~" : ""}${(worst / 1e6).toFixed(1)} ms</td></tr>`;
   });
-  return `<div class="table" role="region" aria-label="Results" tabindex="0"><table class="data" data-name="results"><caption>Results</caption><thead><tr><th scope="col" data-type="text">setting</th><th scope="col" data-type="number">due</th><th scope="col" data-type="number">committed</th><th scope="col" data-type="time">worst p99</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+  return `<div class="table" role="group" aria-label="Results" tabindex="0"><table class="data" data-name="results"><caption>Results</caption><thead><tr><th scope="col" data-type="text">setting</th><th scope="col" data-type="number">due</th><th scope="col" data-type="number">committed</th><th scope="col" data-type="time">worst p99</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
 function distribution() {
   const points = Array.from({ length: 40 }, (_, i) => `${60 + i * 17},${230 - 5 * i + 20 * Math.sin(i / 4)}`).join(" ");
   return `<figure class="chart" id="r0-fig-curve" data-name="curve"><figcaption><strong>Response time by percentile</strong></figcaption><svg xmlns="http://www.w3.org/2000/svg" class="assay-figure" role="img" viewBox="0 0 760 260" width="760" height="260" aria-labelledby="curve-t"><title id="curve-t">Response time by percentile</title><polyline fill="none" stroke="var(--c0)" stroke-width="1.6" points="${points}"/><text x="60" y="250" fill="var(--muted)" font-size="11">p50</text></svg>
-<details class="as-table"><summary>Table</summary><div class="table" role="region" aria-label="Curve" tabindex="0"><table class="data" data-name="curve"><caption>Curve</caption><thead><tr><th scope="col" data-type="text">percentile</th><th scope="col" data-type="time">response time</th></tr></thead><tbody><tr><th scope="row">p50</th><td data-v="8000000">8 ms</td></tr><tr><th scope="row">p99</th><td data-v="40000000">40 ms</td></tr></tbody></table></div></details></figure>`;
+<details class="as-table"><summary>Table</summary><div class="table" role="group" aria-label="Curve" tabindex="0"><table class="data" data-name="curve"><caption>Curve</caption><thead><tr><th scope="col" data-type="text">percentile</th><th scope="col" data-type="time">response time</th></tr></thead><tbody><tr><th scope="row">p50</th><td data-v="8000000">8 ms</td></tr><tr><th scope="row">p99</th><td data-v="40000000">40 ms</td></tr></tbody></table></div></details></figure>`;
 }
 
 function perTrial(index, body) {
