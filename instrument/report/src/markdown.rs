@@ -140,7 +140,7 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     let title = format!("Response time, due to {stage} (percentiles: {method})");
     match shown {
         [only] => all.push((title, tables::quantiles_of_one(only))),
-        _ => all.push((title, tables::quantiles_of_several(shown, true))),
+        _ => all.push((title, tables::quantiles_of_several(shown, true, true))),
     }
     if tables::has_statuses(shown) {
         let title = "As vegeta computes it: by sent time, all results".to_owned();

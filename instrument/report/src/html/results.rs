@@ -31,7 +31,7 @@ pub(super) fn results(run: &Run<'_>) -> String {
     let caption = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
     let grid = match shown.as_slice() {
         [only] => tables::quantiles_of_one(only),
-        several => each_row_named(tables::quantiles_of_several(several, true)),
+        several => each_row_named(tables::quantiles_of_several(several, true, false)),
     };
     markup.push_str(&format!("<h3>{}</h3>\n", text(&caption)));
     markup.push_str(&of_grid(document, "response-time", &caption, &grid));

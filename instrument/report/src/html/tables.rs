@@ -74,7 +74,7 @@ fn cell(document: &Document, of: &Cell) -> String {
 /// A table whose rows are markup already.
 pub(super) fn wrap(name: &str, more: &str, caption: &str, heads: &str, rows: &str) -> String {
     format!(
-        "<div class=\"table\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table class=\"data\" data-name=\"{name}\"{more}>\n<caption>{0}</caption>\n\
+        "<div class=\"table\" role=\"group\" aria-label=\"{0}\" tabindex=\"0\"><table class=\"data\" data-name=\"{name}\"{more}>\n<caption>{0}</caption>\n\
          <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
         text(caption),
     )

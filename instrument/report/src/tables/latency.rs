@@ -122,7 +122,10 @@ fn quantile_cell(q: &Quantile, at: &str) -> Cell {
 }
 
 /// Several trials: a row a trial, its intervals below it, and the quantiles over all that were due where they differ.
-pub(crate) fn quantiles_of_several(shown: &[Shown<'_>], verbose: bool) -> Grid {
+///
+/// `bare` intervals have no unit: they stand below the value that shows it.
+pub(crate) fn quantiles_of_several(shown: &[Shown<'_>], verbose: bool, bare: bool) -> Grid {
+    let form: IntervalForm = if bare { interval_bare } else { interval };
     let latencies: Vec<(&Shown<'_>, &LatencyResult)> =
         shown.iter().filter_map(|row| Some((row, final_latency(row.trial)?))).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -139,7 +142,7 @@ pub(crate) fn quantiles_of_several(shown: &[Shown<'_>], verbose: bool) -> Grid {
     }
     grid = grid.number(1, "max").number(2, "own lag p99");
     for (row, latency) in latencies {
-        rows_of_trial(row, latency, &names, verbose, &mut grid);
+        rows_of_trial(row, latency, &names, verbose, form, &mut grid);
     }
     grid
 }
@@ -149,6 +152,7 @@ fn rows_of_trial(
     of: &LatencyResult,
     names: &[&str],
     verbose: bool,
+    form: IntervalForm,
     grid: &mut Grid,
 ) {
     let response = &of.response;
@@ -179,8 +183,8 @@ fn rows_of_trial(
     push(
         dim(Cell::new("  95% interval")),
         Cell::default(),
-        dim(mean_interval(response, &at, interval_bare)),
-        each(response, &|q, place| dim(quantile_interval(q, place, interval_bare))),
+        dim(mean_interval(response, &at, form)),
+        each(response, &|q, place| dim(quantile_interval(q, place, form))),
         Cell::default(),
         Cell::default(),
     );

@@ -88,7 +88,7 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
         }
     } else {
         page.heading(&title, "");
-        page.grid(&tables::quantiles_of_several(shown, verbose));
+        page.grid(&tables::quantiles_of_several(shown, verbose, true));
     }
     legend(page, run, shown);
     if shown.len() > 1 {

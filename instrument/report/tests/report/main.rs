@@ -1,8 +1,18 @@
 //! Tests of what users see: golden pages, the published vegeta reports, the result's schema.
 
+mod figure_samples;
+mod figures;
+mod formats;
 mod golden;
+mod html_hostile;
+mod html_numbers;
+mod html_page;
+mod html_reader;
+mod html_samples;
+mod html_words;
 mod pages;
 mod result_schema;
 mod sample_parts;
 mod sample_runs;
 mod vegeta_published;
+mod xml;
