@@ -14,8 +14,18 @@ const WORD_BITS: u32 = 0xf0;
 const INFLATED_BYTES_MAX: u64 = 16 << 20;
 const HEADER_BYTES: usize = 40;
 
-/// Adds the counts of a deflated histogram to `counts`, which are by the highest value of their slot.
-pub(crate) fn add(bytes: &[u8], counts: &mut BTreeMap<i64, u64>) -> Result<(), String> {
+/// Counts of one histogram or several.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// By the highest value of a slot.
+    pub(crate) by_highest: BTreeMap<i64, u64>,
+    /// Sum and sum of squares of the middle of each sample's slot, which is how HdrHistogram computes moments.
+    pub(crate) sum: f64,
+    pub(crate) squares: f64,
+}
+
+/// Adds the counts of a deflated histogram.
+pub(crate) fn add(bytes: &[u8], counts: &mut Counted) -> Result<(), String> {
     let word = |bytes: &[u8], at: usize| -> Option<u32> {
         Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
     };
@@ -49,6 +59,15 @@ pub(crate) fn add(bytes: &[u8], counts: &mut BTreeMap<i64, u64>) -> Result<(), S
     slots.add(inflated.get(HEADER_BYTES..end).ok_or_else(cut)?, counts)
 }
 
+impl Counted {
+    #[expect(clippy::cast_precision_loss, reason = "for people and plots")]
+    fn add_moments(&mut self, low: i64, high: i64, count: u64) {
+        let middle = (low + (high - low).cast_unsigned().div_ceil(2).cast_signed()) as f64;
+        self.sum += middle * count as f64;
+        self.squares += middle * middle * count as f64;
+    }
+}
+
 /// How values are divided into slots.
 struct Slots {
     digits: u32,
@@ -56,7 +75,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn add(&self, mut payload: &[u8], counts: &mut BTreeMap<i64, u64>) -> Result<(), String> {
+    fn add(&self, mut payload: &[u8], counts: &mut Counted) -> Result<(), String> {
         if self.digits > 5 || self.lowest == 0 {
             return Err("the histogram's header makes no sense".to_owned());
         }
@@ -65,9 +84,10 @@ impl Slots {
             match u64::try_from(count) {
                 Ok(0) => index += 1,
                 Ok(count) => {
-                    let high =
-                        self.highest(index).ok_or("a slot of the histogram is out of range")?;
-                    let sum = counts.entry(high).or_default();
+                    let (low, high) =
+                        self.slot(index).ok_or("a slot of the histogram is out of range")?;
+                    counts.add_moments(low, high, count);
+                    let sum = counts.by_highest.entry(high).or_default();
                     *sum = sum.checked_add(count).ok_or("the counts of the histogram overflow")?;
                     index += 1;
                 }
@@ -77,8 +97,8 @@ impl Slots {
         Ok(())
     }
 
-    /// The highest value of a slot.
-    fn highest(&self, index: u64) -> Option<i64> {
+    /// The lowest and the highest value of a slot.
+    fn slot(&self, index: u64) -> Option<(i64, i64)> {
         let unit = self.lowest.ilog2();
         let sub_buckets = (2 * 10_u64.pow(self.digits)).next_power_of_two();
         let half = sub_buckets / 2;
@@ -89,7 +109,8 @@ impl Slots {
         if shift + sub_buckets.ilog2() > 63 {
             return None;
         }
-        i64::try_from((sub << shift) + ((1 << shift) - 1)).ok()
+        let low = i64::try_from(sub << shift).ok()?;
+        Some((low, low + ((1 << shift) - 1)))
     }
 }
 
@@ -132,13 +153,15 @@ mod tests {
             }
             let mut bytes = Vec::new();
             V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
-            let mut counts = BTreeMap::new();
-            add(&bytes, &mut counts).unwrap();
+            let mut counted = Counted::default();
+            add(&bytes, &mut counted).unwrap();
             let expected: BTreeMap<i64, u64> = histogram
                 .iter_recorded()
                 .map(|step| (step.value_iterated_to().cast_signed(), step.count_at_value()))
                 .collect();
-            assert_eq!(counts, expected, "{digits} digits");
+            assert_eq!(counted.by_highest, expected, "{digits} digits");
+            let mean = counted.sum / counted.by_highest.values().sum::<u64>() as f64;
+            assert!((mean / histogram.mean() - 1.0).abs() < 1e-9, "{digits} digits");
         }
     }
 
@@ -157,7 +180,7 @@ mod tests {
             if rng.below(4) == 0 {
                 damaged.truncate(at);
             }
-            refused += u32::from(add(&damaged, &mut BTreeMap::new()).is_err());
+            refused += u32::from(add(&damaged, &mut Counted::default()).is_err());
         }
         assert!(refused > 1000, "{refused}");
     }

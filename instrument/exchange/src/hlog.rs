@@ -1,13 +1,12 @@
 //! HdrHistogram interval logs (`HistogramLogReader`, versions 1.2 and 1.3): the intervals of each tag added up.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::ExchangeError;
-use crate::histogram_v2;
+use crate::histogram_v2::{self, Counted};
 use crate::lines::{Lines, wrong};
 use crate::percentiles::{Percentiles, of_counts};
 
@@ -26,7 +25,7 @@ pub fn read_hlog(
     input: Box<dyn BufRead + '_>,
 ) -> Result<Vec<Percentiles>, ExchangeError> {
     let mut lines = Lines::new(name, input);
-    let mut tags: Vec<(String, BTreeMap<i64, u64>)> = Vec::new();
+    let mut tags: Vec<(String, Counted)> = Vec::new();
     while let Some((number, line)) = lines.next()? {
         if line.starts_with(b"#") || line.starts_with(b"\"StartTimestamp\"") {
             continue;
@@ -44,7 +43,7 @@ pub fn read_hlog(
         let bytes = STANDARD
             .decode(payload)
             .map_err(|error| at(format!("the histogram is not base64: {error}")))?;
-        let slot_count: usize = tags.iter().map(|(_, counts)| counts.len()).sum();
+        let slot_count: usize = tags.iter().map(|(_, counted)| counted.by_highest.len()).sum();
         if slot_count > SLOTS_MAX {
             return Err(at(format!("the log has more than {SLOTS_MAX} different values")));
         }
@@ -55,7 +54,7 @@ pub fn read_hlog(
                 return Err(at(format!("the log has more than {TAGS_MAX} tags")));
             }
             None => {
-                tags.push((tag.to_owned(), BTreeMap::new()));
+                tags.push((tag.to_owned(), Counted::default()));
                 tags.len() - 1
             }
         };
@@ -65,7 +64,7 @@ pub fn read_hlog(
         let why = "there is no interval in it".to_owned();
         return Err(ExchangeError::Input { name: name.to_owned(), why });
     }
-    Ok(tags.iter().map(|(tag, counts)| of_slots(tag, counts)).collect())
+    Ok(tags.iter().map(|(tag, counted)| of_slots(tag, counted)).collect())
 }
 
 /// The last of four fields; the first three are numbers.
@@ -79,10 +78,9 @@ fn interval(text: &str) -> Option<&str> {
 
 /// Mean and deviation from the slots: exact values are not kept, and slots are a thousandth wide.
 #[expect(clippy::cast_precision_loss, reason = "for people and plots")]
-fn of_slots(tag: &str, counts: &BTreeMap<i64, u64>) -> Percentiles {
-    let total = counts.values().map(|count| *count as f64).sum::<f64>().max(1.0);
-    let mean = counts.iter().map(|(ns, count)| *ns as f64 * *count as f64).sum::<f64>() / total;
-    let squares = counts.iter().map(|(ns, count)| (*ns as f64 - mean).powi(2) * *count as f64);
-    let deviation = (squares.sum::<f64>() / total).sqrt();
-    of_counts(tag, counts, mean / 1e6, deviation / 1e6)
+fn of_slots(tag: &str, counted: &Counted) -> Percentiles {
+    let total = counted.by_highest.values().map(|count| *count as f64).sum::<f64>().max(1.0);
+    let mean = counted.sum / total;
+    let deviation = (counted.squares / total - mean * mean).max(0.0).sqrt();
+    of_counts(tag, &counted.by_highest, mean / 1e6, deviation / 1e6)
 }
