@@ -122,16 +122,13 @@ fn commands(body: &[&str]) -> Vec<String> {
 pub fn shortened(command: &str, gives_its_length: impl Fn(&str) -> bool) -> String {
     let command = command.replace("cargo run --release -- ", "assay ");
     let words: Vec<&str> = command.split(' ').collect();
-    let mut written: Vec<String> = Vec::new();
-    for (index, word) in words.iter().enumerate() {
-        let before = index.checked_sub(1).map_or("", |before| words[before]);
-        let is_length = ["--duration", "-d"].contains(&before);
-        written.push(if is_length { "1s".to_owned() } else { (*word).to_owned() });
-    }
-    let has_length = words.iter().any(|word| ["--duration", "-d"].contains(word));
     let Some(run) = words.windows(2).position(|pair| pair == ["assay", "run"]) else {
-        return written.join(" ");
+        return command;
     };
+    let is_length = |index: usize| ["--duration", "-d"].contains(&words[index]);
+    let word = |index: usize| if index > 0 && is_length(index - 1) { "1s" } else { words[index] };
+    let mut written: Vec<String> = (0..words.len()).map(|index| word(index).to_owned()).collect();
+    let has_length = (0..words.len()).any(is_length);
     let file = words[run + 2..].iter().find(|word| word.ends_with(".toml"));
     let needs_length = !has_length && !file.is_some_and(|file| gives_its_length(file));
     let length = if needs_length { " --duration 1s" } else { "" };
@@ -184,6 +181,6 @@ fn commands_are_shortened() {
     assert_eq!(short("assay run http://h/ -d 30s"), format!("{run} http://h/ -d 1s"));
     assert_eq!(short("assay run a.toml"), format!("{run} --duration 1s a.toml"));
     assert_eq!(short("assay run steps.toml"), format!("{run} steps.toml"));
-    assert_eq!(short("assay list"), "assay list");
+    assert_eq!(short("assay convert $(ls -d x)"), "assay convert $(ls -d x)");
     assert_eq!(short("cargo run --release -- list"), "assay list");
 }
