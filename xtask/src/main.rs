@@ -10,6 +10,7 @@ mod new_system;
 mod suite;
 mod theory;
 mod tidy;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ cargo xtask COMMAND
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
+  web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
   fuzz [--seconds N]   each fuzz target for N seconds (60)
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         ["docs", "--write"] => docs::run(&root, true),
         ["figures"] => figures::run(&root, false),
         ["figures", "--toy"] => figures::run(&root, true),
+        ["web"] => web::run(&root, false),
+        ["web", "--check"] => web::run(&root, true),
         ["new-system", name] => new_system::run(&root, name),
         ["theory"] => theory::run(&root, false),
         ["theory", "--toy"] => theory::run(&root, true),

@@ -9,7 +9,8 @@ const PYTHON_PACKAGES: [&str; 4] =
     ["pyarrow==22.0.0", "duckdb==1.4.2", "hdrhistogram==0.10.3", "jsonschema==4.25.1"];
 
 /// Programs of the distribution that some tests load or compare with.
-const DISTRIBUTION_PACKAGES: [(&str, &str); 2] = [("nginx", "nginx"), ("wrk", "wrk")];
+const DISTRIBUTION_PACKAGES: [(&str, &str); 3] =
+    [("nginx", "nginx"), ("wrk", "wrk"), ("chromium", "chromium")];
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 60;
@@ -40,6 +41,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         tally.skipped.push(format!("building the book and looking at its anchors: {reason}"));
     }
     step(&mut tally, root, "docs", &["cargo", "xtask", "docs"], None);
+    page(&mut tally, root);
     newcomer(&mut tally, root);
     if quick {
         tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
@@ -70,6 +72,18 @@ fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Op
         Ok(status) => tally.failed.push(format!("{name} ({status})")),
         Err(error) => tally.failed.push(format!("{name} (could not start: {error})")),
     }
+}
+
+/// The report's page: what is checked in is what the sources build, and a real report holds in a browser.
+fn page(tally: &mut Tally, root: &Path) {
+    if let Some(reason) = crate::web::missing() {
+        tally.skipped.push(format!("building the page and looking at it: {reason}"));
+        return;
+    }
+    if !crate::web::has_browser() {
+        tally.skipped.push("the page in a browser: there is no chromium".to_owned());
+    }
+    step(tally, root, "page", &["cargo", "xtask", "web", "--check"], None);
 }
 
 /// A copy of the checkout gets a new system, whose conformance test passes before its first line is changed.

@@ -1,0 +1,130 @@
+//! `cargo xtask web [--check]`: the page's script and style. Builds web/dist from its sources (with `--check` compares
+//! instead), makes a real run, and lets a browser look at its page.
+//!
+//! It must never change a source, and never call a test passed that did not run: what cannot be had here is named.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Older ones lack what the tests use: the raw form of deflate in streams, and globs in the test runner's shell.
+const NODE_MAJOR_MIN: u32 = 20;
+
+/// What `assay run` may end with here: the fixture is about the page, and a busy machine may spoil its numbers.
+const EXITS: [i32; 3] = [0, 97, 99];
+
+/// The tests that need no browser.
+const WITHOUT_BROWSER: [&str; 2] = ["tests/packed.test.mjs", "tests/built.test.mjs"];
+
+/// Builds or compares, then tests.
+pub fn run(root: &Path, check: bool) -> Result<(), String> {
+    if let Some(reason) = missing() {
+        return Err(format!("building web/: {reason}"));
+    }
+    let web = root.join("web");
+    install(root, &web)?;
+    if !check {
+        succeed(
+            Command::new("npm").args(["run", "--silent", "build"]).current_dir(&web),
+            "building web/dist",
+        )?;
+    }
+    let compare = ["run", "--silent", "check"];
+    succeed(
+        Command::new("npm").args(compare).current_dir(&web),
+        "comparing web/dist with its sources",
+    )?;
+    if !has_browser() {
+        println!("SKIPPED the page in a browser: no chromium on the PATH, and CHROMIUM names none");
+        let tests =
+            Command::new("node").arg("--test").args(WITHOUT_BROWSER).current_dir(&web).status();
+        return ended(tests, "testing web/ without a browser");
+    }
+    let folder = page(root)?;
+    let tests = Command::new("npm")
+        .args(["test", "--silent"])
+        .current_dir(&web)
+        .env("ASSAY_PAGE", folder.join("report.html"))
+        .env("ASSAY_SUMMARY", folder.join("summary.json"))
+        .stdin(Stdio::null())
+        .status();
+    ended(tests, "testing the page")
+}
+
+/// Why the page cannot be built or looked at here.
+pub fn missing() -> Option<String> {
+    let Ok(output) = Command::new("node").arg("--version").stdin(Stdio::null()).output() else {
+        return Some(format!(
+            "there is no node; install version {NODE_MAJOR_MIN} or newer, with npm"
+        ));
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let major = version.trim_start_matches('v').split('.').next().and_then(|it| it.parse().ok());
+    match major {
+        Some(major) if major >= NODE_MAJOR_MIN => None,
+        Some::<u32>(_) | None => Some(format!(
+            "node says that it is `{version}`; version {NODE_MAJOR_MIN} or newer is needed"
+        )),
+    }
+}
+
+/// Whether the browser tests can run.
+pub fn has_browser() -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::var_os("CHROMIUM").is_some()
+        || std::env::split_paths(&paths)
+            .any(|folder| names.iter().any(|it| folder.join(it).is_file()))
+}
+
+/// The pinned packages, installed anew only when the lock file has changed.
+fn install(root: &Path, web: &Path) -> Result<(), String> {
+    let lock = web.join("package-lock.json");
+    let wanted =
+        std::fs::read_to_string(&lock).map_err(|e| format!("reading {}: {e}", lock.display()))?;
+    let stamp = root.join("target/web-installed");
+    let is_installed = std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted);
+    if is_installed && web.join("node_modules").is_dir() {
+        return Ok(());
+    }
+    let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    succeed(Command::new("npm").args(install).current_dir(web), "installing web/'s packages")?;
+    std::fs::write(&stamp, wanted).map_err(|e| format!("writing {}: {e}", stamp.display()))
+}
+
+/// A run of web/tests/fixture.toml by the built binary: its folder.
+fn page(root: &Path) -> Result<PathBuf, String> {
+    // The page carries the script that was built a moment ago.
+    let build = ["build", "--release", "--package", "assay"];
+    succeed(Command::new("cargo").args(build).current_dir(root), "building assay")?;
+    let runs = root.join("target/web-runs");
+    let _ = std::fs::remove_dir_all(&runs);
+    let status = Command::new(root.join("target/release/assay"))
+        .args(["run", "web/tests/fixture.toml", "--progress", "none", "--runs"])
+        .arg(&runs)
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| format!("running web/tests/fixture.toml: {error}"))?;
+    if !status.code().is_some_and(|code| EXITS.contains(&code)) {
+        return Err(format!("running web/tests/fixture.toml: assay ended with {status}"));
+    }
+    let entries =
+        std::fs::read_dir(&runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;
+    let found = entries.filter_map(Result::ok).map(|entry| entry.path());
+    found.into_iter().find(|folder| folder.join("report.html").is_file()).ok_or_else(|| {
+        format!("running web/tests/fixture.toml: no report.html in {}", runs.display())
+    })
+}
+
+fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
+    ended(command.stdin(Stdio::null()).status(), what)
+}
+
+fn ended(status: std::io::Result<std::process::ExitStatus>, what: &str) -> Result<(), String> {
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{what}: it ended with {status}; what it says stands above")),
+        Err(error) => Err(format!("{what}: could not start: {error}")),
+    }
+}
