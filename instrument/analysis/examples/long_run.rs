@@ -1,0 +1,221 @@
+//! A long run on disk without waiting for one: `cargo run --release -p analysis --example long_run -- FOLDER ROWS SECONDS`
+//! makes a run of four settings with so many rows in all, each setting so many seconds long, with four nodes of four
+//! series beside host and generator. What the report of such a run costs is then a matter of `assay report`.
+
+use std::time::Duration;
+
+use clock::WallTime;
+use model::facts::{Environment, Event, MetricSample, NodeFacts, TrialFacts, WorkerFacts};
+use model::options::Options;
+use model::plan::{
+    Arrivals, Axis, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
+};
+use model::quantity::Rate;
+use model::seed::Rng;
+use model::{Class, NO_STAMP, Outcome, Row, Seed};
+
+const SETTINGS: u64 = 4;
+const SECOND: i64 = 1_000_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, rows, seconds] = &arguments[..] else {
+        println!("give a folder, a number of rows and the seconds of a setting");
+        return;
+    };
+    let rows: u64 = rows.parse().expect("a number of rows");
+    let seconds: u64 = seconds.parse().expect("a number of seconds");
+    let runs = std::path::Path::new(folder);
+    let started = WallTime::from_unix_ns(0);
+    let run = record::RunFolder::create(runs, "long-run", started).expect("a run folder");
+    // The higher setting sends more: 1, 2, 3 and 4 tenths of the rows.
+    let rates: Vec<u64> = (1..=SETTINGS).map(|part| (rows * part / 10 / seconds).max(1)).collect();
+    run.write_plan(&plan(&rates, seconds)).expect("plan.toml");
+    run.write_environment(&Environment::default()).expect("environment.json");
+    run.write_text("experiment.toml", "# made by an example, not by an experiment\n")
+        .expect("experiment.toml");
+    for rate in rates {
+        trial(&run, rate, seconds);
+    }
+    println!("{}", run.path().display());
+}
+
+fn trial(run: &record::RunFolder, rate: u64, seconds: u64) {
+    let trial = run.trial(&key(rate), 0).expect("a trial folder");
+    let rows = rate * seconds;
+    trial.write_facts(&facts(rate, seconds)).expect("trial.json");
+    let mut log = trial.row_log().expect("a row log");
+    let mut random = Seed(rate).rng();
+    let mut batch = Vec::with_capacity(512);
+    for tx in 0..rows {
+        batch.push(row(tx, rate, &mut random));
+        if batch.len() == 512 || tx + 1 == rows {
+            log.append(&batch).expect("rows are written");
+            batch.clear();
+        }
+    }
+    log.close().expect("the log is closed");
+    trial.write_metrics(&metrics(seconds, &mut random)).expect("metrics.parquet");
+    let half = i64::try_from(seconds / 2).expect("hours") * SECOND;
+    let event = |at, name: &str, detail: &str| Event {
+        at,
+        name: name.into(),
+        tx: None,
+        detail: detail.into(),
+    };
+    trial
+        .write_events(&[
+            event(half, "fault_start", "pause node-1"),
+            event(half + 20 * SECOND, "fault_end", "pause node-1: after 20.0 s"),
+        ])
+        .expect("events.parquet");
+    trial.seal().expect("the trial is sealed");
+}
+
+/// Response times with a body, a tail and a stall each hundred seconds, so that a picture of them has something to show.
+fn row(tx: u64, rate: u64, random: &mut Rng) -> Row {
+    let due = i64::try_from(tx * 1_000_000_000 / rate).expect("hours");
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a few seconds")]
+    let body = (random.exponential(2e6) + random.exponential(1e6)) as i64 + 400_000;
+    let tail = if tx.is_multiple_of(1_009) { body * 40 } else { 0 };
+    let into_stall = due % (100 * SECOND);
+    let stall = if into_stall < SECOND { SECOND - into_stall } else { 0 };
+    let failed = tx.is_multiple_of(997);
+    let mark = due + body + tail + stall;
+    Row {
+        tx,
+        due,
+        ready: due,
+        sent: due + 3_000 + body % 7_919,
+        marks: [
+            due + body / 2 + stall + 11_000,
+            if failed { NO_STAMP } else { mark + 11_000 },
+            NO_STAMP,
+            NO_STAMP,
+        ],
+        end: mark + 11_000,
+        outcome: if failed { Outcome::Rejected(Class::Limited) } else { Outcome::Committed },
+        code: if failed { 429 } else { 200 },
+        error: u16::from(failed),
+        kind: u32::try_from(tx % 12).expect("below 12"),
+        connection: u32::try_from(tx % 64).expect("below 64"),
+        worker: 0,
+        stream: 0,
+        bytes_out: 0,
+        bytes_in: 512,
+    }
+}
+
+fn metrics(seconds: u64, random: &mut Rng) -> Vec<MetricSample> {
+    let mut samples = Vec::new();
+    for second in 0..seconds {
+        let at = i64::try_from(second).expect("hours") * SECOND + SECOND / 2;
+        let mut add = |source: &str, name: &str, value: f64| {
+            samples.push(MetricSample { at, source: source.into(), name: name.into(), value });
+        };
+        for node in 0..4 {
+            let source = format!("node-{node}");
+            add(&source, "cpu_cores", 0.4 + random.exponential(0.1));
+            add(&source, "rss_bytes", 5e7 + random.exponential(1e6));
+            add(&source, "height", f64::from(u32::try_from(second).expect("hours")) / 3.0);
+            add(&source, "mempool_transactions", random.exponential(500.0));
+        }
+        add("generator", "cpu_cores", 0.2 + random.exponential(0.02));
+        add("generator", "rss_bytes", 2.7e7 + random.exponential(1e5));
+        add("host", "steal_share", random.exponential(0.01));
+        add("host", "run_queue", random.exponential(1.5));
+    }
+    samples
+}
+
+fn facts(rate: u64, seconds: u64) -> TrialFacts {
+    let rows = rate * seconds;
+    let end = i64::try_from(seconds).expect("hours") * SECOND;
+    let node = |index: u32| NodeFacts {
+        name: format!("node-{index}"),
+        pid: 100 + index,
+        ended: String::new(),
+    };
+    TrialFacts {
+        setting: key(rate),
+        stages: vec!["accepted".into(), "committed".into()],
+        final_stage: 1,
+        kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+        errors: vec![String::new(), "429 Too Many Requests".into()],
+        measure_start: 10 * SECOND,
+        measure_end: end,
+        drain_end: end + SECOND,
+        complete: true,
+        workers: vec![WorkerFacts {
+            due: rows,
+            sent: rows,
+            answered: rows,
+            wall_ns: u64::try_from(end).expect("positive"),
+            ..WorkerFacts::default()
+        }],
+        nodes: (0..4).map(node).collect(),
+        ..TrialFacts::default()
+    }
+}
+
+fn key(rate: u64) -> String {
+    format!("rate={rate}/s")
+}
+
+fn plan(rates: &[u64], seconds: u64) -> Plan {
+    Plan {
+        schema: "assay.plan/1".into(),
+        name: "long-run".into(),
+        question: "What does the report of a long run cost?".into(),
+        notes: String::new(),
+        seed: Seed(1),
+        shuffled: false,
+        percentiles: vec![0.5, 0.9, 0.95, 0.99, 0.999],
+        profile: String::new(),
+        axes: vec![Axis {
+            name: "rate".into(),
+            labels: rates.iter().map(|rate| format!("{rate}/s")).collect(),
+        }],
+        settings: rates.iter().map(|rate| setting(*rate, seconds)).collect(),
+        order: (0..rates.len()).map(|index| (index, 0)).collect(),
+        thresholds: Vec::new(),
+        tables: Vec::new(),
+    }
+}
+
+fn setting(rate: u64, seconds: u64) -> SettingPlan {
+    SettingPlan {
+        key: key(rate),
+        values: [("rate".to_owned(), format!("{rate}/s"))].into(),
+        trials: 1,
+        expect: None,
+        system: SystemPlan {
+            kind: "echo".into(),
+            deploy: Options::empty(),
+            workload: Options::empty(),
+        },
+        load: LoadPlan {
+            arrivals: Arrivals::Open {
+                schedule: Schedule::Constant { rate: Rate::per_second(rate) },
+            },
+            connections: 64,
+            connections_max: 64,
+            threads: 1,
+            warmup: Duration::from_secs(10),
+            duration: Duration::from_secs(seconds - 10),
+            drain_max: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
+            backlog_max: 100_000,
+            lookahead: 1_024,
+            pacing: Pacing::Balanced,
+            transactions_max: 0,
+        },
+        probe: None,
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(10),
+            ledger: false,
+        },
+        faults: Vec::new(),
+    }
+}
