@@ -261,7 +261,7 @@ fn tenths_text(tenths: i64) -> String {
     let (sign, whole, rest) =
         (if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10);
     match (whole, rest) {
-        (whole, 0) if whole == 0 => "0".to_owned(),
+        (0, 0) => "0".to_owned(),
         (whole, 0) => format!("{sign}{whole}"),
         (0, rest) => format!("{sign}.{rest}"),
         (whole, rest) => format!("{sign}{whole}.{rest}"),
@@ -340,6 +340,6 @@ mod tests {
     #[test]
     fn texts_are_escaped() {
         assert_eq!(escape("<b a='1'>&\"\u{1b}"), "&lt;b a=&#39;1&#39;&gt;&amp;&quot;\\u{1b}");
-        assert_eq!(fitted("abcdefgh", 40.0), "abcd…");
+        assert_eq!(fitted("abcdefgh", 40.0), "abcde…");
     }
 }

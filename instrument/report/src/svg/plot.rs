@@ -9,7 +9,7 @@ pub(crate) const WIDTH: f64 = 720.0;
 /// Least distance between labels of a vertical axis.
 const APART_Y: f64 = 28.0;
 /// Least distance between labels of a horizontal axis.
-const APART_X: f64 = 76.0;
+const APART_X: f64 = 60.0;
 
 /// Where a chart lies on its canvas.
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +170,7 @@ pub(crate) fn end_labels(
         let from = area.right() + 14.0;
         canvas.polyline(
             &[(x, y), (area.right() + 3.0, y), (from - 2.0, place)],
-            &format!("ln thin grey {class}"),
+            &format!("ln thin few {class}"),
         );
         canvas.text(from + 1.0, place + 4.0, "", &fitted(&text, room - 16.0));
     }
@@ -196,8 +196,8 @@ impl Places {
     /// Keeps labels away from a line.
     pub(crate) fn take_line(&mut self, from: (f64, f64), to: (f64, f64)) {
         // Small frames along it: enough that no label of twelve pixels lies across it.
-        for step in 0..=24 {
-            let share = f64::from(step) / 24.0;
+        for step in 0..=100 {
+            let share = f64::from(step) / 100.0;
             let x = from.0 + share * (to.0 - from.0);
             let y = from.1 + share * (to.1 - from.1);
             self.taken.push((x - 1.0, y - 1.0, x + 1.0, y + 1.0));

@@ -34,7 +34,7 @@ max-width:100%;height:auto}\
 .assay-figure .thin{stroke-width:1}\
 .assay-figure .d1{stroke-dasharray:6 4}.assay-figure .d2{stroke-dasharray:2 3.5}\
 .assay-figure .d3{stroke-dasharray:9 3 2 3}\
-.assay-figure .grey{stroke-dasharray:1.5 3;opacity:.75}\
+.assay-figure .few{stroke-dasharray:1.5 3;opacity:.75}\
 .assay-figure .si{stroke:var(--ink,#1c2228)}.assay-figure .fi{fill:var(--ink,#1c2228)}\
 .assay-figure .sm{stroke:var(--muted,#57616b)}.assay-figure .fm{fill:var(--muted,#57616b)}\
 .assay-figure .s0{stroke:var(--c0,#0067a5)}.assay-figure .f0{fill:var(--c0,#0067a5)}\

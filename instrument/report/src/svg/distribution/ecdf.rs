@@ -69,9 +69,9 @@ fn draw(canvas: &mut Canvas, plot: &Plot, curve: &Curve<'_>, index: usize) {
     let end = all.last().map_or((plot.area.left, plot.area.bottom()), |p| at(p.q, p.value_ns));
     let class = line_class(index);
     canvas.polyline(&firm, &class);
-    canvas.polyline(&thin, &format!("{class} grey"));
+    canvas.polyline(&thin, &format!("{class} few"));
     if end.0 < plot.area.right() {
-        canvas.line(end, (plot.area.right(), end.1), &format!("{class} thin grey"));
+        canvas.line(end, (plot.area.right(), end.1), &format!("{class} thin few"));
     }
 }
 

@@ -15,6 +15,8 @@ use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Meta, Section};
 
 /// Vertical distance, in pixels, from which on the service time is seen apart from the response time.
 const APART: f64 = 3.0;
+/// With more settings than this, a second line for each would hide the first; the table has both.
+const SERVICES_MAX: usize = 6;
 /// No more nines than a run of 10^9 transactions can have.
 const NINES_MAX: f64 = 9.0;
 
@@ -41,7 +43,7 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
             plot.x_axis_with(&mut canvas, &ticks(nines), "percentile");
             let mut ends = Vec::new();
             for (index, curve) in of.curves.iter().enumerate() {
-                is_service_seen |= draw(&mut canvas, &plot, curve, index, of.curves.len() == 1);
+                is_service_seen |= draw(&mut canvas, &plot, curve, index, of.curves.len());
                 if let Some(last) = points(curve.response).last() {
                     let end = place(&plot, last, curve.response.count);
                     ends.push((end, curve.label.clone(), format!("s{}", index % 8)));
@@ -58,7 +60,7 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
         entries.push((Sample::Line("ln s0 d1 thin".to_owned()), text));
     }
     let text = "fewer than ten samples beyond".to_owned();
-    entries.push((Sample::Line("ln s0 grey".to_owned()), text));
+    entries.push((Sample::Line("ln s0 few".to_owned()), text));
     legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
     Meta::new(
         Section::Distribution,
@@ -102,29 +104,18 @@ fn place(plot: &Plot, point: &CurvePoint, count: u64) -> (f64, f64) {
 }
 
 /// Draws a setting's curves and says whether the service time is among them.
-fn draw(
-    canvas: &mut Canvas,
-    plot: &Plot,
-    curve: &Curve<'_>,
-    index: usize,
-    is_single: bool,
-) -> bool {
+fn draw(canvas: &mut Canvas, plot: &Plot, curve: &Curve<'_>, index: usize, count: usize) -> bool {
     let class = line_class(index);
     let response = points(curve.response);
     let service = points(curve.service);
-    // With many settings a second line for each would hide the first; the table has both.
-    let is_seen = of_few(index) && is_apart(plot, &response, &service, curve);
+    let is_seen = count <= SERVICES_MAX && is_apart(plot, &response, &service, curve);
     if is_seen {
-        let class = if is_single { "ln s0 d1 thin".to_owned() } else { format!("{class} d1 thin") };
+        let class =
+            if count == 1 { "ln s0 d1 thin".to_owned() } else { format!("{class} d1 thin") };
         line(canvas, plot, &service, curve.service, &class);
     }
     line(canvas, plot, &response, curve.response, &class);
     is_seen
-}
-
-/// Whether the nth curve may have its service time beside it.
-const fn of_few(index: usize) -> bool {
-    index < 8
 }
 
 fn line(canvas: &mut Canvas, plot: &Plot, points: &[CurvePoint], of: &Distribution, class: &str) {
@@ -133,7 +124,7 @@ fn line(canvas: &mut Canvas, plot: &Plot, points: &[CurvePoint], of: &Distributi
     let at = |point: &CurvePoint| place(plot, point, of.count);
     let firm: Vec<(f64, f64)> = points[..split].iter().map(at).collect();
     let thin: Vec<(f64, f64)> = points[split.saturating_sub(1)..].iter().map(at).collect();
-    canvas.polyline(&stepped(&thin), &format!("{class} grey"));
+    canvas.polyline(&stepped(&thin), &format!("{class} few"));
     canvas.polyline(&firm, class);
 }
 

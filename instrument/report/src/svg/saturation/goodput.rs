@@ -4,7 +4,7 @@ use model::result::{Counts, RunResult};
 
 use super::SERIES_MAX;
 use super::throughput::joined;
-use crate::svg::canvas::{Canvas, text_width};
+use crate::svg::canvas::Canvas;
 use crate::svg::plot::{Area, Places, Plot, Sample, WIDTH, legend, y_labels_width};
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::settings::{Series, Shown, load_series};
@@ -37,6 +37,12 @@ fn figure(series: &Series<'_>) -> Figure {
     places.take_line(plot.at(0.0, 0.0), plot.at(end, end));
     for (it, _) in &series.points {
         bars(&mut canvas, &plot, it);
+        let rates = &it.trial().rates;
+        let [from, to] =
+            [rates.offered_per_s, rates.goodput_per_s].map(|y| plot.at(rates.offered_per_s, y));
+        for side in [-BAR, 0.0, BAR] {
+            places.take_line((from.0 + side, from.1), (to.0 + side, to.1));
+        }
     }
     let middle = series.points.iter().map(|(it, _)| {
         let rates = &it.trial().rates;
@@ -49,9 +55,6 @@ fn figure(series: &Series<'_>) -> Figure {
         places.take_point(at);
         canvas.mark(at, 0, 3.8, "f2");
     }
-    let kept = plot.at(end * 0.93, end * 0.93);
-    let all = "all of it";
-    canvas.text(kept.0 - text_width(all) - 12.0, kept.1, "m h", all);
     for (index, (it, label)) in series.points.iter().enumerate() {
         let rates = &it.trial().rates;
         let at = plot.at(rates.offered_per_s, rates.goodput_per_s);
@@ -63,6 +66,7 @@ fn figure(series: &Series<'_>) -> Figure {
             places.label(&mut canvas, area, at, "", label);
         }
     }
+    places.label(&mut canvas, area, plot.at(end * 0.93, end * 0.93), "m", "all of it");
     let entries = [
         (Sample::Mark(0, "f2".to_owned()), "goodput"),
         (Sample::Box("fwarn half".to_owned()), "rejected"),

@@ -18,16 +18,19 @@ const TABLES_MAX: usize = 8;
 /// More rows or columns than this are not readable.
 const LABELS_MAX: usize = 40;
 
+/// Axes with their labels.
+type Labels = Vec<(String, String)>;
+
 /// One table for each combination of the axes that are neither rows nor columns.
 pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
     let Some((row_axis, column_axis)) = two_axes(result, picture) else { return Vec::new() };
     let all = shown(result);
-    let rest = |it: &Shown<'_>| -> Vec<(String, String)> {
+    let rest = |it: &Shown<'_>| -> Labels {
         let values = it.setting.values.iter();
         let others = values.filter(|(axis, _)| **axis != row_axis && **axis != column_axis);
         others.map(|(axis, label)| (axis.clone(), label.clone())).collect()
     };
-    let mut groups: Vec<(Vec<(String, String)>, Vec<Shown<'_>>)> = Vec::new();
+    let mut groups: Vec<(Labels, Vec<Shown<'_>>)> = Vec::new();
     for it in all {
         let key = rest(&it);
         match groups.iter_mut().find(|group| group.0 == key) {

@@ -61,7 +61,7 @@ fn figure(series: &Series<'_>, (latencies, goodputs): &(Vec<Limit>, Vec<Limit>))
         plot.y_axis(&mut canvas, Unit::Ns, "response time");
         plot.x_axis(&mut canvas, Unit::Number, "goodput, per second");
         draw_limits(&mut canvas, &plot, &shown_limits, goodputs);
-        draw_points(&mut canvas, &plot, series);
+        draw_points(&mut canvas, &plot, series, &shown_limits);
     } else {
         say_empty(&mut canvas, area, "no setting has a response time");
     }
@@ -95,8 +95,14 @@ fn draw_limits(canvas: &mut Canvas, plot: &Plot, latencies: &[&Limit], goodputs:
     }
 }
 
-fn draw_points(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
+fn draw_points(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>, limits: &[&Limit]) {
     let mut places = Places::default();
+    for limit in limits {
+        let y = plot.y.at(limit.value);
+        places.take_line((plot.area.left, y), (plot.area.right(), y));
+        let width = text_width(&limit.text) + 8.0;
+        places.take_line((plot.area.right() - width, y - 8.0), (plot.area.right(), y - 8.0));
+    }
     for (index, name) in NAMES.iter().enumerate() {
         let middle = series
             .points

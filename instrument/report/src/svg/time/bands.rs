@@ -24,11 +24,12 @@ pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot, picture: &TrialPicture, is_
             BandKind::Step => canvas.line((from, top), (from, bottom), "edge-step"),
             BandKind::Warmup | BandKind::Drain => {}
         }
-        // A fault's name may reach beyond its band; the others must fit.
+        // A fault's name may reach beyond its band, a step's must fit; warm-up and drain stand in the legend.
         let text = if band.label.is_empty() { word } else { band.label.as_str() };
         let room = match band.kind {
             BandKind::Fault => (plot.area.right() - from - 6.0).min(180.0),
-            _ => to - from - 6.0,
+            BandKind::Step => to - from - 6.0,
+            BandKind::Warmup | BandKind::Drain => 0.0,
         };
         let text = fitted(text, room.max(0.0));
         if is_named && room > 20.0 && from + 3.0 >= free_from && text.chars().count() > 2 {

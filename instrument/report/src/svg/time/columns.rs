@@ -50,13 +50,13 @@ impl Columns {
     }
 
     /// The start of a column.
-    pub(crate) fn from_ns(&self, index: usize) -> f64 {
+    pub(crate) fn start_of_ns(&self, index: usize) -> f64 {
         self.start_ns + index as f64 * self.width_ns
     }
 
     /// The end of the last.
     pub(crate) fn end_ns(&self) -> f64 {
-        self.from_ns(self.columns.len().max(1)) - (1.0 - self.last_share) * self.width_ns
+        self.start_of_ns(self.columns.len().max(1)) - (1.0 - self.last_share) * self.width_ns
     }
 
     /// The scale of time.

@@ -91,7 +91,7 @@ fn table(of: &Trial<'_>) -> FigureTable {
 
 /// The start of a column.
 pub(super) fn from_cell(columns: &Columns, index: usize) -> FigureCell {
-    let ns = columns.from_ns(index);
+    let ns = columns.start_of_ns(index);
     let whole = crate::figures::whole_ns(ns).unwrap_or(0);
     let text = if whole == 0 { "0 s".to_owned() } else { show_ns(whole) };
     FigureCell { text, ..FigureCell::moment(whole) }

@@ -1,5 +1,7 @@
 //! Did the system keep up with what was offered? Offered, goodput, and failures by class.
 
+use model::result::TimelineColumn;
+
 use super::columns::Columns;
 use super::latency::from_cell;
 use super::{Trial, bands};
@@ -46,9 +48,10 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
         let fill = format!("{} half", FILLS[index.min(FILLS.len() - 1)]);
         draw_layer(&mut canvas, &plot, columns, &stack, index, &fill);
     }
-    let series: [(&str, fn(&model::result::TimelineColumn) -> u64); 2] =
-        [("ln s2", |column| column.committed), ("ln si d1", |column| column.offered)];
-    for (class, count) in series {
+    for (class, is_offered) in [("ln s2", false), ("ln si d1", true)] {
+        let count = |column: &TimelineColumn| {
+            if is_offered { column.offered } else { column.committed }
+        };
         let points = columns.columns.iter().enumerate().map(|(index, column)| {
             plot.at(columns.middle_ns(index), columns.per_s(index, count(column)))
         });
@@ -98,7 +101,7 @@ fn stacked(columns: &Columns, index: usize, classes: &[String]) -> Vec<f64> {
     classes.iter().map(layer).collect()
 }
 
-fn count_of(column: &model::result::TimelineColumn, class: &str, classes: &[String]) -> u64 {
+fn count_of(column: &TimelineColumn, class: &str, classes: &[String]) -> u64 {
     if class != OTHER {
         return column.failed.get(class).copied().unwrap_or(0);
     }
@@ -115,7 +118,7 @@ fn draw_layer(
     class: &str,
 ) {
     let place = |index: usize, value: f64| {
-        [plot.at(columns.from_ns(index), value), plot.at(columns.from_ns(index + 1), value)]
+        [plot.at(columns.start_of_ns(index), value), plot.at(columns.start_of_ns(index + 1), value)]
     };
     let below = |index: usize| if layer == 0 { 0.0 } else { stack[index][layer - 1] };
     // One outline for each stretch in which the layer is there at all.

@@ -18,7 +18,9 @@ use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 /// Lines that one chart can tell apart; more sources have a chart more.
 const LINES_MAX: usize = 16;
 /// Points of all lines of a chart together.
-const POINTS_MAX: usize = 2_400;
+const POINTS_MAX: usize = 1_600;
+/// With more lines than this, bands of lowest and highest would only hide each other.
+const BANDS_MAX: usize = 6;
 /// Width of a small chart: two stand side by side on a page.
 const SMALL: f64 = 352.0;
 /// Rows of a table of a series.
@@ -139,7 +141,8 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
     bands::draw(&mut canvas, &plot, of.picture, false);
     plot.y_axis(&mut canvas, unit, axis);
     plot.x_axis(&mut canvas, Unit::Clock, "");
-    for (index, line) in drawn.iter().enumerate() {
+    let with_bands = if drawn.len() > BANDS_MAX { &[] } else { drawn.as_slice() };
+    for (index, line) in with_bands.iter().enumerate() {
         draw_band(&mut canvas, &plot, &columns, line, index);
     }
     for (index, line) in drawn.iter().enumerate() {
@@ -160,8 +163,9 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
         &format!("series-{stem}"),
         &title,
         &format!(
-            "{}: mean of each point, with its lowest and highest as a band. {}",
+            "{}: mean of each point{}. {}",
             clean(name),
+            if with_bands.is_empty() { "" } else { ", with its lowest and highest as a band" },
             width_said(&columns)
         ),
     )

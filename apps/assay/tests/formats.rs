@@ -1,0 +1,106 @@
+//! `assay report --format csv|junit|svg` on a run folder, as a user calls it: what is written, where, and what is said.
+//!
+//! What the forms hold is tested beside them, in `instrument/report`; here it must only agree with the run's document.
+
+mod harness;
+
+use std::path::PathBuf;
+
+use harness::{Place, beside_others};
+use serde_json::Value;
+
+/// A short run of two rates, and the path of its folder.
+fn run() -> (Place, Value, PathBuf) {
+    let _machine = beside_others();
+    let place = Place::new();
+    let (_, document) = place.experiment(
+        r#"
+        name = "formats"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        service = "1ms"
+        [load]
+        rate = "100/s"
+        connections = 2
+        warmup = "100ms"
+        duration = "600ms"
+        [matrix]
+        rate = { set = "load.rate", values = ["100/s", "200/s"] }
+        [[threshold]]
+        expr = "p50 < 1ns"
+        "#,
+    );
+    assert_eq!(document["settings"].as_array().map(Vec::len), Some(2), "{document}");
+    let folder = place.path().join(place.run_folder());
+    (place, document, folder)
+}
+
+/// Claim: every form agrees with the run's document, is written where it was asked for, ends with the run's own exit
+/// code, and figures without a folder are a usage error that names what to do.
+#[test]
+fn forms_are_written_where_asked() {
+    let (place, document, folder) = run();
+    let folder = folder.to_str().expect("a plain path");
+    let report = |more: &[&str]| {
+        let mut words = vec!["report", folder];
+        words.extend(more);
+        place.assay(&words)
+    };
+    let exit = document["exit_code"].as_i64().expect("a code");
+
+    let csv = report(&["--format", "csv"]);
+    assert_eq!(i64::from(csv.code), exit, "{}", csv.stderr);
+    let lines: Vec<&str> = csv.stdout.split_terminator("\r\n").collect();
+    assert_eq!(lines.len(), 3, "{}", csv.stdout);
+    assert!(lines[0].contains(",offered_per_s,"), "{}", lines[0]);
+    for (index, line) in lines[1..].iter().enumerate() {
+        let rates = &document["settings"][index]["trials"][0]["rates"];
+        assert!(line.contains(&format!(",{},", rates["offered_per_s"])), "{line}");
+    }
+
+    let junit = report(&["--format", "junit", "-o", "junit.xml"]);
+    assert_eq!((i64::from(junit.code), junit.stdout.as_str()), (exit, ""), "{}", junit.stderr);
+    let text = std::fs::read_to_string(place.path().join("junit.xml")).expect("it was written");
+    assert_eq!(text.matches("<testsuite ").count(), 2 + usize::from(text.contains("(run)")));
+    assert_eq!(text.matches("name=\"threshold p50 &lt; 1ns\"").count(), 2, "{text}");
+    assert!(text.contains("<failure ") || text.contains("<error "), "{text}");
+
+    for arguments in [&["--format", "svg"][..], &["--format", "svg", "-o", "-"]] {
+        let refused = report(arguments);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+        assert!(refused.stderr.contains("-o figures"), "{}", refused.stderr);
+    }
+    let svg = report(&["--format", "svg", "-o", "some/figures"]);
+    assert_eq!((i64::from(svg.code), svg.stdout.as_str()), (exit, ""), "{}", svg.stderr);
+    let written = std::fs::read_dir(place.path().join("some/figures")).expect("it was made");
+    let names: Vec<String> = written
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    for name in ["hdr.svg", "goodput-offered.svg", "latency-0-rate-100pers.svg"] {
+        assert!(names.iter().any(|it| it == name), "{name} in {names:?}");
+    }
+    for name in &names {
+        assert!(svg.stderr.contains(name.as_str()), "{name} is said: {}", svg.stderr);
+        let file = place.path().join("some/figures").join(name);
+        let text = std::fs::read_to_string(file).expect("it was just written");
+        assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{name}");
+    }
+}
+
+/// Claim: several runs are one CSV and one JUnit document, and their figures do not overwrite each other.
+#[test]
+fn several_runs_are_kept_apart() {
+    let (place, _, folder) = run();
+    let folder = folder.to_str().expect("a plain path");
+    let report = |more: &[&str]| {
+        let mut words = vec!["report", folder, folder];
+        words.extend(more);
+        place.assay(&words)
+    };
+    assert_eq!(report(&["--format", "csv"]).stdout.split_terminator("\r\n").count(), 5);
+    assert_eq!(report(&["--format", "junit"]).stdout.matches("<testsuites ").count(), 1);
+    report(&["--format", "svg", "-o", "figures"]);
+    let folders = std::fs::read_dir(place.path().join("figures")).expect("it was made");
+    assert_eq!(folders.count(), 2);
+}
