@@ -226,7 +226,7 @@ export class TimeChart {
 
   private series(line: Line, part: string): uPlot.Series {
     const width = line.width ?? 1.5;
-    const base = { label: line.name, show: !this.hidden.has(line.name) };
+    const base = { label: line.name, show: !this.hidden.has(line.name), spanGaps: line.isSparse === true };
     if (part === "high" || part === "low") return { ...base, stroke: "transparent", width: 0, points: { show: false } };
     const points = (size: number, name: string): uPlot.Series.Points => ({
       show: true,

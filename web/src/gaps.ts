@@ -1,4 +1,5 @@
-//! Values that no line reaches, because their neighbours are missing: they are drawn as points, or nobody sees them.
+//! What is missing between values: those that no line reaches are drawn as points, or nobody sees them; and a series
+//! that was sampled more seldom than the chart has columns has no gaps, only a slower pace.
 
 /** Indexes of values between two missing ones. */
 export function isolated(values: ArrayLike<number | null | undefined>): number[] {
@@ -6,4 +7,15 @@ export function isolated(values: ArrayLike<number | null | undefined>): number[]
   const has = (i: number) => values[i] !== null && values[i] !== undefined;
   for (let i = 0; i < values.length; i++) if (has(i) && !has(i - 1) && !has(i + 1)) out.push(i);
   return out;
+}
+
+/** Whether no two neighbouring columns both have a value: the pace of the samples, not a gap. */
+export function isSparse(values: Float64Array): boolean {
+  let known = 0;
+  for (let i = 0; i < values.length; i++) {
+    if (Number.isNaN(values[i])) continue;
+    if (i > 0 && !Number.isNaN(values[i - 1])) return false;
+    known++;
+  }
+  return known > 1;
 }

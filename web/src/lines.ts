@@ -16,6 +16,8 @@ export interface Line {
   area?: number;
   /** A border in the page's colour, so that it stands out from a density. */
   halo?: boolean;
+  /** Sampled more seldom than a column: a missing value says nothing, and the line goes on. */
+  isSparse?: boolean;
   /** Lowest and highest of each column, as a band around the line. */
   band?: { low: Float64Array; high: Float64Array };
   /** Shown in the readout and the table, not drawn. */

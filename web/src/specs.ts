@@ -1,6 +1,7 @@
 //! Which lines each kind of time chart has. Every value is a column of the packed data, and a rate is a count by the
 //! length of its column; nothing else is computed.
 
+import { isSparse } from "./gaps";
 import type { Builder, Line } from "./lines";
 import { exactDuration, plain, short, shortDuration, unitOf } from "./quantity";
 import type { QuantileName, Trial } from "./trial";
@@ -131,6 +132,7 @@ function series(trial: Trial, figure: HTMLElement) {
       colour: `--c${i % COLOURS}`,
       dash: DASHES[Math.floor(i / COLOURS)] ?? [],
       width: 1.5,
+      isSparse: isSparse(values),
       exact: (column) =>
         differs && (low[column] ?? 0) < (high[column] ?? 0)
           ? `${say(values[column])} (${say(low[column])} to ${say(high[column])})`

@@ -106,7 +106,7 @@ class Sortable {
 
   private sorter(head: HTMLTableCellElement, column: number): void {
     // Beside the words, not around them: they may hold a glossary word, which can be focused itself.
-    const name = `Sort by ${(head.textContent ?? "").trim()}`;
+    const name = `Sort by ${wordsOf(head)}`;
     head.append(element("button", { type: "button", class: "sort", "aria-label": name, click: () => this.sort(column) }));
   }
 
@@ -126,11 +126,11 @@ class Sortable {
     }
     this.page = 0;
     this.show();
-    announce(next === null ? "in the original order" : `sorted by ${head.textContent?.trim() ?? ""}, ${next}`);
+    announce(next === null ? "in the original order" : `sorted by ${wordsOf(head)}, ${next}`);
   }
 
   private copied(event: Event, form: "Markdown" | "CSV"): void {
-    const heads = this.heads.map((head) => (head.textContent ?? "").trim());
+    const heads = this.heads.map(wordsOf);
     const rows = (this.order ?? this.rows()).map((row) => row.cells);
     const isNumber = this.heads.map((head) => head.dataset.type === "number" || head.dataset.type === "time");
     const text = form === "CSV" ? csv(heads, rows) : markdown(heads, isNumber, rows);
@@ -142,6 +142,13 @@ class Sortable {
       setTimeout(() => (button.textContent = `Copy as ${form}`), 1500);
     });
   }
+}
+
+/** The head's words; a line end in them is a blank. */
+function wordsOf(head: HTMLElement): string {
+  const copy = head.cloneNode(true) as HTMLElement;
+  copy.querySelectorAll("br").forEach((line) => line.replaceWith(" "));
+  return (copy.textContent ?? "").trim();
 }
 
 function keyOf(cell: CopiedCell | undefined): Key | null {
