@@ -75,7 +75,7 @@ fn a_copy_gives_the_same_bytes() {
     let (original, elsewhere) = (place.run_folder(), Place::new());
     let copied = elsewhere.path().join("some where/renamed");
     copy(&original, &copied);
-    let forms = ["text", "md", "json", "vegeta", "vegeta-12.7", "vegeta-json"];
+    let forms = ["text", "md", "json", "html", "vegeta", "vegeta-12.7", "vegeta-json"];
     for form in forms {
         let first = report(place.path(), &original, &["--format", form]);
         let again = report(elsewhere.path(), &copied, &["--format", form]);

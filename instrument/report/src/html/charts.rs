@@ -10,7 +10,7 @@ use crate::tables;
 
 /// Rows that all tables of time of a document print: beyond, each table holds its slowest columns, and the script fills
 /// in the rest from the packed data. A row is about 100 bytes.
-const TIME_ROWS_MAX: usize = 1_500;
+const TIME_ROWS_MAX: usize = 1_000;
 /// Columns of time that a table holds if not all; fewer where there are many tables.
 const SLOW_COLUMNS: usize = 50;
 /// The fewest that a table holds.
@@ -102,7 +102,8 @@ fn bands(run: &Run<'_>, index: usize) -> String {
             } else {
                 format!("{} {}", it.kind.word(), it.label)
             };
-            format!("{what} {} to {}", show(it.from_ns), show(it.to_ns))
+            let from = if it.from_ns == 0 { "0 s".to_owned() } else { show(it.from_ns) };
+            format!("{what} {from} to {}", show(it.to_ns))
         })
         .collect();
     const NAMED_MAX: usize = 12;
@@ -126,32 +127,55 @@ fn slowest(run: &Run<'_>, index: usize) -> Option<Vec<usize>> {
 
 /// The rows with the highest values of a column, in the order of the table.
 fn highest(table: &FigureTable, column: usize, kept: usize) -> Vec<usize> {
-    let value = |row: usize| match table.rows[row].get(column).and_then(|cell| cell.value) {
-        Some(Raw::Int(value)) => {
+    let of_row = |row: usize| table.rows[row].get(column).and_then(|cell| value(cell.value));
+    largest(table.rows.len(), kept, |row| of_row(row).unwrap_or(f64::NEG_INFINITY))
+}
+
+/// The rows with the highest values of any column but the first; those that have none are left out.
+fn highest_of_any(table: &FigureTable, kept: usize) -> Vec<usize> {
+    let of_row = |row: usize| -> Option<f64> {
+        table.rows[row].iter().skip(1).filter_map(|cell| value(cell.value)).reduce(f64::max)
+    };
+    let mut rows = largest(table.rows.len(), kept, |row| of_row(row).unwrap_or(f64::NEG_INFINITY));
+    rows.retain(|row| of_row(*row).is_some());
+    rows
+}
+
+fn value(of: Option<Raw>) -> Option<f64> {
+    match of? {
+        Raw::Int(value) => {
             #[expect(clippy::cast_precision_loss, reason = "only to order by")]
             let value = value as f64;
-            value
+            Some(value)
         }
-        Some(Raw::Real(value)) => value,
-        None => f64::NEG_INFINITY,
-    };
-    let mut rows: Vec<usize> = (0..table.rows.len()).collect();
-    rows.sort_by(|a, b| value(*b).total_cmp(&value(*a)).then(a.cmp(b)));
-    rows.truncate(kept);
-    rows.sort_unstable();
-    rows
+        Raw::Real(value) => Some(value),
+    }
+}
+
+/// The places of the largest of `count` values, ascending.
+fn largest(count: usize, kept: usize, of: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    places.sort_by(|a, b| of(*b).total_cmp(&of(*a)).then(a.cmp(b)));
+    places.truncate(kept);
+    places.sort_unstable();
+    places
 }
 
 /// One chart.
 fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
     let rows = of.table.rows.len();
-    let keep = slow.filter(|slow| rows > slow.len());
-    let keep = keep.map(|slow| slow.iter().copied().filter(|row| *row < rows).collect::<Vec<_>>());
+    let keep = match (run.columns_kept, of.chart) {
+        // Samples of a series may be rarer than columns: those without any say nothing.
+        (Some(kept), "series") => Some(highest_of_any(&of.table, kept)),
+        _ => slow.map(|slow| slow.iter().copied().filter(|row| *row < rows).collect::<Vec<_>>()),
+    };
+    let keep = keep.filter(|keep| keep.len() < rows);
     let table = of_figure(&run.document, &of.name, &of.title, &of.table, keep.as_deref());
     let said = match keep {
         Some(keep) => format!(
-            "{} of {rows} columns of time: those with the highest p99. A script fills in the rest.",
-            keep.len()
+            "{} of {rows} columns of time: those with the {}. A script fills in the rest.",
+            keep.len(),
+            if of.chart == "series" { "highest values" } else { "highest p99" }
         ),
         None => String::new(),
     };

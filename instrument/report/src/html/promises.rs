@@ -152,7 +152,12 @@ fn matrix(run: &Run<'_>) -> String {
             AuditOutcome::Warn => ("warn", "warns"),
             AuditOutcome::Failed => ("bad", "failed"),
         };
-        format!("<td class=\"{class}\">{mark} {word}</td>")
+        // Where all is well the mark says enough to the eye.
+        let word = match audit.outcome {
+            AuditOutcome::Ok => format!("<span class=\"sr\"> {word}</span>"),
+            _ => format!(" {word}"),
+        };
+        format!("<td class=\"{class}\">{mark}{word}</td>")
     };
     let mut rows: Vec<Vec<String>> = names
         .iter()
@@ -198,7 +203,7 @@ fn short_labels(shown: &[Shown<'_>]) -> Vec<String> {
                 0 | 1 => String::new(),
                 _ => format!(" #{}", row.trial.trial + 1),
             };
-            format!("{}{trial}", of_key.join(" "))
+            format!("{}{trial}", of_key.join("\n"))
         })
         .collect()
 }

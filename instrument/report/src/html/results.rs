@@ -6,9 +6,9 @@ use model::quantity::show_count;
 
 use super::Run;
 use super::markup::{list, paragraph, text};
-use super::tables::{of_grid, of_words};
+use super::tables::of_grid;
 use crate::figures::{is_thin, percent, unconditional};
-use crate::grid::{Cell, Grid, Source};
+use crate::grid::{Cell, Grid};
 use crate::paint::clean;
 use crate::tables::{self, final_latency};
 
@@ -28,13 +28,14 @@ pub(super) fn results(run: &Run<'_>) -> String {
     }
     markup.push_str(&paragraph("knee", &run.result.knee));
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
-    let caption = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
+    let title = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
+    let caption = "Means and percentiles with their intervals";
     let grid = match shown.as_slice() {
         [only] => tables::quantiles_of_one(only),
         several => each_row_named(tables::quantiles_of_several(several, true, false)),
     };
-    markup.push_str(&format!("<h3>{}</h3>\n", text(&caption)));
-    markup.push_str(&of_grid(document, "response-time", &caption, &grid));
+    markup.push_str(&format!("<h3>{}</h3>\n", text(&title)));
+    markup.push_str(&of_grid(document, "response-time", caption, &grid));
     markup.push_str(&list("legend", &legend(run)));
     if tables::has_statuses(shown) {
         markup.push_str("<h3>In the form of the published reports</h3>\n");
@@ -100,34 +101,49 @@ fn legend(run: &Run<'_>) -> Vec<String> {
     lines
 }
 
-/// What users who make several calls see.
+/// What users who make several calls see: a row a number of calls, a column a chance.
 pub(super) fn calls(run: &Run<'_>) -> String {
-    let mut rows = Vec::new();
-    for row in &run.shown {
-        for (index, it) in row.trial.calls.iter().enumerate() {
-            let at = row.at(&format!("calls/{index}"));
-            let cell = |key: &str, shown: String| {
-                let attributes = run.document.attributes(&Source::At(format!("{at}/{key}")));
-                format!("<td{attributes}>{}</td>", text(&shown))
-            };
-            let longer =
-                model::result::Quantile { unconditional_ns: it.exceeds_ns, ..Default::default() };
-            rows.push(vec![
-                text(&row.label),
-                cell("calls", show_count(u64::from(it.calls))),
-                cell("chance", percent(it.chance)),
-                cell("exceeds_ns", unconditional(&longer)),
-            ]);
+    let of_all = || run.shown.iter().flat_map(|row| &row.trial.calls);
+    let mut chances: Vec<f64> = Vec::new();
+    let mut counts: Vec<u32> = Vec::new();
+    for it in of_all() {
+        if !chances.contains(&it.chance) {
+            chances.push(it.chance);
+        }
+        if !counts.contains(&it.calls) {
+            counts.push(it.calls);
         }
     }
-    let heads =
-        [("setting", "text"), ("calls", "number"), ("chance", "number"), ("slower than", "time")];
-    let table = of_words(
-        "calls",
-        "A user making N calls sees one slower than this with this chance",
-        &heads,
-        &rows,
-    );
+    let mut grid = Grid::new().pin("setting").number(1, "calls");
+    for chance in &chances {
+        grid = grid.number(1, &format!("{} see one slower than", percent(*chance)));
+    }
+    for row in run.shown.iter().filter(|row| !row.trial.calls.is_empty()) {
+        for count in &counts {
+            let find = |chance: f64| {
+                let of = row.trial.calls.iter();
+                of.enumerate().find(|(_, it)| it.calls == *count && it.chance == chance)
+            };
+            let Some(first) = chances.iter().find_map(|chance| find(*chance)) else { continue };
+            let mut cells = vec![Cell::new(row.label.as_str())];
+            let calls = show_count(u64::from(*count));
+            cells.push(Cell::new(calls).at(row.at(&format!("calls/{}/calls", first.0))));
+            cells.extend(chances.iter().map(|chance| match find(*chance) {
+                Some((index, it)) => {
+                    let longer = model::result::Quantile {
+                        unconditional_ns: it.exceeds_ns,
+                        ..Default::default()
+                    };
+                    Cell::new(unconditional(&longer))
+                        .at(row.at(&format!("calls/{index}/exceeds_ns")))
+                }
+                None => Cell::new(crate::figures::NONE),
+            }));
+            grid.row(cells);
+        }
+    }
+    let caption = "Of users who make this many calls, how many see at least one that is slower";
+    let table = of_grid(&run.document, "calls", caption, &grid);
     if table.is_empty() {
         return table;
     }

@@ -47,8 +47,10 @@ fn kind_of(grid: &Grid, index: usize) -> &'static str {
     }
 }
 
+/// The head of a column; a line end in it is one on the page.
 fn head(of: &str, kind: &str) -> String {
-    format!("<th scope=\"col\" data-type=\"{kind}\">{}</th>", text(of))
+    let lines: Vec<String> = of.split('\n').map(text).collect();
+    format!("<th scope=\"col\" data-type=\"{kind}\">{}</th>", lines.join("<br>"))
 }
 
 fn row_head(of: &Cell) -> String {

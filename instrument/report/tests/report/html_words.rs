@@ -71,6 +71,8 @@ const TECHNICAL: &[&str] = &[
     "io_uring",
     "density",
     "throughput",
+    "send_lag",
+    "littles_law",
     "latency",
     "load average",
     "clock source",
