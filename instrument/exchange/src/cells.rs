@@ -4,6 +4,8 @@
 //! stream, bytes_out, bytes_in, started_unix_ns`. Times are nanoseconds after the trial's start, which is
 //! `started_unix_ns` in wall time; a time that is absent is an empty cell or null.
 
+use std::io::Write as _;
+
 use model::options::did_you_mean;
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
 
@@ -296,4 +298,13 @@ pub(crate) fn cell<'a>(row: &Row, column: Column, names: &'a Names) -> Cell<'a> 
         Column::BytesIn => Cell::Number(row.bytes_in.into()),
         Column::Started => Cell::Number(names.started_unix_ns.into()),
     }
+}
+
+/// Appends a number. Those of a row fit 64 bits, which are written several times faster than 128.
+pub(crate) fn put_number(out: &mut Vec<u8>, number: i128) {
+    let written = match i64::try_from(number) {
+        Ok(number) => write!(out, "{number}"),
+        Err(_) => write!(out, "{number}"),
+    };
+    written.expect("memory takes everything");
 }

@@ -1,10 +1,8 @@
 //! Rows as comma-separated values with a header.
 
-use std::io::Write as _;
-
 use model::Row;
 
-use crate::cells::{Cell, Column, Reading, cell, columns, layout};
+use crate::cells::{Cell, Column, Reading, cell, columns, layout, put_number};
 use crate::delimited::{Records, put_field};
 use crate::error::ExchangeError;
 use crate::lines::wrong;
@@ -70,7 +68,7 @@ pub(crate) fn put_row(out: &mut Vec<u8>, columns: &[(String, Column)], row: &Row
         }
         match cell(row, *column, names) {
             Cell::Absent => {}
-            Cell::Number(number) => write!(out, "{number}").expect("memory takes everything"),
+            Cell::Number(number) => put_number(out, number),
             Cell::Text(text) => put_field(out, text),
         }
     }

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Write as _;
 
 use model::Row;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 
-use crate::cells::{Cell, Column, Reading, cell, layout};
+use crate::cells::{Cell, Column, Reading, cell, layout, put_number};
 use crate::error::ExchangeError;
 use crate::lines::{Lines, wrong};
 use crate::names::Names;
@@ -174,15 +173,25 @@ impl<'de> Visitor<'de> for Value {
     }
 }
 
-/// Appends a row.
+/// Columns, each with its name as it stands before a value: `"tx":`.
+pub(crate) fn keys(columns: Vec<(String, Column)>) -> Vec<(String, Column)> {
+    let key = |name: &str| {
+        let mut key = Vec::new();
+        put_text(&mut key, name);
+        key.push(b':');
+        String::from_utf8(key).expect("JSON is UTF-8")
+    };
+    columns.into_iter().map(|(name, column)| (key(&name), column)).collect()
+}
+
+/// Appends a row; `columns` are [`keys`].
 pub(crate) fn put_row(out: &mut Vec<u8>, columns: &[(String, Column)], row: &Row, names: &Names) {
     for (index, (name, column)) in columns.iter().enumerate() {
         out.push(if index == 0 { b'{' } else { b',' });
-        put_text(out, name);
-        out.push(b':');
+        out.extend_from_slice(name.as_bytes());
         match cell(row, *column, names) {
             Cell::Absent => out.extend_from_slice(b"null"),
-            Cell::Number(number) => write!(out, "{number}").expect("memory takes everything"),
+            Cell::Number(number) => put_number(out, number),
             Cell::Text(text) => put_text(out, text),
         }
     }

@@ -100,5 +100,8 @@ impl Writer {
 }
 
 fn begin(format: Format, out: &mut Vec<u8>, names: &Names) -> Vec<(String, Column)> {
-    if format == Format::Csv { csv::put_header(out, names) } else { columns(&names.stages) }
+    if format == Format::Csv {
+        return csv::put_header(out, names);
+    }
+    ndjson::keys(columns(&names.stages))
 }
