@@ -149,7 +149,8 @@ fn groups(run: &Run<'_>) -> String {
         let mut each = String::new();
         for (index, row) in run.shown.iter().enumerate() {
             let all = of(row);
-            if all.is_empty() {
+            // One group is the whole, which stands above.
+            if all.len() < 2 {
                 continue;
             }
             let (grid, left_out) = tables::groups(head, &all, &row.at(key), GROUPS_SHOWN_MAX);

@@ -116,7 +116,8 @@ pub(super) fn calls(run: &Run<'_>) -> String {
     }
     let mut grid = Grid::new().pin("setting").number(1, "calls");
     for chance in &chances {
-        grid = grid.number(1, &format!("{} see one slower than", percent(*chance)));
+        let share = percent(*chance).replace(".00%", "%");
+        grid = grid.number(1, &format!("{share} see one slower than"));
     }
     for row in run.shown.iter().filter(|row| !row.trial.calls.is_empty()) {
         for count in &counts {

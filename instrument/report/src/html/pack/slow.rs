@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::arrays::Arrays;
 
-/// Slow transactions of a document. One with its stamps is about 16 bytes deflated, 21 as text: all are below 160 kB.
-pub(in crate::html) const SLOW_ROWS_MAX: usize = 7_500;
+/// Slow transactions of a document. One with its stamps is about 16 bytes deflated, 21 as text: all are below 110 kB.
+pub(in crate::html) const SLOW_ROWS_MAX: usize = 5_000;
 
 /// How many of each column are kept, so that the document holds at most [`SLOW_ROWS_MAX`]; each trial keeps its share of
 /// them if even one a column is too many.

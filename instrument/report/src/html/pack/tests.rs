@@ -258,3 +258,17 @@ fn noise_stays_small() {
         assert!(packed.len() < 850_000, "{} bytes", packed.len());
     }
 }
+
+/// Claim: a page of nothing but noise, four trials of 900 columns with 16 series, all its charts and tables included, is
+/// bounded: below 1.4 MB. Real series repeat themselves.
+#[test]
+fn a_noisy_page_is_bounded() {
+    for columns in [450, 900] {
+        let run = noisy_run(columns, 60);
+        let packed = pack(std::slice::from_ref(&run)).len();
+        let page = crate::html::html(&[run], &crate::html::Assets::built()).expect("a page");
+        let drawn: usize = page.split("<svg").skip(1).filter_map(|it| it.find("</svg>")).sum();
+        println!("{columns} columns: {} bytes, {packed} packed, {drawn} drawn", page.len());
+        assert!(page.len() < 1_400_000, "{} bytes", page.len());
+    }
+}
