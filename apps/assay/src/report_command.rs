@@ -66,8 +66,7 @@ fn page(paths: &[PathBuf], output: &Path) -> Result<Exit, String> {
         worst = worse(worst, &result);
         runs.push((result, picture));
     }
-    let page =
-        report::html(&runs, &report::Assets::built()).map_err(|error| error.to_string())?;
+    let page = report::html(&runs, &report::Assets::built()).map_err(|error| error.to_string())?;
     write_out(output, &page)?;
     Ok(worst)
 }

@@ -32,7 +32,8 @@ pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block
 pub use markdown::markdown;
 pub use paint::{Style, WIDTH_MIN};
 pub use svg::{
-    ColumnType, Figure, FigureCell, FigureTable, Raw, SVG_STYLE, Section, figures as svg_figures,
+    ColumnType, Detail, Figure, FigureCell, FigureTable, Raw, SVG_STYLE, Section,
+    figures as svg_figures,
 };
 pub use terminal::{exit_line, terminal, terminal_body};
 pub use vegeta::{

@@ -22,7 +22,7 @@ mod terms;
 use model::picture::RunPicture;
 use model::result::RunResult;
 
-use crate::svg::{Figure, SVG_STYLE, Section, figures};
+use crate::svg::{Detail, Figure, SVG_STYLE, Section, figures};
 use crate::tables::{Shown, shown};
 use markup::text;
 use numbers::Document;
@@ -113,8 +113,10 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
             });
         }
         let trials = shown.len();
-        let figures: Vec<Figure> =
-            figures(result, picture).into_iter().map(|figure| figure.of_run(index)).collect();
+        let figures: Vec<Figure> = figures(result, picture, Detail::Page)
+            .into_iter()
+            .map(|figure| figure.of_run(index))
+            .collect();
         let document = Document::of(result);
         prepared.push(Run {
             index,

@@ -89,12 +89,22 @@ pub enum Section {
     Nodes,
 }
 
+/// How finely the charts over time are drawn. All others are small whatever they show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// As a file of its own: all that the eye can tell apart.
+    Full,
+    /// On a page that shows the same data in full when its script runs: the more charts it has, the coarser each,
+    /// so that all together stay small.
+    Page,
+}
+
 /// All charts of a run, in the order of the report's sections.
 #[must_use]
-pub fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
+pub fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) -> Vec<Figure> {
     let mut figures = saturation::figures(result, picture);
     figures.extend(distribution::figures(result));
-    figures.extend(time::figures(result, picture));
+    figures.extend(time::figures(result, picture, detail));
     figures
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use report::{Figure, Section, svg_figures};
+use report::{Detail, Figure, Section, svg_figures};
 
 use crate::figure_samples::{all, study};
 use crate::golden;
@@ -12,7 +12,7 @@ use crate::xml::{Element, read};
 
 fn of_study() -> Vec<Figure> {
     let (result, picture) = study();
-    svg_figures(&result, &picture)
+    svg_figures(&result, &picture, Detail::Full)
 }
 
 /// Claim: three figures of the study are the ones that were looked at.
@@ -72,9 +72,9 @@ fn a_study_has_every_chart() {
 #[test]
 fn every_figure_is_sound() {
     for (name, result, picture) in all() {
-        let figures = svg_figures(&result, &picture);
+        let figures = svg_figures(&result, &picture, Detail::Full);
         let mut names = BTreeSet::new();
-        for (figure, again) in figures.iter().zip(svg_figures(&result, &picture)) {
+        for (figure, again) in figures.iter().zip(svg_figures(&result, &picture, Detail::Full)) {
             let place = format!("{name}: {}", figure.name);
             assert_eq!(figure.svg, again.svg, "{place}");
             assert!(names.insert(figure.name.clone()), "{place} is there twice");
@@ -132,7 +132,7 @@ fn labels_do_not_lie_on_each_other() {
         if unusual.contains(&name.as_str()) {
             continue;
         }
-        for figure in svg_figures(&result, &picture) {
+        for figure in svg_figures(&result, &picture, Detail::Full) {
             let elements = read(figure.inline()).expect("well-formed");
             let frames: Vec<(f64, f64, f64, f64, String)> =
                 elements.iter().filter(|element| element.name == "text").map(frame).collect();
@@ -171,7 +171,7 @@ fn numbers_stand_in_the_document() {
     for (name, result, picture) in all() {
         let document: serde_json::Value =
             serde_json::from_str(&report::json(&result)).expect("a document");
-        for figure in svg_figures(&result, &picture) {
+        for figure in svg_figures(&result, &picture, Detail::Full) {
             for cell in figure.table.rows.iter().flatten() {
                 let Some(raw) = &cell.value else { continue };
                 let Some(pointer) = &cell.pointer else {

@@ -40,7 +40,8 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
     }
     let heads =
         [axis_labels(result, picture, &row_axis), axis_labels(result, picture, &column_axis)];
-    let groups = groups.into_iter().take(TABLES_MAX);
+    // One cell alone is no table.
+    let groups = groups.into_iter().filter(|(_, cells)| cells.len() > 1).take(TABLES_MAX);
     groups.map(|(rest, cells)| table(&row_axis, &column_axis, &heads, &rest, &cells)).collect()
 }
 

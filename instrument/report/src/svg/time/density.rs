@@ -1,4 +1,4 @@
-//! Where the response times of each moment lay: a density of at most 150 × 40 cells in five shades.
+//! Where the response times of each moment lay: a density of some hundred × 40 cells in five shades.
 
 use model::picture::{DENSITY_BUCKETS, TrialPicture, density_edge_ns};
 use model::result::Timeline;
@@ -6,8 +6,10 @@ use model::result::Timeline;
 use crate::svg::canvas::{Canvas, float, push_stroke};
 use crate::svg::plot::Plot;
 
-const ACROSS_MAX: usize = 150;
-const DOWN_MAX: usize = 40;
+/// The most columns.
+pub(super) const ACROSS_MAX: usize = 150;
+/// The most rows.
+pub(super) const DOWN_MAX: usize = 40;
 /// Lower bounds of the shades, as shares of the fullest cell on a logarithmic scale.
 const SHADES: usize = 5;
 
@@ -19,11 +21,17 @@ pub(crate) fn range_ns(picture: &TrialPicture) -> Option<(f64, f64)> {
 }
 
 /// Draws the cells.
-pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot, picture: &TrialPicture, timeline: &Timeline) {
+pub(crate) fn draw(
+    canvas: &mut Canvas,
+    plot: &Plot,
+    picture: &TrialPicture,
+    timeline: &Timeline,
+    (across_max, down_max): (usize, usize),
+) {
     let Some((low, high)) = bucket_range(picture) else { return };
     let across = picture.density.len().min(timeline.columns.len());
-    let columns_each = across.div_ceil(ACROSS_MAX).max(1);
-    let buckets_each = (high - low + 1).div_ceil(DOWN_MAX).max(1);
+    let columns_each = across.div_ceil(across_max.max(1)).max(1);
+    let buckets_each = (high - low + 1).div_ceil(down_max.max(1)).max(1);
     let cells: Vec<Vec<u64>> = picture.density[..across]
         .chunks(columns_each)
         .map(|columns| cells_of(columns, low, high, buckets_each))

@@ -17,12 +17,58 @@ use model::picture::{RunPicture, TrialPicture};
 use model::result::{RunResult, TrialResult};
 
 use super::settings::stem;
-use super::{Figure, Meta, Section};
+use super::{Detail, Figure, Meta, Section};
 use crate::tables::shown;
 use columns::Columns;
 
+/// What the charts of a document may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Columns of a chart.
+    pub(crate) columns: usize,
+    /// Columns and rows of a density.
+    pub(crate) density: (usize, usize),
+    /// Points of all lines of a series' chart together.
+    pub(crate) series_points: usize,
+    /// Whether series have bands from lowest to highest.
+    pub(crate) has_bands: bool,
+}
+
+impl Room {
+    const FULL: Self = Self {
+        columns: columns::COLUMNS_MAX,
+        density: (density::ACROSS_MAX, density::DOWN_MAX),
+        series_points: series::POINTS_MAX,
+        has_bands: true,
+    };
+
+    /// Shared by all trials, and by all charts of series: about 10 bytes a point, so that the lines of a page and the
+    /// series of a page are about 100 kB each.
+    fn of(picture: &RunPicture, detail: Detail) -> Self {
+        if detail == Detail::Full {
+            return Self::FULL;
+        }
+        const COLUMNS_OF_ALL: usize = 480;
+        const COLUMNS_MIN: usize = 48;
+        const SERIES_POINTS_OF_ALL: usize = 10_000;
+        const SERIES_POINTS_MIN: usize = 48;
+        const BANDED_CHARTS_MAX: usize = 12;
+        let columns = COLUMNS_OF_ALL / picture.trials.len().max(1);
+        let columns = columns.clamp(COLUMNS_MIN, Self::FULL.columns);
+        let charts = picture.trials.iter().map(|trial| series::names(trial).len()).sum::<usize>();
+        let points = SERIES_POINTS_OF_ALL / charts.max(1);
+        Self {
+            columns,
+            density: ((columns / 2).min(density::ACROSS_MAX), density::DOWN_MAX / 2),
+            series_points: points.clamp(SERIES_POINTS_MIN, Self::FULL.series_points),
+            has_bands: charts <= BANDED_CHARTS_MAX,
+        }
+    }
+}
+
 /// All charts of all trials. Those of a trial stand together.
-pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
+pub(crate) fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) -> Vec<Figure> {
+    let room = Room::of(picture, detail);
     let nothing = TrialPicture::default();
     let is_alone = result.settings.iter().map(|it| it.trials.len()).sum::<usize>() < 2;
     let trials = shown(result).into_iter().enumerate();
@@ -34,6 +80,7 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
                 stem: format!("{index}-{}", stem(&row.label)),
                 result: row.trial,
                 picture: picture.trials.get(index).unwrap_or(&nothing),
+                room,
             };
             of_trial(&of)
         })
@@ -49,6 +96,7 @@ pub(crate) struct Trial<'a> {
     stem: String,
     pub(crate) result: &'a TrialResult,
     pub(crate) picture: &'a TrialPicture,
+    pub(crate) room: Room,
 }
 
 impl Trial<'_> {
@@ -72,7 +120,7 @@ impl Trial<'_> {
 }
 
 fn of_trial(of: &Trial<'_>) -> Vec<Figure> {
-    let columns = Columns::of(&of.result.timeline, columns::COLUMNS_MAX);
+    let columns = Columns::of(&of.result.timeline, of.room.columns);
     let mut figures = vec![
         latency::figure(of, &columns),
         rates::figure(of, &columns),

@@ -3,7 +3,7 @@
 //! The order answers "was it the tool?" first: the generator's processor, what the host was deprived of, what waited
 //! for a processor, memory; then everything else by name.
 
-use model::picture::Series;
+use model::picture::{Series, TrialPicture};
 
 use super::Trial;
 use super::bands;
@@ -18,7 +18,9 @@ use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 /// Lines that one chart can tell apart; more sources have a chart more.
 const LINES_MAX: usize = 16;
 /// Points of all lines of a chart together.
-const POINTS_MAX: usize = 1_600;
+pub(super) const POINTS_MAX: usize = 1_600;
+/// The fewest points of a line that still have a shape.
+const POINTS_MIN: usize = 24;
 /// With more lines than this, bands of lowest and highest would only hide each other.
 const BANDS_MAX: usize = 6;
 /// Width of a small chart: two stand side by side on a page.
@@ -38,14 +40,20 @@ const FIRST: [&str; 8] = [
     "cpu_mhz",
 ];
 
-/// All charts of a trial.
-pub(super) fn figures(of: &Trial<'_>) -> Vec<Figure> {
+/// The metrics that a trial has series of.
+pub(super) fn names(picture: &TrialPicture) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for series in &of.picture.series {
+    for series in &picture.series {
         if !names.contains(&series.name.as_str()) {
             names.push(&series.name);
         }
     }
+    names
+}
+
+/// All charts of a trial.
+pub(super) fn figures(of: &Trial<'_>) -> Vec<Figure> {
+    let mut names = names(of.picture);
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     names.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
     let mut figures = Vec::new();
@@ -121,7 +129,7 @@ fn pieces(line: &Line) -> Vec<Vec<(usize, Point)>> {
 }
 
 fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, usize)) -> Figure {
-    let most = (POINTS_MAX / lines.len().max(1)).min(300);
+    let most = (of.room.series_points / lines.len().max(1)).clamp(POINTS_MIN, 300);
     let columns = Columns::of(&of.result.timeline, most);
     let drawn: Vec<Line> = lines.iter().map(|series| merged(series, columns.merged)).collect();
     let (words, unit, axis) = named(name);
@@ -141,7 +149,8 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
     bands::draw(&mut canvas, &plot, of.picture, false);
     plot.y_axis(&mut canvas, unit, axis);
     plot.x_axis(&mut canvas, Unit::Clock, "");
-    let with_bands = if drawn.len() > BANDS_MAX { &[] } else { drawn.as_slice() };
+    let has_bands = of.room.has_bands && drawn.len() <= BANDS_MAX;
+    let with_bands = if has_bands { drawn.as_slice() } else { &[] };
     for (index, line) in with_bands.iter().enumerate() {
         draw_band(&mut canvas, &plot, &columns, line, index);
     }
