@@ -10,7 +10,7 @@ use crate::tables;
 
 /// Rows that all tables of time of a document print: beyond, each table holds its slowest columns, and the script fills
 /// in the rest from the packed data. A row is about 100 bytes.
-const TIME_ROWS_MAX: usize = 500;
+const TIME_ROWS_MAX: usize = 250;
 /// Columns of time that a table holds if not all; fewer where there are many tables.
 const SLOW_COLUMNS: usize = 50;
 /// The fewest that a table holds.

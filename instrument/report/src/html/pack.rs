@@ -5,6 +5,7 @@
 
 mod arrays;
 mod density;
+mod series;
 mod slow;
 
 use base64::Engine as _;
@@ -33,10 +34,7 @@ pub(super) fn pack(runs: &[(RunResult, RunPicture)]) -> String {
 fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
     let pictures: Vec<&TrialPicture> =
         runs.iter().flat_map(|(_, picture)| &picture.trials).collect();
-    let bounds = Bounds {
-        slow_a_column: slow::rows_a_column(&pictures),
-        merged: density::merges(&pictures),
-    };
+    let bounds = Bounds { slow: slow::Room::of(&pictures), merged: density::merges(&pictures) };
     let columns = |it: &&TrialPicture| it.series.iter().map(|it| 3 * it.mean.len()).sum::<usize>();
     let mut arrays = Arrays::for_reals(pictures.iter().map(columns).sum());
     let mut trials = Vec::new();
@@ -56,7 +54,7 @@ fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
 
 /// What all trials of a document share.
 struct Bounds {
-    slow_a_column: usize,
+    slow: slow::Room,
     merged: u32,
 }
 
@@ -102,7 +100,7 @@ fn trial(
         "failed": failed, "reached": reached,
         "p50_ns": p50, "p99_ns": p99, "p999_ns": p999, "max_ns": max, "own_lag_p99_ns": own_lag,
         "density": density::density(picture, bounds.merged, arrays),
-        "slow": slow::slow(picture, bounds.slow_a_column, arrays),
+        "slow": slow::slow(picture, bounds.slow, arrays),
         "outcomes": slow::outcomes(), "errors": words(&picture.errors), "kinds": words(&picture.kinds),
     });
     index["bands"] = bands(picture);
@@ -111,6 +109,7 @@ fn trial(
         .series
         .iter()
         .map(|it| {
+            let it = &series::few(it);
             let [min, mean, max] = arrays.reals([&it.min, &it.mean, &it.max]);
             json!({ "source": clean(&it.source), "name": clean(&it.name), "min": min, "mean": mean, "max": max })
         })

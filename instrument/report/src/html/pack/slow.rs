@@ -12,12 +12,36 @@ use super::arrays::Arrays;
 /// Slow transactions of a document. One with its stamps is about 16 bytes deflated, 21 as text: all are below 110 kB.
 pub(in crate::html) const SLOW_ROWS_MAX: usize = 5_000;
 
-/// How many of each column are kept, so that the document holds at most [`SLOW_ROWS_MAX`]; each trial keeps its share of
-/// them if even one a column is too many.
-pub(super) fn rows_a_column(pictures: &[&TrialPicture]) -> usize {
-    let total =
-        |cap: usize| -> usize { pictures.iter().map(|picture| kept(picture, cap).len()).sum() };
-    (1..=SLOWEST_MAX).rev().find(|cap| total(*cap) <= SLOW_ROWS_MAX).unwrap_or(0)
+/// How many slow transactions are kept, so that the document holds at most [`SLOW_ROWS_MAX`].
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Of each column.
+    a_column: usize,
+    /// Of each trial, where even one a column is too many.
+    a_trial: usize,
+}
+
+impl Room {
+    /// The most of each column that still fits.
+    pub(super) fn of(pictures: &[&TrialPicture]) -> Self {
+        let total =
+            |cap: usize| -> usize { pictures.iter().map(|picture| kept(picture, cap).len()).sum() };
+        let fits = (1..=SLOWEST_MAX).rev().find(|cap| total(*cap) <= SLOW_ROWS_MAX);
+        match fits {
+            Some(a_column) => Self { a_column, a_trial: SLOW_ROWS_MAX },
+            None => Self { a_column: 1, a_trial: SLOW_ROWS_MAX / pictures.len().max(1) },
+        }
+    }
+
+    fn rows(self, picture: &TrialPicture) -> Vec<&SlowTransaction> {
+        let mut rows = kept(picture, self.a_column);
+        if rows.len() > self.a_trial {
+            let length = |it: &&SlowTransaction| it.row.end.saturating_sub(it.row.due);
+            rows.sort_by_key(|it| (std::cmp::Reverse(length(it)), it.row.tx));
+            rows.truncate(self.a_trial);
+        }
+        rows
+    }
 }
 
 /// The slowest `cap` of each column; they come slowest first.
@@ -36,8 +60,8 @@ fn kept(picture: &TrialPicture, cap: usize) -> Vec<&SlowTransaction> {
     kept
 }
 
-pub(super) fn slow(picture: &TrialPicture, cap: usize, arrays: &mut Arrays) -> Value {
-    let mut rows = kept(picture, cap);
+pub(super) fn slow(picture: &TrialPicture, room: Room, arrays: &mut Arrays) -> Value {
+    let mut rows = room.rows(picture);
     rows.sort_by_key(|it| (it.column, it.row.due, it.row.tx));
     let rows = &rows;
     let each = || rows.iter().map(|it| &it.row);

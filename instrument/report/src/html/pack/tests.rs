@@ -272,3 +272,20 @@ fn a_noisy_page_is_bounded() {
         assert!(page.len() < 1_400_000, "{} bytes", page.len());
     }
 }
+
+/// Claim: where even one of each column is too many, each trial keeps its share, and it is the slowest that stay.
+#[test]
+fn too_many_columns_keep_the_slowest() {
+    let mut noise = Noise(5);
+    let run = run_of((0..8).map(|_| noisy_trial(&mut noise, 1_200, 2, 0)).collect());
+    let (index, bytes) = unpack(&pack(std::slice::from_ref(&run)));
+    for (trial, picture) in run.1.trials.iter().enumerate() {
+        let kept = ints(&index["trials"][trial]["slow"]["tx"], &bytes);
+        assert_eq!(kept.len(), SLOW_ROWS_MAX / 8);
+        let slowest = picture.slowest.iter().max_by_key(|it| it.row.end - it.row.due);
+        let slowest = slowest.expect("a trial of many").row.tx;
+        // Of several of one column the first is kept: the noise is not sorted, real pictures are.
+        let is_first = picture.slowest.iter().step_by(8).any(|it| it.row.tx == slowest);
+        assert!(!is_first || kept.contains(&i64::try_from(slowest).expect("small")), "{trial}");
+    }
+}

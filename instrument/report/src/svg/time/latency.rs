@@ -42,13 +42,7 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
             let plot = Plot::new(area, columns.scale(), y);
             bands::draw(&mut canvas, &plot, of.picture, false);
             plot.y_axis(&mut canvas, Unit::Ns, "response time");
-            density::draw(
-                &mut canvas,
-                &plot,
-                of.picture,
-                &of.result.timeline,
-                of.room.density,
-            );
+            density::draw(&mut canvas, &plot, of.picture, &of.result.timeline, of.room.density);
             plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
             // The largest first, so that the median lies on top.
             for (line, (_, class)) in LINES.iter().enumerate().rev() {

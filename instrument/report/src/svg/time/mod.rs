@@ -48,9 +48,9 @@ impl Room {
         if detail == Detail::Full {
             return Self::FULL;
         }
-        const COLUMNS_OF_ALL: usize = 480;
+        const COLUMNS_OF_ALL: usize = 400;
         const COLUMNS_MIN: usize = 48;
-        const SERIES_POINTS_OF_ALL: usize = 10_000;
+        const SERIES_POINTS_OF_ALL: usize = 7_000;
         const SERIES_POINTS_MIN: usize = 48;
         const BANDED_CHARTS_MAX: usize = 12;
         let columns = COLUMNS_OF_ALL / picture.trials.len().max(1);
