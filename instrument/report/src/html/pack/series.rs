@@ -5,7 +5,7 @@
 use model::picture::Series;
 
 /// Columns that a small chart, half as wide as the page, can tell apart.
-const COLUMNS_MAX: usize = 450;
+const COLUMNS_MAX: usize = 600;
 
 /// The series with neighbouring columns alike where there are more than a chart has pixels: each then says the lowest,
 /// the mean and the highest of its neighbours. As many columns as before, so that they lie on the same axis; deflate
