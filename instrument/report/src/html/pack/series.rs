@@ -57,7 +57,7 @@ mod tests {
         assert!(merged.mean[..30].iter().all(|it| it.is_nan()));
         assert_eq!(merged.max.iter().copied().fold(0.0, f64::max), 76.0);
         assert_eq!(merged.min.iter().copied().fold(99.0, f64::min), 0.0);
-        assert_eq!((merged.min[30], merged.max[30], merged.mean[30]), (30.0, 32.0, 31.0));
+        assert_eq!((merged.min[30], merged.max[30], merged.mean[30]), (30.0, 31.0, 30.5));
         let short = Series { min: vec![1.0], mean: vec![2.0], max: vec![3.0], ..long };
         assert_eq!(few(&short), short);
     }
