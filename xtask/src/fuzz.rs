@@ -5,8 +5,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The targets, as in fuzz/Cargo.toml.
-pub const TARGETS: [&str; 6] =
-    ["experiment_file", "http_response", "import_file", "result_file", "run_folder", "target_file"];
+pub const TARGETS: [&str; 7] = [
+    "experiment_file",
+    "http_response",
+    "import_file",
+    "result_file",
+    "run_folder",
+    "target_file",
+    "websocket_frames",
+];
 
 /// Targets that run at a time; the machine that this is sized for has two processors.
 const PARALLEL: usize = 2;
