@@ -54,6 +54,9 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
             &["cargo", "xtask", "bench", "load", "--toy"],
             None,
         );
+        let page = ["cargo", "xtask", "bench", "page", "--toy"];
+        step(&mut tally, root, "toy page", &page, None);
+        step(&mut tally, root, "toy figures", &["cargo", "xtask", "figures", "--toy"], None);
         step(&mut tally, root, "toy theory", &["cargo", "xtask", "theory", "--toy"], None);
         step(&mut tally, root, "fuzzing", &["cargo", "xtask", "fuzz", "--seconds", &seconds], None);
     }

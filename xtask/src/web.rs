@@ -77,7 +77,7 @@ pub fn has_browser() -> bool {
 }
 
 /// The pinned packages, installed anew only when the lock file has changed.
-fn install(root: &Path, web: &Path) -> Result<(), String> {
+pub fn install(root: &Path, web: &Path) -> Result<(), String> {
     let lock = web.join("package-lock.json");
     let wanted =
         std::fs::read_to_string(&lock).map_err(|e| format!("reading {}: {e}", lock.display()))?;

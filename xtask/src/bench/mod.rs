@@ -5,6 +5,7 @@
 //! is shared, so medians of several rounds are printed with their ranges.
 
 mod measure;
+pub mod page;
 mod peers;
 
 use std::fmt::Write as _;
