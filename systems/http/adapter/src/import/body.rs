@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::secrets::{REMOVED, is_secret, masked_pairs};
+use super::secrets::{REMOVED, is_secret, looks_secret, masked_pairs, names_secret};
 
 /// What became of a body.
 pub(super) enum Masked {
@@ -16,13 +16,16 @@ pub(super) enum Masked {
 pub(super) fn masked(content_type: &str, body: Vec<u8>) -> Masked {
     let content_type = content_type.to_ascii_lowercase();
     if content_type.contains("json")
-        && let Ok(mut value) = serde_json::from_slice::<Value>(&body)
+        && let Ok(mut values) = documents(&body)
     {
         let mut count = 0;
-        mask(&mut value, &mut count);
+        values.iter_mut().for_each(|value| mask(value, &mut count));
         // What holds no secret stays byte for byte as it was.
-        let body = if count == 0 { body } else { value.to_string().into_bytes() };
-        return Masked::Body(body, count);
+        if count > 0 {
+            let lines: Vec<String> = values.iter().map(Value::to_string).collect();
+            return Masked::Body(lines.join("\n").into_bytes(), count);
+        }
+        return Masked::Body(body, 0);
     }
     if content_type.contains("x-www-form-urlencoded")
         && let Ok(text) = std::str::from_utf8(&body)
@@ -30,13 +33,16 @@ pub(super) fn masked(content_type: &str, body: Vec<u8>) -> Masked {
         let (text, count) = masked_pairs(text);
         return Masked::Body(text.into_bytes(), count);
     }
-    let text = String::from_utf8_lossy(&body).to_ascii_lowercase();
-    let names_one = ["password", "passwd", "secret", "token", "api_key", "apikey", "authorization"];
-    if names_one.iter().any(|word| text.contains(word)) {
+    if names_secret(&String::from_utf8_lossy(&body)) {
         Masked::Opaque
     } else {
         Masked::Body(body, 0)
     }
+}
+
+/// One JSON document, or one a line.
+fn documents(body: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
+    serde_json::Deserializer::from_slice(body).into_iter().collect()
 }
 
 /// Depth is bounded by the parser that made the value.
@@ -53,6 +59,10 @@ fn mask(value: &mut Value, count: &mut usize) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, count)),
+        Value::String(text) if looks_secret(text) => {
+            *count += 1;
+            *value = Value::from(REMOVED);
+        }
         _ => {}
     }
 }

@@ -3,10 +3,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::body::{Masked, masked};
-use super::secrets::{is_secret, masked_url};
+use super::secrets::{is_secret, looks_secret, masked_url, without_user};
 use super::target_lines::{Request, TargetLines, encoded, graphic};
 use super::{ImportOptions, Imported, counted};
 use crate::targets::{check_header, check_method};
@@ -36,7 +36,7 @@ struct Entry {
 struct Recorded {
     method: String,
     url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     headers: Vec<Pair>,
     post_data: Option<PostData>,
 }
@@ -52,9 +52,14 @@ struct Pair {
 struct PostData {
     mime_type: Option<String>,
     text: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     params: Vec<Pair>,
     encoding: Option<String>,
+}
+
+/// Some browsers' extensions and proxies write null where there is nothing.
+fn or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// What was left out or changed.
@@ -66,6 +71,7 @@ struct Counts {
     without_body: usize,
     masked: usize,
     headers: usize,
+    headers_not_sent: usize,
 }
 
 pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
@@ -82,7 +88,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
             address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         });
         match url::parse(&graphic(&address)) {
-            _ if !is_http => counts.not_http += 1,
+            _ if !is_http || opens_websocket(&entry.request) => counts.not_http += 1,
             Ok(url::Place { origin: Some(origin), target }) => {
                 requests.push((origin, target, entry.request));
             }
@@ -113,14 +119,12 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
     })
 }
 
-/// A URL without the name and password of its user.
-fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => url.to_owned(),
-    }
+/// Some browsers record a websocket under the http URL that it began as.
+fn opens_websocket(request: &Recorded) -> bool {
+    request.headers.iter().any(|Pair { name, value }| {
+        name.eq_ignore_ascii_case("upgrade")
+            && value.as_deref().is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
+    })
 }
 
 /// The server to load, and the others with how many requests went to them.
@@ -160,6 +164,9 @@ fn chosen(
     Ok((origin, origins))
 }
 
+const TYPE: &str = "Content-Type";
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Headers of one connection, and those that are written anew (RFC 9110, section 7.6.1).
 const NOT_COPIED: [&str; 14] = [
     "connection",
@@ -193,7 +200,7 @@ fn request(
         if NOT_COPIED.contains(&lower.as_str()) || name.starts_with(':') {
             continue;
         }
-        if is_secret(&name) {
+        if is_secret(&name) || value.as_deref().is_some_and(looks_secret) {
             counts.headers += 1;
             if !secret_headers.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
                 secret_headers.push(name);
@@ -205,13 +212,18 @@ fn request(
         // A value that looks like a reference to the environment would be taken for one.
         if check_header(&name, &value).is_ok() && !value.starts_with("env:") {
             headers.push((name, value));
+        } else {
+            counts.headers_not_sent += 1;
         }
     }
     let content_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let content_type = content_type.map(|(_, value)| value.clone());
     let mut body = Vec::new();
     if let Some(data) = recorded.post_data {
-        let content_type = content_type.or(data.mime_type.clone()).unwrap_or_default();
+        let is_recorded = content_type.is_some();
+        let said = data.mime_type.clone().filter(|name| !name.is_empty());
+        let of_params = (!data.params.is_empty()).then(|| FORM.to_owned());
+        let content_type = content_type.or(said).or(of_params).unwrap_or_default();
         let Some(bytes) = bytes_of(data, &content_type) else {
             counts.without_body += 1;
             return None;
@@ -220,6 +232,10 @@ fn request(
             Masked::Body(bytes, masked_count) => {
                 counts.masked += masked_count;
                 body = bytes;
+                // Without it the server would not know what the body is.
+                if !is_recorded && !body.is_empty() && check_header(TYPE, &content_type).is_ok() {
+                    headers.push((TYPE.to_owned(), content_type));
+                }
             }
             Masked::Opaque => {
                 counts.opaque += 1;
@@ -279,7 +295,7 @@ fn notes(
     }
     let to = format!("to other servers: {}; --host chooses one", named.join(", "));
     note(to_others, left_out(to_others, &to));
-    note(counts.not_http, left_out(counts.not_http, "neither http nor https"));
+    note(counts.not_http, left_out(counts.not_http, "neither http nor https, or a websocket"));
     let unsendable = counts.cannot_be_sent.saturating_sub(counts.opaque + counts.without_body);
     note(unsendable, left_out(unsendable, "whose method or URL cannot be sent"));
     note(
@@ -293,6 +309,8 @@ fn notes(
         counts.headers,
         format!("left out: {headers} with secrets: {}", secret_headers.join(", ")),
     );
+    let not_sent = counted(counts.headers_not_sent, "header");
+    note(counts.headers_not_sent, format!("left out: {not_sent} that cannot be sent"));
     let masked = counted(counts.masked, "secret");
     note(counts.masked, format!("replaced by REMOVED: {masked} in queries and bodies"));
     notes

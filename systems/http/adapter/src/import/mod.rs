@@ -59,6 +59,17 @@ pub fn import(name: &str, bytes: &[u8], options: &ImportOptions<'_>) -> Result<I
             .to_owned()),
         Form::Targets => target_file::import(bytes),
     };
+    let found = found.map(|mut found| {
+        if found.targets.is_none() && options.host.is_some() {
+            found.notes.push("a target file is used as it is: --host changes nothing".to_owned());
+        }
+        if options.all_methods && !found.form.starts_with("OpenAPI") {
+            found.notes.push(
+                "--all-methods is for descriptions only; all methods are taken anyway".to_owned(),
+            );
+        }
+        found
+    });
     found.map_err(|why| format!("reading {name}: {why}"))
 }
 
@@ -93,13 +104,15 @@ struct Known {
 fn form_of(bytes: &[u8]) -> Form {
     if bytes.trim_ascii_start().starts_with(b"{") {
         // One object a line is a target file, and not one document.
+        let first = bytes.trim_ascii_start()[1..].trim_ascii_start();
         return match serde_json::from_slice(bytes) {
             Ok(Known { log: Some(_), .. }) => Form::Har,
             Ok(Known { openapi: Some(_), .. }) => Form::OpenApiJson,
             Ok(Known { swagger: Some(_), .. }) => Form::Swagger,
-            _ if bytes.trim_ascii_start()[1..].trim_ascii_start().starts_with(b"\"log\"") => {
-                Form::Har
-            }
+            // Cut off, or YAML in braces.
+            _ if first.starts_with(b"\"log\"") => Form::Har,
+            _ if first.starts_with(b"\"openapi\"") => Form::OpenApiJson,
+            _ if first.starts_with(b"openapi") => Form::OpenApiYaml,
             _ => Form::Targets,
         };
     }

@@ -2,7 +2,7 @@
 //! a value that a user puts back; a name too few would put a password into a file.
 
 /// Parts of names.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 20] = [
     "authorization",
     "authentication",
     "cookie",
@@ -20,6 +20,9 @@ const PARTS: [&str; 17] = [
     "csrf",
     "xsrf",
     "jwt",
+    "assertion",
+    "dpop",
+    "saml",
 ];
 /// Whole words of names.
 const WORDS: [&str; 8] = ["key", "auth", "sig", "pwd", "sid", "otp", "bearer", "pass"];
@@ -41,13 +44,55 @@ pub(super) fn is_secret(name: &str) -> bool {
         || plain.split('-').any(|word| WORDS.contains(&word))
 }
 
+/// Whether a value is a secret by itself: credentials of an Authorization header, or a JSON web token.
+pub(super) fn looks_secret(value: &str) -> bool {
+    let value = value.trim_start();
+    let is_scheme = ["bearer ", "basic ", "digest "].iter().any(|scheme| {
+        value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
+    is_scheme || is_token(value)
+}
+
+/// `eyJ` is what a JSON object in base64 begins with; three parts (five, encrypted) make a token.
+fn is_token(text: &str) -> bool {
+    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.starts_with("eyJ") && text.matches('.').count() >= 2 && text.bytes().all(is_of_token)
+}
+
+/// Whether a text of no known form names a secret, as `"pwd": …`, `name="pwd"`, `pwd=…` or `<pwd>…`, or holds one.
+pub(super) fn names_secret(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let mut rest = text;
+    while let Some(start) = rest.find(is_of_name) {
+        rest = &rest[start..];
+        let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let is_name = after.trim_start().starts_with(['"', '\'', '=', ':', '>', '\\']);
+        if is_token(name) || PLAIN.iter().any(|word| name.eq_ignore_ascii_case(word)) {
+            return true;
+        }
+        if is_name && is_secret(name) {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// Words that name a secret wherever they stand.
+const PLAIN: [&str; 7] =
+    ["password", "passwd", "secret", "token", "api_key", "apikey", "authorization"];
+
 /// A query or a form without the values of its secrets, and how many there were.
 pub(super) fn masked_pairs(pairs: &str) -> (String, usize) {
     let mut count = 0;
     let masked: Vec<String> = pairs
         .split('&')
         .map(|pair| match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() && is_secret(&decoded(name)) => {
+            Some((name, value))
+                if !value.is_empty()
+                    && (is_secret(&decoded(name)) || looks_secret(&decoded(value))) =>
+            {
                 count += 1;
                 format!("{name}={REMOVED}")
             }
@@ -57,14 +102,47 @@ pub(super) fn masked_pairs(pairs: &str) -> (String, usize) {
     (masked.join("&"), count)
 }
 
-/// A URL, or the path of one, without the secrets of its query.
+/// A URL without the name and password of its user.
+pub(super) fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+/// A URL, or the path of one, without the secrets of its query and its path's parameters (`;jsessionid=…`).
 pub(super) fn masked_url(url: &str) -> (String, usize) {
-    let Some((path, query)) = url.split_once('?') else { return (url.to_owned(), 0) };
+    let (path, query) =
+        url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
+    let (path, in_path) = masked_path(path);
+    let Some(query) = query else { return (path, in_path) };
     let (query, fragment) =
         query.split_once('#').map_or((query, ""), |(query, rest)| (query, rest));
     let (query, count) = masked_pairs(query);
     let fragment = if fragment.is_empty() { String::new() } else { format!("#{fragment}") };
-    (format!("{path}?{query}{fragment}"), count)
+    (format!("{path}?{query}{fragment}"), in_path + count)
+}
+
+fn masked_path(path: &str) -> (String, usize) {
+    let mut count = 0;
+    let masked: Vec<String> = path
+        .split_inclusive([';', '/'])
+        .map(|part| {
+            let (inner, end) = part
+                .strip_suffix([';', '/'])
+                .map_or((part, ""), |inner| (inner, &part[inner.len()..]));
+            match inner.split_once('=') {
+                Some((name, value)) if !value.is_empty() && is_secret(&decoded(name)) => {
+                    count += 1;
+                    format!("{name}={REMOVED}{end}")
+                }
+                _ => part.to_owned(),
+            }
+        })
+        .collect();
+    (masked.concat(), count)
 }
 
 /// `%5F` and the like, so that an encoded name is still known.

@@ -42,13 +42,13 @@ fn har_keeps_one_server() {
         [
             "GET /items?page=1&access_token=REMOVED [Accept: application/json] ",
             "POST /login [Content-Type: application/json] {\"user\":\"me\",\"password\":\"REMOVED\"}",
-            "POST /form [] a=b%20c&d=",
+            "POST /form [Content-Type: application/x-www-form-urlencoded] a=b%20c&d=",
         ]
     );
     let notes = found.notes.join("\n");
     for expected in [
         "left out: 1 request, to other servers: cdn.example.org (1)",
-        "left out: 1 request, neither http nor https",
+        "left out: 1 request, neither http nor https, or a websocket",
         "left out: 1 request, with a body that names a secret",
         "left out: 3 headers with secrets: Authorization, cookie, X-Api-Key",
         "replaced by REMOVED: 2 secrets",
@@ -148,6 +148,7 @@ fn refusals() {
         ("{\"log\":{\"entries\":[]}}", "no http or https request"),
         ("{\"log\":{\"entries\":[{\"request\"", "not a whole HAR recording"),
         ("GET http://a/\nGET http://b/\n", "targets of two servers"),
+        ("{\"openapi\":\"3.0.0\",\"paths\":{\"/a\"", "it is not whole JSON"),
         ("hello\n", "as a target file it has 1 mistake:"),
     ] {
         let why = imported_with(text, ImportOptions::default()).unwrap_err();
@@ -167,6 +168,166 @@ fn aliases_are_counted() {
     assert!(why.contains("with its aliases it has more than"), "{why}");
     let deep = "[".repeat(10_000);
     assert!(imported_with(&format!("openapi: {deep}"), ImportOptions::default()).is_err());
+}
+
+/// Claim: long texts behind aliases count by their length, so that few bytes cannot ask for much memory.
+#[test]
+fn aliases_of_long_texts_are_counted() {
+    let text =
+        format!("openapi: 3.0.0\na: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a,".repeat(1000));
+    let why = imported_with(&text, ImportOptions::default()).unwrap_err();
+    assert!(why.contains("with its aliases it has more than"), "{why}");
+}
+
+/// Claim: an example that is referred to any number of times does not make a body of that many times its size.
+#[test]
+fn examples_are_bounded() {
+    let names: Vec<String> = (0..1000).map(|index| format!("p{index}")).collect();
+    let properties: Vec<String> =
+        names.iter().map(|name| format!("\"{name}\":{{\"$ref\":\"#/x\"}}")).collect();
+    let text = format!(
+        r##"{{"openapi":"3.0.0","x":{{"example":"{}"}},"paths":{{"/a":{{"post":{{"requestBody":{{"content":{{
+        "application/json":{{"schema":{{"required":{names:?},"properties":{{{}}}}}}}}}}}}}}}}}}}"##,
+        "x".repeat(100_000),
+        properties.join(",")
+    );
+    let found =
+        imported_with(&text, ImportOptions { all_methods: true, ..Default::default() }).unwrap();
+    let bytes = found.targets.as_ref().map_or(0, String::len);
+    assert!((1_000_000..2_000_000).contains(&bytes), "{bytes}");
+}
+
+/// A recording of one request.
+fn har(url: &str, headers: &str, post_data: &str) -> String {
+    format!(
+        r#"{{"log":{{"version":"1.2","entries":[{{"request":{{"method":"POST","url":"{url}","headers":{headers},"postData":{post_data}}}}}]}}}}"#
+    )
+}
+
+/// Claim: secrets are known by their form too, and by their names wherever a text or a path holds them.
+#[test]
+fn secrets_in_odd_places() {
+    let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc";
+    let bearer = format!(
+        r#"[{{"name":"X-Id","value":"Bearer s3cr3t"}},{{"name":"X-B","value":"{token}"}}]"#
+    );
+    let json = |text: &str| format!(r#"{{"mimeType":"application/json","text":{text:?}}}"#);
+    for (text, expected) in [
+        (
+            har("http://h/a;jsessionid=s3cr3t/b?x=1", "[]", "null"),
+            "POST /a;jsessionid=REMOVED/b?x=1 [] ",
+        ),
+        (har("http://h/a;jsessionid=s3cr3t", "null", "null"), "POST /a;jsessionid=REMOVED [] "),
+        (har(&format!("http://h/a?x={token}"), "[]", "null"), "POST /a?x=REMOVED [] "),
+        (har("http://h/a", &bearer, "null"), "POST /a [] "),
+        (
+            har("http://h/a", "[]", &json(&format!("{{\"a\":[\"{token}\"]}}"))),
+            "POST /a [Content-Type: application/json] {\"a\":[\"REMOVED\"]}",
+        ),
+        (
+            har("http://h/a", "[]", &json("{\"sid\":\"s3cr3t\"}\n{\"jwt\":\"s3cr3t\"}")),
+            "POST /a [Content-Type: application/json] {\"sid\":\"REMOVED\"}\n{\"jwt\":\"REMOVED\"}",
+        ),
+        (
+            har(
+                "http://h/a",
+                "[]",
+                r#"{"params":[{"name":"pwd","value":"s3cr3t"},{"name":"a","value":"b"}]}"#,
+            ),
+            "POST /a [Content-Type: application/x-www-form-urlencoded] pwd=REMOVED&a=b",
+        ),
+    ] {
+        assert_eq!(targets(&imported(&text)), [expected], "{text}");
+    }
+    for body in ["{\"sessionId\":\"s3cr3t\", cut", "<pwd>s3cr3t</pwd>", "user=a&pwd=s3cr3t", token]
+    {
+        let post = format!(r#"{{"mimeType":"text/plain","text":{body:?}}}"#);
+        let why = imported_with(&har("http://h/a", "[]", &post), ImportOptions::default());
+        assert!(why.unwrap_err().contains("none of its 1 requests can be sent"), "{body}");
+    }
+    let harmless = har(
+        "http://h/a",
+        "[]",
+        r#"{"mimeType":"text/plain","text":"pass the salt, key to it all"}"#,
+    );
+    assert_eq!(
+        targets(&imported(&harmless)),
+        ["POST /a [Content-Type: text/plain] pass the salt, key to it all"]
+    );
+}
+
+/// Claim: a websocket that was recorded under an http URL is left out, and a header that cannot be sent is counted.
+#[test]
+fn websockets_and_odd_headers() {
+    let socket = har("http://h/a", r#"[{"name":"Upgrade","value":"websocket"}]"#, "null");
+    let why = imported_with(&socket, ImportOptions::default()).unwrap_err();
+    assert!(why.contains("no http or https request"), "{why}");
+    let odd = imported(&har("http://h/a", r#"[{"name":"x-a","value":"env:HOME"}]"#, "null"));
+    assert_eq!(odd.notes, ["left out: 1 header that cannot be sent"]);
+}
+
+/// Claim: what descriptions write in many ways is read as it is meant: numbers for texts, merged tables, servers of
+/// their own, requirements beside the parts that they are of, ids longer than numbers.
+#[test]
+fn openapi_as_it_is_written() {
+    let text = "\
+openapi: 3.1
+servers:
+  - url: 'http://me:s3cr3t@{host}:{port}/v2'
+    variables: {host: {enum: [127.0.0.1]}, port: {default: 8097}}
+paths:
+  /reset/{token}:
+    get: &get {parameters: [{name: token, in: path, example: s3cr3t}]}
+  /id/{id}:
+    head:
+      <<: *get
+      parameters: [{name: id, in: path, example: 123456789012345678901234}]
+    get: {parameters: [{name: id, in: path, example: 12345678901234567890}]}
+  /merged/{token}:
+    get:
+      <<: *get
+  /own:
+    servers: [{url: 'http://127.0.0.1:8097/v3'}]
+    get: {}
+  /away:
+    get: {servers: [{url: 'http://elsewhere/'}]}
+  /file: {$ref: 'other.yaml#/x'}
+  /parts:
+    post:
+      requestBody:
+        content:
+          application/json:
+            schema:
+              allOf:
+                - {properties: {a: {type: integer}, b: {type: boolean}}}
+                - {required: [b]}
+              required: [a]
+";
+    let found =
+        imported_with(text, ImportOptions { all_methods: true, ..Default::default() }).unwrap();
+    assert_eq!(found.url.as_deref(), Some("http://127.0.0.1:8097"));
+    assert_eq!(
+        targets(&found),
+        [
+            "GET /v2/reset/REMOVED [] ",
+            "GET /v2/id/12345678901234567890 [] ",
+            "HEAD /v2/id/123456789012345678901234 [] ",
+            "GET /v2/merged/REMOVED [] ",
+            "GET /v3/own [] ",
+            "POST /v2/parts [Content-Type: application/json] {\"a\":1,\"b\":true}",
+        ]
+    );
+    let notes = found.notes.join("\n");
+    for expected in [
+        "left out: 1 operation on other servers than",
+        "left out: 1 path described in other files",
+        "made up for GET /reset/{token}: token = REMOVED",
+    ] {
+        assert!(notes.contains(expected), "{expected}\n{notes}");
+    }
+    let relative = imported("{openapi: 3.0.0, servers: [{url: /v1}], paths: {/a: {get: {}}}}");
+    assert_eq!(targets(&relative), ["GET /v1/a [] "]);
+    assert!(relative.notes[0].contains("relative to where the description was found"));
 }
 
 /// Claim: damaged files are imported or refused, and never more.

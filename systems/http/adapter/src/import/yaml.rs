@@ -11,6 +11,8 @@ use serde_json::{Map, Number, Value};
 const NODES_MAX: usize = 4_000_000;
 /// As deep as the JSON parser goes.
 const DEPTH_MAX: usize = 128;
+/// Bytes of text that count as a node when they are copied: what a node itself takes.
+const BYTES_PER_NODE: usize = 32;
 
 /// The first document in a text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
@@ -108,17 +110,41 @@ impl Tree {
                 });
             }
             Some((Open::Table(table, key), _)) => {
-                table.insert(key.take().unwrap_or_default(), value);
+                let key = key.take().unwrap_or_default();
+                match value {
+                    value if key != "<<" => drop(table.insert(key, value)),
+                    Value::Object(more) => merge(table, more),
+                    Value::Array(items) if items.iter().all(Value::is_object) => {
+                        for item in items {
+                            if let Value::Object(more) = item {
+                                merge(table, more);
+                            }
+                        }
+                    }
+                    value => drop(table.insert(key, value)),
+                }
             }
         }
         Ok(())
     }
 }
 
+/// `<<: *other`, which YAML 1.2 no longer has and descriptions use: what the table says itself stands.
+fn merge(table: &mut Map<String, Value>, more: Map<String, Value>) {
+    for (key, value) in more {
+        table.entry(key).or_insert(value);
+    }
+}
+
+/// Nodes, and texts by their length.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(table) => 1 + table.values().map(size).sum::<usize>(),
+        Value::Object(table) => {
+            let of = |(key, value): (&String, &Value)| key.len() / BYTES_PER_NODE + size(value);
+            1 + table.iter().map(of).sum::<usize>()
+        }
+        Value::String(text) => 1 + text.len() / BYTES_PER_NODE,
         _ => 1,
     }
 }
@@ -146,6 +172,13 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
     if looks_numeric && text.bytes().any(|byte| byte.is_ascii_digit()) {
         if let Ok(number) = text.parse::<i64>() {
             return Value::from(number);
+        }
+        if let Ok(number) = text.parse::<u64>() {
+            return Value::from(number);
+        }
+        // An id of more digits than a number keeps stays as it is written.
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Value::from(text);
         }
         if let Some(number) = text.parse::<f64>().ok().and_then(Number::from_f64) {
             return Value::Number(number);

@@ -8,6 +8,7 @@ mod schema;
 
 use serde_json::{Map, Value};
 
+use super::secrets::without_user;
 use super::target_lines::{Request, TargetLines, graphic};
 use super::{ImportOptions, Imported, counted, yaml};
 use crate::targets::FILE_BYTES_MAX;
@@ -24,7 +25,7 @@ const SAFE: [&str; 2] = ["get", "head"];
 pub(super) fn import_json(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
     check_length(bytes)?;
     let value =
-        serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
+        serde_json::from_slice(bytes).map_err(|error| format!("it is not whole JSON: {error}"))?;
     import(&value, options)
 }
 
@@ -45,7 +46,8 @@ fn check_length(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn import(value: &Value, options: &ImportOptions<'_>) -> Result<Imported, String> {
-    let version = value.get("openapi").and_then(Value::as_str).unwrap_or("");
+    // Unquoted, 3.1 is a number in YAML.
+    let version = parameters::plain(value.get("openapi").unwrap_or(&Value::Null));
     if !version.starts_with("3.") {
         return Err(format!("it is OpenAPI `{}`; 3.0 and 3.1 are read", version.escape_debug()));
     }
@@ -62,9 +64,11 @@ fn import(value: &Value, options: &ImportOptions<'_>) -> Result<Imported, String
         lines: TargetLines::default(),
         other_methods: 0,
         failed: 0,
+        elsewhere: 0,
+        unresolved: 0,
     };
     for (path, item) in paths {
-        found.path(&server.base, path, document.resolved(item), options.all_methods);
+        found.path(&server, path, document.resolved(item), options.all_methods);
     }
     if found.lines.count == 0 {
         return Err(format!(
@@ -121,7 +125,12 @@ fn server(root: &Value, host: Option<&str>) -> Result<Server, String> {
     };
     let mut chosen = chosen.unwrap_or_default();
     if chosen.url.is_none() {
-        chosen.notes.push("it names no server; put yours into system.deploy.url".to_owned());
+        let why = if servers.is_empty() {
+            "it names no server"
+        } else {
+            "its server is relative to where the description was found"
+        };
+        chosen.notes.push(format!("{why}; put yours into system.deploy.url"));
     }
     Ok(chosen)
 }
@@ -131,10 +140,12 @@ fn of_entry(entry: &Value) -> Option<Server> {
     let mut text = entry.get("url")?.as_str()?.to_owned();
     let variables = entry.get("variables").and_then(Value::as_object);
     for (name, variable) in variables.into_iter().flatten() {
-        let default = variable.get("default").and_then(Value::as_str).unwrap_or("");
-        text = text.replace(&format!("{{{name}}}"), default);
+        let first = || variable.get("enum").and_then(|values| values.get(0));
+        // Unquoted, a port is a number in YAML.
+        let default = variable.get("default").or_else(first).map(parameters::plain);
+        text = text.replace(&format!("{{{name}}}"), &default.unwrap_or_default());
     }
-    let text = graphic(text.trim());
+    let text = graphic(without_user(text.trim()).as_str());
     let Ok(place) = url::parse(&text) else {
         // Relative to where the description was found, which nobody knows here.
         let path = text.trim_start_matches("./").trim_matches('/').to_owned();
@@ -157,21 +168,37 @@ struct Found<'a> {
     other_methods: usize,
     /// Operations of which no request can be made.
     failed: usize,
+    /// Operations that are served by another server.
+    elsewhere: usize,
+    /// Paths that stand in other files.
+    unresolved: usize,
 }
 
 impl Found<'_> {
     /// All operations of a path.
-    fn path(&mut self, base: &str, path: &str, item: &Value, all_methods: bool) {
+    fn path(&mut self, server: &Server, path: &str, item: &Value, all_methods: bool) {
+        self.unresolved += usize::from(item.is_null());
         for method in METHODS {
             let Some(operation) = item.get(method).and_then(Value::as_object) else { continue };
             if !all_methods && !SAFE.contains(&method) {
                 self.other_methods += 1;
                 continue;
             }
-            if self.lines.count == OPERATIONS_MAX {
+            if self.lines.count == OPERATIONS_MAX || self.lines.beyond > 0 {
                 self.failed += 1;
                 continue;
             }
+            // Its own servers go before those of its path, and both before those of the description.
+            let own = [operation.get("servers"), item.get("servers")];
+            let own = own.into_iter().flatten().find_map(|own| of_entry(own.get(0)?));
+            let base = match &own {
+                Some(own) if own.url.is_some() && own.url != server.url => {
+                    self.elsewhere += 1;
+                    continue;
+                }
+                Some(own) => &own.base,
+                None => &server.base,
+            };
             self.operation(base, path, method, item, operation);
         }
     }
@@ -217,6 +244,18 @@ impl Found<'_> {
             let others = counted(self.other_methods, "operation");
             notes.push(format!(
                 "left out: {others} of other methods than GET and HEAD; --all-methods takes them"
+            ));
+        }
+        if self.elsewhere > 0 {
+            let elsewhere = counted(self.elsewhere, "operation");
+            notes.push(format!(
+                "left out: {elsewhere} on other servers than the one that is loaded"
+            ));
+        }
+        if self.unresolved > 0 {
+            let unresolved = counted(self.unresolved, "path");
+            notes.push(format!(
+                "left out: {unresolved} described in other files; bundle the description into one file"
             ));
         }
         let failed = self.failed + self.lines.beyond;

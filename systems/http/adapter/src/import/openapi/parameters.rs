@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::secrets::is_secret;
+use super::super::secrets::{REMOVED, is_secret};
 use super::super::target_lines::encoded;
 use super::reference::Document;
 use super::schema::{Example, example, given};
@@ -10,6 +10,9 @@ use crate::targets::check_header;
 
 /// A made-up value as a comment shows it.
 const SHOWN_CHARS_MAX: usize = 40;
+
+/// Parameters of a path, and as many of an operation.
+const PARAMETERS_MAX: usize = 256;
 
 /// What parameters make of a path.
 pub(super) struct Filled {
@@ -37,7 +40,12 @@ pub(super) fn fill<'a>(
             left_out.push(format!("{name} ({place}), which may be a secret"));
             continue;
         }
-        let Example { value: example, is_made_up } = of(document, value);
+        // A description's example may hold a real one.
+        let Example { value: example, is_made_up } = if is_secret(name) {
+            Example { value: Value::from(REMOVED), is_made_up: true }
+        } else {
+            of(document, value)
+        };
         if is_made_up {
             made_up.push(format!("{name} = {}", shown(&example)));
         }
@@ -85,8 +93,8 @@ fn all<'a>(
     let of_item = item.get("parameters");
     let of_operation = operation.get("parameters");
     let mut found: Vec<Parameter<'a>> = Vec::new();
-    for value in [of_item, of_operation].into_iter().flatten().filter_map(Value::as_array).flatten()
-    {
+    let listed = [of_item, of_operation].into_iter().flatten().filter_map(Value::as_array);
+    for value in listed.flat_map(|values| values.iter().take(PARAMETERS_MAX)) {
         let value = document.resolved(value);
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let (Some(name), Some(place)) = (text("name"), text("in")) else { continue };
@@ -121,7 +129,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// A value as a text: texts without quotes, lists with commas.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),

@@ -1,6 +1,8 @@
 //! A value for a schema: what the description gives as an example, or a plain value of the right type. Bounded
 //! in depth and size, because schemas refer to themselves.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::reference::Document;
@@ -11,6 +13,10 @@ const DEPTH_MAX: usize = 8;
 const NODES_MAX: usize = 2_000;
 /// Characters that are put before a made-up text to make it long enough.
 const LENGTH_MAX: u64 = 4_096;
+/// Bytes of the examples that go into one value; a description may refer to a long one any number of times.
+const BYTES_MAX: usize = 1 << 20;
+/// Properties of a schema that are looked at, and names that it requires.
+const PROPERTIES_MAX: usize = 10_000;
 
 /// A value, and whether any of it was made up.
 pub(super) struct Example {
@@ -20,17 +26,20 @@ pub(super) struct Example {
 
 /// The example that an object with `example` or `examples` gives (parameters and media types have them).
 pub(super) fn given(document: Document<'_>, holder: &Value) -> Option<Value> {
-    if let Some(example) = holder.get("example") {
+    let fits = |example: &&Value| length(example, BYTES_MAX) <= BYTES_MAX;
+    if let Some(example) = holder.get("example").filter(fits) {
         return Some(example.clone());
     }
     let examples = holder.get("examples")?.as_object()?;
-    examples.values().find_map(|example| document.resolved(example).get("value").cloned())
+    let values = examples.values().filter_map(|example| document.resolved(example).get("value"));
+    values.take(PROPERTIES_MAX).find(fits).cloned()
 }
 
 /// A value for a schema.
 pub(super) fn example(document: Document<'_>, schema: &Value) -> Example {
-    let mut making = Making { document, is_made_up: false, nodes_left: NODES_MAX };
-    let value = making.value(schema, 0);
+    let mut making =
+        Making { document, is_made_up: false, nodes_left: NODES_MAX, bytes_left: BYTES_MAX };
+    let value = making.value(schema, &BTreeSet::new(), 0);
     Example { value, is_made_up: making.is_made_up }
 }
 
@@ -38,10 +47,37 @@ struct Making<'a> {
     document: Document<'a>,
     is_made_up: bool,
     nodes_left: usize,
+    bytes_left: usize,
+}
+
+/// Bytes of a value, roughly; counting ends above `max`.
+fn length(value: &Value, max: usize) -> usize {
+    let mut sum = 8;
+    let mut add = |value: &Value, key: usize| {
+        sum += key;
+        if sum <= max {
+            sum += length(value, max - sum);
+        }
+        sum <= max
+    };
+    match value {
+        Value::String(text) => return 8 + text.len(),
+        Value::Array(items) => drop(items.iter().all(|item| add(item, 0))),
+        Value::Object(object) => drop(object.iter().all(|(key, item)| add(item, key.len()))),
+        _ => {}
+    }
+    sum
+}
+
+/// The names that a schema requires.
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).take(PROPERTIES_MAX)
 }
 
 impl<'a> Making<'a> {
-    fn value(&mut self, schema: &'a Value, depth: usize) -> Value {
+    /// `also` is what is required of it by what it is a part of.
+    fn value(&mut self, schema: &'a Value, also: &BTreeSet<&'a str>, depth: usize) -> Value {
         let schema = self.document.resolved(schema);
         self.nodes_left = self.nodes_left.saturating_sub(1);
         if depth > DEPTH_MAX || self.nodes_left == 0 {
@@ -49,24 +85,28 @@ impl<'a> Making<'a> {
             return Value::Null;
         }
         if let Some(said) = said(schema) {
-            return said.clone();
+            let length = length(said, self.bytes_left);
+            if length <= self.bytes_left {
+                self.bytes_left -= length;
+                return said.clone();
+            }
         }
         if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
-            return self.all_of(schema, parts, depth);
+            return self.all_of(schema, parts, also, depth);
         }
         for key in ["oneOf", "anyOf"] {
             let parts = schema.get(key).and_then(Value::as_array);
             if let Some(first) =
                 parts.and_then(|parts| parts.iter().find(|part| type_of(part) != "null"))
             {
-                return self.value(first, depth + 1);
+                return self.value(first, also, depth + 1);
             }
         }
         match type_of(schema) {
-            "object" => self.object(schema, depth),
+            "object" => self.object(schema, also, depth),
             "array" => {
                 let items = schema.get("items").unwrap_or(&Value::Null);
-                Value::Array(vec![self.value(items, depth + 1)])
+                Value::Array(vec![self.value(items, &BTreeSet::new(), depth + 1)])
             }
             plain => {
                 self.is_made_up = true;
@@ -76,7 +116,19 @@ impl<'a> Making<'a> {
     }
 
     /// Properties of all parts together; where they are no objects, the first part.
-    fn all_of(&mut self, schema: &'a Value, parts: &'a [Value], depth: usize) -> Value {
+    fn all_of(
+        &mut self,
+        schema: &'a Value,
+        parts: &'a [Value],
+        also: &BTreeSet<&'a str>,
+        depth: usize,
+    ) -> Value {
+        // One part may require what another describes.
+        let mut also = also.clone();
+        also.extend(required(schema));
+        for part in parts.iter().take(NODES_MAX) {
+            also.extend(required(self.document.resolved(part)));
+        }
         let mut merged = Map::new();
         let mut first = None;
         let mut add = |value: Value| match value {
@@ -84,11 +136,11 @@ impl<'a> Making<'a> {
             other if first.is_none() => first = Some(other),
             _ => {}
         };
-        for part in parts {
-            add(self.value(part, depth + 1));
+        for part in parts.iter().take(NODES_MAX) {
+            add(self.value(part, &also, depth + 1));
         }
         if schema.get("properties").is_some() {
-            add(self.object(schema, depth));
+            add(self.object(schema, &also, depth));
         }
         match first {
             Some(first) if merged.is_empty() => first,
@@ -97,20 +149,16 @@ impl<'a> Making<'a> {
     }
 
     /// The properties that are required, and those that have an example.
-    fn object(&mut self, schema: &'a Value, depth: usize) -> Value {
-        let required: Vec<&str> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .map(|names| names.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default();
+    fn object(&mut self, schema: &'a Value, also: &BTreeSet<&'a str>, depth: usize) -> Value {
+        let required: BTreeSet<&str> = required(schema).chain(also.iter().copied()).collect();
         let mut object = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
+        for (name, property) in properties.into_iter().flatten().take(PROPERTIES_MAX) {
             let resolved = self.document.resolved(property);
             let is_read_only = resolved.get("readOnly").and_then(Value::as_bool) == Some(true);
             let is_wanted = required.contains(&name.as_str()) || said(resolved).is_some();
             if is_wanted && !is_read_only && self.nodes_left > 0 {
-                let value = self.value(property, depth + 1);
+                let value = self.value(property, &BTreeSet::new(), depth + 1);
                 object.insert(name.clone(), value);
             }
         }
@@ -138,6 +186,7 @@ fn type_of(schema: &Value) -> &str {
             names.iter().filter_map(Value::as_str).find(|name| *name != "null").unwrap_or("null")
         }
         _ if schema.get("properties").is_some() => "object",
+        _ if schema.get("required").is_some_and(Value::is_array) => "object",
         _ if schema.get("items").is_some() => "array",
         _ => "string",
     }
