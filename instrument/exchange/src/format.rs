@@ -227,9 +227,15 @@ fn of_bytes(head: &[u8]) -> Option<Format> {
     if line.split(',').any(|name| name.trim_matches('"') == "due_ns") {
         return Some(Format::Csv);
     }
-    let starts_with_time = line.split(',').next().is_some_and(|text| text.parse::<i64>().is_ok());
-    // An error text may hold commas, so there are at least twelve.
-    (starts_with_time && line.split(',').count() >= 12).then_some(Format::VegetaCsv)
+    is_vegeta_csv(line).then_some(Format::VegetaCsv)
+}
+
+/// Time, status, latency, bytes out and in: numbers; then an error text, which may hold commas, and at least three
+/// fields (six since version 12.8).
+fn is_vegeta_csv(line: &str) -> bool {
+    let mut fields = line.split(',');
+    let numbers = fields.by_ref().take(5).filter(|text| text.parse::<i64>().is_ok()).count();
+    numbers == 5 && fields.count() >= 4
 }
 
 #[cfg(test)]
@@ -252,6 +258,9 @@ mod tests {
             ("x.parquet", "", Some(Format::Parquet)),
             ("x.csv", "tx,due_ns,end_ns,outcome\n", Some(Format::Csv)),
             ("x.csv", "1595,200,5,0,2,\"a, b\",,n,0,GET,http://h/,\n", Some(Format::VegetaCsv)),
+            ("x.csv", "1595,200,5,0,2,,,n,0\n", Some(Format::VegetaCsv)),
+            ("x.csv", "1,2,3,4,5,6,7,8\n", None),
+            ("x.csv", "1,a,3,4,5,6,7,8,9\n", None),
             ("-", "{\"tx\":1,\"due_ns\":3}\n", Some(Format::Ndjson)),
             (
                 "r.json",

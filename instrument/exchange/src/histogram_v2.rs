@@ -82,7 +82,8 @@ impl Slots {
         let mut index = 0_u64;
         while let Some(count) = next_number(&mut payload)? {
             match u64::try_from(count) {
-                Ok(0) => index += 1,
+                // Empty slots may lead anywhere; one that is counted out there is refused.
+                Ok(0) => index = index.saturating_add(1),
                 Ok(count) => {
                     let (low, high) =
                         self.slot(index).ok_or("a slot of the histogram is out of range")?;
@@ -163,6 +164,17 @@ mod tests {
             let mean = counted.sum / counted.by_highest.values().sum::<u64>() as f64;
             assert!((mean / histogram.mean() - 1.0).abs() < 1e-9, "{digits} digits");
         }
+    }
+
+    /// Claim: counts that skip more slots than numbers have are read over or refused.
+    #[test]
+    fn endless_skips() {
+        let slots = Slots { digits: 3, lowest: 1 };
+        // -2^63 empty slots, thrice, in nine bytes each.
+        let skips = [0xff; 27];
+        let with = |last: u8| [&skips[..], &[last]].concat();
+        assert_eq!(slots.add(&with(0), &mut Counted::default()), Ok(()));
+        assert!(slots.add(&with(2), &mut Counted::default()).is_err());
     }
 
     /// Claim: bytes that are damaged anywhere are read or refused, and never more.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use model::facts::TrialFacts;
-use model::{STAGES_MAX, Stamp};
+use model::{Row, STAGES_MAX, Stamp};
 
 /// The most kinds that are told apart; a file of a million different URLs would otherwise be kept in memory.
 const KINDS_MAX: usize = 16_384;
@@ -56,6 +56,30 @@ impl Names {
         self.stages = stages;
     }
 
+    /// Rows that were due outside the measured window, where the input says what it is.
+    pub(crate) fn outside(&self, rows: &[Row]) -> u64 {
+        let Some((start, end)) = self.window else { return 0 };
+        rows.iter().filter(|row| row.due < start || row.due >= end).count() as u64
+    }
+
+    /// What was changed of the names, in sentences.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let tables = [(&self.kinds, "kinds", KINDS_MAX), (&self.errors, "error texts", ERRORS_MAX)];
+        let mut lines = Vec::new();
+        for (table, word, max) in tables {
+            if table.has_cut {
+                lines.push(format!("{word} longer than {NAME_BYTES_MAX} bytes were cut"));
+            }
+            if table.has_beyond {
+                let beyond = table.beyond;
+                lines.push(format!(
+                    "there are more than {max} different {word}; the rest of them are called `{beyond}`"
+                ));
+            }
+        }
+        lines
+    }
+
     /// The name of the final stage.
     #[must_use]
     pub fn final_stage_name(&self) -> &str {
@@ -95,6 +119,9 @@ pub(crate) struct Table {
     numbers: HashMap<String, u32>,
     max: usize,
     beyond: &'static str,
+    /// Names were cut; names found no place.
+    has_cut: bool,
+    has_beyond: bool,
 }
 
 impl Table {
@@ -115,12 +142,15 @@ impl Table {
 
     /// The number of a name, given to it now if it has none.
     pub(crate) fn number(&mut self, name: &str) -> u32 {
+        self.has_cut |= name.len() > NAME_BYTES_MAX;
         let name = cut(name);
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
         // The last place is kept for everything that finds no other.
-        let name = if self.names.len() + 1 >= self.max { self.beyond } else { name };
+        let is_beyond = self.names.len() + 1 >= self.max;
+        self.has_beyond |= is_beyond;
+        let name = if is_beyond { self.beyond } else { name };
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
@@ -157,7 +187,10 @@ mod tests {
         assert_eq!(names.errors.names.len(), ERRORS_MAX);
         let last = names.errors.number("one more");
         assert_eq!((last as usize, names.error(last as u16)), (ERRORS_MAX - 1, "other errors"));
+        let beyond = "there are more than 4096 different error texts; the rest of them are called `other errors`";
+        assert_eq!(names.losses(), [beyond]);
         assert_eq!(names.kinds.number(&"ü".repeat(2000)), 0);
+        assert_eq!(names.losses()[0], "kinds longer than 1024 bytes were cut");
         assert_eq!(names.kind(0).len(), NAME_BYTES_MAX);
     }
 }

@@ -28,6 +28,37 @@ pub struct Notes {
     pub lines: Vec<String>,
 }
 
+impl Notes {
+    /// Says which rows were not measured, for formats that have no place for that.
+    pub(crate) fn say_window(&mut self, names: &Names, outside: u64) {
+        if let Some((start, end)) = names.window.filter(|_| outside > 0) {
+            self.lines.push(format!(
+                "{outside} of {} transactions were due outside the measured window, which the output does not say: \
+                 it is due_ns from {start} until before {end}",
+                self.rows
+            ));
+        }
+    }
+}
+
+/// What is to be said of a trial's interval log, which holds the warm-up too; `None` where no trial.json lies
+/// beside it, or all was measured.
+#[must_use]
+pub fn note_of_log(path: &Path) -> Option<String> {
+    let trial = trial(path.canonicalize().ok()?.parent()?).ok()?;
+    let facts = trial.facts().ok()?;
+    let (start, end) = Names::of_facts(&facts).window?;
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    (start > 0).then(|| {
+        format!(
+            "the log holds the whole trial, its warm-up too; the measured window is from {} s to {} s. Convert the \
+             folder of the trial for what was measured",
+            seconds(start),
+            seconds(end)
+        )
+    })
+}
+
 /// Rows to be read once.
 pub struct RowsInput<'a>(Kind<'a>);
 
@@ -116,7 +147,7 @@ fn trial(path: &Path) -> Result<TrialFolder, ExchangeError> {
         .find(|folder| folder.join("plan.toml").is_file())
         .ok_or_else(|| {
             named(
-                "it is neither a run folder (with a plan.toml) nor the folder of a trial in one"
+                "it is neither a run folder (with a plan.toml) nor the folder of a trial in one; name one of the folders in it"
                     .to_owned(),
             )
         })?;
@@ -218,7 +249,7 @@ fn of_text(
         Format::Ndjson => ndjson::read(Lines::new(name, input), &mut names, &mut push)?,
         _ => {
             names.set_stages(vec!["committed".to_owned()]);
-            let mut is_first = true;
+            let (mut is_first, mut cut_bytes) = (true, 0_u64);
             vegeta(format, name, input, |line, result| {
                 if is_first {
                     let within = result.sent_unix_ns.rem_euclid(1_000_000_000);
@@ -226,6 +257,7 @@ fn of_text(
                     names.started_unix_ns = first_unix_ns.unwrap_or(second);
                     is_first = false;
                 }
+                cut_bytes += u64::from(result.bytes_out.max(result.bytes_in) > u32::MAX.into());
                 let row =
                     result.row(&mut names).map_err(|why| crate::lines::wrong(name, line, why))?;
                 push(&names, row)
@@ -234,8 +266,18 @@ fn of_text(
                 "vegeta records no due time: due was set to when a request was sent, so the waiting before it is not in these rows"
                     .to_owned(),
             );
+            notes
+                .lines
+                .push("bodies, headers and the names of attacks are not kept in rows".to_owned());
+            if cut_bytes > 0 {
+                notes.lines.push(format!(
+                    "{cut_bytes} bodies were larger than a row can say and are given as {} bytes",
+                    u32::MAX
+                ));
+            }
         }
     }
+    notes.lines.extend(names.losses());
     if !batch.is_empty() {
         take(&names, &batch)?;
     }

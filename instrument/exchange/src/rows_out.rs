@@ -24,7 +24,7 @@ pub fn write_rows(
     let mut writer = match format {
         Format::Csv | Format::Ndjson => Writer::Ours { format, columns: None },
         Format::VegetaCsv | Format::VegetaNdjson => {
-            Writer::Vegeta { format, never_sent: 0, bare: 0 }
+            Writer::Vegeta { format, never_sent: 0, bare: 0, waited: 0 }
         }
         other => {
             return Err(ExchangeError::Refused(format!(
@@ -34,20 +34,23 @@ pub fn write_rows(
         }
     };
     let mut text = Vec::new();
+    let mut outside = 0;
     let (names, mut notes) = input.for_each(&mut |names, rows| {
+        outside += names.outside(rows);
         text.clear();
         writer.rows(&mut text, names, rows);
         out.write_all(&text).map_err(ExchangeError::writing)
     })?;
     text.clear();
     writer.finish(&mut text, &names, &mut notes);
+    notes.say_window(&names, outside);
     out.write_all(&text).and_then(|()| out.flush()).map_err(ExchangeError::writing)?;
     Ok(notes)
 }
 
 enum Writer {
     Ours { format: Format, columns: Option<Vec<(String, Column)>> },
-    Vegeta { format: Format, never_sent: u64, bare: u64 },
+    Vegeta { format: Format, never_sent: u64, bare: u64, waited: u64 },
 }
 
 impl Writer {
@@ -62,13 +65,14 @@ impl Writer {
                     }
                 }
             }
-            Self::Vegeta { format, never_sent, bare } => {
+            Self::Vegeta { format, never_sent, bare, waited } => {
                 for row in rows {
                     let Some(result) = VegetaRecord::of(row, names) else {
                         *never_sent += 1;
                         continue;
                     };
                     *bare += u64::from(is_bare_success(row));
+                    *waited += u64::from(row.sent > row.due);
                     match format {
                         Format::VegetaCsv => vegeta_csv::put(out, &result),
                         _ => vegeta_ndjson::put(out, &result),
@@ -83,7 +87,13 @@ impl Writer {
             // A file without rows still has its header.
             Self::Ours { format, columns: None } => drop(begin(format, out, names)),
             Self::Ours { .. } => {}
-            Self::Vegeta { never_sent, bare, .. } => {
+            Self::Vegeta { never_sent, bare, waited, .. } => {
+                if waited > 0 {
+                    notes.lines.push(format!(
+                        "vegeta records no due time: latencies count from the sending, so the waiting before it, of {waited} \
+                         transactions, is not in them"
+                    ));
+                }
                 if never_sent > 0 {
                     notes.lines.push(format!(
                         "{never_sent} transactions were never sent; vegeta has no record for them, and they were left out"
@@ -91,7 +101,7 @@ impl Writer {
                 }
                 if bare > 0 {
                     notes.lines.push(format!(
-                        "{bare} transactions were committed by a system without status codes and were written as 200"
+                        "{bare} transactions were committed with codes that are not those of HTTP and were written as 200"
                     ));
                 }
             }

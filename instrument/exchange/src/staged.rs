@@ -38,8 +38,12 @@ pub fn stage_rows(
     let staging = Staging(run.path().to_owned());
     let trial = run.trial("default", 0)?;
     let mut log = trial.row_log()?;
-    let (names, notes) =
-        input.for_each(&mut |_, rows| log.append(rows).map_err(ExchangeError::from))?;
+    let mut outside = 0;
+    let (names, mut notes) = input.for_each(&mut |names, rows| {
+        outside += names.outside(rows);
+        log.append(rows).map_err(ExchangeError::from)
+    })?;
+    notes.say_window(&names, outside);
     log.close()?;
     trial.write_facts(&names.facts())?;
     trial.seal()?;

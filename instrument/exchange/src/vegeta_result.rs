@@ -77,7 +77,7 @@ impl VegetaRecord<'_> {
     }
 }
 
-/// Committed by a system that has no status codes; vegeta knows a success by 200 only.
+/// Committed by a system whose codes, if it has any, are not those of HTTP; vegeta knows a success by them only.
 pub(crate) fn is_bare_success(row: &Row) -> bool {
-    row.outcome == Outcome::Committed && row.code == 0
+    row.outcome == Outcome::Committed && !(100..600).contains(&row.code)
 }
