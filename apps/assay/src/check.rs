@@ -55,7 +55,45 @@ fn view(experiment: &Experiment, arguments: &CheckArguments) -> CheckView {
                 origin: e.origin.clone(),
             })
             .collect(),
-        command: format!("assay run {}", arguments.what),
+        command: command(std::env::args().skip(1)),
+    }
+}
+
+/// The command that runs what was checked: the words of this one, but for those that only checking has.
+fn command(words: impl Iterator<Item = String>) -> String {
+    let mut line = "assay run".to_owned();
+    let mut is_check_seen = false;
+    for word in words {
+        if word == "--explain" || (word == "check" && !std::mem::replace(&mut is_check_seen, true))
+        {
+            continue;
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+        line.push(' ');
+        if !word.is_empty() && word.chars().all(is_plain) {
+            line.push_str(&word);
+        } else {
+            line.push_str(&format!("'{}'", word.replace('\'', "'\\''")));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    /// Claim: what the check was given is what the run is given, quoted for a shell.
+    #[test]
+    fn the_same_words() {
+        let words =
+            ["check", "my.toml", "--explain", "--set", "load.rate=80/s", "--threshold", "p99 < 1s"];
+        let line = command(words.into_iter().map(str::to_owned));
+        assert_eq!(line, "assay run my.toml --set load.rate=80/s --threshold 'p99 < 1s'");
+        assert_eq!(
+            command(["check", "it's"].into_iter().map(str::to_owned)),
+            "assay run 'it'\\''s'"
+        );
     }
 }
 

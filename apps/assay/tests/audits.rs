@@ -164,7 +164,7 @@ fn clock() {
         facts_of["wall_step_ns"] = Value::from(-5_000_000_000_i64);
         std::fs::write(facts, facts_of.to_string()).unwrap();
     });
-    let words = ["the wall clock moved by -5.00 s", "it was set during the trial"];
+    let words = ["the wall clock moved back by 5.00 s", "it was set during the trial"];
     expect_failed(&said, &document, "clock", &words);
 }
 

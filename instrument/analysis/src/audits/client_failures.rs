@@ -13,6 +13,16 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let transport = evidence.all.of(Outcome::Rejected(Class::Transport));
     let due = evidence.all.due();
     let of_transport = format!("{} broken connections", show_count(transport));
+    let unopened = evidence.engine.connect_failures;
+    if client == 0 && unopened > 0 {
+        let times = if unopened == 1 { "once" } else { "times" };
+        let count =
+            if unopened == 1 { String::new() } else { format!("{} ", show_count(unopened)) };
+        return warn(format!(
+            "no transaction failed in this client, but {count}{times} a connection could not be opened: others carried \
+             its load; {of_transport}"
+        ));
+    }
     if client == 0 {
         return ok(format!("no failure of the client itself; {of_transport}"));
     }
@@ -38,6 +48,25 @@ mod tests {
             *old = row(old.tx, old.due, 100_000, Outcome::Rejected(class));
         }
         audit(&trial.result(), "client_failures").outcome
+    }
+
+    /// Claim: connections that could not be opened are told of, also where the others carried the load.
+    #[test]
+    fn connections_that_could_not_be_opened() {
+        let mut trial = Trial::clean();
+        trial.facts.workers = vec![model::facts::WorkerFacts {
+            wall_ns: 10_000_000_000,
+            connect_failures: 3,
+            ..Default::default()
+        }];
+        let result = trial.result();
+        let found = audit(&result, "client_failures");
+        assert_eq!(found.outcome, AuditOutcome::Warn);
+        assert!(
+            found.detail.contains("3 times a connection could not be opened"),
+            "{}",
+            found.detail
+        );
     }
 
     /// Claim: many client-side failures fail, a few warn, and the system's own failures are not among them.

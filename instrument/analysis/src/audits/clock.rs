@@ -20,7 +20,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             order.negative_example.unwrap_or_default()
         ));
     }
-    let said = format!("the wall clock moved by {} against the monotonic one", show_ns(step));
+    let way = if step < 0 { "back" } else { "ahead" };
+    let by = show_ns(step.saturating_abs());
+    let said = format!("the wall clock moved {way} by {by} against the monotonic one");
     match step.unsigned_abs() {
         ns if ns > WALL_STEP_MAX_NS => failed(format!(
             "{said}: it was set during the trial, and the system's own times cannot be placed"

@@ -22,13 +22,19 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return ok(format!("reached zero outstanding after {took}"));
     }
     let due = evidence.all.due();
+    let load = &evidence.setting.load;
+    let advice = if load.drain_max < load.timeout {
+        "set load.drain to at least the timeout"
+    } else {
+        "a backlog was still being sent in the drain: set load.drain to the timeout and the time that the backlog takes"
+    };
     let said = format!(
         "{} transactions ({}) were still outstanding when the drain of {} ended; they were given up before their \
-         timeout of {} and count as unknown; set load.drain to at least the timeout",
+         timeout of {} and count as unknown; {advice}",
         show_count(facts.drain_left),
         percent(share(facts.drain_left, due)),
-        show_duration(evidence.setting.load.drain_max),
-        show_duration(evidence.setting.load.timeout),
+        show_duration(load.drain_max),
+        show_duration(load.timeout),
     );
     if share(facts.drain_left, due) > LEFT_SHARE_MAX { failed(said) } else { warn(said) }
 }
@@ -39,6 +45,20 @@ mod tests {
     use model::result::AuditOutcome;
 
     use crate::testing::{Trial, audit};
+
+    /// Claim: the advice is one that helps: a longer drain where it was shorter than the timeout, and otherwise one
+    /// that has room for the backlog.
+    #[test]
+    fn advice_that_helps() {
+        let detail = |drain_s: u64| {
+            let mut trial = Trial::clean();
+            trial.facts.drain_left = 5;
+            trial.setting.load.drain_max = std::time::Duration::from_secs(drain_s);
+            audit(&trial.result(), "drain").detail.clone()
+        };
+        assert!(detail(1).ends_with("set load.drain to at least the timeout"), "{}", detail(1));
+        assert!(detail(30).contains("a backlog was still being sent"), "{}", detail(30));
+    }
 
     /// Claim: a drain that reached zero passes, one that left a few warns, one that left many or never ended fails.
     #[test]
