@@ -82,8 +82,9 @@ fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
             if text.len() > plan::SOURCE_BYTES_MAX {
                 return Err(format!(
                     "{shown} makes {} bytes of targets, too many to stand in an experiment file; write two files: \
-                     assay init --from {shown} -o FOLDER",
-                    text.len()
+                     assay init --from {} -o FOLDER",
+                    text.len(),
+                    from.display()
                 ));
             }
             put(&text, None)
@@ -178,15 +179,23 @@ fn write_all(folder: &Path, files: &[(&str, &str)]) -> Result<(), String> {
             folder.join(name).display()
         ));
     }
+    let mut made: Vec<PathBuf> = Vec::new();
     for (name, text) in files {
         let path = folder.join(name);
         // `create_new`: what appeared since the look above is not overwritten either.
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| format!("writing {}: {error}", path.display()))?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let written = file.and_then(|mut file| {
+            made.push(path.clone());
+            file.write_all(text.as_bytes())
+        });
+        if let Err(error) = written {
+            // Half an experiment would stand in the way of the next attempt.
+            made.iter().for_each(|path| drop(fs::remove_file(path)));
+            let path = path.display();
+            return Err(format!(
+                "writing {path}: {error}; is there space, and may you write there?"
+            ));
+        }
     }
     eprintln!(
         "assay init: wrote {}; next: assay check {}",

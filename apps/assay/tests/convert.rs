@@ -98,7 +98,9 @@ fn a_run_folder() {
     };
     assert!([0, 97].contains(&said.code), "{}", said.stderr);
     let run = place.runs().pop().expect("there is a run").display().to_string();
-    let csv = coded(place.assay(&["convert", &run, "--to", "csv"]), 0).stdout;
+    let said = coded(place.assay(&["convert", &run, "--to", "csv"]), 0);
+    assert!(said.stderr.contains("were due outside the measured window, which"), "{}", said.stderr);
+    let csv = said.stdout;
     let rows = csv.lines().count() - 1;
     assert!(rows >= 250, "{rows}\n{csv}");
     coded(place.assay(&["convert", &run, "-o", "x.parquet"]), 0);
@@ -112,7 +114,8 @@ fn a_run_folder() {
     let log = format!("{trial}/latency.hlog");
     let percentiles = coded(place.assay(&["convert", &log, "--to", "json"]), 0).stdout;
     assert!(percentiles.contains("\"tag\": \"send_lag\""), "{percentiles}");
-    coded(place.assay(&["convert", &log, "-o", "y.hgrm"]), 0);
+    let said = coded(place.assay(&["convert", &log, "-o", "y.hgrm"]), 0);
+    assert!(said.stderr.contains("the log holds the whole trial, its warm-up"), "{}", said.stderr);
     coded(place.assay(&["convert", &log, "-o", "z.hgrm", "--tag", "service"]), 0);
     let said = coded(place.assay(&["convert", &log, "-o", "z.hgrm", "--tag", "x"]), 2);
     assert!(said.stderr.contains("there are: committed"), "{}", said.stderr);
@@ -141,6 +144,8 @@ fn refusals() {
         (&["v.csv", "--to", "cvs"], 2, "`cvs` is not a format; formats are run"),
         (&["results.bin", "--to", "csv"], 2, "vegeta encode --to csv"),
         (&["-", "--from", "parquet", "--to", "csv"], 2, "a pipe does not have"),
+        (&["v.csv", "--tag", "a", "--to", "csv"], 2, "only an interval log has tags"),
+        (&["v.csv", "--to", "csv", "-o", "."], 1, "it is a folder; name a file in it"),
         (&["cut.csv", "-o", "out.csv"], 1, "line 3"),
         (&["x.hlog", "-o", "out.csv"], 1, "x.hlog, line 2"),
         (&["old.parquet", "-o", "out.csv"], 1, "old.parquet cannot be used"),
@@ -162,6 +167,42 @@ fn refusals() {
         names.iter().all(|name| !name.contains("partial") && name != "out.parquet"),
         "{names:?}"
     );
+}
+
+/// Claim: a device or a link that is named as the output is written to and not replaced, and a file of the user's
+/// that ends in `.partial` stays.
+#[test]
+fn devices_and_links_stay() {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    let place = Place::new();
+    place.write("v.csv", VEGETA);
+    place.write("target.csv", "old");
+    place.write("target.csv.partial", "mine");
+    symlink("/dev/null", place.path().join("sink")).expect("a link");
+    symlink("target.csv", place.path().join("link.csv")).expect("a link");
+    coded(place.assay(&["convert", "v.csv", "--to", "csv", "-o", "sink"]), 0);
+    coded(place.assay(&["convert", "v.csv", "-o", "link.csv"]), 0);
+    let kind = fs::metadata(place.path().join("sink")).expect("it is there").file_type();
+    assert!(kind.is_char_device(), "the link to /dev/null was replaced");
+    assert!(fs::symlink_metadata(place.path().join("link.csv")).expect("a link").is_symlink());
+    assert!(read(&place, "target.csv").starts_with(b"tx,due_ns"));
+    assert_eq!(read(&place, "target.csv.partial"), b"mine");
+    symlink("/dev/full", place.path().join("full")).expect("a link");
+    let said = coded(place.assay(&["convert", "v.csv", "--to", "csv", "-o", "full"]), 1);
+    assert!(said.stderr.contains("is there space"), "{}", said.stderr);
+}
+
+/// Claim: a pipe that has a name loses nothing by being looked at first.
+#[test]
+fn named_pipes() {
+    let place = Place::new();
+    let fifo = place.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts");
+    assert!(made.success());
+    let writer = std::thread::spawn(move || fs::write(fifo, VEGETA).expect("it is read"));
+    let said = coded(place.assay(&["convert", "fifo", "--to", "csv"]), 0);
+    writer.join().expect("it wrote");
+    assert_eq!(said.stdout.lines().count(), 4, "{}", said.stdout);
 }
 
 /// Claim: a reader that has had enough ends the conversion quietly and with 0.
