@@ -81,6 +81,23 @@ fn nothing_is_overwritten() {
     }
 }
 
+/// Claim: where there is no room for both files, neither is left behind, so that the next attempt is not refused.
+#[test]
+fn no_room() {
+    let place = Place::new();
+    let entry = r#"{"request":{"method":"GET","url":"http://127.0.0.1:9/a","headers":[]}}"#;
+    let entries = vec![entry; 2000].join(",");
+    place.write("x.har", format!("{{\"log\":{{\"entries\":[{entries}]}}}}"));
+    // Files of at most some kilobytes; without the signal that ends a process which writes on.
+    let small = ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"];
+    let mut command = place.started_by(&small, &["init", "--from", "x.har", "-o", "my"]);
+    let said = coded(harness::finish(&mut command), 1);
+    assert!(said.stderr.contains("my/targets.json") && said.stderr.contains("is there space"));
+    let left = fs::read_dir(place.path().join("my")).expect("it is there").count();
+    assert_eq!(left, 0, "half of it is left");
+    coded(place.assay(&["init", "--from", "x.har", "-o", "my"]), 0);
+}
+
 /// Claim: a description becomes one target an operation, from YAML and from standard input, and passes.
 #[test]
 fn a_description() {
