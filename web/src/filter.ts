@@ -51,6 +51,8 @@ function apply(text: string, charts: TimeChart[]): string {
     const lines = (figure.dataset.series ?? "").split(" ");
     const hasLine = lines.some(matches);
     figure.hidden = !isNamed && !hasLine;
+    const folded = figure.closest<HTMLDetailsElement>("details.quiet");
+    if (folded !== null && !isEmpty && !figure.hidden) folded.open = true;
     byFigure.get(figure)?.filter((line) => isNamed || line.key === undefined || matches(line.key));
     all++;
     if (!figure.hidden) shown++;

@@ -61,7 +61,7 @@ async function start(): Promise<void> {
   // Every time chart of the selected trials is printed, also those that nobody scrolled to.
   const openAll = () =>
     figures
-      .filter((figure) => !isOpen(figure) && figure.closest("[hidden]") === null)
+      .filter((figure) => !isOpen(figure) && figure.closest("[hidden], details:not([open])") === null)
       .forEach((figure) => open(figure, trialOf, view));
   printable(() => charts, openAll);
   const nav = document.getElementById("toc");

@@ -7,8 +7,14 @@ import type { View } from "./view";
 /** Sections whose charts are of one trial. */
 const SECTIONS = ["time", "stages", "nodes"];
 
+/** What the charts do, where they begin. */
+const HINT =
+  "Drag across a chart to zoom all charts of the trial, double-click to see all of it again; with the keyboard: arrows, + and −, Escape.";
+
 export function addSelectors(index: PageIndex, view: View): void {
   index.runs.forEach((run, r) => {
+    const time = document.getElementById(`r${r}-time`)?.querySelector(".trial");
+    time?.before(element("p", { class: "hint" }, HINT));
     if (run.trials.length < 2) return;
     const choices: HTMLSelectElement[] = [];
     for (const key of SECTIONS) {

@@ -16,7 +16,7 @@ pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, group
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use published::{has_statuses, published};
-pub(crate) use results::{headline, kept, quantile_named, results, verdict_cell};
+pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
 pub(crate) use thresholds::thresholds;
 
 use model::result::{RunResult, SettingResult, TrialResult};

@@ -2,8 +2,10 @@
 //!
 //! It must never show a chart without its numbers beside it in words.
 
+use model::picture::Series;
+
 use super::Run;
-use super::markup::{paragraph, text};
+use super::markup::{details, paragraph, text};
 use super::tables::{of_figure, of_grid, slow_column};
 use crate::svg::{Figure, FigureTable, Raw, Section};
 use crate::tables;
@@ -51,13 +53,19 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
             continue;
         }
         let slow = slowest(run, index);
-        let charts: String = of_trial.iter().map(|it| figure(run, it, slow.as_deref())).collect();
+        let draw = |it: &&&Figure| figure(run, it, slow.as_deref());
+        let (quiet, lively): (Vec<&Figure>, Vec<&Figure>) =
+            of_trial.iter().copied().partition(|it| is_zero_throughout(run, it));
+        let charts: String = lively.iter().map(|it| draw(&it)).collect();
+        let folded: String = quiet.iter().map(|it| draw(&it)).collect();
+        let names: Vec<String> = quiet.iter().map(|it| title(run, it)).collect();
+        let folded = details("quiet", &format!("Zero throughout: {}", names.join(", ")), &folded);
         let heading = match run.shown.len() {
             1 => String::new(),
             _ => format!("<h3 class=\"trial-name\">{}</h3>\n", text(&row.label)),
         };
         markup.push_str(&format!(
-            "<div class=\"trial\" data-trial=\"{}\" data-key=\"{}\" data-path=\"{}\">\n{heading}{}{charts}</div>\n",
+            "<div class=\"trial\" data-trial=\"{}\" data-key=\"{}\" data-path=\"{}\">\n{heading}{}{charts}{folded}</div>\n",
             run.trials_before + index,
             text(&row.label),
             text(&row.trial.path),
@@ -65,6 +73,29 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
         ));
     }
     markup
+}
+
+/// Whether it is a chart of series in which nothing ever happened: that is one line, not a picture.
+fn is_zero_throughout(run: &Run<'_>, of: &Figure) -> bool {
+    let Some(picture) = of.trial.and_then(|index| run.picture.trials.get(index)) else {
+        return false;
+    };
+    let mut of_chart = of.series.split(' ').filter_map(|name| {
+        picture.series.iter().find(|it| format!("{}.{}", it.source, it.name) == name)
+    });
+    let is_zero = |series: &Series| {
+        let mut ends = series.min.iter().chain(&series.max).filter(|it| it.is_finite()).peekable();
+        ends.peek().is_some() && ends.all(|it| *it == 0.0)
+    };
+    of.chart == "series" && of_chart.clone().next().is_some() && of_chart.all(is_zero)
+}
+
+/// What a chart shows. Over time without the setting: it stands above all of a trial's charts.
+fn title(run: &Run<'_>, of: &Figure) -> String {
+    let label =
+        of.trial.and_then(|index| run.shown.get(index)).map(|row| format!(", {}", row.label));
+    let without = label.and_then(|label| of.title.strip_suffix(label.as_str()).map(str::to_owned));
+    without.unwrap_or_else(|| of.title.clone())
 }
 
 /// Stages, if there is more than one.
@@ -187,9 +218,16 @@ fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
             paragraph("partial", &said)
         )
     };
+    // What the script adds is said here, not in the SVG: a downloaded one has neither.
+    let more = match of.chart {
+        "latency" => {
+            " Where a script runs, the lines are p50, p99 and p99.9, and a dot is one of a column's slowest transactions: click it for its row."
+        }
+        _ => "",
+    };
     let caption = format!(
-        "<figcaption><strong>{}</strong> {}</figcaption>\n",
-        text(&of.title),
+        "<figcaption><strong>{}</strong> {}{more}</figcaption>\n",
+        text(&title(run, of)),
         text(&of.description)
     );
     let (id, name) = (text(&of.id), text(&of.name));

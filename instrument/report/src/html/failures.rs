@@ -119,7 +119,7 @@ fn errors(run: &Run<'_>, name: &str, title: &str, wanted: impl Fn(&ErrorResult) 
     }
     let more =
         if more == 0 { String::new() } else { format!("… and {more} more in summary.json.") };
-    format!("<h3>{}</h3>\n{table}{}", text(title), paragraph("legend", &more))
+    format!("{table}{}", paragraph("legend", &more))
 }
 
 fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<String> {
@@ -171,7 +171,12 @@ fn groups(run: &Run<'_>) -> String {
             });
         }
         if !each.is_empty() {
-            markup.push_str(&format!("<h3>{title}</h3>\n{each}"));
+            // The only table has the title for a caption.
+            let heading = match run.shown.len() {
+                1 => String::new(),
+                _ => format!("<h3>{title}</h3>\n"),
+            };
+            markup.push_str(&format!("{heading}{each}"));
         }
     }
     markup

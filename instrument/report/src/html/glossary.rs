@@ -11,7 +11,7 @@ const SPLIT_BELOW: &[&str] = &["offered, sent, accepted, committed, verified rat
 /// Words of GLOSSARY.md that are also plain English in most sentences: they are listed, and not marked in the text.
 const NOT_MARKED: &[&str] = &[
     "system", "check", "run", "row", "level", "plan", "ready", "sent", "session", "class",
-    "matrix", "kind", "profile", "seal", "driver", "node", "pacing", "the wall", "verdict",
+    "matrix", "kind", "profile", "seal", "driver", "node", "pacing", "the wall",
 ];
 
 /// Words that only the report uses: forms and meaning. GLOSSARY.md wins where it has the word too.
@@ -65,7 +65,7 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
         "of all due",
         "counted over everything that fell due, where no answer counts as infinitely long (inf)",
     ),
-    ("inf", "infinite: no answer came"),
+    ("inf, ∞", "infinite: no answer came"),
     ("kept", "goodput as a share of the offered rate"),
     ("outstanding", "due, and not ended yet"),
     (
@@ -93,12 +93,12 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
     ("generator", "the part of Assay that makes the load; a busy one would measure itself"),
     ("cpu_cores", "processor time used, in cores: 1 is one core kept busy"),
     ("steal", "processor time that the host of a virtual machine gave to others"),
-    ("run queue", "threads that could run and wait for a processor"),
+    ("run queue, run_queue", "threads that run or wait for a processor"),
     (
         "governor",
         "how the kernel chooses the processor's clock rate; only performance gives steady numbers",
     ),
-    ("rss_bytes", "memory that a process really occupies"),
+    ("rss_bytes, rss", "memory that a process really occupies"),
     ("io_uring", "how Linux lets a program do many input and output operations at once"),
     ("epoll", "how Linux tells a program which connections have something to read"),
     ("CRC-32", "a checksum: a file whose checksum differs is not the one that was measured"),
@@ -113,13 +113,89 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
         "conservation",
         "everything that fell due is accounted for: committed, rejected, unknown or shed",
     ),
-    ("repeatability", "whether trials of the same setting agree"),
-    ("stage order", "due ≤ ready ≤ sent ≤ marks ≤ end in every row"),
+    ("n", "how many samples the numbers of a row rest on"),
+    ("tx", "short for transaction; the number after it is its id"),
+    ("redacted", "replaced by a mark, so that nobody learns it from the report"),
+    ("ceil", "rounded up to a whole number"),
+    (
+        "batch means",
+        "the means of a few long stretches of time: how much they differ says how sure a mean over all is, even where neighbours are alike",
+    ),
+    (
+        "Student's t",
+        "the distribution that the mean of few samples follows: it makes their intervals wider",
+    ),
+    (
+        "order statistics",
+        "the samples sorted by size: the limits of a quantile's interval are two of them",
+    ),
+    ("hypervisor", "the program that runs this virtual machine beside others on one host"),
+    (
+        "steal_share, steal_cores",
+        "processor time that the hypervisor gave to others, as a share and in cores",
+    ),
+    ("cpu_mhz", "clock rate of the processor: one that falls makes everything slower"),
+    ("memory_available_bytes", "memory of the host that programs can still have"),
+    ("load1", "the load average of the last minute"),
+    (
+        "listen_drops_per_second, listen drops",
+        "connections that the host refused because the queue of new ones was full",
+    ),
+    (
+        "tcp_retransmits_per_second, TCP retransmits",
+        "packets that the host sent again because nobody confirmed them in time",
+    ),
+    ("tsc", "the processor's own counter of time: the usual source of the clock, and an exact one"),
+    ("stationary", "without a trend: its mean is the same at the start and at the end"),
     (
         "Little's law",
         "the number in flight equals rate × time; if it does not, something was not counted",
     ),
 ];
+
+/// What each audit asks, in the words of docs/audits.
+const AUDITS: &[(&str, &str)] = &[
+    (
+        "backlog_drift",
+        "did the number outstanding grow through the window? Then latencies depend on how long the run is",
+    ),
+    ("client_failures", "did this client fail, or the way to the system, instead of the system?"),
+    ("clock", "are there times that cannot be?"),
+    ("complete", "was the trial carried out to its end, and is its record whole?"),
+    (
+        "conservation",
+        "does every sum come out twice: what fell due, what ended, what the ledger holds?",
+    ),
+    ("drain", "did everything outstanding come to an end after the load?"),
+    ("duplicates", "was anything answered or stored more than once?"),
+    ("generator_busy", "was the load generator itself the limit?"),
+    (
+        "host",
+        "could this machine carry the trial: clock rate, memory, files, processors taken by others?",
+    ),
+    ("ledger", "does the system hold what it acknowledged?"),
+    (
+        "littles_law",
+        "do rate, time and number outstanding agree? Little's law: outstanding = rate × time; if not, something was not counted",
+    ),
+    ("offered_rate", "was the planned load really offered?"),
+    ("preflight", "can every kind succeed at all?"),
+    ("repeatability", "do the trials of a setting agree?"),
+    ("send_lag", "how late was the instrument itself? Its own lag is part of every response time"),
+    ("stage_order", "does every row stand in order: due ≤ ready ≤ sent ≤ marks ≤ end?"),
+    ("survivorship", "are the latencies those of a minority that got an answer?"),
+    ("warm_up", "is there a trend left at the start of the window?"),
+];
+
+/// The entry of an audit's name; a name that is not in the list of audits has none.
+pub(super) fn audit(name: &str) -> Option<Entry> {
+    let (name, asks) = AUDITS.iter().find(|(known, _)| *known == name)?;
+    Some(Entry {
+        forms: vec![format!("audit {name}")],
+        meaning: (*asks).to_owned(),
+        is_marked: false,
+    })
+}
 
 /// A word with its meaning.
 pub(super) struct Entry {
@@ -159,6 +235,7 @@ pub(super) fn entries() -> Vec<Entry> {
         let is_marked = !NOT_MARKED.contains(&forms[0].as_str());
         entries.push(Entry { forms, meaning: plain(&meaning), is_marked });
     }
+    entries.extend(AUDITS.iter().filter_map(|(name, _)| audit(name)));
     entries
 }
 

@@ -5,10 +5,10 @@
 use model::quantity::show_count;
 use model::result::{RunResult, SettingResult, Verdict};
 
-use super::markup::{list, pairs, paragraph, text};
+use super::markup::{coded, list, pairs, paragraph, text};
 use super::numbers::Document;
 use super::{Run, tables as markup_tables};
-use crate::figures::{latency, plural, rate, share, span_ns};
+use crate::figures::{latency, plural, rate, share, span_ns, unconditional};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::verdict_mark;
 use crate::tables::{self, Shown, final_latency};
@@ -18,11 +18,9 @@ pub(super) fn header(run: &Run<'_>) -> String {
     let mut markup = banner(result);
     markup.push_str(&paragraph("asked", &result.question));
     let mut cautions: Vec<String> = Vec::new();
-    if result.verdict == Verdict::Invalid {
-        cautions.push(
-            "<strong>Do not use the numbers below:</strong> the measurement does not hold."
-                .to_owned(),
-        );
+    if result.verdict == Verdict::Invalid && !run.shown.is_empty() {
+        cautions
+            .push(format!("<strong>Do not use the numbers below:</strong> {}.", holds_not(run)));
     }
     if result.interrupted {
         cautions
@@ -41,19 +39,38 @@ pub(super) fn header(run: &Run<'_>) -> String {
         [only] => cards(&run.document, only),
         several => key_numbers(&run.document, several),
     });
+    markup.push_str(&paragraph("knee", &result.knee));
     markup.push_str(&facts(run));
     markup
+}
+
+/// How much of the measurement does not hold, in words.
+fn holds_not(run: &Run<'_>) -> String {
+    let is_bad =
+        |row: &&Shown<'_>| row.trial.verdict == Verdict::Invalid && row.setting.expect.is_none();
+    let bad = run.shown.iter().filter(is_bad).count();
+    let all = u64::try_from(run.shown.len()).unwrap_or(u64::MAX);
+    if bad == 0 || bad == run.shown.len() {
+        return "the measurement does not hold".to_owned();
+    }
+    format!("{bad} of {} do not hold; the table says which", plural(all, "trial"))
 }
 
 /// The word, its mark, and the reason.
 fn banner(result: &RunResult) -> String {
     let (mark, _) = verdict_mark(result.verdict);
     let word = result.verdict.word();
+    // What was cut short has passed nothing yet: it must not look as if it had.
+    let (more, said) = match (result.interrupted, result.verdict) {
+        (true, Verdict::Pass) => (" interrupted", ", as far as it got: INTERRUPTED"),
+        (true, _) => (" interrupted", " · INTERRUPTED"),
+        (false, _) => ("", ""),
+    };
     format!(
-        "<div class=\"banner {word}\"><p class=\"word\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}</p>\n\
+        "<div class=\"banner {word}{more}\"><p class=\"word\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}{said}</p>\n\
          <p class=\"reason\">{}</p>\n<p class=\"exit\">Exit code {}: {}.</p></div>\n",
         word.to_uppercase(),
-        text(&result.reason),
+        coded(&result.reason),
         result.exit_code,
         text(&result.exit_meaning),
     )
@@ -66,7 +83,12 @@ fn declared(result: &RunResult) -> Vec<String> {
         let (key, word) = (text(&setting.key), setting.verdict.word());
         Some(if expect == setting.verdict {
             format!(
-                "<strong>✓ {word}, as declared:</strong> {key} was built to come out so; it counts as met."
+                "<strong>✓ {word}, as declared:</strong> the experiment says beforehand that {key} comes out {word}, and it does. {}",
+                match setting.verdict {
+                    Verdict::Invalid =>
+                        "That is as it should be; its numbers mean nothing all the same.",
+                    _ => "That is as it should be.",
+                }
             )
         } else {
             format!("<strong>✗ {word}, declared {}:</strong> {key}", expect.word())
@@ -98,7 +120,12 @@ fn cards(document: &Document, row: &Shown<'_>) -> String {
         for name in ["p50", "p99"] {
             if let Some(q) = of.response.quantiles.iter().find(|q| q.name == name) {
                 let beyond = format!("{} beyond it", plural(q.beyond, "sample"));
-                card(name, tables::quantile_named(row, name), beyond);
+                // A threshold is compared with this one: it must not stay unseen where the two differ.
+                let below = match of.inf {
+                    0 => beyond,
+                    _ => format!("of those answered; of all due {}", unconditional(q)),
+                };
+                card(name, tables::quantile_named(row, name), below);
             }
         }
         let samples = format!("of {}", plural(of.response.count, "sample"));
@@ -128,24 +155,48 @@ fn max(row: &Shown<'_>) -> Cell {
 
 /// The numbers of several settings.
 fn key_numbers(document: &Document, shown: &[Shown<'_>]) -> String {
+    let has_inf = shown.iter().filter_map(|row| final_latency(row.trial)).any(|it| it.inf > 0);
+    let is_probe = shown.iter().any(|row| tables::is_probe(row.trial));
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "offered");
-    for head in ["goodput", "n", "p50", "p99", "max"] {
+    grid = grid.number(1, "goodput");
+    if !is_probe {
+        grid = grid.words(1, "kept");
+    }
+    for head in ["n", "p50", "p99"] {
         grid = grid.number(1, head);
     }
+    grid = grid.number(1, if has_inf { "p99 of all due" } else { "max" });
     for row in shown {
         let count = final_latency(row.trial).map_or(0, |it| it.response.count);
-        grid.row(vec![
+        let mut cells = vec![
             Cell::new(row.label.as_str()),
             tables::verdict_cell(row),
             offered(row),
             goodput(row),
+        ];
+        if !is_probe {
+            cells.push(tables::kept_cell(row));
+        }
+        cells.extend([
             Cell::new(show_count(count)).at(format!("{}/response/count", row.latency_at())),
             tables::quantile_named(row, "p50"),
             tables::quantile_named(row, "p99"),
-            max(row),
+            if has_inf { of_all_due(row, "p99") } else { max(row) },
         ]);
+        grid.row(cells);
     }
     markup_tables::of_grid(document, "key", "Key numbers: response time by setting", &grid)
+}
+
+/// A quantile over all that were due.
+fn of_all_due(row: &Shown<'_>, name: &str) -> Cell {
+    let quantiles = final_latency(row.trial).map(|it| it.response.quantiles.as_slice());
+    let quantiles = quantiles.unwrap_or_default();
+    match quantiles.iter().position(|q| q.name == name) {
+        Some(index) => Cell::new(unconditional(&quantiles[index]))
+            .at(format!("{}/response/quantiles/{index}/unconditional_ns", row.latency_at())),
+        None => Cell::new(crate::figures::NONE),
+    }
 }
 
 /// Date, length, seed and tool.
@@ -185,10 +236,10 @@ pub(super) fn overview(runs: &[Run<'_>]) -> String {
             let (mark, _) = verdict_mark(result.verdict);
             let word = result.verdict.word();
             vec![
-                format!("<a href=\"#r{}\">{}</a>", run.index, text(&result.name)),
+                format!("<a href=\"#r{}\">{}</a>", run.index, text(&run.name)),
                 text(&result.started),
                 format!("<td class=\"{word}\">{mark} {word}</td>"),
-                text(&result.reason),
+                coded(&result.reason),
             ]
         })
         .collect();

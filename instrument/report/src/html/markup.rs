@@ -21,6 +21,22 @@ pub(super) fn lines(of: &str) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
+/// Text in which what stands between backticks is code: reasons quote thresholds so.
+#[must_use]
+pub(super) fn coded(of: &str) -> String {
+    let safe = text(of);
+    if safe.matches('`').count() % 2 != 0 {
+        return safe;
+    }
+    let parts = safe.split('`').enumerate();
+    parts
+        .map(|(index, part)| match index % 2 {
+            0 => part.to_owned(),
+            _ => format!("<code>{part}</code>"),
+        })
+        .collect()
+}
+
 fn escape(of: &str) -> String {
     let mut safe = String::with_capacity(of.len());
     for c in of.chars() {
@@ -89,6 +105,9 @@ mod tests {
         for safe in [text(hostile), lines(hostile)] {
             assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{0}']), "{safe}");
         }
+        let quoted = format!("`{hostile}` holds");
+        assert_eq!(coded(&quoted), format!("<code>{}</code> holds", text(hostile)));
+        assert_eq!(coded("`<b>"), "`&lt;b&gt;");
         assert!(lines(hostile).ends_with("\n\tb"));
         assert!(!text(hostile).contains('\n'));
     }

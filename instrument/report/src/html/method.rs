@@ -82,7 +82,7 @@ fn environment(run: &Run<'_>) -> String {
     ];
     let of: Vec<(String, String)> =
         of.into_iter().map(|(word, it)| (word.to_owned(), it)).collect();
-    pairs("environment", &of)
+    pairs("facts environment", &of)
 }
 
 /// What a reader could miss here, in words.

@@ -80,6 +80,8 @@ impl std::error::Error for PageError {}
 
 /// A run as its sections see it.
 struct Run<'a> {
+    /// Its name, with when it started if another run of the document has the same.
+    name: String,
     /// Its place in the document.
     index: usize,
     /// Trials of the document before its first.
@@ -118,7 +120,12 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
             .map(|figure| figure.of_run(index))
             .collect();
         let document = Document::of(result);
+        let is_alone = runs.iter().filter(|(other, _)| other.name == result.name).count() < 2;
         prepared.push(Run {
+            name: match is_alone {
+                true => result.name.clone(),
+                false => format!("{} of {}", result.name, result.started),
+            },
             index,
             trials_before,
             result,
@@ -140,7 +147,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
 fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &Assets) -> String {
     let style = format!("{SVG_STYLE}\n{}", assets.style);
     let script = assets.script;
-    let names: Vec<String> = runs.iter().map(|run| text(&run.result.name)).collect();
+    let names: Vec<String> = runs.iter().map(|run| text(&run.name)).collect();
     let title = format!("{} · Assay", names.join(", "));
     let entries = glossary::entries();
     let terms = terms::Terms::of(&entries);
@@ -179,11 +186,18 @@ struct Part {
 fn article(run: &Run<'_>, terms: &terms::Terms) -> (String, String) {
     let parts: Vec<Part> = parts(run).into_iter().filter(|it| !it.content.is_empty()).collect();
     let r = run.index;
-    let name = text(&run.result.name);
+    let name = text(&run.name);
     let links: String = parts
         .iter()
         .map(|part| {
-            let (key, heading) = (part.key, text(part.heading));
+            // The first words are enough to go by, and all of them fit into a row.
+            let short = part
+                .heading
+                .split([',', ' '])
+                .next()
+                .filter(|_| part.key != "time")
+                .unwrap_or(part.heading);
+            let (key, heading) = (part.key, text(short));
             format!("<li><a href=\"#r{r}-{key}\">{heading}</a></li>\n")
         })
         .collect();
@@ -201,7 +215,7 @@ fn section(run: &Run<'_>, part: &Part, terms: &terms::Terms) -> String {
     let heading = if key == "verdict" {
         format!(
             "<h1 id=\"r{r}-name\">{}</h1>\n<h2 id=\"r{r}-verdict-h\" class=\"sr\">Verdict</h2>\n",
-            text(&run.result.name)
+            text(&run.name)
         )
     } else {
         let (heading, question) = (text(part.heading), text(part.question));
@@ -240,7 +254,7 @@ fn parts(run: &Run<'_>) -> Vec<Part> {
         part("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages(run)),
         part(
             "nodes",
-            "Generator, host and nodes",
+            "Nodes, host and generator",
             "What were they doing, and was it the tool?",
             charts::over_time(run, Section::Nodes),
         ),

@@ -95,23 +95,89 @@ fn audits(run: &Run<'_>) -> String {
         )
     );
     let mut objections = lines(&all, &run.shown, |outcome| outcome >= AuditOutcome::Warn);
-    objections.extend(host.iter().map(|it| {
-        format!("<span class=\"warn\">! warns</span> <strong>host</strong> {}", text(it))
+    objections.extend(host.iter().map(|it| Line {
+        class: "warn",
+        verdict: "! warns".to_owned(),
+        name: "host".to_owned(),
+        said: text(it),
     }));
-    markup.push_str(&list("objections", &objections));
+    markup.push_str(&folded("objections", &objections));
     markup.push_str(&matrix(run));
     let skipped = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Skipped);
-    markup.push_str(&details("skipped", "Why audits were skipped", &list("audits", &skipped)));
+    markup.push_str(&details("skipped", "Why audits were skipped", &plain("audits", &skipped)));
     let ok = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Ok);
-    markup.push_str(&details("satisfied", "What the satisfied audits found", &list("audits", &ok)));
+    markup.push_str(&details(
+        "satisfied",
+        "What the satisfied audits found",
+        &plain("audits", &ok),
+    ));
     markup
 }
 
-fn lines(
-    all: &[Of<'_>],
-    shown: &[Shown<'_>],
-    wanted: impl Fn(AuditOutcome) -> bool,
-) -> Vec<String> {
+/// What an audit or a check said, as markup but for its name.
+struct Line {
+    class: &'static str,
+    verdict: String,
+    name: String,
+    said: String,
+}
+
+impl Line {
+    fn markup(&self, name: &str) -> String {
+        let Self { class, verdict, said, .. } = self;
+        format!("<span class=\"{class}\">{verdict}</span> <strong>{name}</strong> {said}")
+    }
+}
+
+/// A line each.
+fn plain(class: &str, lines: &[Line]) -> String {
+    list(class, &lines.iter().map(|it| it.markup(&text(&it.name))).collect::<Vec<_>>())
+}
+
+/// The same audit with the same outcome at many settings says much the same: the first stand here, the others are
+/// one click away.
+fn folded(class: &str, lines: &[Line]) -> String {
+    const OPEN_MAX: usize = 2;
+    let mut groups: Vec<Vec<&Line>> = Vec::new();
+    for line in lines {
+        let is_alike = |of: &&mut Vec<&Line>| of[0].name == line.name && of[0].class == line.class;
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(line),
+            None => groups.push(vec![line]),
+        }
+    }
+    let mut items: Vec<String> = Vec::new();
+    for group in groups {
+        let open =
+            if group.len() == OPEN_MAX + 1 { group.len() } else { OPEN_MAX.min(group.len()) };
+        let (open, rest) = group.split_at(open);
+        items.extend(open.iter().enumerate().map(|(index, it)| match index {
+            0 => it.markup(&audit_word(&it.name)),
+            _ => it.markup(&text(&it.name)),
+        }));
+        if let (Some(last), false) = (items.last_mut(), rest.is_empty()) {
+            let summary = format!("{} more times {}", rest.len(), group[0].name);
+            let rest: Vec<String> = rest.iter().map(|it| it.markup(&text(&it.name))).collect();
+            last.push_str(&details("alike", &summary, &list("audits", &rest)));
+        }
+    }
+    list(class, &items)
+}
+
+/// The name of an audit with what it asks: names such as `clock` and `host` are words of the text, too.
+fn audit_word(name: &str) -> String {
+    match super::glossary::audit(name) {
+        Some(entry) => format!(
+            "<dfn class=\"term\" tabindex=\"0\" aria-describedby=\"{}\" data-def=\"{}\">{}</dfn>",
+            entry.id(),
+            text(&entry.meaning),
+            text(name)
+        ),
+        None => text(name),
+    }
+}
+
+fn lines(all: &[Of<'_>], shown: &[Shown<'_>], wanted: impl Fn(AuditOutcome) -> bool) -> Vec<Line> {
     let lines = tables::audit_lines(all, shown, wanted);
     lines
         .into_iter()
@@ -122,11 +188,7 @@ fn lines(
                 Paint::Caution => ("warn", "warns"),
                 _ => ("dim", "skipped"),
             };
-            format!(
-                "<span class=\"{class}\">{mark} {word}</span> <strong>{}</strong> {}",
-                text(&name),
-                text(&said)
-            )
+            Line { class, verdict: format!("{mark} {word}"), name, said: text(&said) }
         })
         .collect()
 }
@@ -162,7 +224,7 @@ fn matrix(run: &Run<'_>) -> String {
     let mut rows: Vec<Vec<String>> = names
         .iter()
         .map(|name| {
-            let mut cells = vec![text(name)];
+            let mut cells = vec![audit_word(name)];
             cells.extend(
                 shown
                     .iter()
@@ -172,7 +234,7 @@ fn matrix(run: &Run<'_>) -> String {
         })
         .collect();
     for audit in &run.result.audits {
-        let mut cells = vec![format!("{} (across trials)", text(&audit.name))];
+        let mut cells = vec![format!("{} (across trials)", audit_word(&audit.name))];
         cells.extend(shown.iter().map(|_| cell(Some(audit))));
         rows.push(cells);
     }
@@ -218,6 +280,6 @@ fn checks(shown: &[Shown<'_>]) -> String {
     format!(
         "<h3>Checks of the ledger's content</h3>\n{}{}",
         paragraph("count", &count),
-        list("audits", &lines(&all, shown, |_| true))
+        plain("audits", &lines(&all, shown, |_| true))
     )
 }

@@ -26,12 +26,18 @@ pub(super) fn results(run: &Run<'_>) -> String {
         let legend = "kept = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
         markup.push_str(&paragraph("legend", legend));
     }
-    markup.push_str(&paragraph("knee", &run.result.knee));
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
     let title = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
     let caption = "Means and percentiles with their intervals";
     let grid = match shown.as_slice() {
-        [only] => tables::quantiles_of_one(only),
+        [only] => {
+            let mut grid = tables::quantiles_of_one(only);
+            // A head without a word could be sorted by, and not be named.
+            if let Some(first) = grid.columns.first_mut().filter(|it| it.head.is_empty()) {
+                first.head = "statistic".to_owned();
+            }
+            grid
+        }
         several => each_row_named(tables::quantiles_of_several(several, true, false)),
     };
     markup.push_str(&format!("<h3>{}</h3>\n", text(&title)));
@@ -47,7 +53,6 @@ pub(super) fn results(run: &Run<'_>) -> String {
     for (index, table) in run.result.tables.iter().enumerate() {
         let grid = tables::asked_for(table, &format!("/tables/{index}"));
         let title = clean(&table.title);
-        markup.push_str(&format!("<h3>{}</h3>\n", text(&title)));
         markup.push_str(&of_grid(document, &format!("table-{index}"), &title, &grid));
     }
     markup
@@ -92,7 +97,7 @@ fn legend(run: &Run<'_>) -> Vec<String> {
         )));
     }
     lines.push(text(
-        "95% interval: the range that holds the true value in 95 of 100 repetitions; ? is an end that the samples cannot give",
+        "95% interval: the range that holds the true value in 95 of 100 repetitions; ? is an end that the samples cannot give, and an empty cell is an interval of which they give neither",
     ));
     lines.push(text("service time: counted from the send, so it leaves out what waiting to be sent costs a user"));
     if !run.result.percentile_method.is_empty() {

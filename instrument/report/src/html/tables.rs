@@ -17,12 +17,13 @@ pub(super) fn of_grid(document: &Document, name: &str, caption: &str, grid: &Gri
         .map(|index| head(&grid.columns[index].head, kind_of(grid, index)))
         .collect();
     let mut rows = String::new();
-    for row in &grid.rows {
+    for (place, row) in grid.rows.iter().enumerate() {
+        let above = place.checked_sub(1).and_then(|above| grid.rows[above].first());
         let cells: String = row
             .iter()
             .enumerate()
             .map(|(index, of)| match index {
-                0 => row_head(of),
+                0 => row_head(of, above),
                 _ => cell(document, of),
             })
             .collect();
@@ -49,11 +50,21 @@ fn kind_of(grid: &Grid, index: usize) -> &'static str {
 
 /// The head of a column; a line end in it is one on the page.
 fn head(of: &str, kind: &str) -> String {
+    // A head without a word can be sorted by all the same: it must have a name.
+    if of.is_empty() {
+        return format!(
+            "<th scope=\"col\" data-type=\"{kind}\"><span class=\"sr\">remark</span></th>"
+        );
+    }
     let lines: Vec<String> = of.split('\n').map(text).collect();
     format!("<th scope=\"col\" data-type=\"{kind}\">{}</th>", lines.join("<br>"))
 }
 
-fn row_head(of: &Cell) -> String {
+/// The head of a row. Every row has one, so that rows can be sorted; the eye needs it once.
+fn row_head(of: &Cell, above: Option<&Cell>) -> String {
+    if above.is_some_and(|above| above.text == of.text) {
+        return format!("<th scope=\"row\" class=\"again\"><span>{}</span></th>", text(&of.text));
+    }
     let class = if of.paint == Paint::Dim { " class=\"dim\"" } else { "" };
     format!("<th scope=\"row\"{class}>{}</th>", text(&of.text))
 }

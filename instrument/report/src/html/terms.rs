@@ -9,7 +9,7 @@ use super::markup::text;
 
 /// Elements whose content stays as it is: charts and code, and what can be clicked, in which nothing else may be focused.
 pub(super) const LEFT_ALONE: &[&str] =
-    &["svg", "pre", "code", "a", "button", "summary", "select", "script", "style", "h1"];
+    &["svg", "pre", "code", "a", "button", "summary", "select", "script", "style", "h1", "dfn"];
 
 /// The words to look for, longest first, by their first letter.
 pub(super) struct Terms {
@@ -28,7 +28,8 @@ impl Terms {
         let mut by_letter: BTreeMap<u8, Vec<Form>> = BTreeMap::new();
         for entry in entries.iter().filter(|entry| entry.is_marked) {
             for form in &entry.forms {
-                let form = form.to_lowercase();
+                // As markup has it: an apostrophe is escaped there.
+                let form = text(&form.to_lowercase());
                 let first = form.as_bytes()[0];
                 let word = Form { form, id: entry.id(), meaning: text(&entry.meaning) };
                 by_letter.entry(first).or_default().push(word);

@@ -39,11 +39,8 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
         if has_late {
             cells.push(committed_cell(row));
         }
-        let goodput = row.at("rates/goodput_per_s");
-        cells.push(Cell::new(rate(rates.goodput_per_s)).at(&goodput));
-        let (kept, paint) = kept(row.setting, row.trial);
-        let kept_of = Source::Share(vec![goodput], row.at("rates/offered_per_s"));
-        cells.push(Cell::painted(kept, paint).of(kept_of));
+        cells.push(Cell::new(rate(rates.goodput_per_s)).at(row.at("rates/goodput_per_s")));
+        cells.push(kept_cell(row));
         cells.push(failed_cell(row));
         cells.extend(quantile_cells(row));
         grid.row(cells);
@@ -98,6 +95,13 @@ fn committed_cell(row: &Shown<'_>) -> Cell {
         }
         None => Cell::new(NONE),
     }
+}
+
+/// Goodput of what was offered, with its mark.
+pub(crate) fn kept_cell(row: &Shown<'_>) -> Cell {
+    let (kept, paint) = kept(row.setting, row.trial);
+    let of = Source::Share(vec![row.at("rates/goodput_per_s")], row.at("rates/offered_per_s"));
+    Cell::painted(kept, paint).of(of)
 }
 
 /// How many failed, which is worth seeing unless it is zero.

@@ -151,3 +151,68 @@ fn the_answer_comes_first() {
         }
     }
 }
+
+/// Claim: a run that was cut short says so in its banner, and runs of the same name are told apart.
+#[test]
+fn cut_short_and_alike() {
+    let (mut result, picture) = html_samples::named("clean");
+    result.interrupted = true;
+    let banner =
+        |page: &str| page.split_once("class=\"banner").expect("a banner").1[..400].to_owned();
+    let page =
+        report::html(&[(result.clone(), picture.clone())], &Assets::built()).expect("a page");
+    let said = banner(&page);
+    assert!(said.contains(" interrupted\"") && said.contains("INTERRUPTED"), "{said}");
+    let (mut second, pictured) = html_samples::named("clean");
+    second.started = "2031-01-02T03:04:05Z".to_owned();
+    let page = report::html(&[(result, picture), (second.clone(), pictured)], &Assets::built())
+        .expect("a page");
+    let name = format!("{} of 2031-01-02T03:04:05Z</h1>", second.name);
+    assert!(page.contains(&name), "{name}");
+    let link = format!("{} of 2031-01-02T03:04:05Z</a>", second.name);
+    assert_eq!(page.matches(&link).count(), 2, "in the contents and in the overview: {link}");
+}
+
+/// Claim: a metric that is zero throughout is folded away, one that is not stays in the open.
+#[test]
+fn zeros_are_folded() {
+    let (result, mut picture) = html_samples::named("clean");
+    for trial in &mut picture.trials {
+        let busy = trial.series.first().expect("a series").clone();
+        let mut zero = busy.clone();
+        zero.name = "steal_cores".to_owned();
+        for values in [&mut zero.min, &mut zero.mean, &mut zero.max] {
+            values.iter_mut().for_each(|value| *value = 0.0);
+        }
+        trial.series = vec![busy, zero];
+    }
+    let page = report::html(&[(result, picture)], &Assets::built()).expect("a page");
+    let (open, folded) = page.split_once("<details class=\"quiet\">").expect("folded charts");
+    assert!(folded.starts_with("<summary>Zero throughout: Cores stolen by the hypervisor<"));
+    assert_eq!(open.matches(".steal_cores\"").count(), 0);
+    assert_eq!(open.matches("data-chart=\"series\"").count(), 1);
+}
+
+/// Claim: the audit that objects at many settings stands once in the open, and no objection is left out.
+#[test]
+fn objections_are_grouped() {
+    let (mut result, picture) = html_samples::named("matrix");
+    let mut said = 0;
+    for trial in result.settings.iter_mut().flat_map(|it| &mut it.trials) {
+        trial.audits.retain(|it| it.outcome == model::result::AuditOutcome::Ok);
+        let audit = trial.audits.first_mut().expect("an audit that is satisfied");
+        audit.name = "send_lag".to_owned();
+        audit.outcome = model::result::AuditOutcome::Failed;
+        audit.detail = format!("objection {said}.");
+        said += 1;
+    }
+    assert!(said > 3, "{said}");
+    let page = report::html(&[(result, picture)], &Assets::built()).expect("a page");
+    let list = page.split_once("<ul class=\"objections\">").expect("objections").1;
+    let (list, _) = list.split_once("class=\"matrix\"").expect("a matrix");
+    for number in 0..said {
+        assert_eq!(list.matches(&format!("objection {number}.")).count(), 1, "{number}");
+    }
+    assert!(list.contains(&format!("{} more times send_lag", said - 2)));
+    assert!(list.contains("<dfn class=\"term\""));
+}

@@ -72,10 +72,22 @@ const TECHNICAL: &[&str] = &[
     "density",
     "throughput",
     "send_lag",
-    "littles_law",
     "latency",
     "load average",
     "clock source",
+    "littles_law",
+    "backlog_drift",
+    "generator_busy",
+    "steal_share",
+    "load1",
+    "hypervisor",
+    "rss_bytes",
+    "batch means",
+    "student's t",
+    "order statistics",
+    "tx",
+    "n",
+    "\u{221e}",
 ];
 
 /// Not looked into: code and charts, and what can be clicked.
@@ -98,7 +110,7 @@ fn texts(page: &str) -> Vec<(String, Vec<(String, bool)>)> {
             Piece::Close(name) => {
                 section -= usize::from(name == "section" && section > 0);
                 alone -= usize::from(LEFT_ALONE.contains(&name.as_str()));
-                term &= name != "span";
+                term &= !matches!(name.as_str(), "span" | "dfn");
             }
             Piece::Text(text) if section > 0 && alone == 0 => {
                 if let Some((_, texts)) = sections.last_mut() {

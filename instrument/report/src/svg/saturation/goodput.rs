@@ -81,7 +81,8 @@ fn figure(series: &Series<'_>) -> Figure {
         "Goodput against offered load",
         "Each setting at its offered rate; a point a trial, the line through the middle trials. On the dashed line \
          all that was offered came through. The bars hang from it: what was rejected, what was never answered, what \
-         was never sent, of the middle trial. The ring is the knee, the last setting that kept up.",
+         was never sent, of the middle trial. What no bar fills was committed too late: after the window, or its \
+         time limit. The ring is the knee, the last setting that kept up.",
     )
     .of(&series.name)
     .figure(canvas, table(series))

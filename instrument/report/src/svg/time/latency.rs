@@ -61,7 +61,7 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
         "Response time over time",
         &format!(
             "Response time to {stage} by the time at which transactions were due, logarithmic: p50, p99 and the \
-             largest of each column. {}",
+             largest of each column; in the cells, how many took so long: darker is more. {}",
             columns.said()
         ),
     )

@@ -99,7 +99,8 @@ fn named(name: &str) -> (String, Unit, &'static str) {
         "cpu" if word == "cores" => "processor".to_owned(),
         "cpu" => "processor clock".to_owned(),
         "rss" => "memory in use".to_owned(),
-        "steal" => "stolen by the hypervisor".to_owned(),
+        "steal" if word == "cores" => "cores stolen by the hypervisor".to_owned(),
+        "steal" => "share stolen by the hypervisor".to_owned(),
         "load1" => "load average, one minute".to_owned(),
         "tcp_retransmits" => "TCP retransmits".to_owned(),
         stem => stem.replace('_', " "),
@@ -120,12 +121,21 @@ struct Line {
 /// Stretches of a line without a gap. Samples are rarer than columns in a short trial, so a gap is what is longer
 /// than twice the usual distance of samples.
 fn pieces(line: &Line) -> Vec<Vec<(usize, Point)>> {
-    let known: Vec<(usize, Point)> =
-        line.points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?))).collect();
+    let usual = usual_distance(line);
+    known(line).chunk_by(|a, b| b.0 - a.0 <= 2 * usual).map(<[_]>::to_vec).collect()
+}
+
+/// The points that there are, with their places.
+fn known(line: &Line) -> Vec<(usize, Point)> {
+    line.points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?))).collect()
+}
+
+/// How many points lie between a sample and the next, usually.
+fn usual_distance(line: &Line) -> usize {
+    let known = known(line);
     let mut distances: Vec<usize> = known.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     distances.sort_unstable();
-    let usual = distances.get(distances.len() / 2).copied().unwrap_or(1);
-    known.chunk_by(|a, b| b.0 - a.0 <= 2 * usual).map(<[_]>::to_vec).collect()
+    distances.get(distances.len() / 2).copied().unwrap_or(1)
 }
 
 fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, usize)) -> Figure {
@@ -172,19 +182,26 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
         &format!("series-{stem}"),
         &title,
         &format!(
-            "{}: mean of each point{}. {}",
+            "{}: {}{}.",
             clean(name),
-            if with_bands.is_empty() { "" } else { ", with its lowest and highest as a band" },
-            width_said(&columns)
+            width_said(&columns, &drawn),
+            if with_bands.is_empty() {
+                ""
+            } else {
+                ", with the lowest and highest as a band where they differ"
+            },
         ),
     )
     .of_series(names.collect::<Vec<_>>().join(" "))
     .figure(canvas, table(of, &drawn, &columns, unit))
 }
 
-fn width_said(columns: &Columns) -> String {
-    let width = label(columns.width_ns, columns.width_ns, Unit::Ns);
-    format!("A point is {width} wide.")
+/// What a point is: a stretch of time, or one sample where those are rarer.
+fn width_said(columns: &Columns, lines: &[Line]) -> String {
+    let between = lines.iter().map(usual_distance).max().unwrap_or(1);
+    let width = columns.width_ns * float(between);
+    let width = label(width, width, Unit::Ns);
+    if between > 1 { format!("a sample about every {width}") } else { format!("means of {width}") }
 }
 
 fn capital(words: &str) -> String {
