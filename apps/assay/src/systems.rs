@@ -7,6 +7,7 @@ use sut::{Adapter, Check, CheckState};
 
 /// Every adapter, in alphabetical order.
 pub const ADAPTERS: &[Adapter] = &[
+    cometbft_adapter::ADAPTER,
     echo_adapter::ADAPTER,
     http_adapter::ADAPTER,
     // new-system: above this line

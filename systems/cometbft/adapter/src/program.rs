@@ -1,0 +1,91 @@
+//! The `cometbft` program: which one, whether it is a version that this adapter knows, and running it to its end
+//! for files. Nodes are started by the testbed, never here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clock::Clock;
+use sut::SutError;
+
+/// The line of versions whose settings, replies and error texts this adapter knows.
+const KNOWN: &str = "0.38.";
+
+/// How long the program may take to say its version, or to write the files of a testnet: it takes 50 ms, and
+/// some seconds for 200 nodes.
+const END_WITHIN: Duration = Duration::from_secs(60);
+
+/// How often it is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A program that was asked what it is.
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) version: String,
+}
+
+impl Program {
+    /// The one that the experiment names, or the one that is installed.
+    pub(crate) fn find(named: Option<&Path>, clock: Clock) -> Result<Self, SutError> {
+        let installed = || testbed::install::find("cometbft");
+        let path =
+            named.map(Path::to_owned).or_else(installed).ok_or_else(|| SutError::Missing {
+                program: "cometbft".to_owned(),
+                hint:
+                    "run: assay doctor --install cometbft, or name one with system.deploy.program"
+                        .to_owned(),
+            })?;
+        let said = run(&path, &["version"], clock)?;
+        let version = said.trim().to_owned();
+        if !version.starts_with(KNOWN) {
+            let said: String = version.chars().take(80).collect();
+            return Err(SutError::Deploy(format!(
+                "asking {} for its version: it says `{said}`, and this adapter knows {KNOWN}x only; run: assay doctor --install cometbft",
+                path.display()
+            )));
+        }
+        Ok(Self { path, version })
+    }
+
+    /// Runs it with `arguments` to its end.
+    pub(crate) fn run(&self, arguments: &[&str], clock: Clock) -> Result<String, SutError> {
+        run(&self.path, arguments, clock)
+    }
+}
+
+/// Runs a program that ends by itself, within a time; gives its standard output.
+fn run(path: &Path, arguments: &[&str], clock: Clock) -> Result<String, SutError> {
+    let failed = |why: String| {
+        let words = arguments.join(" ");
+        SutError::Deploy(format!("running `{} {words}`: {why}", path.display()))
+    };
+    let mut command = Command::new(path);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if !ends(&mut child, clock) {
+        // It may have ended just now; either way it is waited for below.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(failed(format!("it did not end within {} s", END_WITHIN.as_secs())));
+    }
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(format!("{}: {}", output.status, said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What it prints fits the pipes, so it is read after the end.
+fn ends(child: &mut Child, clock: Clock) -> bool {
+    let deadline = clock.now().plus(END_WITHIN);
+    loop {
+        match child.try_wait() {
+            Ok(None) if clock.now() < deadline => {
+                clock.sleep_until(clock.now().plus(LOOK_EVERY));
+            }
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
+    }
+}

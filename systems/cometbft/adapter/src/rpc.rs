@@ -1,0 +1,191 @@
+//! Questions to a node beside the load: how high it is, what is in a block, would a transaction be taken. Over
+//! HTTP on a connection of its own, blocking and bounded in time; never used while transactions are timed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use wire::http1::{Asked, Limits, ResponseReader, write_request};
+
+/// The longest wait for a node to take a connection, or for more of its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest answer: a block of 21 MiB is 28 MiB in base64.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+const LIMITS: Limits = Limits {
+    body_bytes_max: ANSWER_BYTES_MAX as u64,
+    body_kept_max: ANSWER_BYTES_MAX,
+    ..Limits::CLIENT
+};
+
+/// A node, and the connection to it while there is one.
+pub(crate) struct Rpc {
+    address: SocketAddr,
+    stream: Option<TcpStream>,
+    reader: ResponseReader,
+    unread: Vec<u8>,
+}
+
+/// What of `/status` is used.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) node_info: NodeInfo,
+    sync_info: SyncInfo,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct NodeInfo {
+    pub(crate) network: String,
+    pub(crate) version: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct SyncInfo {
+    latest_block_height: String,
+}
+
+#[derive(Deserialize)]
+struct Answer<T> {
+    result: Option<T>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: u32,
+}
+
+#[derive(Deserialize)]
+struct Unconfirmed {
+    total: String,
+}
+
+#[derive(Deserialize)]
+struct BlockAnswer {
+    block: Block,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    data: BlockData,
+}
+
+#[derive(Deserialize)]
+struct BlockData {
+    txs: Option<Vec<String>>,
+}
+
+impl Rpc {
+    /// Nothing is opened before something is asked.
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let reader = ResponseReader::new(LIMITS);
+        Self { address, stream: None, reader, unread: Vec::new() }
+    }
+
+    /// The node's network, version and height.
+    pub(crate) fn status(&mut self) -> Result<Status, String> {
+        self.ask("status", json!({}))
+    }
+
+    /// Its latest height.
+    pub(crate) fn height(&mut self) -> Result<u64, String> {
+        self.status()?.height()
+    }
+
+    /// Transactions in its mempool.
+    pub(crate) fn unconfirmed(&mut self) -> Result<u64, String> {
+        let answer: Unconfirmed = self.ask("num_unconfirmed_txs", json!({}))?;
+        number(&answer.total)
+    }
+
+    /// The code with which its application would check a transaction; nothing is submitted.
+    pub(crate) fn check(&mut self, base64: &str) -> Result<u32, String> {
+        let answer: Code = self.ask("check_tx", json!({ "tx": base64 }))?;
+        Ok(answer.code)
+    }
+
+    /// The transactions of a block, in base64.
+    pub(crate) fn block(&mut self, height: u64) -> Result<Vec<String>, String> {
+        let answer: BlockAnswer = self.ask("block", json!({ "height": height.to_string() }))?;
+        Ok(answer.block.data.txs.unwrap_or_default())
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, method: &str, params: Value) -> Result<T, String> {
+        let failed = |address: SocketAddr, why: &dyn std::fmt::Display| {
+            format!("asking {address} for `{method}`: {why}")
+        };
+        let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let body = match self.exchange(question.to_string().as_bytes()) {
+            Ok(body) => body,
+            Err(error) => {
+                self.hang_up();
+                return Err(failed(self.address, &error));
+            }
+        };
+        let answer: Answer<T> =
+            serde_json::from_slice(body).map_err(|error| failed(self.address, &error))?;
+        match (answer.result, answer.error) {
+            (Some(result), None) => Ok(result),
+            (_, Some(error)) => Err(failed(self.address, &error)),
+            (None, None) => Err(failed(self.address, &"the answer has no result")),
+        }
+    }
+
+    fn exchange(&mut self, question: &[u8]) -> io::Result<&[u8]> {
+        let mut request = Vec::new();
+        let host = self.address.to_string();
+        let headers: [(&str, &[u8]); 2] =
+            [("Host", host.as_bytes()), ("Content-Type", b"application/json")];
+        write_request(&mut request, "POST", "/", &headers, question);
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => open(self.address)?,
+        };
+        stream.write_all(&request)?;
+        let mut chunk = [0; 64 << 10];
+        loop {
+            let progress =
+                self.reader.read(&self.unread, Asked::Other).map_err(io::Error::other)?;
+            self.unread.drain(..progress.used);
+            if let Some(response) = progress.response {
+                // The status says nothing that the body does not: errors come as 500 with a body of JSON.
+                self.stream = response.keep_alive.then_some(stream);
+                return Ok(self.reader.body());
+            }
+            let count = stream.read(&mut chunk)?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the node hung up"));
+            }
+            self.unread.extend_from_slice(&chunk[..count]);
+        }
+    }
+
+    fn hang_up(&mut self) {
+        self.stream = None;
+        self.unread.clear();
+        self.reader.reset();
+    }
+}
+
+impl Status {
+    pub(crate) fn height(&self) -> Result<u64, String> {
+        number(&self.sync_info.latest_block_height)
+    }
+}
+
+/// CometBFT writes 64-bit numbers as text.
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

@@ -1,0 +1,98 @@
+//! Submitting on one connection: requests with the transaction's own number as their id, so that any number may
+//! be outstanding, every reply finds its transaction, and an abandoned one leaves the connection usable.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::TxId;
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+
+use crate::answer::{Method, Reply, Verdict};
+use crate::channel::Channel;
+
+/// The ladder's stages.
+pub(crate) const ACCEPTED: u8 = 0;
+pub(crate) const COMMITTED: u8 = 1;
+
+/// A submitting connection.
+pub(crate) struct SubmitSession {
+    channel: Channel,
+    method: Method,
+    in_flight_max: u32,
+}
+
+impl SubmitSession {
+    pub(crate) const fn new(channel: Channel, method: Method, in_flight_max: u32) -> Self {
+        Self { channel, method, in_flight_max }
+    }
+}
+
+impl Session for SubmitSession {
+    fn open(&mut self, out: &mut Vec<u8>) {
+        self.channel.open(out);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.channel.is_open
+    }
+
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        let method = self.method.name();
+        self.channel.write(out, |out| request(out, method, tx));
+        u32::try_from(tx.payload.len()).expect("bounded by the options")
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        self.channel.receive(bytes, out, marks, found)
+    }
+
+    fn abandon(&mut self, _tx: TxId) -> Abandon {
+        Abandon::Keep
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.in_flight_max
+    }
+
+    fn reset(&mut self) {
+        self.channel.reset();
+    }
+}
+
+fn request(out: &mut Vec<u8>, method: &str, tx: &Transaction<'_>) {
+    let head =
+        write!(out, r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{{"tx":""#, tx.id);
+    head.expect("a vector takes everything");
+    let start = out.len();
+    // Four characters for every three bytes begun.
+    out.resize(start + tx.payload.len().div_ceil(3) * 4, 0);
+    let written = STANDARD.encode_slice(tx.payload, &mut out[start..]);
+    assert_eq!(written, Ok(out.len() - start), "the length of base64 is known");
+    out.extend_from_slice(br#""}}"#);
+}
+
+/// One reply.
+fn found(text: &str, marks: &mut Marks) -> Result<(), ProtocolError> {
+    let reply: Reply<'_> = serde_json::from_str(text)
+        .map_err(|error| ProtocolError(format!("a reply that is no JSON-RPC: {error}")))?;
+    let (Some(tx), Some(verdict)) = (reply.id, reply.verdict()) else {
+        let said = reply.error.as_ref().map_or_else(|| "nothing".to_owned(), |e| e.words());
+        return Err(ProtocolError(format!("a reply to no submission, saying {said}")));
+    };
+    let bytes_in = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    match verdict {
+        Verdict::Accepted => marks.reached(tx, ACCEPTED, 0, bytes_in),
+        Verdict::Committed => {
+            marks.reached(tx, ACCEPTED, 0, bytes_in);
+            marks.reached(tx, COMMITTED, 0, bytes_in);
+        }
+        Verdict::Ended(outcome, code, words) => marks.ended(tx, outcome, code, bytes_in, &words),
+    }
+    Ok(())
+}

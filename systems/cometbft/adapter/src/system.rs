@@ -1,0 +1,166 @@
+//! The system: starting a testnet or attaching to one, its ladder, its connections, its ledger.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clock::Clock;
+use model::Seed;
+use model::facts::PreflightFinding;
+use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
+
+use crate::answer::Method;
+use crate::channel::Channel;
+use crate::config_file::Setting;
+use crate::ledger::{Chain, Use};
+use crate::observer::{ObserveSession, SUBSCRIBE};
+use crate::program::Program;
+use crate::rpc::Rpc;
+use crate::session::SubmitSession;
+use crate::testnet::{self, Wish};
+use crate::transaction::KeyValues;
+
+/// The fact that says from which height on the chain is this trial's.
+const HEIGHT_AT_START: &str = "cometbft.height_at_start";
+
+/// A network as an experiment wants it.
+pub(crate) struct CometBft {
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) validators: usize,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) ready_within: Duration,
+    /// Nodes that run already; empty: they are started.
+    pub(crate) attach: Vec<SocketAddr>,
+    pub(crate) method: Method,
+    /// Whether connections are spread over all nodes, or all go to the first.
+    pub(crate) spreads: bool,
+    /// The node whose blocks are watched.
+    pub(crate) observe: usize,
+    pub(crate) in_flight_max: u32,
+    pub(crate) transaction_bytes: usize,
+    pub(crate) run_mark: u64,
+}
+
+impl CometBft {
+    /// The protocol on a connection, without a connection.
+    pub(crate) fn session(&self, role: Role, index: u32, address: SocketAddr) -> Box<dyn Session> {
+        let seed = Seed(self.run_mark).split_index("connection", u64::from(index));
+        let greeting = (role == Role::Observe).then(|| SUBSCRIBE.to_owned());
+        let channel = Channel::new(address.to_string(), greeting, seed);
+        match role {
+            Role::Submit => Box::new(SubmitSession::new(channel, self.method, self.in_flight_max)),
+            Role::Observe => Box::new(ObserveSession::new(channel, self.run_mark)),
+        }
+    }
+
+    fn nodes<'a>(&self, of: &'a Deployment) -> Vec<&'a SocketAddr> {
+        of.endpoints.iter().map(|(_, address)| address).collect()
+    }
+
+    /// Starts the nodes, or finds those that run. Gives their addresses and what is known of them.
+    fn reach(
+        &self,
+        bed: &mut Testbed,
+    ) -> Result<(Vec<SocketAddr>, BTreeMap<String, String>), SutError> {
+        if !self.attach.is_empty() {
+            return Ok((self.attach.clone(), BTreeMap::new()));
+        }
+        let program = Program::find(self.program.as_deref(), bed.clock())?;
+        let wish = Wish {
+            program: &program,
+            validators: self.validators,
+            settings: &self.settings,
+            run_mark: self.run_mark,
+            ready_within: self.ready_within,
+        };
+        let nodes = testnet::start(&wish, bed)?;
+        let settings = self.settings.iter().map(|s| format!("{} = {}", s.path(), s.value));
+        let settings: Vec<String> = settings.collect();
+        let facts =
+            [("cometbft.program", program.version), ("cometbft.settings", settings.join(", "))];
+        Ok((nodes, facts.map(|(name, value)| (name.to_owned(), value)).into()))
+    }
+}
+
+impl System for CometBft {
+    fn stages(&self) -> Vec<String> {
+        ["accepted", "committed"].map(str::to_owned).to_vec()
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        vec!["key-value".to_owned()]
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let (nodes, mut facts) = self.reach(bed)?;
+        let mut heights = Vec::new();
+        for address in &nodes {
+            let status = Rpc::new(*address).status().map_err(SutError::Deploy)?;
+            heights.push(status.height().map_err(SutError::Deploy)?);
+            facts.insert("cometbft.network".to_owned(), status.node_info.network);
+            facts.insert("cometbft.version".to_owned(), status.node_info.version);
+        }
+        // The highest: what is in blocks by now cannot be of this trial.
+        let height = heights.iter().max().copied().unwrap_or(0);
+        facts.insert(HEIGHT_AT_START.to_owned(), height.to_string());
+        facts.insert("cometbft.nodes".to_owned(), nodes.len().to_string());
+        facts.insert("cometbft.method".to_owned(), self.method.name().to_owned());
+        let endpoints = nodes.iter().enumerate();
+        Ok(Deployment {
+            endpoints: endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect(),
+            nodes: bed.nodes(),
+            facts,
+            folder: self.attach.is_empty().then(|| bed.folder().to_owned()),
+        })
+    }
+
+    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(KeyValues::new(seed, worker, self.run_mark, self.transaction_bytes))
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        let nodes = self.nodes(to);
+        let place = match role {
+            Role::Observe => self.observe,
+            Role::Submit if self.spreads => {
+                usize::try_from(index).expect("an index of connections") % nodes.len().max(1)
+            }
+            Role::Submit => 0,
+        };
+        let address = *nodes.get(place).copied().ok_or_else(|| {
+            SutError::Deploy(format!("there is no node {place}, but {} nodes", nodes.len()))
+        })?;
+        Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, index, address)))
+    }
+
+    /// `broadcast_tx_commit` is told of the commit in the reply.
+    fn observers(&self) -> u32 {
+        u32::from(self.method != Method::Commit)
+    }
+
+    /// Asks the application of the first node; nothing is submitted.
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let Some(address) = self.nodes(to).first().copied() else { return Ok(Vec::new()) };
+        let mut payload = Vec::new();
+        let kind = self.workload(Seed(self.run_mark), 0, 1).next(0, &mut payload);
+        let code = Rpc::new(*address).check(&STANDARD.encode(payload)).map_err(SutError::Deploy)?;
+        let detail = match code {
+            0 => "would be taken".to_owned(),
+            code => format!("refused by the check of the application, code {code}"),
+        };
+        let index = usize::try_from(kind).expect("one kind");
+        Ok(vec![PreflightFinding { kind: self.kinds()[index].clone(), ok: code == 0, detail }])
+    }
+
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let height = of.facts.get(HEIGHT_AT_START).and_then(|text| text.parse::<u64>().ok());
+        let first = height.expect("deploy says so") + 1;
+        let nodes: Vec<SocketAddr> = self.nodes(of).into_iter().copied().collect();
+        let usage = if self.attach.is_empty() { Use::Own } else { Use::Shared };
+        let chain = Chain::open(&nodes, first, self.run_mark, usage, Clock::start())?;
+        Ok(Some(Box::new(chain)))
+    }
+}

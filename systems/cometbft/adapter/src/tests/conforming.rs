@@ -1,0 +1,107 @@
+//! The contract's own suite, for every kind of connection and the system.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::{Seed, TxId};
+use serde_json::Value as Json;
+use sut::conformance::{
+    Peer, Subject, observer_conformance, session_conformance, system_conformance,
+};
+use sut::{Marks, Role, Session, System as _, Workload};
+
+use super::peer::{commit_node, new_block, peer, said, subscribed, sync_node};
+use super::{RUN_MARK, system, text};
+use crate::transaction::KeyValues;
+
+const NODE: &str = "127.0.0.1:26657";
+
+fn submits(method: &str, answer: fn(&Json) -> String, settled_stage: u8) {
+    let system = system(&[("method", text(method))], &[("size", text("100B"))]).unwrap();
+    let session = || -> Box<dyn Session> { system.session(Role::Submit, 3, NODE.parse().unwrap()) };
+    let node = || -> Peer { peer(answer) };
+    let source = || -> Box<dyn Workload> { system.workload(Seed(1), 0, 1) };
+    let subject = Subject::new(&session, &node, &source).ladder(2, settled_stage);
+    session_conformance(&subject).unwrap();
+}
+
+/// Claim: submitting keeps the contract with each of the three methods; `commit` settles by itself, the others
+/// when they are accepted.
+#[test]
+fn submitting_sessions_conform() {
+    submits("sync", sync_node, 0);
+    submits("async", sync_node, 0);
+    submits("commit", commit_node, 1);
+}
+
+/// Transactions as they stand in a block.
+fn in_base64(run_mark: u64, ids: std::ops::Range<TxId>) -> Vec<String> {
+    let mut source = KeyValues::new(Seed(9), 0, run_mark, 200);
+    let encoded = ids.map(|id| {
+        let mut payload = Vec::new();
+        source.next(id, &mut payload);
+        STANDARD.encode(payload)
+    });
+    encoded.collect()
+}
+
+fn observer() -> Box<dyn Session> {
+    let system = system(&[], &[]).unwrap();
+    system.session(Role::Observe, 7, NODE.parse().unwrap())
+}
+
+/// What a node sends to an observer: the handshake, the subscription, three blocks.
+fn watched_stream() -> Vec<u8> {
+    let mut hello = Vec::new();
+    observer().open(&mut hello);
+    let mut node = peer(subscribed);
+    let mut stream = node(&hello);
+    let strangers = ["YT1i".to_owned(), "not base64".to_owned(), STANDARD.encode([b'a'; 60])];
+    let others = in_base64(RUN_MARK + 1, 0..3);
+    let ours = in_base64(RUN_MARK, 0..9);
+    said(&mut stream, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
+    said(&mut stream, &new_block(4, None));
+    said(&mut stream, &new_block(5, Some(&[&ours[..4], &strangers, &others].concat())));
+    said(&mut stream, &new_block(6, Some(&ours[4..])));
+    stream
+}
+
+/// Claim: an observer sees every transaction of its trial in blocks once, and neither those of other runs nor
+/// what is not of this kind, whatever the pieces.
+#[test]
+fn observers_conform() {
+    let watched: Vec<TxId> = (0..9).collect();
+    observer_conformance(&observer, &watched_stream(), &watched, 2, 1).unwrap();
+}
+
+/// Claim: an observer is ready when its subscription is answered and not before, and a refused subscription is
+/// an error that says why.
+#[test]
+fn an_observer_is_ready_when_it_is_subscribed() {
+    let mut session = observer();
+    let (mut out, mut marks) = (Vec::new(), Marks::default());
+    session.open(&mut out);
+    let mut node = peer(subscribed);
+    let hello = node(&out);
+    out.clear();
+    session.receive(&hello, &mut out, &mut marks).unwrap();
+    assert!(!session.is_ready(), "the connection is open, nothing is subscribed");
+    let answer = node(&out);
+    session.receive(&answer, &mut Vec::new(), &mut marks).unwrap();
+    assert!(session.is_ready());
+    let mut refusal = Vec::new();
+    said(
+        &mut refusal,
+        r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"Internal error","data":"max_subscriptions_per_client 5 reached"}}"#,
+    );
+    let error = session.receive(&refusal, &mut Vec::new(), &mut marks).unwrap_err();
+    assert!(error.0.contains("max_subscriptions_per_client 5 reached"), "{error}");
+}
+
+/// Claim: the system keeps the contract with every size of transaction at its bounds.
+#[test]
+fn systems_conform() {
+    for size in ["43B", "1KiB", "740kB"] {
+        let system = system(&[], &[("size", text(size))]).unwrap();
+        system_conformance(&system).unwrap();
+    }
+}

@@ -1,0 +1,60 @@
+//! Every reply that a node was seen to give, in its own words, and what is made of it.
+
+use model::{Class, Outcome};
+
+use crate::answer::{Reply, Verdict};
+
+fn verdict(text: &str) -> Option<Verdict> {
+    serde_json::from_str::<Reply<'_>>(text).unwrap().verdict()
+}
+
+fn ended(text: &str) -> (Outcome, u16, String) {
+    match verdict(text) {
+        Some(Verdict::Ended(outcome, code, words)) => (outcome, code, words),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(data: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32603,"message":"Internal error","data":"{data}"}}}}"#
+    )
+}
+
+/// Claim: each refusal of a node has the class that says whose fault it is, and words without numbers that
+/// differ each time.
+#[test]
+fn refusals_are_told_apart() {
+    let full = "mempool is full: number of txs 5000 (max: 5000), total txs bytes 5120000 (max: 1073741824)";
+    let large = "tx too large. Max size is 1048576, but got 1048577";
+    let gave_up = "timed out waiting for tx to be included in a block";
+    for (data, outcome, words) in [
+        ("tx already exists in cache", Outcome::Rejected(Class::Conflict), "already in the cache"),
+        (full, Outcome::Rejected(Class::Overloaded), "the mempool is full"),
+        (large, Outcome::Rejected(Class::Invalid), "the transaction is too large"),
+        (gave_up, Outcome::Unknown, "not in a block before the node gave up"),
+        ("disk", Outcome::Rejected(Class::Server), "Internal error (-32603): disk"),
+    ] {
+        assert_eq!(ended(&error(data)), (outcome, 32_603, words.to_owned()));
+    }
+    let refused = r#"{"jsonrpc":"2.0","id":1,"result":{"code":2,"data":"","log":"","codespace":"","hash":"4AA3"}}"#;
+    let by_check = "refused by the check of the application, code 2".to_owned();
+    assert_eq!(ended(refused), (Outcome::Rejected(Class::Invalid), 2, by_check));
+}
+
+/// Claim: success is said only where the node says so; a commit whose check or execution failed is none.
+#[test]
+fn successes_are_what_the_node_says() {
+    let taken = r#"{"jsonrpc":"2.0","id":1,"result":{"code":0,"data":"","log":"","codespace":"","hash":"80"}}"#;
+    assert_eq!(verdict(taken), Some(Verdict::Accepted));
+    let commit = |check: u32, block: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"check_tx":{{"code":{check}}},"tx_result":{{"code":{block}}},"hash":"6F","height":"3"}}}}"#
+        )
+    };
+    assert_eq!(verdict(&commit(0, 0)), Some(Verdict::Committed));
+    assert_eq!(ended(&commit(1, 0)).2, "refused by the check of the application, code 1");
+    assert_eq!(ended(&commit(0, 70_000)).1, u16::MAX);
+    assert_eq!(verdict(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), None);
+    assert_eq!(verdict(r#"{"jsonrpc":"2.0","id":1}"#), None);
+}
