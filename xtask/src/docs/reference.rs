@@ -47,8 +47,8 @@ fn experiment_page(schema: &Value) -> String {
 
 Generated from `assay schema experiment` by `cargo xtask docs --write`. A key that is not here is an error, with \
 a suggestion. `[]` stands after a list of tables; `NAME` for a name of your choice. The keys under \
-`system.deploy` and `workload` are the system's own: see [echo](../systems/echo.md) and \
-[http](../systems/http.md).
+`system.deploy` and `workload` are the system's own: see \
+[cometbft](../systems/cometbft.md), [echo](../systems/echo.md) and [http](../systems/http.md).
 
 | key | form | default | meaning |
 | --- | --- | --- | --- |

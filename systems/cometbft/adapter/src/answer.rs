@@ -122,19 +122,34 @@ fn failed(by: &str, code: u32) -> Verdict {
     Verdict::Ended(Outcome::Rejected(Class::Invalid), number, text)
 }
 
-/// The node said no. Its errors have no codes of their own, so they are told by the words of version 0.38.
+/// Errors of version 0.38 by words of theirs, in lower case; what becomes of the transaction; what a report says.
+/// They have no codes of their own (`mempool/errors.go`, `rpc/core/mempool.go`).
+const KNOWN: [(&str, Outcome, &str); 8] = [
+    ("tx already exists in cache", Outcome::Rejected(Class::Conflict), "already in the cache"),
+    ("mempool is full", Outcome::Rejected(Class::Overloaded), "the mempool is full"),
+    (
+        "mempool is still rechecking",
+        Outcome::Rejected(Class::Overloaded),
+        "the mempool counts as full while it rechecks",
+    ),
+    ("tx too large", Outcome::Rejected(Class::Invalid), "the transaction is too large"),
+    // Of `broadcast_tx_commit`, which subscribes to its transaction before it submits it.
+    ("max_subscription", Outcome::Rejected(Class::Limited), "too many wait for a commit"),
+    // These come after it was accepted, and the node has stopped waiting for the block: nobody knows.
+    ("timed out waiting for tx", Outcome::Unknown, GAVE_UP),
+    ("txsub was canceled", Outcome::Unknown, GAVE_UP),
+    ("broadcast confirmation not received", Outcome::Unknown, GAVE_UP),
+];
+
+const GAVE_UP: &str = "not in a block before the node gave up";
+
+/// The node said no.
 fn refusal(error: &RpcError<'_>) -> Verdict {
     let said = error.data.to_ascii_lowercase();
-    let known: [(&str, Outcome, &str); 4] = [
-        ("tx already exists in cache", Outcome::Rejected(Class::Conflict), "already in the cache"),
-        ("mempool is full", Outcome::Rejected(Class::Overloaded), "the mempool is full"),
-        ("tx too large", Outcome::Rejected(Class::Invalid), "the transaction is too large"),
-        // It was accepted, and the node has stopped waiting for the block: nobody knows.
-        ("timed out waiting for tx", Outcome::Unknown, "not in a block before the node gave up"),
-    ];
+    let known = KNOWN.iter().find(|(words, ..)| said.contains(words));
     // JSON-RPC's numbers are negative; what fits is kept without its sign.
     let number = u16::try_from(error.code.unsigned_abs()).unwrap_or(u16::MAX);
-    match known.iter().find(|(words, ..)| said.contains(words)) {
+    match known {
         Some((_, outcome, text)) => Verdict::Ended(*outcome, number, (*text).to_owned()),
         None => {
             let text = error.words().chars().take(TEXT_CHARS_MAX).collect();

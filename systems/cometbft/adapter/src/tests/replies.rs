@@ -26,11 +26,26 @@ fn error(data: &str) -> String {
 #[test]
 fn refusals_are_told_apart() {
     let full = "mempool is full: number of txs 5000 (max: 5000), total txs bytes 5120000 (max: 1073741824)";
-    let large = "tx too large. Max size is 1048576, but got 1048577";
+    let large = "Tx too large. Max size is 1048576, but got 1048577";
     let gave_up = "timed out waiting for tx to be included in a block";
     for (data, outcome, words) in [
         ("tx already exists in cache", Outcome::Rejected(Class::Conflict), "already in the cache"),
         (full, Outcome::Rejected(Class::Overloaded), "the mempool is full"),
+        (
+            "mempool is still rechecking after a new committed block, so it is considered as full",
+            Outcome::Rejected(Class::Overloaded),
+            "the mempool counts as full while it rechecks",
+        ),
+        (
+            "max_subscription_clients 100 reached",
+            Outcome::Rejected(Class::Limited),
+            "too many wait for a commit",
+        ),
+        (
+            "txSub was canceled (reason: CometBFT exited)",
+            Outcome::Unknown,
+            "not in a block before the node gave up",
+        ),
         (large, Outcome::Rejected(Class::Invalid), "the transaction is too large"),
         (gave_up, Outcome::Unknown, "not in a block before the node gave up"),
         ("disk", Outcome::Rejected(Class::Server), "Internal error (-32603): disk"),
