@@ -181,7 +181,7 @@ for (const { name, file, summary } of all)
     /** Claim: on paper the canvases are sharp, in light colours and all there, and the screen comes back as it was. */
     test("print", async () => {
       const { page, done } = await open(launched, file, { colorScheme: "dark" });
-      const canvas = () => page.evaluate(() => [...document.querySelectorAll(".trial:not([hidden]) figure.time")].map((figure) => {
+      const canvas = () => page.evaluate(() => [...document.querySelectorAll(".trial:not([hidden]) figure.time")].filter((figure) => figure.closest("details:not([open])") === null).map((figure) => {
         const canvas = figure.querySelector("canvas");
         return canvas === null ? 0 : canvas.width / canvas.getBoundingClientRect().width;
       }));

@@ -79,24 +79,6 @@ fn command(words: impl Iterator<Item = String>) -> String {
     line
 }
 
-#[cfg(test)]
-mod tests {
-    use super::command;
-
-    /// Claim: what the check was given is what the run is given, quoted for a shell.
-    #[test]
-    fn the_same_words() {
-        let words =
-            ["check", "my.toml", "--explain", "--set", "load.rate=80/s", "--threshold", "p99 < 1s"];
-        let line = command(words.into_iter().map(str::to_owned));
-        assert_eq!(line, "assay run my.toml --set load.rate=80/s --threshold 'p99 < 1s'");
-        assert_eq!(
-            command(["check", "it's"].into_iter().map(str::to_owned)),
-            "assay run 'it'\\''s'"
-        );
-    }
-}
-
 fn target(experiment: &Experiment) -> String {
     let Some(first) = experiment.plan.settings.first() else { return String::new() };
     let url =
@@ -133,4 +115,22 @@ fn findings(experiment: &Experiment) -> Vec<CheckFinding> {
             outcome: if is_ok { AuditOutcome::Ok } else { AuditOutcome::Warn },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    /// Claim: what the check was given is what the run is given, quoted for a shell.
+    #[test]
+    fn the_same_words() {
+        let words =
+            ["check", "my.toml", "--explain", "--set", "load.rate=80/s", "--threshold", "p99 < 1s"];
+        let line = command(words.into_iter().map(str::to_owned));
+        assert_eq!(line, "assay run my.toml --set load.rate=80/s --threshold 'p99 < 1s'");
+        assert_eq!(
+            command(["check", "it's"].into_iter().map(str::to_owned)),
+            "assay run 'it'\\''s'"
+        );
+    }
 }

@@ -34,7 +34,7 @@ const PAGES_AT_ONCE: usize = 4;
 
 /// Audits that fail if other work takes the processors of this machine: a run that only they condemn did what
 /// the page says.
-const OF_THE_MACHINE: [&str; 2] = ["generator_busy", "send_lag"];
+const OF_THE_MACHINE: [&str; 3] = ["backlog_drift", "generator_busy", "send_lag"];
 
 /// What one page came to.
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ pub(super) fn lines(of: &str) -> String {
 #[must_use]
 pub(super) fn coded(of: &str) -> String {
     let safe = text(of);
-    if safe.matches('`').count() % 2 != 0 {
+    if !safe.matches('`').count().is_multiple_of(2) {
         return safe;
     }
     let parts = safe.split('`').enumerate();
