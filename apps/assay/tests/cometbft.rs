@@ -60,8 +60,8 @@ fn run(text: &str) -> (Said, Value, Place) {
 
 #[track_caller]
 fn expect_all_committed(said: &Said, document: &Value) {
-    assert!(!document.is_null(), "no document\n{}\n{}", said.stdout, said.stderr);
     let trial = trial(document);
+    assert!(!trial.is_null(), "no trial was recorded\n{}\n{}", said.stdout, said.stderr);
     let counts = &trial["counts"];
     let of = |name: &str| number(&counts[name]);
     assert_eq!(
@@ -79,6 +79,12 @@ fn expect_all_committed(said: &Said, document: &Value) {
     }
 }
 
+/// What the trial says of itself.
+fn facts(place: &Place, document: &Value) -> Value {
+    let text = std::fs::read_to_string(place.trial_folder(document).join("trial.json"));
+    serde_json::from_str(&text.expect("the trial has facts")).expect("they are JSON")
+}
+
 /// Claim: what four validators accept over pipelined WebSocket connections is committed, each transaction
 /// stands once in the chain of another node than the one that was loaded, and no process is left.
 #[test]
@@ -87,9 +93,7 @@ fn four_validators_commit_everything() {
     let _beside = beside_others();
     let (said, document, place) = run(&experiment(&program, ""));
     expect_all_committed(&said, &document);
-    let facts = std::fs::read_to_string(place.trial_folder(&document).join("trial.json"));
-    let facts: Value =
-        serde_json::from_str(&facts.expect("the trial has facts")).expect("they are JSON");
+    let facts = facts(&place, &document);
     let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
     assert!(way.contains(".4:26657 over HTTP, with all mempools empty"), "{way}");
     assert_eq!(facts["system"]["cometbft.version"], "0.38.19");
@@ -107,6 +111,23 @@ fn submitted_to_each_and_watched_elsewhere() {
         config.consensus.timeout_commit = "300ms""#;
     let (said, document, _place) = run(&experiment(&program, more));
     expect_all_committed(&said, &document);
+}
+
+/// Claim: one of four validators is killed in mid-load: more than two thirds go on, so everything is committed
+/// all the same, and the chain is read from one that lives.
+#[test]
+fn three_of_four_go_on() {
+    let Some(program) = cometbft("three_of_four_go_on") else { return };
+    let _beside = beside_others();
+    let killed = "[[fault]]\nat = \"1s\"\nkill = \"node3\"\n";
+    let text = format!("{}\n{killed}", experiment(&program, ""));
+    let (said, document, place) = run(&text);
+    expect_all_committed(&said, &document);
+    let facts = facts(&place, &document);
+    let ended = facts["nodes"][3]["ended"].as_str().expect("how it ended");
+    assert!(ended.contains("SIGKILL"), "{ended}");
+    let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
+    assert!(way.contains(".3:26657 over HTTP"), "{way}");
 }
 
 /// Where clients reach the nodes of a run that is under way, as its nodes' own files say.

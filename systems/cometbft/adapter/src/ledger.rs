@@ -1,6 +1,6 @@
 //! Reading the chain back, by another way than the load took: over HTTP from the last node that answers, block
 //! after block. A transaction's position is its block's height and its index there. The chain is read when the
-//! mempools that were loaded are empty, or have not become so in time, which is then said.
+//! mempools are empty; if they have not become so in time, or others fill them too, that is said.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clock::Clock;
+use clock::{Clock, Instant};
 use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
 
@@ -58,14 +58,7 @@ impl Chain {
             nodes.iter().map(|address| (*address, Rpc::new(*address))).collect();
         alive.retain_mut(|(_, rpc)| rpc.height().is_ok());
         let deadline = clock.now().plus(SETTLE_WITHIN);
-        let left = loop {
-            let left = alive.iter_mut().filter_map(|(_, rpc)| rpc.unconfirmed().ok()).max();
-            if left.unwrap_or(0) == 0 || clock.now() >= deadline {
-                break left.unwrap_or(0);
-            }
-            clock.sleep_until(clock.now().plus(LOOK_EVERY));
-        };
-        let last = alive.iter_mut().filter_map(|(_, rpc)| rpc.height().ok()).max();
+        let (left, last) = settle(&mut alive, usage, clock, deadline);
         let (Some(last), Some((address, mut rpc))) = (last, alive.pop()) else {
             let words = "no node answers; its blocks cannot be read";
             return Err(SutError::Ledger(words.to_owned()));
@@ -81,7 +74,7 @@ impl Chain {
         }
         let mempool = match left {
             0 => "with all mempools empty".to_owned(),
-            left => format!("with {left} transactions still in a mempool"),
+            left => format!("with {left} transactions, of whomever, still in a mempool"),
         };
         let left_out = match usage {
             Use::Own => "",
@@ -89,6 +82,29 @@ impl Chain {
         };
         let way = format!("blocks {first} to {last} from {address} over HTTP, {mempool}{left_out}");
         Ok(Self { rpc, next: first, last, entries: VecDeque::new(), run_mark, usage, way })
+    }
+}
+
+/// Waits until the mempools are empty; where others fill them too, for two more blocks at most, which had room
+/// for what was there before. Gives what is left in the fullest, and how high the highest node is.
+fn settle(
+    alive: &mut [(SocketAddr, Rpc)],
+    usage: Use,
+    clock: Clock,
+    deadline: Instant,
+) -> (u64, Option<u64>) {
+    let mut begun = None;
+    loop {
+        let left = alive.iter_mut().filter_map(|(_, rpc)| rpc.unconfirmed().ok()).max();
+        // Asked after the mempools: what has just left them is in a block that counts.
+        let height = alive.iter_mut().filter_map(|(_, rpc)| rpc.height().ok()).max();
+        let begun = *begun.get_or_insert(height);
+        let is_enough = usage == Use::Shared && height >= begun.map(|begun| begun + 2);
+        let left = left.unwrap_or(0);
+        if left == 0 || is_enough || clock.now() >= deadline {
+            return (left, height);
+        }
+        clock.sleep_until(clock.now().plus(LOOK_EVERY));
     }
 }
 
