@@ -72,9 +72,12 @@ impl Chain {
             }
             clock.sleep_until(clock.now().plus(LOOK_EVERY));
         }
-        let mempool = match left {
-            0 => "with all mempools empty".to_owned(),
-            left => format!("with {left} transactions, of whomever, still in a mempool"),
+        let mempool = match (left, usage) {
+            (0, _) => "with all mempools empty".to_owned(),
+            (left, Use::Own) => format!("with {left} transactions still in a mempool"),
+            (left, Use::Shared) => {
+                format!("with {left} transactions, those of others included, in a mempool")
+            }
         };
         let left_out = match usage {
             Use::Own => "",
