@@ -14,7 +14,7 @@ const PAGES: [(&str, usize); 4] =
 /// How long nginx may take to listen.
 const START_TRIES_MAX: u32 = 100;
 
-/// Makes the figures in target/figures; with `toy`, two seconds a setting.
+/// Makes the figures in target/figures; with `toy`, a second a setting.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let Some(nginx) = crate::suite::program("nginx") else {
         println!("SKIPPED figures: nginx is not installed (apt-get install nginx-light)");
