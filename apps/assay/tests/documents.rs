@@ -33,8 +33,9 @@ const NOT_RUN_MAX: usize = 16;
 const PAGES_AT_ONCE: usize = 4;
 
 /// Audits that fail if other work takes the processors of this machine: a run that only they condemn did what
-/// the page says.
-const OF_THE_MACHINE: [&str; 3] = ["backlog_drift", "generator_busy", "send_lag"];
+/// the page says. `warm_up` is one of them here, because a load that is cut to a second has a first fifth of ten
+/// transactions, which the other pages' programs starting beside it make slower.
+const OF_THE_MACHINE: [&str; 4] = ["backlog_drift", "generator_busy", "send_lag", "warm_up"];
 
 /// What one page came to.
 #[derive(Debug, Default)]
