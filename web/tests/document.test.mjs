@@ -141,7 +141,7 @@ for (const { name, file, summary } of all)
           await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
           await latency.locator(".plot").focus();
           await page.keyboard.press("Enter");
-          await page.waitForTimeout(200);
+          await latency.locator(".slow").waitFor();
         }
         assert.deepEqual(await violations(page), []);
         await done();

@@ -69,11 +69,9 @@ pub fn missing() -> Option<String> {
 
 /// Whether the browser tests can run.
 pub fn has_browser() -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];
     std::env::var_os("CHROMIUM").is_some()
-        || std::env::split_paths(&paths)
-            .any(|folder| names.iter().any(|it| folder.join(it).is_file()))
+        || names.iter().any(|name| crate::suite::program(name).is_some())
 }
 
 /// The pinned packages, installed anew only when the lock file has changed.
