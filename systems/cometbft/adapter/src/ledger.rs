@@ -73,9 +73,10 @@ impl Chain {
             clock.sleep_until(clock.now().plus(LOOK_EVERY));
         }
         let mempool = match (left, usage) {
-            (0, _) => "with all mempools empty".to_owned(),
-            (left, Use::Own) => format!("with {left} transactions still in a mempool"),
-            (left, Use::Shared) => {
+            (None, _) => "and no node said what its mempool held".to_owned(),
+            (Some(0), _) => "with all mempools empty".to_owned(),
+            (Some(left), Use::Own) => format!("with {left} transactions still in a mempool"),
+            (Some(left), Use::Shared) => {
                 format!("with {left} transactions, those of others included, in a mempool")
             }
         };
@@ -89,13 +90,14 @@ impl Chain {
 }
 
 /// Waits until the mempools are empty; where others fill them too, for two more blocks at most, which had room
-/// for what was there before. Gives what is left in the fullest, and how high the highest node is.
+/// for what was there before. Gives what is left in the fullest, `None` if no node
+/// says, and how high the highest node is.
 fn settle(
     alive: &mut [(SocketAddr, Rpc)],
     usage: Use,
     clock: Clock,
     deadline: Instant,
-) -> (u64, Option<u64>) {
+) -> (Option<u64>, Option<u64>) {
     let mut begun = None;
     loop {
         let left = alive.iter_mut().filter_map(|(_, rpc)| rpc.unconfirmed().ok()).max();
@@ -103,8 +105,7 @@ fn settle(
         let height = alive.iter_mut().filter_map(|(_, rpc)| rpc.height().ok()).max();
         let begun = *begun.get_or_insert(height);
         let is_enough = usage == Use::Shared && height >= begun.map(|begun| begun + 2);
-        let left = left.unwrap_or(0);
-        if left == 0 || is_enough || clock.now() >= deadline {
+        if left == Some(0) || is_enough || clock.now() >= deadline {
             return (left, height);
         }
         clock.sleep_until(clock.now().plus(LOOK_EVERY));
