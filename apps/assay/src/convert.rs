@@ -1,10 +1,12 @@
 //! `assay convert`: results from one format into another. It computes nothing: crate `exchange` reads and
-//! writes, crate `report` prints vegeta's reports.
+//! writes, `analysis` counts what vegeta would, crate `report` prints it.
 
 mod input;
 mod output;
 
+use analysis::Vegeta;
 use exchange::{ExchangeError, Format, Holds, Notes, Percentiles};
+use model::Row;
 use model::result::{Exit, VegetaResult};
 
 use crate::cli::ConvertArguments;
@@ -98,10 +100,15 @@ fn rows(input: Input, from: Format, to: Format, out: &mut Output) -> Result<Note
     Ok(match to {
         Format::Parquet | Format::Hlog => exchange::stage_rows(input, to, &staging, &mut out.file)?,
         Format::Hgrm | Format::Vegeta | Format::VegetaJson => {
-            let (summary, notes) = exchange::summarise(input)?;
+            let mut streams = [Vegeta::default(), Vegeta::default()];
+            let mut each = |row: &Row| streams[usize::from(row.stream.min(1))].row(row);
+            let (summary, notes) = exchange::summarise(input, &mut each)?;
             out.text(&match to {
                 Format::Hgrm => exchange::hgrm_text(&summary.percentiles),
-                other => report_text(&summary.vegeta, other),
+                other => {
+                    let stream = &streams[usize::from(summary.stream)];
+                    report_text(&stream.result(&summary.errors), other)
+                }
             })?;
             notes
         }

@@ -8,6 +8,8 @@
 //! It must never sleep on behalf of a stage's logic except through [`Clock::sleep_until`], and it never
 //! converts a `WallTime` of one host into an `Instant` of another.
 
+mod rfc3339;
+
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -97,6 +99,25 @@ impl WallTime {
     pub fn rfc3339(self) -> String {
         let (y, mo, d, h, mi, s) = self.civil();
         format!("{y:04}-{mo:02}-{d:02}T{h:02}:{mi:02}:{s:02}Z")
+    }
+
+    /// The same with the decimals that it has, nine at most, without trailing zeros: as Go and vegeta print it.
+    #[must_use]
+    pub fn rfc3339_ns(self) -> String {
+        let mut text = self.rfc3339();
+        let ns = self.0.rem_euclid(1_000_000_000);
+        if ns > 0 {
+            text.pop();
+            text.push_str(format!(".{ns:09}").trim_end_matches('0'));
+            text.push('Z');
+        }
+        text
+    }
+
+    /// Reads RFC 3339 with any offset; `None` if it is no such time, or not within 1678 to 2262.
+    #[must_use]
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        rfc3339::parse(text).map(Self)
     }
 
     /// A form that can stand in a file name: `20261121T065032Z`.

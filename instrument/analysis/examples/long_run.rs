@@ -2,15 +2,14 @@
 //! makes a run of four settings with so many rows in all, each setting so many seconds long, with four nodes of four
 //! series beside host and generator. What the report of such a run costs is then a matter of `assay report`.
 
+#[path = "parts/setting.rs"]
+mod parts;
+
 use std::time::Duration;
 
 use clock::WallTime;
 use model::facts::{Environment, Event, MetricSample, NodeFacts, TrialFacts, WorkerFacts};
-use model::options::Options;
-use model::plan::{
-    Arrivals, Axis, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
-};
-use model::quantity::Rate;
+use model::plan::{Axis, Plan, SettingPlan};
 use model::seed::Rng;
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
 
@@ -184,38 +183,10 @@ fn plan(rates: &[u64], seconds: u64) -> Plan {
 }
 
 fn setting(rate: u64, seconds: u64) -> SettingPlan {
-    SettingPlan {
-        key: key(rate),
-        values: [("rate".to_owned(), format!("{rate}/s"))].into(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan {
-            kind: "echo".into(),
-            deploy: Options::empty(),
-            workload: Options::empty(),
-        },
-        load: LoadPlan {
-            arrivals: Arrivals::Open {
-                schedule: Schedule::Constant { rate: Rate::per_second(rate) },
-            },
-            connections: 64,
-            connections_max: 64,
-            threads: 1,
-            warmup: Duration::from_secs(10),
-            duration: Duration::from_secs(seconds - 10),
-            drain_max: Duration::from_secs(30),
-            timeout: Duration::from_secs(30),
-            backlog_max: 100_000,
-            lookahead: 1_024,
-            pacing: Pacing::Balanced,
-            transactions_max: 0,
-        },
-        probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(10),
-            ledger: false,
-        },
-        faults: Vec::new(),
-    }
+    let mut setting = parts::setting(rate, Duration::from_secs(seconds - 10));
+    setting.key = key(rate);
+    setting.values = [("rate".to_owned(), format!("{rate}/s"))].into();
+    setting.load.warmup = Duration::from_secs(10);
+    setting.measure.ledger = false;
+    setting
 }

@@ -3,16 +3,15 @@
 //! apart, and all times are processor time of the one thread, so that a busy machine does not show.
 //! With `write FOLDER` the rows become a run folder there, and with the path of a run folder that is analysed.
 
+#[path = "parts/setting.rs"]
+mod parts;
+
 use std::time::Duration;
 
 use analysis::{TrialAnalysis, TrialInput};
 use clock::CpuTime;
 use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
-use model::options::Options;
-use model::plan::{
-    Arrivals, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
-};
-use model::quantity::Rate;
+use model::plan::{Plan, SettingPlan};
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
 
 const ROWS: u64 = 10_000_000;
@@ -178,39 +177,7 @@ fn facts(seconds: u64) -> TrialFacts {
 }
 
 fn setting(duration: Duration) -> SettingPlan {
-    let rate = Rate::per_second(RATE);
-    SettingPlan {
-        key: "default".into(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan {
-            kind: "echo".into(),
-            deploy: Options::empty(),
-            workload: Options::empty(),
-        },
-        load: LoadPlan {
-            arrivals: Arrivals::Open { schedule: Schedule::Constant { rate } },
-            connections: 64,
-            connections_max: 64,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration,
-            drain_max: Duration::from_secs(30),
-            timeout: Duration::from_secs(30),
-            backlog_max: 100_000,
-            lookahead: 1_024,
-            pacing: Pacing::Balanced,
-            transactions_max: 0,
-        },
-        probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(10),
-            ledger: true,
-        },
-        faults: Vec::new(),
-    }
+    parts::setting(RATE, duration)
 }
 
 /// The kernel's own figure for the most memory that this process held.

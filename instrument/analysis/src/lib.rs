@@ -42,6 +42,7 @@ pub use metric_names::{check_metric, percentiles_named};
 pub use run::{RunInput, SettingInput, summarise};
 pub use thresholds::check_threshold;
 pub use trial::{TrialAnalysis, TrialInput};
+pub use vegeta::Vegeta;
 
 /// A test of the ledger's content by the system's own rules, as analysis sees it: every row of the trial, then
 /// every ledger entry, then the finding.

@@ -82,7 +82,7 @@ impl<'a> TrialAnalysis<'a> {
             streams: Default::default(),
             latencies: Latencies::new(facts.stages.len().max(1), grid.slots),
             flow: Flow::new(grid, final_stage, window_ns),
-            vegeta: Vegeta::new(),
+            vegeta: Vegeta::default(),
             groups: Groups::default(),
             order: Order::default(),
             join: Join::new(final_stage, grid.end.saturating_add(patience)),

@@ -13,7 +13,7 @@ use stats::Histogram;
 
 /// What vegeta keeps of its results.
 #[derive(Debug)]
-pub(crate) struct Vegeta {
+pub struct Vegeta {
     latencies: Histogram,
     first_sent: Stamp,
     last_sent: Stamp,
@@ -27,8 +27,8 @@ pub(crate) struct Vegeta {
     errors: Vec<Stamp>,
 }
 
-impl Vegeta {
-    pub fn new() -> Self {
+impl Default for Vegeta {
+    fn default() -> Self {
         Self {
             latencies: Histogram::default(),
             first_sent: Stamp::MAX,
@@ -41,13 +41,17 @@ impl Vegeta {
             errors: Vec::new(),
         }
     }
+}
 
+impl Vegeta {
+    /// Adds a row; what was never sent is not vegeta's. A latency that no trial can have is left out.
     #[inline]
     pub fn row(&mut self, row: &Row) {
         if row.sent == NO_STAMP || row.end == NO_STAMP {
             return;
         }
-        self.latencies.record(row.end - row.sent);
+        let Some(latency) = row.end.checked_sub(row.sent) else { return };
+        self.latencies.record(latency);
         self.first_sent = self.first_sent.min(row.sent);
         self.last_sent = self.last_sent.max(row.sent);
         self.last_end = self.last_end.max(row.end);
@@ -64,13 +68,15 @@ impl Vegeta {
         }
     }
 
+    /// The table; `texts` are the error texts by the number that rows have for them.
+    #[must_use]
     pub fn result(&self, texts: &[String]) -> VegetaResult {
         let requests = self.latencies.count();
         if requests == 0 {
             return VegetaResult::default();
         }
-        let attack_ns = self.last_sent - self.first_sent;
-        let wait_ns = self.last_end - self.last_sent;
+        let attack_ns = self.last_sent.saturating_sub(self.first_sent);
+        let wait_ns = self.last_end.saturating_sub(self.last_sent);
         let q = |q| self.latencies.quantile(q).unwrap_or(0);
         let moments = self.latencies.moments();
         let successes = self.successes();
@@ -81,7 +87,7 @@ impl Vegeta {
             throughput,
             attack_ns,
             wait_ns,
-            total_ns: attack_ns + wait_ns,
+            total_ns: attack_ns.saturating_add(wait_ns),
             mean_ns: i64::try_from(moments.sum() / i128::from(requests)).unwrap_or(i64::MAX),
             min_ns: moments.min().unwrap_or(0),
             p50_ns: q(0.5),
@@ -133,7 +139,7 @@ pub(crate) fn rates(
     let success = if requests == 0 { 0.0 } else { throughput / rate };
     if attack_ns > 0 {
         rate /= attack_ns as f64 / 1e9;
-        throughput /= (attack_ns + wait_ns) as f64 / 1e9;
+        throughput /= attack_ns.saturating_add(wait_ns) as f64 / 1e9;
     }
     (rate, throughput, success)
 }

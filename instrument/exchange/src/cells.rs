@@ -135,7 +135,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// A row that says nothing yet; `index` is its number unless it has one.
     pub(crate) fn start(index: u64) -> Self {
-        let row = Row { tx: index, ..EMPTY };
+        let row = Row { tx: index, ..Row::EMPTY };
         Self { row, outcome: None, class: None, started_unix_ns: None }
     }
 
@@ -198,25 +198,6 @@ impl Reading {
         Ok(self.row)
     }
 }
-
-/// A row that says nothing.
-pub(crate) const EMPTY: Row = Row {
-    tx: 0,
-    due: NO_STAMP,
-    ready: NO_STAMP,
-    sent: NO_STAMP,
-    marks: [NO_STAMP; STAGES_MAX],
-    end: NO_STAMP,
-    outcome: Outcome::Committed,
-    code: 0,
-    error: 0,
-    kind: 0,
-    connection: 0,
-    worker: 0,
-    stream: 0,
-    bytes_out: 0,
-    bytes_in: 0,
-};
 
 fn number<T: TryFrom<i128>>(cell: Cell<'_>) -> Result<Option<T>, String> {
     let number = match cell {

@@ -25,7 +25,6 @@ mod names;
 mod ndjson;
 mod outcome_of_status;
 mod percentiles;
-mod rfc3339;
 mod rows_in;
 mod rows_out;
 mod staged;

@@ -1,20 +1,10 @@
-//! What a status means where only the status is known: the default table of the HTTP adapter (its README),
-//! and, where there was no answer, what the client's error text says. Unknown stays unknown.
+//! What a status means where only the status is known: [`Outcome::of_http_status`], and, where there was no answer, what the client's error text says. Unknown stays unknown.
 
 use model::{Class, Outcome};
 
 /// The outcome of a result with this status; `error` decides if it is 0, which means that there was no answer.
 pub(crate) fn outcome(status: u16, error: &str) -> Outcome {
-    Outcome::Rejected(match status {
-        0 => return without_answer(error),
-        200..=399 => return Outcome::Committed,
-        429 => Class::Limited,
-        503 => Class::Overloaded,
-        409 | 412 => Class::Conflict,
-        408 => Class::Server,
-        400..=499 => Class::Invalid,
-        _ => Class::Server,
-    })
+    if status == 0 { without_answer(error) } else { Outcome::of_http_status(status) }
 }
 
 /// Go's words for what the client itself ran out of.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::json;
-use stats::Histogram;
+use stats::{Histogram, PercentileStep, percentile_steps};
 
 /// One line: so many samples are at most so large.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,9 +38,7 @@ pub struct Percentiles {
 }
 
 /// Steps for each halving of what lies above, as HdrHistogram's tools have it.
-const TICKS_PER_HALF: f64 = 5.0;
-/// Lines of one distribution: five for each of 64 halvings, and to spare.
-const LINES_MAX: usize = 1024;
+const TICKS_PER_HALF: u32 = 5;
 const NS_PER_MS: f64 = 1e6;
 
 /// The distribution of nanoseconds in a histogram, in milliseconds.
@@ -70,22 +68,14 @@ pub(crate) fn of_counts(
 ) -> Percentiles {
     let total = counts.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let ms = |ns: i64| ns as f64 / NS_PER_MS;
-    let mut lines = Vec::new();
-    let mut level = 0.0_f64;
-    let mut seen = 0_u64;
-    for (high, count) in counts.iter().filter(|(_, count)| **count > 0) {
-        seen = seen.saturating_add(*count);
-        let reached = 100.0 * seen as f64 / total as f64;
-        // HdrHistogram's PercentileIterator: report a slot at every level that it reaches, then halve the steps.
-        while reached >= level && lines.len() < LINES_MAX {
-            lines.push(Percentile { value_ms: ms(*high), quantile: level / 100.0, count: seen });
-            level = next_level(level);
-            // The last slot has one line here, and the one for 100 % below.
-            if seen == total || level >= 100.0 {
-                break;
-            }
-        }
-    }
+    let slots = counts.iter().map(|(high, count)| (*high, *count));
+    let line = |step: PercentileStep| Percentile {
+        value_ms: ms(step.value),
+        quantile: step.q,
+        count: step.count,
+    };
+    let mut lines: Vec<Percentile> =
+        percentile_steps(slots, total, TICKS_PER_HALF).into_iter().map(line).collect();
     let max_ms =
         counts.iter().rev().find(|(_, count)| **count > 0).map_or(0.0, |(high, _)| ms(*high));
     if total > 0 && lines.last().is_none_or(|last| last.quantile < 1.0) {
@@ -100,11 +90,6 @@ pub(crate) fn of_counts(
         max_ms,
         lines,
     }
-}
-
-fn next_level(level: f64) -> f64 {
-    let halvings = (100.0 / (100.0 - level)).log2().floor() + 1.0;
-    level + 100.0 / (TICKS_PER_HALF * halvings.exp2())
 }
 
 /// HdrHistogram's percentile output. A comment says what it is of and in which unit.

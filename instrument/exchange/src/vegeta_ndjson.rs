@@ -8,9 +8,9 @@ use serde::Deserialize;
 use crate::error::ExchangeError;
 use crate::lines::{Lines, wrong};
 use crate::ndjson::{put_text, short};
-use crate::rfc3339;
 use crate::vegeta_csv::ATTACK;
 use crate::vegeta_result::VegetaRecord;
+use clock::WallTime;
 
 /// The keys that a row keeps; attack, body and headers are read over.
 #[derive(Deserialize)]
@@ -43,12 +43,12 @@ pub(crate) fn read(
         let line: Line<'_> = serde_json::from_slice(text).map_err(|error| {
             wrong(&name, number, format!("the line is not a result of vegeta: {}", short(&error)))
         })?;
-        let sent_unix_ns = rfc3339::parse(&line.timestamp).ok_or_else(|| {
+        let sent = WallTime::parse_rfc3339(&line.timestamp).ok_or_else(|| {
             let shown = crate::cells::shown(&line.timestamp);
             wrong(&name, number, format!("`{shown}` is not a time such as 2020-07-27T13:05:09.5Z"))
         })?;
         let result = VegetaRecord {
-            sent_unix_ns,
+            sent_unix_ns: sent.unix_ns(),
             status: line.code,
             latency_ns: line.latency,
             bytes_out: line.bytes_out,
@@ -67,7 +67,7 @@ pub(crate) fn read(
 pub(crate) fn put(out: &mut Vec<u8>, result: &VegetaRecord<'_>) {
     let VegetaRecord { sent_unix_ns, status, latency_ns, bytes_out, bytes_in, sequence, .. } =
         result;
-    let time = rfc3339::show(*sent_unix_ns);
+    let time = WallTime::from_unix_ns(*sent_unix_ns).rfc3339_ns();
     write!(
         out,
         "{{\"attack\":\"{ATTACK}\",\"seq\":{sequence},\"code\":{status},\"timestamp\":\"{time}\",\

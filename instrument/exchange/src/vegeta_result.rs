@@ -5,7 +5,6 @@
 
 use model::{NO_STAMP, Outcome, Row};
 
-use crate::cells::EMPTY;
 use crate::names::Names;
 use crate::outcome_of_status::outcome;
 
@@ -31,7 +30,7 @@ impl VegetaRecord<'_> {
         let end = sent.checked_add(self.latency_ns).ok_or_else(late)?;
         let outcome = outcome(self.status, self.error);
         let mut row =
-            Row { tx: self.sequence, due: sent, ready: sent, sent, end, outcome, ..EMPTY };
+            Row { tx: self.sequence, due: sent, ready: sent, sent, end, outcome, ..Row::EMPTY };
         if outcome == Outcome::Committed {
             row.marks[0] = end;
         }

@@ -147,7 +147,7 @@ fn percentile_output_is_the_librarys() {
     }
     text.push_str("9,9,,99,unknown\n");
     let input = RowsInput::text(Format::Csv, "x", Box::new(text.as_bytes()), None);
-    let (summary, notes) = summarise(input).unwrap();
+    let (summary, notes) = summarise(input, &mut |_| {}).unwrap();
     assert!(notes.lines.iter().any(|line| line.starts_with("1 of 5000")), "{notes:?}");
     let printed = hgrm_text(&summary.percentiles);
     let ours: Vec<(u64, String)> = summary
@@ -217,10 +217,13 @@ fn damage_never_panics() {
         convert(Format::Csv, csv.as_bytes(), Format::VegetaCsv),
         convert(Format::Csv, csv.as_bytes(), Format::VegetaNdjson),
         hgrm_text(
-            &summarise(RowsInput::text(Format::Csv, "x", Box::new(csv.as_bytes()), None))
-                .unwrap()
-                .0
-                .percentiles,
+            &summarise(
+                RowsInput::text(Format::Csv, "x", Box::new(csv.as_bytes()), None),
+                &mut |_| {},
+            )
+            .unwrap()
+            .0
+            .percentiles,
         )
         .into_bytes(),
     ];

@@ -328,23 +328,7 @@ mod tests {
     use super::*;
 
     fn row(tx: u64) -> Row {
-        Row {
-            tx,
-            due: 0,
-            ready: 0,
-            sent: NO_STAMP,
-            marks: [NO_STAMP; 4],
-            end: NO_STAMP,
-            outcome: Outcome::Unknown,
-            code: 0,
-            error: 0,
-            kind: 0,
-            connection: 0,
-            worker: 0,
-            stream: 0,
-            bytes_out: 0,
-            bytes_in: 0,
-        }
+        Row { tx, due: 0, ready: 0, outcome: Outcome::Unknown, ..Row::EMPTY }
     }
 
     /// Claim: numbers are found in any order of ending, the ring grows only while they are spread, and one

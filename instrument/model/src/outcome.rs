@@ -105,6 +105,20 @@ impl Outcome {
         }
     }
 
+    /// What an HTTP status means where nobody has said otherwise.
+    #[must_use]
+    pub const fn of_http_status(status: u16) -> Self {
+        match status {
+            200..=399 => Self::Committed,
+            429 => Self::Rejected(Class::Limited),
+            503 => Self::Rejected(Class::Overloaded),
+            409 | 412 => Self::Rejected(Class::Conflict),
+            408 => Self::Rejected(Class::Server),
+            400..=499 => Self::Rejected(Class::Invalid),
+            _ => Self::Rejected(Class::Server),
+        }
+    }
+
     /// The outcome with the given code.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {

@@ -53,6 +53,25 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row that says nothing: what is made by hand, or read column by column, begins with it.
+    pub const EMPTY: Self = Self {
+        tx: 0,
+        due: NO_STAMP,
+        ready: NO_STAMP,
+        sent: NO_STAMP,
+        marks: [NO_STAMP; STAGES_MAX],
+        end: NO_STAMP,
+        outcome: Outcome::Committed,
+        code: 0,
+        error: 0,
+        kind: 0,
+        connection: 0,
+        worker: 0,
+        stream: 0,
+        bytes_out: 0,
+        bytes_in: 0,
+    };
+
     /// Response time to `stage` in nanoseconds, from the due time: what a user waits.
     #[must_use]
     #[inline]

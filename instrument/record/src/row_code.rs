@@ -18,7 +18,7 @@
 //! ```
 //! Numbers are LEB128, low seven bits first; zigzag maps signed to unsigned as in Protocol Buffers.
 
-use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
+use model::{NO_STAMP, Outcome, Row};
 
 /// The fewest bytes that a row takes: flags, tx, due, connection.
 pub const ROW_BYTES_MIN: usize = 4;
@@ -39,23 +39,7 @@ const BYTES_OUT: u8 = 16;
 const BYTES_IN: u8 = 32;
 
 /// What the first row of a frame is a difference to.
-pub const BEFORE_FIRST: Row = Row {
-    tx: 0,
-    due: 0,
-    ready: 0,
-    sent: NO_STAMP,
-    marks: [NO_STAMP; STAGES_MAX],
-    end: 0,
-    outcome: Outcome::Committed,
-    code: 0,
-    error: 0,
-    kind: 0,
-    connection: 0,
-    worker: 0,
-    stream: 0,
-    bytes_out: 0,
-    bytes_in: 0,
-};
+pub const BEFORE_FIRST: Row = Row { due: 0, ready: 0, end: 0, ..Row::EMPTY };
 
 /// Appends `row` to `out`, given the row before it in the frame.
 pub fn encode(row: &Row, before: &Row, out: &mut Vec<u8>) {

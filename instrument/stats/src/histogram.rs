@@ -3,6 +3,7 @@
 
 use crate::layout::{THREE_DIGITS, highest_of, index_of, rank};
 use crate::moments::Moments;
+use crate::percentile_steps::percentile_steps;
 
 /// Counts by bucket (HdrHistogram's layout for three digits), exact count, sum, extremes and variance.
 ///
@@ -95,32 +96,13 @@ impl Histogram {
             return Vec::new();
         };
         let total = self.count();
+        // Negative samples have no bucket and rank below all others.
+        let below = (self.negative > 0).then_some((min, self.negative));
+        let slots = below.into_iter().chain(self.buckets());
+        let steps = percentile_steps(slots, total, ticks).into_iter();
+        let inner = steps.filter(|step| step.q > 0.0 && step.count < total);
         let mut points = vec![(0.0, min)];
-        let mut seen = self.negative;
-        let mut buckets = self.buckets().peekable();
-        let mut value = min;
-        let mut beyond = 1.0_f64;
-        let mut step = 0_u32;
-        loop {
-            // Halvings: 1, ½, ¼, … of the samples lie beyond, with `ticks` steps between two of them.
-            let q = 1.0 - beyond + beyond / 2.0 * f64::from(step) / f64::from(ticks.max(1));
-            step += 1;
-            if step == ticks.max(1) {
-                (step, beyond) = (0, beyond / 2.0);
-            }
-            let wanted = rank(q, total);
-            if wanted >= total {
-                break;
-            }
-            while seen < wanted {
-                let Some((highest, count)) = buckets.next() else { break };
-                seen += count;
-                value = highest.clamp(min, max);
-            }
-            if q > 0.0 {
-                points.push((q, value));
-            }
-        }
+        points.extend(inner.map(|step| (step.q, step.value.clamp(min, max))));
         points.push((1.0, max));
         points
     }

@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod interval;
 mod layout;
 mod moments;
+mod percentile_steps;
 pub mod proportion;
 pub mod queue;
 mod sparse;
@@ -24,5 +25,6 @@ pub mod warmup;
 
 pub use histogram::Histogram;
 pub use moments::Moments;
+pub use percentile_steps::{PercentileStep, percentile_steps};
 pub use sparse::SparseHistogram;
 pub use timed::TimedHistogram;

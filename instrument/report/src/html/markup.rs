@@ -3,19 +3,21 @@
 //! It must never let anything through that it was not told to be markup: names, error texts and experiments come from
 //! outside, and a report is opened in a browser by people who trust it.
 
-use crate::paint::{clean, visible};
+use crate::paint::visible;
+use crate::svg::{escape, escape_visible};
 
 /// Text on one line, harmless in an element and in an attribute.
 #[must_use]
 pub(super) fn text(of: &str) -> String {
-    escape(&clean(of))
+    escape(of)
 }
 
 /// Text whose lines matter, for `<pre>`: a tab and a line end stay, every other control character is shown.
 #[must_use]
 pub(super) fn lines(of: &str) -> String {
     let each = of.lines().map(|line| {
-        let parts: Vec<String> = line.split('\t').map(|part| escape(&visible(part))).collect();
+        let parts: Vec<String> =
+            line.split('\t').map(|part| escape_visible(&visible(part))).collect();
         parts.join("\t")
     });
     each.collect::<Vec<_>>().join("\n")
@@ -35,21 +37,6 @@ pub(super) fn coded(of: &str) -> String {
             _ => format!("<code>{part}</code>"),
         })
         .collect()
-}
-
-fn escape(of: &str) -> String {
-    let mut safe = String::with_capacity(of.len());
-    for c in of.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// A paragraph of our own words or of others': both are escaped.

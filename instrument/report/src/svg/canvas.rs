@@ -232,8 +232,14 @@ pub(crate) fn float(count: usize) -> f64 {
 /// Text as XML character data, safe in attributes as well; what XML cannot hold is shown by its code.
 #[must_use]
 pub(crate) fn escape(text: &str) -> String {
+    escape_visible(&clean(text))
+}
+
+/// [`escape`] of text whose control characters are shown already and whose white space means something.
+#[must_use]
+pub(crate) fn escape_visible(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in clean(text).chars() {
+    for c in text.chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

@@ -18,8 +18,8 @@ mod time;
 use model::picture::RunPicture;
 use model::result::RunResult;
 
-pub(crate) use canvas::escape;
 use canvas::{Canvas, Drawn};
+pub(crate) use canvas::{escape, escape_visible};
 
 pub use style::RULES as SVG_STYLE;
 pub use table::{ColumnType, FigureCell, FigureTable, Raw};

@@ -68,19 +68,10 @@ impl OutcomeTable {
 
 impl Default for OutcomeTable {
     fn default() -> Self {
-        let mut table = Box::new([Outcome::Rejected(Class::Server); STATUS_COUNT]);
-        table[200..400].fill(Outcome::Committed);
-        table[400..500].fill(Outcome::Rejected(Class::Invalid));
-        for (status, class) in [
-            (408, Class::Server),
-            (409, Class::Conflict),
-            (412, Class::Conflict),
-            (429, Class::Limited),
-            (503, Class::Overloaded),
-        ] {
-            table[status] = Outcome::Rejected(class);
-        }
-        Self(table)
+        let of = |status: usize| u16::try_from(status).map(Outcome::of_http_status);
+        Self(Box::new(std::array::from_fn(|status| {
+            of(status).expect("statuses have three digits")
+        })))
     }
 }
 
