@@ -88,6 +88,7 @@ impl Experiment {
             workload: &setting.system.workload,
             folder: &self.folder,
             run_mark,
+            load: Some(&setting.load),
         };
         (adapter.build)(&request, problems)
     }

@@ -222,6 +222,13 @@ impl Clock {
         self.origin_wall
     }
 
+    /// The wall time of a point of this line, as the wall clock stood when the line began: later steps of the wall
+    /// clock are not followed.
+    #[must_use]
+    pub const fn wall_at(&self, at: Instant) -> WallTime {
+        WallTime(self.origin_wall.0 + at.as_ns())
+    }
+
     /// How far the wall clock has moved against this line since the origin, in nanoseconds. A jump is a
     /// clock step; the clock audit reports it.
     #[must_use]

@@ -59,7 +59,7 @@ fn in_memory() {
     }
     let start = CpuTime::of_this_thread();
     for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
-        analysis.entry(&LedgerEntry { position: tx, tx, ours: true });
+        analysis.entry(&LedgerEntry::new(tx, tx, true));
     }
     let entries = CpuTime::of_this_thread().since(start);
     let start = CpuTime::of_this_thread();
@@ -92,7 +92,7 @@ fn write(path: &str) {
     log.close().expect("the log is closed");
     let mut ledger = trial.ledger_writer().expect("a ledger");
     for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
-        ledger.push(LedgerEntry { position: tx, tx, ours: true }).expect("entries are written");
+        ledger.push(LedgerEntry::new(tx, tx, true)).expect("entries are written");
     }
     ledger.close().expect("the ledger is closed");
     trial.seal().expect("the trial is sealed");

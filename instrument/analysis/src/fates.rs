@@ -284,7 +284,7 @@ mod tests {
     use model::Class;
 
     fn entry(position: u64, tx: u64) -> LedgerEntry {
-        LedgerEntry { position, tx, ours: true }
+        LedgerEntry::new(position, tx, true)
     }
 
     /// Claim: one of each fate in a hundred thousand is found, counted and named by id.
@@ -306,7 +306,7 @@ mod tests {
         join.entry(&entry(200_000, 4_711));
         join.entry(&entry(200_001, 123_456));
         join.entry(&entry(200_002, 70_003));
-        join.entry(&LedgerEntry { position: 200_003, tx: 5, ours: false });
+        join.entry(&LedgerEntry::new(200_003, 5, false));
         let fates = join.finish();
         assert_eq!((fates.lost, fates.duplicate, fates.phantom), (1, 1, 3));
         assert_eq!((fates.late, fates.refused_yet_present), (1, 1));

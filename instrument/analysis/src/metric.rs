@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn every_name_has_a_value() {
         let mut trial = Trial::clean();
-        let entry = |tx| model::facts::LedgerEntry { position: tx, tx, ours: true };
+        let entry = |tx| model::facts::LedgerEntry::new(tx, tx, true);
         trial.entries = Some((0..10_000).map(entry).collect());
         let result = trial.result();
         for (name, unit) in PLAIN {

@@ -180,6 +180,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
         probe: None,
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
         faults: Vec::new(),
+        links: None,
     }
 }
 

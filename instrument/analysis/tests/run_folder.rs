@@ -51,6 +51,7 @@ fn plan() -> Plan {
         probe: None,
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
         faults: Vec::new(),
+        links: None,
     };
     let promise =
         |expr: &str| ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail };
@@ -136,7 +137,7 @@ fn write(root: &Path, complete: bool) -> RunFolder {
     if complete {
         let mut ledger = trial.ledger_writer().unwrap();
         for tx in 0..ROWS {
-            ledger.push(LedgerEntry { position: tx, tx, ours: true }).unwrap();
+            ledger.push(LedgerEntry::new(tx, tx, true)).unwrap();
         }
         ledger.close().unwrap();
         trial.seal().unwrap();

@@ -224,6 +224,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
             ledger: false,
         },
         faults: Vec::new(),
+        links: None,
     }
 }
 

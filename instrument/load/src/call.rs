@@ -236,8 +236,14 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
         let now = desk.stamp(origin);
         state.begin(caller, &prepared, due, now);
         drop(state);
-        let transaction =
-            Transaction { id: prepared.id, kind: prepared.kind, payload: &prepared.payload };
+        let wall = |stamp| desk.trial.setup.clock.wall_at(Instant::from_ns(origin.as_ns() + stamp));
+        let transaction = Transaction {
+            id: prepared.id,
+            kind: prepared.kind,
+            payload: &prepared.payload,
+            due: wall(due),
+            given: wall(now),
+        };
         let answer = client.execute(&transaction, &mut |stage| {
             let at = desk.stamp(origin);
             desk.lock().reached(desk.trial, caller, stage, prepared.id, at);

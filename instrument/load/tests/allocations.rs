@@ -181,6 +181,7 @@ fn transactions_do_not_allocate() {
             ledger: false,
         },
         faults: Vec::new(),
+        links: None,
     };
     let system = EchoSystem(serve());
     let mut rows = Counted::default();

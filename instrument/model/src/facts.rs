@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clock::WallTime;
 use serde::{Deserialize, Serialize};
 
 use crate::row::Stamp;
@@ -248,4 +249,18 @@ pub struct LedgerEntry {
     pub tx: u64,
     /// Whether the entry carries this trial's mark and its checksum holds. False: it is nobody's.
     pub ours: bool,
+    /// The block, batch or segment that it stands in, in the ledger's own numbers; 0 = the ledger has none.
+    pub block: u64,
+    /// When it was submitted, as the entry itself says; absent if it does not say.
+    pub submitted: Option<WallTime>,
+    /// When it was recorded, as the ledger says, by whatever clock the system has; absent if it does not say.
+    pub recorded: Option<WallTime>,
+}
+
+impl LedgerEntry {
+    /// An entry of a ledger that knows neither blocks nor times.
+    #[must_use]
+    pub const fn new(position: u64, tx: u64, ours: bool) -> Self {
+        Self { position, tx, ours, block: 0, submitted: None, recorded: None }
+    }
 }

@@ -75,6 +75,8 @@ pub struct SettingPlan {
     pub measure: MeasurePlan,
     /// Faults to inject, by time.
     pub faults: Vec<FaultPlan>,
+    /// The network between the nodes; absent: the host's own.
+    pub links: Option<LinksPlan>,
 }
 
 /// What to start or attach to.
@@ -245,6 +247,57 @@ pub struct MeasurePlan {
     pub window: Duration,
     /// Whether the ledger is read after the drain, where the system has one.
     pub ledger: bool,
+}
+
+/// What the links between the nodes do to packets: the testbed's own network, which it makes for the trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinksPlan {
+    /// How the network is made.
+    pub through: Through,
+    /// Every link between two nodes, each direction.
+    pub between: LinkPlan,
+    /// Between the instrument and every node, each direction.
+    pub client: LinkPlan,
+    /// Links that differ; of several that fit, the last holds.
+    pub pairs: Vec<LinkPair>,
+}
+
+/// How a network between nodes is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Through {
+    /// A namespace and a TUN device each node, and a switch in user space. It takes root.
+    Switch,
+    /// A TCP forwarder each directed pair, for systems whose peers' addresses can be set. No loss, no reordering.
+    Forwarders,
+}
+
+/// What happens to packets in one direction of one link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkPlan {
+    /// Every packet is this late.
+    #[serde(with = "duration_text")]
+    pub delay: Duration,
+    /// And by up to this much more or less, evenly; packets do not overtake each other for it.
+    #[serde(with = "duration_text")]
+    pub jitter: Duration,
+    /// Share of packets that vanish, 0 to 1.
+    pub loss: f64,
+    /// Bytes a second; 0 = no limit.
+    pub bandwidth: u64,
+    /// Share of packets that overtake those before them: they go without delay, 0 to 1.
+    pub reorder: f64,
+}
+
+/// A directed link, or several by pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkPair {
+    /// The sending node's name, with `*` at the end for several; `client` is the instrument.
+    pub from: String,
+    /// The receiving node's.
+    pub to: String,
+    /// What happens on it.
+    pub link: LinkPlan,
 }
 
 /// One fault.

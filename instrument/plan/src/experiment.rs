@@ -368,6 +368,7 @@ fn settings(
             probe: read.probe,
             measure: read.measure,
             faults: read.faults,
+            links: None,
         });
     }
     complete.then_some(settings)

@@ -9,6 +9,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use clock::WallTime;
 use model::facts::{Event, LedgerEntry, MetricSample};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -45,11 +46,14 @@ fn event_columns() -> [Column; 4] {
     ]
 }
 
-fn ledger_columns() -> [Column; 3] {
+fn ledger_columns() -> [Column; 6] {
     [
         Column::required("position", Kind::Unsigned64),
         Column::required("tx", Kind::Unsigned64),
         Column::required("ours", Kind::Boolean),
+        Column::required("block", Kind::Unsigned64),
+        Column::optional("submitted_unix_ns", Kind::Signed64),
+        Column::optional("recorded_unix_ns", Kind::Signed64),
     ]
 }
 
@@ -198,7 +202,7 @@ pub struct LedgerColumns<W: Write + Send> {
 impl<W: Write + Send> LedgerColumns<W> {
     /// Starts the file.
     pub fn start(out: W) -> Result<Self, ParquetError> {
-        let notes = [("assay.schema", "assay.ledger/1".to_owned())];
+        let notes = [("assay.schema", "assay.ledger/2".to_owned())];
         let file = ColumnsWriter::start(out, "ledger", &ledger_columns(), &notes)?;
         Ok(Self { file, group: Vec::with_capacity(GROUP_ROWS_MAX) })
     }
@@ -222,9 +226,33 @@ impl<W: Write + Send> LedgerColumns<W> {
         group.signed_64(self.group.iter().map(|entry| entry.position.cast_signed()))?;
         group.signed_64(self.group.iter().map(|entry| entry.tx.cast_signed()))?;
         group.boolean(self.group.iter().map(|entry| entry.ours))?;
+        group.signed_64(self.group.iter().map(|entry| entry.block.cast_signed()))?;
+        let ns = |time: Option<WallTime>| time.map(WallTime::unix_ns);
+        group.optional_64(self.group.iter().map(|entry| ns(entry.submitted)))?;
+        group.optional_64(self.group.iter().map(|entry| ns(entry.recorded)))?;
         group.finish()?;
         self.group.clear();
         Ok(())
+    }
+}
+
+/// A column of times, of which some are absent.
+struct OptionalTimes<'a> {
+    present: std::slice::Iter<'a, i64>,
+    levels: &'a [i16],
+}
+
+impl<'a> OptionalTimes<'a> {
+    fn of((values, levels): (&'a [i64], &'a [i16])) -> Self {
+        Self { present: values.iter(), levels }
+    }
+
+    /// The time in `row`; rows are to be taken one after another.
+    fn take(&mut self, row: usize) -> Option<WallTime> {
+        if self.levels[row] == 0 {
+            return None;
+        }
+        self.present.next().map(|ns| WallTime::from_unix_ns(*ns))
     }
 }
 
@@ -242,12 +270,14 @@ pub fn read_ledger(
     let mut total = 0;
     let mut entries = Vec::new();
     for index in 0..file.group_count() {
-        let (mut group, mut position, mut tx, mut ours) = guarded(path, || {
+        let (mut group, mut ids, mut ours, mut times) = guarded(path, || {
             let mut group = file.group(index)?;
             let position = group.column::<Int64Type>()?;
             let tx = group.column::<Int64Type>()?;
             let ours = group.column::<BoolType>()?;
-            Ok((group, position, tx, ours))
+            let block = group.column::<Int64Type>()?;
+            let times = (group.column::<Int64Type>()?, group.column::<Int64Type>()?);
+            Ok((group, (position, tx, block), ours, times))
         })?;
         loop {
             let count = group.take_rows(READ_ROWS_MAX);
@@ -256,14 +286,18 @@ pub fn read_ledger(
             }
             entries.clear();
             guarded(path, || {
-                let (position, tx) = (position.required(count)?, tx.required(count)?);
-                let entry = |((position, tx), ours): ((&i64, &i64), &bool)| LedgerEntry {
-                    position: position.cast_unsigned(),
-                    tx: tx.cast_unsigned(),
-                    ours: *ours,
-                };
-                let columns = position.iter().zip(tx).zip(ours.required(count)?);
-                entries.extend(columns.map(entry));
+                let (position, tx) = (ids.0.required(count)?, ids.1.required(count)?);
+                let (block, ours) = (ids.2.required(count)?, ours.required(count)?);
+                let mut submitted = OptionalTimes::of(times.0.optional(count)?);
+                let mut recorded = OptionalTimes::of(times.1.optional(count)?);
+                entries.extend((0..count).map(|row| LedgerEntry {
+                    position: position[row].cast_unsigned(),
+                    tx: tx[row].cast_unsigned(),
+                    ours: ours[row],
+                    block: block[row].cast_unsigned(),
+                    submitted: submitted.take(row),
+                    recorded: recorded.take(row),
+                }));
                 Ok(())
             })?;
             // Outside the guard: a panic of the caller's is the caller's.

@@ -137,7 +137,7 @@ fn tables_round_trip() {
         trial.write_events(&events).unwrap();
         assert_eq!(trial.events().unwrap(), events);
         let entries: Vec<_> = (0..count as u64)
-            .map(|position| LedgerEntry { position, tx: rng.next_u64(), ours: rng.below(9) > 0 })
+            .map(|position| LedgerEntry::new(position, rng.next_u64(), rng.below(9) > 0))
             .collect();
         let mut ledger = trial.ledger_writer().unwrap();
         entries.iter().for_each(|entry| ledger.push(*entry).unwrap());
@@ -165,7 +165,7 @@ fn long_texts_are_cut() {
 fn an_unfinished_ledger_is_none() {
     let (_keep, trial) = new_trial(1);
     let mut ledger = trial.ledger_writer().unwrap();
-    ledger.push(LedgerEntry { position: 0, tx: 0, ours: true }).unwrap();
+    ledger.push(LedgerEntry::new(0, 0, true)).unwrap();
     drop(ledger);
     assert_eq!(trial.for_each_ledger_entry(|_| ()).unwrap(), None);
     let names: Vec<_> = std::fs::read_dir(trial.path()).unwrap().flatten().collect();

@@ -13,11 +13,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::WallTime;
 pub use marks::{Answer, Mark, Marks};
 use model::facts::{LedgerEntry, NodeFacts, PreflightFinding};
 use model::options::{Options, Problems};
+use model::plan::LoadPlan;
 use model::{Outcome, Row, Seed, TxId};
-pub use testbed::Testbed;
+pub use testbed::{NodeCare, Scrape, ScrapeSeries, Testbed};
 
 /// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +66,8 @@ pub struct Request<'a> {
     pub folder: &'a std::path::Path,
     /// The trial's mark: self-describing transactions carry it, so that a ledger shared by several runs can be told apart.
     pub run_mark: u64,
+    /// The load that it will get, for payloads that describe it; absent where there is none (a test of the adapter).
+    pub load: Option<&'a LoadPlan>,
 }
 
 /// A system under test. One value serves one trial.
@@ -130,6 +134,10 @@ pub struct Deployment {
     pub facts: std::collections::BTreeMap<String, String>,
     /// Where the system keeps what it stores, if on this host.
     pub folder: Option<PathBuf>,
+    /// Metrics that its nodes serve themselves, to be recorded beside what the host says of them.
+    pub scrape: Vec<Scrape>,
+    /// Who looks after its nodes in faults that take more than a signal.
+    pub care: Option<Arc<dyn NodeCare>>,
 }
 
 impl Deployment {
@@ -184,6 +192,19 @@ pub struct Transaction<'a> {
     pub kind: u32,
     /// What the workload prepared; empty where the session knows the bytes from the kind alone.
     pub payload: &'a [u8],
+    /// When it was due, by the wall clock of this host: for payloads that carry a time.
+    pub due: WallTime,
+    /// When the engine gave it to the session, by the same clock: the time that tools put into a payload which
+    /// stamp it as they make it, and with which a delay of their own stays hidden.
+    pub given: WallTime,
+}
+
+impl<'a> Transaction<'a> {
+    /// One that was due and given at the Unix epoch, for protocols that carry no time.
+    #[must_use]
+    pub const fn new(id: TxId, kind: u32, payload: &'a [u8]) -> Self {
+        Self { id, kind, payload, due: WallTime::from_unix_ns(0), given: WallTime::from_unix_ns(0) }
+    }
 }
 
 /// The seeded source of transactions of one engine thread. It is called ahead of the due times, so it may

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,6 +88,15 @@ impl Testbed {
     /// tests, whose own executable is not `assay`.
     pub fn set_own_program(&mut self, program: impl Into<PathBuf>, first_args: Vec<String>) {
         self.own_program = Some((program.into(), first_args));
+    }
+
+    /// The address that the node called `name` is to listen on, where the trial has a network of its own; `None`:
+    /// it has none, and the adapter chooses addresses of the host.
+    ///
+    /// # Errors
+    /// When the network cannot take one more node.
+    pub fn network_address(&mut self, _name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
+        Ok(None)
     }
 
     /// Starts a program as a node.

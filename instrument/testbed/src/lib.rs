@@ -18,6 +18,7 @@
 //! by name outside [`install`].
 
 mod bed;
+mod care;
 mod death_signal;
 mod environment;
 mod error;
@@ -31,8 +32,10 @@ mod node;
 mod port;
 mod redact;
 mod sampler;
+mod scrape;
 
 pub use bed::{BedControl, Testbed};
+pub use care::NodeCare;
 pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
 pub use fault::FaultRunner;
@@ -41,3 +44,4 @@ pub use node::{Node, NodeEnd, NodeSpec};
 pub use port::free_port;
 pub use redact::redact_command;
 pub use sampler::{ResourceSampler, SAMPLE_INTERVAL};
+pub use scrape::{Scrape, ScrapeSeries};

@@ -40,5 +40,6 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             ledger: true,
         },
         faults: Vec::new(),
+        links: None,
     }
 }

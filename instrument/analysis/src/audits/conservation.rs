@@ -115,7 +115,7 @@ mod tests {
     use crate::testing::{Trial, audit};
 
     fn entries(ids: impl Iterator<Item = u64>) -> Option<Vec<LedgerEntry>> {
-        Some(ids.map(|tx| LedgerEntry { position: tx, tx, ours: true }).collect())
+        Some(ids.map(|tx| LedgerEntry::new(tx, tx, true)).collect())
     }
 
     /// Claim: a counter of the engine that the rows do not bear out fails, and so does a row written twice.

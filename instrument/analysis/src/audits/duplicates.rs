@@ -54,7 +54,7 @@ mod tests {
         }
         let mut trial = Trial::clean();
         let ids = (0..10_000).chain([7]);
-        trial.entries = Some(ids.map(|tx| LedgerEntry { position: tx, tx, ours: true }).collect());
+        trial.entries = Some(ids.map(|tx| LedgerEntry::new(tx, tx, true)).collect());
         assert!(audit(&trial.result(), "duplicates").detail.contains("repeat an earlier one"));
     }
 }

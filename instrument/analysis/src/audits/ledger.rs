@@ -78,10 +78,8 @@ mod tests {
             (reorder, "placed behind one that was sent after it was acknowledged"),
         ] {
             let mut trial = Trial::clean();
-            let place = |(position, tx): (usize, &u64)| LedgerEntry {
-                position: u64::try_from(position).unwrap(),
-                tx: *tx,
-                ours: true,
+            let place = |(position, tx): (usize, &u64)| {
+                LedgerEntry::new(u64::try_from(position).unwrap(), *tx, true)
             };
             trial.entries = Some(ids.iter().enumerate().map(place).collect());
             let result = trial.result();

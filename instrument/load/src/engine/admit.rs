@@ -1,6 +1,7 @@
 //! From a due time to a connection: admit, queue or shed, submit, flush. A pending entry exists before the
 //! driver sees the first byte of its transaction.
 
+use clock::Instant;
 use model::{Class, NO_STAMP, Outcome, Stamp};
 use sut::Transaction;
 
@@ -99,7 +100,10 @@ impl Engine<'_> {
         let at = &mut self.connections[connection as usize];
         row.ready = due.max(at.freed_at);
         row.connection = at.index;
-        let transaction = Transaction { id, kind, payload: &payload };
+        let wall =
+            |stamp| self.trial.setup.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp));
+        let (due, given) = (wall(due), wall(self.now));
+        let transaction = Transaction { id, kind, payload: &payload, due, given };
         row.bytes_out = at.session.submit(&transaction, &mut at.out);
         let stream = &mut self.streams[index];
         stream.pending.insert(number, row, connection, &mut at.list);

@@ -338,6 +338,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             ledger: false,
         },
         faults: Vec::new(),
+        links: None,
     }
 }
 

@@ -144,7 +144,7 @@ impl Line {
         self.payload.clear();
         let kind = self.workload.next(tx, &mut self.payload);
         self.judge.give(tx);
-        let transaction = Transaction { id: tx, kind, payload: &self.payload };
+        let transaction = Transaction::new(tx, kind, &self.payload);
         let mut out = BEFORE.to_vec();
         let bytes_out = self.session.submit(&transaction, &mut out);
         let bytes = appended(out, "submit")?;

@@ -77,7 +77,7 @@ impl Recording {
             let _ = session.receive(&self.greeting, &mut out, &mut marks);
         }
         for (id, kind, payload) in &self.transactions {
-            session.submit(&Transaction { id: *id, kind: *kind, payload }, &mut out);
+            session.submit(&Transaction::new(*id, *kind, payload), &mut out);
         }
         session
     }

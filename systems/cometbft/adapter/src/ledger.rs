@@ -146,5 +146,5 @@ pub(crate) fn entry(
         return Ok(None);
     }
     let ours = is_marked && key.is_some_and(|key| key.holds(&bytes));
-    Ok(Some(LedgerEntry { position, tx: key.map_or(u64::MAX, |key| key.tx), ours }))
+    Ok(Some(LedgerEntry::new(position, key.map_or(u64::MAX, |key| key.tx), ours)))
 }

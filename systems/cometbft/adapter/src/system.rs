@@ -114,6 +114,7 @@ impl System for CometBft {
             nodes: bed.nodes(),
             facts,
             folder: self.attach.is_empty().then(|| bed.folder().to_owned()),
+            ..Deployment::default()
         })
     }
 

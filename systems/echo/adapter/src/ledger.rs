@@ -84,11 +84,9 @@ impl Ledger for Reader {
         let position = self.position;
         self.position += 1;
         let record = Record::read(&bytes);
-        Ok(Some(LedgerEntry {
-            position,
-            tx: record.map_or(u64::MAX, |record| record.tx),
-            ours: record.is_some_and(|record| record.run == self.run_mark),
-        }))
+        let tx = record.map_or(u64::MAX, |record| record.tx);
+        let is_ours = record.is_some_and(|record| record.run == self.run_mark);
+        Ok(Some(LedgerEntry::new(position, tx, is_ours)))
     }
 
     fn way(&self) -> String {

@@ -129,6 +129,7 @@ impl System for Echo {
             nodes: bed.nodes(),
             facts: BTreeMap::from([("echo.arguments".to_owned(), self.arguments.join(" "))]),
             folder: Some(folder),
+            ..Deployment::default()
         })
     }
 

@@ -101,7 +101,7 @@ fn observers_keep_the_contract() {
         let mut session = FrameSession::new(run, 2, 64, Use::Submit);
         for id in ids {
             let mut out = Vec::new();
-            session.submit(&Transaction { id, kind: 0, payload: b"x" }, &mut out);
+            session.submit(&Transaction::new(id, 0, b"x"), &mut out);
             stage.borrow_mut().send(submitter, &out);
         }
     }
@@ -145,7 +145,7 @@ fn every_question_is_about_all() {
     let mut session = FrameSession::new(RUN, 1, 4096, Use::SubmitAndAsk);
     let submit = |session: &mut FrameSession, ids: std::ops::Range<u64>| {
         ids.for_each(|id| {
-            session.submit(&Transaction { id, kind: 0, payload: b"" }, &mut Vec::new());
+            session.submit(&Transaction::new(id, 0, b""), &mut Vec::new());
         });
     };
     submit(&mut session, 0..5);
@@ -182,8 +182,13 @@ fn built(
 ) -> Result<Box<dyn System>, Vec<String>> {
     let mut problems = Problems::default();
     let (deploy, workload) = (table(deploy), table(workload));
-    let request =
-        Request { deploy: &deploy, workload: &workload, folder: Path::new("."), run_mark: RUN };
+    let request = Request {
+        deploy: &deploy,
+        workload: &workload,
+        folder: Path::new("."),
+        run_mark: RUN,
+        load: None,
+    };
     let system = (crate::ADAPTER.build)(&request, &mut problems);
     assert_eq!(system.is_some(), problems.is_empty(), "a system or a problem");
     system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())

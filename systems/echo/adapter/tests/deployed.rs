@@ -60,8 +60,13 @@ fn system(deploy: &[(&str, Options)], workload: &[(&str, Options)]) -> Box<dyn S
     };
     let (deploy, workload) = (table(deploy), table(workload));
     let mut problems = Problems::default();
-    let request =
-        Request { deploy: &deploy, workload: &workload, folder: Path::new("."), run_mark: RUN };
+    let request = Request {
+        deploy: &deploy,
+        workload: &workload,
+        folder: Path::new("."),
+        run_mark: RUN,
+        load: None,
+    };
     let built = (echo_adapter::ADAPTER.build)(&request, &mut problems);
     built.unwrap_or_else(|| panic!("{:?}", problems.list))
 }
@@ -111,7 +116,7 @@ impl Trial {
             payload.clear();
             let kind = workload.next(id, &mut payload);
             let mut out = Vec::new();
-            wire.session.submit(&Transaction { id, kind, payload: &payload }, &mut out);
+            wire.session.submit(&Transaction::new(id, kind, &payload), &mut out);
             wire.stream.write_all(&out).unwrap();
             while !committed.contains(&id) {
                 let ears = observer.as_mut().unwrap_or(&mut wire);

@@ -18,7 +18,7 @@ use crate::system::HttpSystem;
 fn built(deploy: &str, workload: &str, folder: &Path) -> Result<HttpSystem, Vec<String>> {
     let options = |text: &str| serde_json::from_str::<Options>(text).expect(text);
     let (deploy, workload) = (options(deploy), options(workload));
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0 };
+    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0, load: None };
     let mut problems = Problems::default();
     let system = crate::options::read(&request, &mut problems);
     let messages: Vec<String> = problems

@@ -40,7 +40,8 @@ pub(super) fn system(
 ) -> Result<CometBft, Vec<String>> {
     let (deploy, workload) = (table(deploy), table(workload));
     let folder = Path::new("/experiments");
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: RUN_MARK };
+    let request =
+        Request { deploy: &deploy, workload: &workload, folder, run_mark: RUN_MARK, load: None };
     let mut problems = Problems::default();
     let system = read(&request, &mut problems);
     system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())

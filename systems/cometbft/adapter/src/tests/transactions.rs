@@ -42,7 +42,7 @@ fn an_altered_transaction_is_nobodys() {
         let found = entry(&STANDARD.encode(bytes), 5, RUN_MARK, Use::Own).unwrap();
         found.expect("nothing is left out of a chain of one's own")
     };
-    assert_eq!(read(&payload), LedgerEntry { position: 5, tx: 42, ours: true });
+    assert_eq!(read(&payload), LedgerEntry::new(5, 42, true));
     for at in 0..payload.len() {
         for flip in [1, 0x20, 0x80] {
             let mut altered = payload.clone();

@@ -15,7 +15,7 @@ fn session(workload: &str) -> HttpSession {
 
 fn submit(session: &mut HttpSession, id: u64, kind: u32) -> String {
     let mut out = Vec::new();
-    session.submit(&Transaction { id, kind, payload: &[] }, &mut out);
+    session.submit(&Transaction::new(id, kind, &[]), &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -91,7 +91,7 @@ fn pipelined() {
 fn requests_of_one_kind() {
     let mut session = session(r#"{"targets_text":"GET /a\nX: 1\n\nGET /a\nX: 2"}"#);
     let mut out = Vec::new();
-    session.submit(&Transaction { id: 0, kind: 0, payload: &1_u32.to_le_bytes() }, &mut out);
+    session.submit(&Transaction::new(0, 0, &1_u32.to_le_bytes()), &mut out);
     assert!(String::from_utf8(out).unwrap().contains("X: 2\r\n"));
 }
 

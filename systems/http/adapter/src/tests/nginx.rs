@@ -93,7 +93,7 @@ fn drive(system: &HttpSystem, count: u64) -> Vec<String> {
     for id in 0..count {
         let (mut payload, mut out, mut marks) = (Vec::new(), Vec::new(), Marks::default());
         let kind = source.next(id, &mut payload);
-        session.submit(&Transaction { id, kind, payload: &payload }, &mut out);
+        session.submit(&Transaction::new(id, kind, &payload), &mut out);
         stream.write_all(&out).unwrap();
         while marks.list().is_empty() {
             let mut piece = [0; 1000];
