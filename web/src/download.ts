@@ -14,7 +14,7 @@ export function addDownload(figure: HTMLElement, drawing: SVGSVGElement): void {
   const name = figure.dataset.name || figure.id || "chart";
   const button = element(
     "button",
-    { type: "button", "aria-label": `Download ${name} as SVG`, click: () => save(standalone(drawing), `${fileName(name)}.svg`) },
+    { type: "button", title: "The figure as a file of vector graphics", "aria-label": `Download ${name} as SVG`, click: () => save(standalone(drawing), `${fileName(name)}.svg`) },
     "SVG",
   );
   figure.append(element("div", { class: "bar figure-bar" }, button));

@@ -75,8 +75,8 @@ class Sortable {
     const bar = element(
       "div",
       { class: "bar" },
-      element("button", { type: "button", click: (event) => this.copied(event, "Markdown") }, "Copy as Markdown"),
-      element("button", { type: "button", click: (event) => this.copied(event, "CSV") }, "Copy as CSV"),
+      element("button", { type: "button", title: "As a table of text for a pull request or a wiki", click: (event) => this.copied(event, "Markdown") }, "Copy as Markdown"),
+      element("button", { type: "button", title: "Comma-separated values, for a spreadsheet", click: (event) => this.copied(event, "CSV") }, "Copy as CSV"),
     );
     (table.closest(".table") ?? table).after(bar);
   }

@@ -28,7 +28,7 @@ pub(super) fn method(run: &Run<'_>) -> String {
             format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines(&run.picture.experiment));
         markup.push_str(&details(
             "experiment",
-            "The experiment, as it was written (secrets redacted)",
+            "The experiment, as it was written (secrets replaced by a mark)",
             &code,
         ));
     }

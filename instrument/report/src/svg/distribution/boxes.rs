@@ -33,8 +33,8 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
         }
     }
     let entries = [
-        (Sample::Box("f0 wash".to_owned()), "p25 to p75, line at p50"),
-        (Sample::Line("ln thin s0".to_owned()), "p5 to p95"),
+        (Sample::Box("f0 wash".to_owned()), "the middle half of all, line at the median"),
+        (Sample::Line("ln thin s0".to_owned()), "without the lowest and the highest 5 % of all"),
         (Sample::Mark(3, "f1".to_owned()), "p99"),
         (Sample::Mark(1, "hollow si".to_owned()), "max"),
     ];
