@@ -289,6 +289,32 @@ pub struct LinkPlan {
     pub reorder: f64,
 }
 
+impl LinksPlan {
+    /// What happens to packets from one node to another: of the pairs that fit, the last; without one, what holds
+    /// between nodes, or between `client` and them.
+    #[must_use]
+    pub fn link(&self, from: &str, to: &str) -> LinkPlan {
+        let fits = |pair: &&LinkPair| is_meant(&pair.from, from) && is_meant(&pair.to, to);
+        if let Some(pair) = self.pairs.iter().rev().find(fits) {
+            return pair.link;
+        }
+        if from == CLIENT || to == CLIENT { self.client } else { self.between }
+    }
+}
+
+/// The name that the instrument's own end of the links has.
+pub const CLIENT: &str = "client";
+
+/// Whether a pattern means this node: its name, or the beginning of it with `*` behind. The instrument's own end,
+/// [`CLIENT`], is meant by its name only.
+#[must_use]
+pub fn is_meant(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name != CLIENT && name.starts_with(start),
+        None => pattern == name,
+    }
+}
+
 /// A directed link, or several by pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkPair {

@@ -13,7 +13,10 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 use model::facts::NodeFacts;
+use model::plan::is_meant;
 use rustix::process::Signal;
+
+mod lives;
 
 use crate::TestbedError;
 use crate::guard::Guard;
@@ -31,14 +34,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// The nodes of one trial. Dropping it ends them all.
 #[derive(Debug)]
 pub struct Testbed {
-    folder: PathBuf,
     own_program: Option<(PathBuf, Vec<String>)>,
     shared: Arc<Shared>,
-    keeper: Option<Keeper>,
 }
 
-/// What threads beside the testbed's owner may do: look, and inject faults. Copies act on the same nodes and do
-/// not keep them alive.
+/// What threads beside the testbed's owner may do: look, and inject faults, a restart included (see `lives`).
+/// Copies act on the same nodes and do not keep them alive: when the testbed is gone, nothing can be started.
 #[derive(Clone, Debug)]
 pub struct BedControl {
     shared: Arc<Shared>,
@@ -48,7 +49,11 @@ pub struct BedControl {
 #[derive(Debug)]
 pub(crate) struct Shared {
     clock: Clock,
+    /// Where the logs are.
+    folder: PathBuf,
     state: Mutex<State>,
+    /// Made with the first node; `None` again when the testbed is gone.
+    keeper: Mutex<Option<Keeper>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,20 +61,24 @@ struct State {
     nodes: Vec<Process>,
     ends: Vec<NodeEnd>,
     guard: Option<Guard>,
+    /// The testbed is being dropped: no node may be started any more.
+    is_over: bool,
 }
 
 impl Testbed {
     /// No nodes yet. Their logs will be in `folder`, which is made when the first one is started.
     #[must_use]
     pub fn new(folder: &Path, clock: Clock) -> Self {
-        let shared = Arc::new(Shared { clock, state: Mutex::default() });
-        Self { folder: folder.to_owned(), own_program: None, shared, keeper: None }
+        let folder = folder.to_owned();
+        let (state, keeper) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { clock, folder, state, keeper });
+        Self { own_program: None, shared }
     }
 
     /// Where the logs are. Adapters may keep files of their nodes here too.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.folder
+        &self.shared.folder
     }
 
     /// The clock that node ends are stamped by.
@@ -108,10 +117,10 @@ impl Testbed {
         if self.shared.state().nodes.iter().any(|node| node.spec.name == spec.name) {
             return Err(TestbedError::NameTaken(spec.name));
         }
-        let process = self.start(spec)?;
+        let process = self.shared.start(spec)?;
         let node = process.node();
         self.shared.state().nodes.push(process);
-        self.wake_keeper();
+        self.shared.wake_keeper();
         Ok(node)
     }
 
@@ -171,25 +180,7 @@ impl Testbed {
     /// # Errors
     /// When there is no such node, or as [`Testbed::spawn`].
     pub fn restart(&mut self, name: &str) -> Result<Node, TestbedError> {
-        let spec = {
-            let mut state = self.shared.state();
-            let index = state.index(name)?;
-            if state.nodes[index].ended().is_none() {
-                let _ = state.nodes[index].kill(Asked::Kill);
-            }
-            state.nodes[index].spec.clone()
-        };
-        if !self.shared.all_end_by(self.shared.clock.now().plus(KILL_WAIT_MAX), Some(name)) {
-            return Err(TestbedError::Stuck(format!("node `{name}`")));
-        }
-        let process = self.start(spec)?;
-        let node = process.node();
-        let mut state = self.shared.state();
-        let index = state.index(name)?;
-        state.nodes[index] = process;
-        drop(state);
-        self.wake_keeper();
-        Ok(node)
+        self.control().restart(name)
     }
 
     /// SIGSTOP to the node and its children.
@@ -236,39 +227,6 @@ impl Testbed {
         self.shared.stop_all(grace)
     }
 
-    fn start(&mut self, spec: NodeSpec) -> Result<Process, TestbedError> {
-        let guard_error = TestbedError::Guard;
-        if self.keeper.is_none() {
-            self.keeper = Some(Keeper::start(Arc::clone(&self.shared)).map_err(guard_error)?);
-        }
-        if self.shared.state().guard.is_none() {
-            let guard = Guard::start().map_err(guard_error)?;
-            self.shared.state().guard = Some(guard);
-        }
-        let path = self.folder.join(format!("{}.log", spec.name));
-        let log_error =
-            |source| TestbedError::Log { node: spec.name.clone(), path: path.clone(), source };
-        let file = log::open(&path).map_err(log_error)?;
-        let log_start = file.metadata().map_err(log_error)?.len();
-        let command = spec.command(file).map_err(log_error)?;
-        let keeper = self.keeper.as_ref().expect("made above");
-        let child = keeper.spawn(command).map_err(|source| start_error(&spec, source))?;
-        let mut process = Process::new(spec, path, log_start, child);
-        let told = self.shared.state().guard.as_mut().map_or(Ok(()), |g| g.add(process.group()));
-        if let Err(error) = told {
-            let _ = process.kill(Asked::TearDown);
-            return Err(guard_error(error));
-        }
-        Ok(process)
-    }
-
-    /// It has one more node to watch.
-    fn wake_keeper(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.wake();
-        }
-    }
-
     /// Looks at `found` until it gives something, the node ends or the time is up.
     fn wait<T>(
         &mut self,
@@ -301,9 +259,12 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
+        self.shared.state().is_over = true;
         // Nobody can take an error here. The end of the keeper's thread makes the kernel kill what is left.
         let _ = self.shared.stop_all(DROP_GRACE);
-        self.keeper = None;
+        // Taken out first: the thread that ends looks at what is shared.
+        let keeper = self.shared.keeper().take();
+        drop(keeper);
         self.shared.state().guard = None;
     }
 }
@@ -337,11 +298,8 @@ impl BedControl {
     #[must_use]
     pub fn matching(&self, pattern: &str) -> Vec<String> {
         let state = self.shared.state();
-        let names = state.nodes.iter().map(|node| node.spec.name.clone());
-        match pattern.strip_suffix('*') {
-            Some(start) => names.filter(|name| name.starts_with(start)).collect(),
-            None => names.filter(|name| name == pattern).collect(),
-        }
+        let names = state.nodes.iter().map(|node| &node.spec.name);
+        names.filter(|name| is_meant(pattern, name)).cloned().collect()
     }
 
     /// The nodes in the order started, and how those ended that did so before tear-down.
@@ -394,7 +352,7 @@ impl Shared {
     /// Notices ends.
     pub(crate) fn observe(&self) {
         let mut state = self.state();
-        let State { nodes, ends, guard } = &mut *state;
+        let State { nodes, ends, guard, .. } = &mut *state;
         for node in nodes {
             ends.extend(node.observe(self.clock, guard.as_mut()));
         }
@@ -421,7 +379,7 @@ impl Shared {
         self.observe();
         for node in self.state().nodes.iter_mut().filter(|node| node.ended().is_none()) {
             // It can only fail for a group that is gone, which the next look notices.
-            let _ = node.ask_to_end();
+            let _ = node.ask_to_end(Asked::TearDown);
         }
         if self.all_end_by(self.clock.now().plus(grace), None) {
             return Ok(());
@@ -489,20 +447,6 @@ fn own_program() -> Result<PathBuf, TestbedError> {
     })?;
     let is_there = path.exists();
     Ok(if is_there { path } else { PathBuf::from(format!("/proc/{}/exe", std::process::id())) })
-}
-
-fn start_error(spec: &NodeSpec, source: io::Error) -> TestbedError {
-    let hint = match source.kind() {
-        io::ErrorKind::NotFound => "install it, or give its full path",
-        io::ErrorKind::PermissionDenied => "make the file executable",
-        _ => "try the same command in a shell",
-    };
-    TestbedError::Start {
-        node: spec.name.clone(),
-        program: spec.program.clone(),
-        source,
-        hint: hint.to_owned(),
-    }
 }
 
 /// `a=1 b=2`, read leniently: words without `=` are left out.

@@ -98,6 +98,12 @@ pub enum TestbedError {
     /// No port.
     #[error("no free port on 127.0.0.1: {0}; see /proc/sys/net/ipv4/ip_local_port_range")]
     Port(io::Error),
+    /// It runs already.
+    #[error("node `{0}` cannot be started: it runs")]
+    Runs(String),
+    /// The testbed is being taken down.
+    #[error("node `{0}` cannot be started: the trial is over")]
+    Over(String),
     /// Something of the host could not be read or set.
     #[error("{what}: {source}")]
     Host {

@@ -203,8 +203,8 @@ impl Process {
     }
 
     /// Asks it to end: end of file on its standard input, and SIGTERM.
-    pub(crate) fn ask_to_end(&mut self) -> io::Result<()> {
-        self.asked = Asked::TearDown;
+    pub(crate) fn ask_to_end(&mut self, asked: Asked) -> io::Result<()> {
+        self.asked = asked;
         self.child.stdin = None;
         self.signal(Signal::TERM)?;
         self.signal(Signal::CONT)
