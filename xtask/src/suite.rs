@@ -12,6 +12,9 @@ const PYTHON_PACKAGES: [&str; 4] =
 const DISTRIBUTION_PACKAGES: [(&str, &str); 3] =
     [("nginx", "nginx"), ("wrk", "wrk"), ("chromium", "chromium")];
 
+/// Systems that end-to-end tests start, as `assay doctor` calls them; it pins their versions.
+const SYSTEMS: [&str; 3] = ["cometbft", "cometbft-load", "cometbft-report"];
+
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 60;
 
@@ -35,6 +38,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     step(&mut tally, root, "lints", &clippy, None);
     // The binary first: the end-to-end tests start it.
     step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);
+    systems(root, &mut tally);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
     step(&mut tally, root, "tests", &tests, python.as_deref());
     if let Some(reason) = crate::docs::missing(root) {
@@ -70,10 +74,29 @@ fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Op
     if let Some(python) = python {
         process.env("ASSAY_TEST_PYTHON", python);
     }
+    let before = uptime_s();
     match process.status() {
         Ok(status) if status.success() => tally.passed += 1,
         Ok(status) => tally.failed.push(format!("{name} ({status})")),
         Err(error) => tally.failed.push(format!("{name} (could not start: {error})")),
+    }
+    println!("=== {name}: {:.0} s", uptime_s() - before);
+}
+
+/// Seconds since the host was started, for a reader of the log: which step the suite's time goes into.
+fn uptime_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    text.split(' ').next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default()
+}
+
+/// Installs the systems that tests start; a test whose system is missing says so by name.
+fn systems(root: &Path, tally: &mut Tally) {
+    let assay = root.join("target/release/assay");
+    for name in SYSTEMS {
+        println!("\n=== {name}: assay doctor --install {name}");
+        if !succeeds(Command::new(&assay).args(["doctor", "--install", name])) {
+            tally.skipped.push(format!("tests that start {name}: it could not be installed"));
+        }
     }
 }
 
