@@ -8,11 +8,12 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clock::{Clock, Instant};
-use model::facts::NodeFacts;
+use model::facts::{NetworkFacts, NodeFacts};
+use model::plan::LinksPlan;
 use model::plan::is_meant;
 use rustix::process::Signal;
 
@@ -22,6 +23,7 @@ use crate::TestbedError;
 use crate::guard::Guard;
 use crate::keeper::Keeper;
 use crate::log::{self, LOG_BYTES_MAX, LineSearch};
+use crate::network::{Entered, LinkControl, Network};
 use crate::node::{Asked, Node, NodeEnd, NodeSpec, Process};
 
 /// How long nodes are given to end by themselves when the testbed is dropped.
@@ -54,6 +56,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Made with the first node; `None` again when the testbed is gone.
     keeper: Mutex<Option<Keeper>>,
+    /// The trial's own network, where its plan has links.
+    network: OnceLock<Network>,
 }
 
 #[derive(Debug, Default)]
@@ -70,8 +74,8 @@ impl Testbed {
     #[must_use]
     pub fn new(folder: &Path, clock: Clock) -> Self {
         let folder = folder.to_owned();
-        let (state, keeper) = (Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { clock, folder, state, keeper });
+        let (state, keeper, network) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let shared = Arc::new(Shared { clock, folder, state, keeper, network });
         Self { own_program: None, shared }
     }
 
@@ -99,13 +103,42 @@ impl Testbed {
         self.own_program = Some((program.into(), first_args));
     }
 
+    /// Makes the network that the plan's links are on. To be called before the first node is started.
+    ///
+    /// # Errors
+    /// When it has a network already, or the system does not let one be made; the message says what is missing.
+    pub fn with_network(&mut self, plan: &LinksPlan) -> Result<(), TestbedError> {
+        let network = Network::start(plan)?;
+        self.shared.network.set(network).map_err(|_| TestbedError::Network {
+            what: "there is one already; a testbed has one network".to_owned(),
+        })
+    }
+
     /// The address that the node called `name` is to listen on, where the trial has a network of its own; `None`:
-    /// it has none, and the adapter chooses addresses of the host.
+    /// it has none, and the adapter chooses addresses of the host. A node that is started under a name that has been
+    /// given an address is in a network namespace of its own, in which it may use every port.
     ///
     /// # Errors
     /// When the network cannot take one more node.
-    pub fn network_address(&mut self, _name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
-        Ok(None)
+    pub fn network_address(&mut self, name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
+        check_name(name)?;
+        self.shared.network.get().map_or(Ok(None), |network| network.address(name))
+    }
+
+    /// Puts the calling thread, and every thread that it starts afterwards, where the instrument is on the trial's
+    /// network, until the guard is dropped. Nothing of the host's network can be reached from there. Without a
+    /// network it does nothing.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn enter_network(&self) -> Result<Entered, TestbedError> {
+        self.shared.network.get().map_or_else(|| Ok(Entered::nothing()), Network::enter)
+    }
+
+    /// What the network has done so far, its own errors included; `None`: the trial has none.
+    #[must_use]
+    pub fn network_report(&self) -> Option<NetworkFacts> {
+        self.shared.network.get().map(Network::report)
     }
 
     /// Starts a program as a node.
@@ -292,6 +325,12 @@ impl BedControl {
     /// When there is no such node, or it has ended.
     pub fn kill(&self, name: &str) -> Result<(), TestbedError> {
         self.signal(name, "end", |node| node.kill(Asked::Kill))
+    }
+
+    /// The links of the trial's own network, to be changed while it runs; `None`: it has none.
+    #[must_use]
+    pub fn links(&self) -> Option<LinkControl> {
+        self.shared.network.get().map(Network::control)
     }
 
     /// Names of the nodes that a pattern means: a name, or a beginning with `*` behind it.

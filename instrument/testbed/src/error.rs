@@ -104,6 +104,12 @@ pub enum TestbedError {
     /// The testbed is being taken down.
     #[error("node `{0}` cannot be started: the trial is over")]
     Over(String),
+    /// The trial's own network could not be made, or cannot do that.
+    #[error("the network of the plan's links: {what}")]
+    Network {
+        /// What is missing, and what to do.
+        what: String,
+    },
     /// Something of the host could not be read or set.
     #[error("{what}: {source}")]
     Host {

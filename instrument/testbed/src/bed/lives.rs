@@ -113,7 +113,10 @@ impl Shared {
         }
         let file = log::open(&path).map_err(log_error)?;
         let log_start = file.metadata().map_err(log_error)?.len();
-        let command = spec.command(file).map_err(log_error)?;
+        let mut command = spec.command(file).map_err(log_error)?;
+        if let Some(network) = self.network.get() {
+            network.place(&spec.name, &mut command);
+        }
         let child = keeper.as_ref().expect("made above").spawn(command);
         drop(keeper);
         let child = child.map_err(|source| start_error(&spec, source))?;
