@@ -9,6 +9,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod fault;
+mod links;
+
+pub use fault::{CutWay, FaultKind, FaultPlan};
+pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
+
 use crate::options::Options;
 use crate::quantity::{Rate, duration_text};
 use crate::result::Verdict;
@@ -247,108 +253,6 @@ pub struct MeasurePlan {
     pub window: Duration,
     /// Whether the ledger is read after the drain, where the system has one.
     pub ledger: bool,
-}
-
-/// What the links between the nodes do to packets: the testbed's own network, which it makes for the trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinksPlan {
-    /// How the network is made.
-    pub through: Through,
-    /// Every link between two nodes, each direction.
-    pub between: LinkPlan,
-    /// Between the instrument and every node, each direction.
-    pub client: LinkPlan,
-    /// Links that differ; of several that fit, the last holds.
-    pub pairs: Vec<LinkPair>,
-}
-
-/// How a network between nodes is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Through {
-    /// A namespace and a TUN device each node, and a switch in user space. It takes root.
-    Switch,
-    /// A TCP forwarder each directed pair, for systems whose peers' addresses can be set. No loss, no reordering.
-    Forwarders,
-}
-
-/// What happens to packets in one direction of one link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LinkPlan {
-    /// Every packet is this late.
-    #[serde(with = "duration_text")]
-    pub delay: Duration,
-    /// And by up to this much more or less, evenly; packets do not overtake each other for it.
-    #[serde(with = "duration_text")]
-    pub jitter: Duration,
-    /// Share of packets that vanish, 0 to 1.
-    pub loss: f64,
-    /// Bytes a second; 0 = no limit.
-    pub bandwidth: u64,
-    /// Share of packets that overtake those before them: they go without delay, 0 to 1.
-    pub reorder: f64,
-}
-
-impl LinksPlan {
-    /// What happens to packets from one node to another: of the pairs that fit, the last; without one, what holds
-    /// between nodes, or between `client` and them.
-    #[must_use]
-    pub fn link(&self, from: &str, to: &str) -> LinkPlan {
-        let fits = |pair: &&LinkPair| is_meant(&pair.from, from) && is_meant(&pair.to, to);
-        if let Some(pair) = self.pairs.iter().rev().find(fits) {
-            return pair.link;
-        }
-        if from == CLIENT || to == CLIENT { self.client } else { self.between }
-    }
-}
-
-/// The name that the instrument's own end of the links has.
-pub const CLIENT: &str = "client";
-
-/// Whether a pattern means this node: its name, or the beginning of it with `*` behind. The instrument's own end,
-/// [`CLIENT`], is meant by its name only.
-#[must_use]
-pub fn is_meant(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name != CLIENT && name.starts_with(start),
-        None => pattern == name,
-    }
-}
-
-/// A directed link, or several by pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkPair {
-    /// The sending node's name, with `*` at the end for several; `client` is the instrument.
-    pub from: String,
-    /// The receiving node's.
-    pub to: String,
-    /// What happens on it.
-    pub link: LinkPlan,
-}
-
-/// One fault.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct FaultPlan {
-    /// After the start of the measured window.
-    #[serde(with = "duration_text")]
-    pub at: Duration,
-    /// How long; zero for what cannot be undone (kill).
-    #[serde(rename = "for", with = "duration_text")]
-    pub length: Duration,
-    /// What.
-    pub kind: FaultKind,
-    /// The node's name, with `*` at the end for several.
-    pub node: String,
-}
-
-/// Faults that the testbed can inject into node processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FaultKind {
-    /// SIGSTOP, and SIGCONT at the end.
-    Pause,
-    /// SIGKILL.
-    Kill,
 }
 
 /// A promise about the system.

@@ -9,6 +9,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod bandwidth;
+
+pub use bandwidth::{parse_bandwidth, show_bandwidth};
+
 /// Parses a duration: one or more `<number><unit>` with units ns, us, µs, ms, s, m, h, d (`1h30m`, `250us`).
 ///
 /// # Errors
@@ -350,6 +354,32 @@ pub mod duration_text {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(from)?;
         super::parse_duration(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Serde form of a duration that may be absent; skip it where it is `None`.
+pub mod duration_text_option {
+    use std::time::Duration;
+
+    use serde::{Deserializer, Serializer};
+
+    /// Writes the text form.
+    ///
+    /// # Errors
+    /// As the serializer.
+    pub fn serialize<S: Serializer>(duration: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => super::duration_text::serialize(duration, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// As [`super::parse_duration`].
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        super::duration_text::deserialize(from).map(Some)
     }
 }
 

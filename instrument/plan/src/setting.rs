@@ -202,8 +202,8 @@ fn fault(
     let at = table.duration("at", reading);
     let length = table.duration("for", reading);
     let what = match (pause, kill) {
-        (Some(node), None) => Some((FaultKind::Pause, node)),
-        (None, Some(node)) => Some((FaultKind::Kill, node)),
+        (Some(node), None) => Some(FaultKind::Pause { node: node.to_owned() }),
+        (None, Some(node)) => Some(FaultKind::Kill { node: node.to_owned() }),
         (Some(_), Some(_)) => {
             table.reject("kill", "one fault either pauses or kills", None, reading);
             None
@@ -212,7 +212,7 @@ fn fault(
     };
     if !unbuilt {
         table.require("at", at, "at = \"10s\"", reading);
-        fault_details(&mut table, what.map(|(kind, _)| kind), length, reading);
+        fault_details(&mut table, what.as_ref(), length, reading);
         if let (Some(at), Some(duration)) = (at, duration)
             && at >= duration
         {
@@ -225,24 +225,23 @@ fn fault(
         }
     }
     table.finish(reading);
-    let (kind, node) = what?;
-    Some(FaultPlan { at: at?, length: length.unwrap_or_default(), kind, node: node.to_owned() })
+    Some(FaultPlan { at: at?, length: length.unwrap_or_default(), kind: what? })
 }
 
 fn fault_details(
     table: &mut Table<'_>,
-    kind: Option<FaultKind>,
+    kind: Option<&FaultKind>,
     length: Option<Duration>,
     reading: &mut Reading<'_>,
 ) {
     match kind {
-        Some(FaultKind::Pause) => {
+        Some(FaultKind::Pause { .. }) => {
             table.require("for", length, "for = \"5s\"", reading);
             if length.is_some_and(|length| length.is_zero()) {
                 table.reject("for", "a pause must be longer than nothing", None, reading);
             }
         }
-        Some(FaultKind::Kill) => {
+        Some(_) => {
             if table.given("for").is_some() {
                 let message = "a killed node stays down: `for` has no meaning here";
                 table.reject("for", message, Some("remove it"), reading);

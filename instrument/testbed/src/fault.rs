@@ -80,7 +80,7 @@ impl FaultRunner {
             serde_json::json!({
                 "at_ns": done.at.ns_since(trial_start),
                 "event": done.event,
-                "kind": kind_word(done.kind),
+                "kind": done.kind.word(),
                 "node": done.node,
                 "planned_ns_after_measure_start": u64::try_from(done.planned.as_nanos()).unwrap_or(u64::MAX),
                 "detail": done.detail,
@@ -105,7 +105,7 @@ impl Drop for FaultRunner {
 
 impl Done {
     fn in_words(&self) -> String {
-        let what = format!("{} {}", kind_word(self.kind), self.node);
+        let what = format!("{} {}", self.kind.word(), self.node);
         if self.detail.is_empty() { what } else { format!("{what}: {}", self.detail) }
     }
 }
@@ -136,10 +136,14 @@ impl Injection {
     fn new(clock: Clock, control: BedControl, faults: &[FaultPlan]) -> Self {
         let mut actions = Vec::with_capacity(faults.len() * 2);
         for fault in faults {
-            let action =
-                |at, is_end| Action { at, kind: fault.kind, node: fault.node.clone(), is_end };
+            let action = |at, is_end| Action {
+                at,
+                kind: fault.kind.clone(),
+                node: fault.kind.subject().into_owned(),
+                is_end,
+            };
             actions.push(action(fault.at, false));
-            if fault.kind == FaultKind::Pause {
+            if matches!(fault.kind, FaultKind::Pause { .. }) {
                 actions.push(action(fault.at + fault.length, true));
             }
         }
@@ -198,10 +202,10 @@ impl Injection {
             self.note("fault_failed", action, &action.node, detail);
         }
         for name in names {
-            match (action.kind, action.is_end) {
-                (FaultKind::Kill, _) => self.begin(action, &name, BedControl::kill),
-                (FaultKind::Pause, false) => self.begin(action, &name, BedControl::pause),
-                (FaultKind::Pause, true) => self.resume(action, &name, ""),
+            match (&action.kind, action.is_end) {
+                (FaultKind::Pause { .. }, false) => self.begin(action, &name, BedControl::pause),
+                (FaultKind::Pause { .. }, true) => self.resume(action, &name, ""),
+                _ => self.begin(action, &name, BedControl::kill),
             }
         }
     }
@@ -217,7 +221,7 @@ impl Injection {
             return;
         }
         self.note("fault_start", action, name, String::new());
-        if action.kind == FaultKind::Pause {
+        if matches!(action.kind, FaultKind::Pause { .. }) {
             self.paused.entry(name.to_owned()).or_default().push(self.clock.now());
         }
     }
@@ -259,17 +263,10 @@ impl Injection {
         self.done.push(Done {
             at: self.clock.now(),
             event,
-            kind: action.kind,
+            kind: action.kind.clone(),
             node: node.to_owned(),
             planned: action.at,
             detail,
         });
-    }
-}
-
-const fn kind_word(kind: FaultKind) -> &'static str {
-    match kind {
-        FaultKind::Pause => "pause",
-        FaultKind::Kill => "kill",
     }
 }

@@ -10,13 +10,16 @@ use testbed::{FaultRunner, NodeSpec, Testbed};
 
 const MS: i64 = 1_000_000;
 
-fn fault(kind: FaultKind, node: &str, at_ms: u64, length_ms: u64) -> FaultPlan {
-    FaultPlan {
-        at: Duration::from_millis(at_ms),
-        length: Duration::from_millis(length_ms),
-        kind,
-        node: node.to_owned(),
-    }
+fn fault(kind: FaultKind, at_ms: u64, length_ms: u64) -> FaultPlan {
+    FaultPlan { at: Duration::from_millis(at_ms), length: Duration::from_millis(length_ms), kind }
+}
+
+fn pause(node: &str) -> FaultKind {
+    FaultKind::Pause { node: node.to_owned() }
+}
+
+fn kill(node: &str) -> FaultKind {
+    FaultKind::Kill { node: node.to_owned() }
 }
 
 fn bed_of(folder: &std::path::Path, clock: Clock, names: &[&str]) -> Testbed {
@@ -56,10 +59,10 @@ fn faults_happen_at_their_times() {
     let trial_start = clock.now();
     let measure_start = trial_start.plus(Duration::from_millis(50));
     let faults = vec![
-        fault(FaultKind::Kill, "b", 400, 0),
-        fault(FaultKind::Pause, "a*", 50, 50),
-        fault(FaultKind::Pause, "a-1", 75, 325),
-        fault(FaultKind::Pause, "nobody", 0, 10),
+        fault(kill("b"), 400, 0),
+        fault(pause("a*"), 50, 50),
+        fault(pause("a-1"), 75, 325),
+        fault(pause("nobody"), 0, 10),
     ];
     let runner =
         FaultRunner::start(clock, faults, bed.control(), move || Some(measure_start)).unwrap();
@@ -104,8 +107,7 @@ fn an_early_end_undoes_pauses() {
     let clock = Clock::start();
     let bed = bed_of(folder.path(), clock, &["n"]);
     let start = clock.now();
-    let faults =
-        vec![fault(FaultKind::Pause, "n", 0, 600_000), fault(FaultKind::Kill, "n", 300_000, 0)];
+    let faults = vec![fault(pause("n"), 0, 600_000), fault(kill("n"), 300_000, 0)];
     let runner = FaultRunner::start(clock, faults, bed.control(), move || Some(start)).unwrap();
     wait_until(clock, || is_stopped(&bed, "n"));
     let (events, _) = runner.finish(Instant::ZERO);
@@ -122,7 +124,7 @@ fn nothing_happens_before_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Clock::start();
     let bed = bed_of(folder.path(), clock, &["n"]);
-    let faults = vec![fault(FaultKind::Kill, "n", 0, 0)];
+    let faults = vec![fault(kill("n"), 0, 0)];
     let runner = FaultRunner::start(clock, faults, bed.control(), || None).unwrap();
     clock.sleep_until(clock.now().plus(Duration::from_millis(20)));
     let (events, lines) = runner.finish(Instant::ZERO);
@@ -141,8 +143,7 @@ fn a_fault_on_a_dead_node_is_told() {
     wait_until(clock, || !bed.ends().is_empty());
     let start = clock.now();
     // The second fault, which can be seen from here, comes after the first.
-    let faults =
-        vec![fault(FaultKind::Pause, "n", 0, 10), fault(FaultKind::Pause, "seen", 0, 600_000)];
+    let faults = vec![fault(pause("n"), 0, 10), fault(pause("seen"), 0, 600_000)];
     bed.spawn(NodeSpec::new("seen", "/bin/sh").args(["-c", "read line"])).unwrap();
     let runner = FaultRunner::start(clock, faults, bed.control(), move || Some(start)).unwrap();
     wait_until(clock, || is_stopped(&bed, "seen"));

@@ -192,12 +192,13 @@ fn start_faults(
     if trial.setting.faults.is_empty() {
         return Ok(None);
     }
-    for fault in &trial.setting.faults {
-        if bed.control().matching(&fault.node).is_empty() {
+    let faults = trial.setting.faults.iter().filter(|fault| !fault.kind.is_of_links());
+    for node in faults.flat_map(|fault| fault.kind.patterns()) {
+        if bed.control().matching(node).is_empty() {
             let nodes: Vec<String> = bed.nodes().into_iter().map(|node| node.name).collect();
             return Err(format!(
                 "a fault is planned for the node `{}`, and there is none of that name; {}",
-                fault.node,
+                node,
                 if nodes.is_empty() {
                     "this system has no node processes of ours".to_owned()
                 } else {
