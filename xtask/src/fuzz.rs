@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The targets, as in fuzz/Cargo.toml.
-pub const TARGETS: [&str; 7] = [
+pub const TARGETS: [&str; 8] = [
     "experiment_file",
     "http_response",
     "import_file",
+    "node_metrics",
     "result_file",
     "run_folder",
     "target_file",

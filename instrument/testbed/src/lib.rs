@@ -14,8 +14,8 @@
 //! and a grandchild that leaves its process group on purpose (`setsid`). What stays on disk is one log a node in
 //! the folder that was given.
 //!
-//! This crate never times a transaction, never opens a connection to a system under test, and knows no system
-//! by name outside [`install`].
+//! This crate never times a transaction and never sends one: the only connections that it opens to a system under
+//! test ask its nodes for their metrics. It knows no system by name outside [`install`].
 
 mod bed;
 mod care;
@@ -46,4 +46,4 @@ pub use node::{Node, NodeEnd, NodeSpec};
 pub use port::free_port;
 pub use redact::redact_command;
 pub use sampler::{ResourceSampler, SAMPLE_INTERVAL};
-pub use scrape::{Scrape, ScrapeSeries};
+pub use scrape::{MetricScraper, Scrape, ScrapeSeries, Scraped, fuzz_metrics};
