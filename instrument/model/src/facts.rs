@@ -194,6 +194,8 @@ pub struct NetworkFacts {
     pub delay_ns_min: u64,
     /// Processor time of the emulator, nanoseconds.
     pub cpu_ns: u64,
+    /// Why a part of the network ended before the trial did, in words; empty = none did.
+    pub failed: String,
     /// Directed links that carried something. All of them, or of a large network the worst.
     pub links: Vec<LinkFacts>,
     /// Links that carried something and are not listed.

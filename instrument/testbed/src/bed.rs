@@ -108,7 +108,7 @@ impl Testbed {
     /// # Errors
     /// When it has a network already, or the system does not let one be made; the message says what is missing.
     pub fn with_network(&mut self, plan: &LinksPlan) -> Result<(), TestbedError> {
-        let network = Network::start(plan)?;
+        let network = Network::start(plan, self.shared.clock)?;
         self.shared.network.set(network).map_err(|_| TestbedError::Network {
             what: "there is one already; a testbed has one network".to_owned(),
         })
@@ -299,6 +299,9 @@ impl Drop for Testbed {
         let keeper = self.shared.keeper().take();
         drop(keeper);
         self.shared.state().guard = None;
+        if let Some(network) = self.shared.network.get() {
+            network.close();
+        }
     }
 }
 

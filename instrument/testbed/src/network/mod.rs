@@ -1,32 +1,58 @@
-//! The testbed's own network: what packets between nodes meet on their way.
+//! The testbed's own network: delay, jitter, loss, bandwidth, reordering and cuts for every directed pair of nodes,
+//! without the kernel's netem, which many kernels lack.
+//!
+//! Each node is in a network namespace of its own (`namespace.rs`) with a TUN device (`device.rs`) whose other side
+//! one thread of ours holds (`switch.rs`). That thread reads a packet, looks up its target, asks the link when it is
+//! to be handed over (`link.rs`), holds it until then (`fabric.rs`) and writes it to the target's device. So no node
+//! needs a change, and every protocol over IPv4 passes. The instrument has a namespace of its own like a node.
+//!
+//! It measures its own error: how late each packet was, and what it dropped that it was not asked to
+//! (`report.rs`). Nothing of it outlives the process: namespaces have no name and devices are descriptors.
+//!
+//! It must never touch the host's own network, and never run at a higher priority than the nodes.
 
 mod control;
+mod device;
+mod fabric;
 mod kernel;
+mod lateness;
+mod link;
 mod namespace;
+mod report;
+mod switch;
 mod table;
 
+use std::io;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use clock::Clock;
 use model::facts::NetworkFacts;
-use model::plan::LinksPlan;
+use model::plan::{CLIENT, LinksPlan, Through};
 
 use crate::TestbedError;
 use namespace::Namespace;
+use switch::Switch;
 use table::Table;
 
 pub use control::LinkControl;
 pub use namespace::Entered;
 
+/// The most nodes: each costs two descriptors, and one thread carries for all.
+const NODES_MAX: usize = 1_000;
+
 /// The network of one trial.
 #[derive(Debug)]
 pub(crate) struct Network {
     table: Arc<Table>,
+    /// Absent: the nodes use the host's network, through forwarders.
+    switch: Option<Switch>,
+    /// By place.
     ends: Mutex<Vec<End>>,
 }
 
-/// One node's place on the network, or the instrument's own.
+/// One node's place on the switch, or the instrument's own.
 #[derive(Debug)]
 struct End {
     name: String,
@@ -35,25 +61,51 @@ struct End {
 }
 
 impl Network {
-    pub(crate) fn start(plan: &LinksPlan) -> Result<Self, TestbedError> {
+    /// The instrument's end and no node.
+    pub(crate) fn start(plan: &LinksPlan, clock: Clock) -> Result<Self, TestbedError> {
         let table = Arc::new(Table::new(plan.clone()));
-        Ok(Self { table, ends: Mutex::default() })
+        let mut network = Self { table: Arc::clone(&table), switch: None, ends: Mutex::default() };
+        if plan.through == Through::Switch {
+            let switch = Switch::start(clock, table).map_err(|error| host(&error))?;
+            network.switch = Some(switch);
+            network.add(&mut network.ends(), CLIENT)?;
+        }
+        Ok(network)
     }
 
     pub(crate) fn control(&self) -> LinkControl {
         LinkControl::new(Arc::clone(&self.table))
     }
 
+    /// The address of the node `name`, which is made when it is asked for the first time.
     pub(crate) fn address(&self, name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
-        let known = self.ends().iter().find(|end| end.name == name).map(|end| end.address);
-        if known.is_none() {
-            self.table.add(name);
+        if self.switch.is_none() {
+            return Ok(None);
         }
-        Ok(known)
+        if name == CLIENT {
+            let what = format!("`{CLIENT}` is the instrument's own end; call the node otherwise");
+            return Err(TestbedError::Network { what });
+        }
+        let mut ends = self.ends();
+        if let Some(end) = ends.iter().find(|end| end.name == name) {
+            return Ok(Some(end.address));
+        }
+        if ends.len() > NODES_MAX {
+            let what = format!("it takes at most {NODES_MAX} nodes");
+            return Err(TestbedError::Network { what });
+        }
+        let address = self.add(&mut ends, name)?;
+        self.table.add(name);
+        Ok(Some(address))
     }
 
+    /// Takes the calling thread to the instrument's end.
     pub(crate) fn enter(&self) -> Result<Entered, TestbedError> {
-        Ok(Entered::nothing())
+        let own = self.ends().first().map(|end| Arc::clone(&end.namespace));
+        match own {
+            None => Ok(Entered::nothing()),
+            Some(namespace) => Entered::enter(&namespace).map_err(|error| host(&error)),
+        }
     }
 
     /// Makes the node that `command` starts be where its name has been given an address.
@@ -64,10 +116,47 @@ impl Network {
     }
 
     pub(crate) fn report(&self) -> NetworkFacts {
-        NetworkFacts::default()
+        let Some(switch) = &self.switch else {
+            return NetworkFacts::default();
+        };
+        let mut facts = report::facts(&switch.fabric(), &self.table.ends());
+        if switch.has_ended() {
+            facts.failed = "the switch ended before the trial did".to_owned();
+        }
+        for end in self.ends().iter() {
+            match device::dropped(&end.namespace) {
+                Ok(packets) => facts.device_dropped += packets,
+                Err(error) => {
+                    facts.failed = format!("what the device of `{}` dropped: {error}", end.name);
+                }
+            }
+        }
+        facts
+    }
+
+    /// Ends the switch and lets go of the namespaces. Nodes must have ended; nothing passes any more.
+    pub(crate) fn close(&self) {
+        if let Some(switch) = &self.switch {
+            switch.stop();
+        }
+        self.ends().clear();
+    }
+
+    fn add(&self, ends: &mut Vec<End>, name: &str) -> Result<Ipv4Addr, TestbedError> {
+        let address = fabric::address(ends.len());
+        let (namespace, tun) = device::make(address)?;
+        let switch = self.switch.as_ref().expect("only a switch has devices");
+        let place = switch.add(tun).map_err(|error| host(&error))?;
+        assert_eq!(place, ends.len(), "the switch counts as its network does");
+        ends.push(End { name: name.to_owned(), address, namespace: Arc::new(namespace) });
+        Ok(address)
     }
 
     fn ends(&self) -> MutexGuard<'_, Vec<End>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn host(error: &io::Error) -> TestbedError {
+    TestbedError::Network { what: format!("the host refused it: {error}") }
 }

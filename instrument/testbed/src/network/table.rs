@@ -41,10 +41,6 @@ impl Table {
         Self { plan, state: Mutex::new(state), generation: AtomicU64::new(0) }
     }
 
-    pub(crate) const fn plan(&self) -> &LinksPlan {
-        &self.plan
-    }
-
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }

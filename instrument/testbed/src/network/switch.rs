@@ -1,0 +1,169 @@
+//! The switch: one thread that carries packets between the devices of a network.
+//!
+//! It sleeps until a device has a packet or a packet is due, to the nanosecond as far as the kernel can (`ppoll` on
+//! the `epoll` descriptor: `epoll_wait` itself counts milliseconds). It runs with the priority that it was started
+//! with. It must never decide what a link does: that is `link.rs`.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use clock::{Clock, Instant};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+
+use super::fabric::{self, Fabric, Wake};
+use super::table::Table;
+
+/// What the bell is called among the devices, whose places are small numbers.
+const BELL: u64 = u64::MAX;
+/// Devices told of at once; more have their turn at once after these.
+const READY_MAX: usize = 64;
+
+/// The running switch. Dropping it ends it and closes the devices.
+#[derive(Debug)]
+pub(super) struct Switch {
+    fabric: Arc<Mutex<Fabric>>,
+    watched: Arc<OwnedFd>,
+    bell: OwnedFd,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Switch {
+    pub(super) fn start(clock: Clock, table: Arc<Table>) -> io::Result<Self> {
+        let fabric = Arc::new(Mutex::new(Fabric::new(clock, table)));
+        let watched = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&*watched, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
+        let turns = Turns { clock, fabric: Arc::clone(&fabric), watched: Arc::clone(&watched) };
+        let thread = std::thread::Builder::new()
+            .name("testbed-switch".to_owned())
+            .spawn(move || turns.run())?;
+        Ok(Self { fabric, watched, bell, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// One more device. Gives its place.
+    pub(super) fn add(&self, tun: OwnedFd) -> io::Result<usize> {
+        let mut fabric = self.fabric();
+        let place = fabric.add(tun);
+        let data = epoll::EventData::new_u64(place as u64);
+        epoll::add(&*self.watched, fabric.tun(place), data, epoll::EventFlags::IN)?;
+        Ok(place)
+    }
+
+    pub(super) fn fabric(&self) -> MutexGuard<'_, Fabric> {
+        lock(&self.fabric)
+    }
+
+    /// Whether the thread has ended, which it does when it is told to or by a panic.
+    pub(super) fn has_ended(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends the thread and closes the devices. What waits is lost.
+    pub(super) fn stop(&self) {
+        // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic there has been printed by the panic hook.
+            let _ = thread.join();
+        }
+        self.fabric().clear();
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A panic of the switch's thread leaves counters that are still worth reading; that it ended is reported.
+fn lock(fabric: &Mutex<Fabric>) -> MutexGuard<'_, Fabric> {
+    fabric.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread's own.
+struct Turns {
+    clock: Clock,
+    fabric: Arc<Mutex<Fabric>>,
+    watched: Arc<OwnedFd>,
+}
+
+impl Turns {
+    fn run(&self) {
+        // The kernel may add 50 µs to a sleep to save energy; refused, it only makes packets that much later.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let scheduling = File::open("/proc/thread-self/schedstat").ok();
+        lock(&self.fabric).thread = Some(rustix::thread::gettid());
+        let mut buffer = fabric::buffer();
+        let mut ready = Vec::with_capacity(READY_MAX);
+        let mut kept_waiting = kept_waiting_ns(scheduling.as_ref());
+        let mut next = None;
+        loop {
+            let slept_from = self.await_work(next, &mut ready);
+            let mut wake = Wake { slept_from, kept_waiting_ns: 0 };
+            if slept_from.is_some() {
+                let now = kept_waiting_ns(scheduling.as_ref());
+                wake.kept_waiting_ns = now.saturating_sub(kept_waiting);
+                kept_waiting = now;
+            }
+            let mut fabric = lock(&self.fabric);
+            fabric.follow();
+            fabric.release();
+            for event in ready.drain(..) {
+                match event.data.u64() {
+                    BELL => return,
+                    place => self.turn(&mut fabric, place, wake, &mut buffer),
+                }
+            }
+            next = fabric.next();
+        }
+    }
+
+    fn turn(&self, fabric: &mut Fabric, place: u64, wake: Wake, buffer: &mut [u8]) {
+        let place = usize::try_from(place).expect("it was a place before");
+        if !fabric.read(place, wake, buffer) {
+            // Watched any longer it would be ready for ever.
+            let _ = epoll::delete(&*self.watched, fabric.tun(place));
+        }
+        fabric.release();
+    }
+
+    /// Fills `ready` with what can be read, waiting until `next` at most. Gives when it began to sleep, if it did.
+    fn await_work(&self, next: Option<Instant>, ready: &mut Vec<epoll::Event>) -> Option<Instant> {
+        self.look(ready);
+        let now = self.clock.now();
+        if !ready.is_empty() || next.is_some_and(|next| next <= now) {
+            return None;
+        }
+        let at_most = next.map(|next| {
+            let wait = next.saturating_since(now);
+            Timespec::try_from(wait).expect("a packet is due within the age of the machine")
+        });
+        // An interruption is a look too early.
+        let _ = poll(&mut [PollFd::new(&*self.watched, PollFlags::IN)], at_most.as_ref());
+        self.look(ready);
+        Some(now)
+    }
+
+    fn look(&self, ready: &mut Vec<epoll::Event>) {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        ready.clear();
+        let room = rustix::buffer::spare_capacity(ready);
+        let _ = epoll::wait(&*self.watched, room, Some(&at_once));
+    }
+}
+
+/// For how long a thread could have run and was not let since it began, nanoseconds; 0 if the kernel does not say.
+fn kept_waiting_ns(scheduling: Option<&File>) -> u64 {
+    let mut text = [0; 64];
+    let read = scheduling.and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+    let text = std::str::from_utf8(&text[..read]).unwrap_or("");
+    text.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
