@@ -375,6 +375,12 @@ impl<'a> Section<'a> {
         self.quantity(key, "a percentage such as 99.9%", quantity::parse_percent, problems)
     }
 
+    /// A bandwidth with its unit, as bytes a second; 0 = no limit.
+    pub fn bandwidth(&mut self, key: &'static str, problems: &mut Problems) -> Option<u64> {
+        let expected = "a bandwidth such as 100Mbit/s or 10MB/s";
+        self.quantity(key, expected, quantity::parse_bandwidth, problems)
+    }
+
     /// One of a few words.
     pub fn one_of(
         &mut self,

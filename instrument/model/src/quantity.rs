@@ -312,6 +312,13 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     Ok((value * 1e10).round() / 1e12)
 }
 
+/// Prints a fraction of one so that [`parse_percent`] reads it: `0.1%`.
+#[must_use]
+pub fn show_percent(share: f64) -> String {
+    // Through an integer, as it was read, so that 0.001 is 0.1 and not 0.1000…1.
+    format!("{}%", (share * 1e12).round() / 1e10)
+}
+
 /// Groups the digits of a count by thousands: `1,234,567`.
 #[must_use]
 pub fn show_count(count: u64) -> String {
@@ -432,6 +439,8 @@ mod tests {
         assert_eq!(parse_percent("p99.9"), Ok(0.999));
         assert_eq!(parse_percent("50%"), Ok(0.5));
         assert!(parse_percent("101%").is_err());
+        assert_eq!(show_percent(0.001), "0.1%");
+        assert_eq!(show_percent(parse_percent("0.3%").unwrap()), "0.3%");
         assert_eq!(show_count(1_234_567), "1,234,567");
         assert_eq!(show_ns(1_250_000_000), "1.25 s");
         assert_eq!(show_ns(999), "999 ns");

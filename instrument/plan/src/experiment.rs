@@ -25,11 +25,10 @@ const PLAN_BYTES_MAX: usize = 64 << 20;
 const NAME_CHARS_MAX: usize = 64;
 
 /// Keys of the design that nothing carries out yet, and what they are.
-const UNBUILT: [(&str, &str); 4] = [
+const UNBUILT: [(&str, &str); 3] = [
     ("search", "the search for capacity"),
     ("metrics", "scraping the nodes' metrics"),
     ("events", "the nodes' event files"),
-    ("links", "emulated links between nodes"),
 ];
 
 /// See [`crate::resolve`].
@@ -236,7 +235,7 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
 }
 
 /// Top-level keys that are read by others.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 13] = [
     "system",
     "workload",
     "load",
@@ -246,6 +245,7 @@ const ELSEWHERE: [&str; 12] = [
     "include",
     "exclude",
     "threshold",
+    "links",
     "fault",
     "expect",
     "report",
@@ -368,7 +368,7 @@ fn settings(
             probe: read.probe,
             measure: read.measure,
             faults: read.faults,
-            links: None,
+            links: read.links,
         });
     }
     complete.then_some(settings)

@@ -37,6 +37,9 @@ const fn key(path: &'static str, fallback: Fallback, meaning: &'static str) -> K
     Key { path, fallback, meaning }
 }
 
+/// Where a pair of links does not say it.
+const AS_OTHERS: &str = "as in [links], or in [links.client] where the instrument is an end";
+
 /// Every key, in the order of the file's sections.
 pub const KEYS: &[Key] = &[
     key("name", Rule("the file's name"), "short name; part of the run folder's name"),
@@ -140,10 +143,41 @@ pub const KEYS: &[Key] = &[
         Fixed("fail"),
         "what breaking it means: fail, invalid, saturated, warn",
     ),
+    key("links.through", Fixed("switch"), "how: switch (packets, takes root) or forwarders (TCP)"),
+    key("links.delay", Fixed("0s"), "every packet between two nodes is this late"),
+    key("links.jitter", Fixed("0s"), "and by up to this much more or less, evenly"),
+    key("links.loss", Fixed("0%"), "share of packets that vanish"),
+    key("links.bandwidth", Fixed("max"), "what passes, such as 100Mbit/s or 10MB/s; max: no limit"),
+    key("links.reorder", Fixed("0%"), "share of packets that go at once and overtake others"),
+    key("links.client.delay", Fixed("0s"), "the same between the instrument and the nodes"),
+    key("links.client.jitter", Fixed("0s"), "the same between the instrument and the nodes"),
+    key("links.client.loss", Fixed("0%"), "the same between the instrument and the nodes"),
+    key("links.client.bandwidth", Fixed("max"), "the same between the instrument and the nodes"),
+    key("links.client.reorder", Fixed("0%"), "the same between the instrument and the nodes"),
+    key("links.pair[].from", Required, "links that differ: the sending node (name, or name*)"),
+    key("links.pair[].to", Required, "the receiving node; client is the instrument"),
+    key("links.pair[].delay", Rule(AS_OTHERS), "as links.delay, on these links"),
+    key("links.pair[].jitter", Rule(AS_OTHERS), "as links.jitter, on these links"),
+    key("links.pair[].loss", Rule(AS_OTHERS), "as links.loss, on these links"),
+    key("links.pair[].bandwidth", Rule(AS_OTHERS), "as links.bandwidth, on these links"),
+    key("links.pair[].reorder", Rule(AS_OTHERS), "as links.reorder, on these links"),
     key("fault[].at", Required, "time after the start of the measured window"),
     key("fault[].for", Nothing, "how long; a kill has no length"),
     key("fault[].pause", Nothing, "stop this node's process and let it go on (name, or name*)"),
     key("fault[].kill", Nothing, "kill this node's process"),
+    key("fault[].restart", Nothing, "kill this node's process and start it again after `for`"),
+    key("fault[].rotate", Nothing, "stop, wipe and start these nodes over and over for `for`"),
+    key("fault[].cycles", Nothing, "rotate: at most this many times"),
+    key("fault[].partition", Nothing, "cut these nodes off from the others (a name or a list)"),
+    key("fault[].one_way", Nothing, "partition: only what comes in, or only what goes out"),
+    key("fault[].client", Fixed("false"), "partition: the instrument is cut off from them, too"),
+    key("fault[].link.from", Required, "change links: the sending node (name, or name*)"),
+    key("fault[].link.to", Required, "change links: the receiving node"),
+    key("fault[].link.delay", Nothing, "change links: as links.delay, for a while"),
+    key("fault[].link.jitter", Nothing, "change links: as links.jitter, for a while"),
+    key("fault[].link.loss", Nothing, "change links: as links.loss, for a while"),
+    key("fault[].link.bandwidth", Nothing, "change links: as links.bandwidth, for a while"),
+    key("fault[].link.reorder", Nothing, "change links: as links.reorder, for a while"),
     key("expect[].at", Nothing, "which settings, by axis; all without it"),
     key("expect[].verdict", Required, "the verdict that they should have: pass, fail, invalid"),
     key("report.tables[].rows", Rule("the only axis"), "axis down the side"),

@@ -12,9 +12,11 @@
 mod arrival;
 mod effective;
 mod experiment;
+mod fault;
 mod fuzz;
 pub mod keys;
 mod layer;
+mod links;
 mod load;
 mod matrix;
 mod order;

@@ -10,7 +10,7 @@ use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{SETTINGS_MAX, keys};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
-const REACHABLE: [&str; 6] = ["load", "probe", "measure", "system", "workload", "fault"];
+const REACHABLE: [&str; 7] = ["load", "probe", "measure", "system", "workload", "links", "fault"];
 /// Labels are part of folder names.
 const LABEL_CHARS_MAX: usize = 100;
 
@@ -169,8 +169,7 @@ fn check_path(path: &str, place: Span, reading: &mut Reading<'_>) -> Option<()> 
     let (message, help) = if !REACHABLE.contains(&table) {
         let message = format!("a matrix cannot set `{path}`");
         let near = did_you_mean(table, REACHABLE.into_iter());
-        let known =
-            "it can set what is under load, probe, measure, system or workload, or the list fault";
+        let known = "it can set what is under load, probe, measure, system, workload or links, or the list fault";
         (message, near.unwrap_or_else(|| known.to_owned()))
     } else if path == "measure.percentiles" {
         let help = "percentiles hold for the whole experiment".to_owned();

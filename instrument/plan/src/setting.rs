@@ -1,18 +1,17 @@
-//! One setting of the matrix, read in full: system, load, probe, measure, faults.
+//! One setting of the matrix, read in full: system, load, probe, measure, links, faults.
 
 use std::time::Duration;
 
 use model::options::{Options, Span, Value, did_you_mean};
 use model::plan::{
-    FaultKind, FaultPlan, LoadPlan, MeasurePlan, ProbePlan, ProbeSchedule, SystemPlan,
+    FaultPlan, LinksPlan, LoadPlan, MeasurePlan, ProbePlan, ProbeSchedule, SystemPlan,
 };
 use model::quantity::show_duration;
 
-use crate::table::{Reading, Table, not_a_list, note_leaves};
-use crate::{TRANSACTIONS_MAX, keys, load};
+use crate::fault::{self, Beside};
+use crate::table::{Reading, Table, note_leaves};
+use crate::{TRANSACTIONS_MAX, keys, links, load};
 
-/// The most faults of a setting.
-const FAULTS_MAX: usize = 1_000;
 /// The most connections that a probe opens without being asked to.
 const PROBE_CONNECTIONS: u64 = 64;
 
@@ -23,6 +22,7 @@ pub(crate) struct Setting {
     pub probe: Option<ProbePlan>,
     pub measure: MeasurePlan,
     pub faults: Vec<FaultPlan>,
+    pub links: Option<LinksPlan>,
 }
 
 /// Reads one setting; `None` if anything in it is wrong.
@@ -40,14 +40,16 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     let empty = Options::empty();
     let probe = root.get("probe").zip(load.as_ref()).map(|(o, load)| probe(o, load, reading));
     let measure = measure(root.get("measure").unwrap_or(&empty), reading);
-    let faults = faults(root, load.as_ref().map(|load| load.duration), reading);
+    let links = links::read(root, reading);
+    let duration = load.as_ref().map(|load| load.duration);
+    let faults = fault::read(root, &Beside { duration, links: links.as_ref() }, reading);
     if let Some(load) = &load {
         check_sends(root, load, probe.is_some(), reading);
     }
     if reading.problems.list.len() > before {
         return None;
     }
-    Some(Setting { system: system?, load: load?, probe, measure, faults })
+    Some(Setting { system: system?, load: load?, probe, measure, faults, links })
 }
 
 fn system(root: &Options, reading: &mut Reading<'_>) -> Option<SystemPlan> {
@@ -154,106 +156,6 @@ fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
     let _ = table.given("percentiles");
     table.finish(reading);
     MeasurePlan { until, window, ledger }
-}
-
-fn faults(root: &Options, duration: Option<Duration>, reading: &mut Reading<'_>) -> Vec<FaultPlan> {
-    let Some(options) = root.get("fault") else { return Vec::new() };
-    let Value::Array(items) = &options.value else {
-        not_a_list(options, "fault", reading);
-        return Vec::new();
-    };
-    if items.len() > FAULTS_MAX {
-        let message = format!("{} faults; at most {FAULTS_MAX} are taken", items.len());
-        reading.problems.add(options.span, message, None);
-        return Vec::new();
-    }
-    let mut faults = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        faults.extend(fault(item, index, duration, reading));
-    }
-    faults
-}
-
-/// Faults of the design that the testbed cannot inject yet, by their key.
-const UNBUILT_FAULTS: [(&str, &str); 8] = [
-    ("every", "a fault that comes again"),
-    ("rotate", "stopping, wiping and rejoining a node"),
-    ("partition", "cutting nodes off"),
-    ("delay", "a slow link"),
-    ("bandwidth", "a narrow link"),
-    ("disk", "a slow disk"),
-    ("outage", "an outage"),
-    ("limiter", "a rate limiter"),
-];
-
-fn fault(
-    item: &Options,
-    index: usize,
-    duration: Option<Duration>,
-    reading: &mut Reading<'_>,
-) -> Option<FaultPlan> {
-    let before = reading.problems.list.len();
-    let mut table = Table::open(item, &format!("fault[{index}]"), reading);
-    for (key, what) in UNBUILT_FAULTS {
-        table.refuse_unbuilt(key, what, reading);
-    }
-    let unbuilt = reading.problems.list.len() > before;
-    let (pause, kill) = (table.string("pause", reading), table.string("kill", reading));
-    let at = table.duration("at", reading);
-    let length = table.duration("for", reading);
-    let what = match (pause, kill) {
-        (Some(node), None) => Some(FaultKind::Pause { node: node.to_owned() }),
-        (None, Some(node)) => Some(FaultKind::Kill { node: node.to_owned() }),
-        (Some(_), Some(_)) => {
-            table.reject("kill", "one fault either pauses or kills", None, reading);
-            None
-        }
-        (None, None) => None,
-    };
-    if !unbuilt {
-        table.require("at", at, "at = \"10s\"", reading);
-        fault_details(&mut table, what.as_ref(), length, reading);
-        if let (Some(at), Some(duration)) = (at, duration)
-            && at >= duration
-        {
-            let message = format!(
-                "a fault at {} comes after the measured window of {}",
-                show_duration(at),
-                show_duration(duration)
-            );
-            table.reject("at", message, None, reading);
-        }
-    }
-    table.finish(reading);
-    Some(FaultPlan { at: at?, length: length.unwrap_or_default(), kind: what? })
-}
-
-fn fault_details(
-    table: &mut Table<'_>,
-    kind: Option<&FaultKind>,
-    length: Option<Duration>,
-    reading: &mut Reading<'_>,
-) {
-    match kind {
-        Some(FaultKind::Pause { .. }) => {
-            table.require("for", length, "for = \"5s\"", reading);
-            if length.is_some_and(|length| length.is_zero()) {
-                table.reject("for", "a pause must be longer than nothing", None, reading);
-            }
-        }
-        Some(_) => {
-            if table.given("for").is_some() {
-                let message = "a killed node stays down: `for` has no meaning here";
-                table.reject("for", message, Some("remove it"), reading);
-            }
-        }
-        None => {
-            if table.given("pause").is_none() && table.given("kill").is_none() {
-                let help = "add pause = \"node\" or kill = \"node\"";
-                table.reject("", "this fault names no node to pause or kill", Some(help), reading);
-            }
-        }
-    }
 }
 
 /// A load that sends nothing is a mistake, unless a probe is there to send.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::options::{Options, Problems, Section, Span, Value};
-use model::quantity::{Rate, show_duration};
+use model::quantity::{Rate, show_bandwidth, show_duration, show_percent};
 
 use crate::secret::redact_options;
 use crate::{Outside, Source};
@@ -110,6 +110,18 @@ impl<'a> Table<'a> {
     pub fn rate(&mut self, key: &'static str, reading: &mut Reading<'_>) -> Option<Rate> {
         let value = self.section.rate(key, &mut reading.problems);
         self.note(key, value.map(|rate| rate.to_string()), reading);
+        value
+    }
+
+    pub fn percent(&mut self, key: &'static str, reading: &mut Reading<'_>) -> Option<f64> {
+        let value = self.section.percent(key, &mut reading.problems);
+        self.note(key, value.map(show_percent), reading);
+        value
+    }
+
+    pub fn bandwidth(&mut self, key: &'static str, reading: &mut Reading<'_>) -> Option<u64> {
+        let value = self.section.bandwidth(key, &mut reading.problems);
+        self.note(key, value.map(show_bandwidth), reading);
         value
     }
 
@@ -244,7 +256,8 @@ impl<'a> Table<'a> {
         default
     }
 
-    fn note(&mut self, key: &'static str, shown: Option<String>, reading: &mut Reading<'_>) {
+    /// Notes an effective value that was given.
+    pub fn note(&mut self, key: &'static str, shown: Option<String>, reading: &mut Reading<'_>) {
         if let (Some(value), Some(given)) = (shown, self.given(key)) {
             reading.effects.push(Effect { path: self.full(key), value, span: Some(given.span) });
         }

@@ -48,7 +48,7 @@ fn only_what_is_not_built_is_refused() {
     for (name, profile, refused) in [
         ("k-latency", None, vec![]),
         ("kv-throughput", None, vec![]),
-        ("kv-throughput", Some("wan"), vec!["links"]),
+        ("kv-throughput", Some("wan"), vec![]),
         ("paxos-consensus", None, vec![]),
         ("api-sla", None, vec!["search"]),
         ("atomizer-steps", None, vec!["events", "report.plots"]),
@@ -56,7 +56,7 @@ fn only_what_is_not_built_is_refused() {
         (
             "testnet-saturation",
             Some("rotating"),
-            vec!["load.drain.until", "metrics", "fault[0].every", "fault[0].rotate"],
+            vec!["load.drain.until", "metrics", "fault[0].every"],
         ),
     ] {
         let messages = messages(name, profile);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::{duration_text, duration_text_option, show_bandwidth, show_duration};
+use crate::quantity::{
+    duration_text, duration_text_option, show_bandwidth, show_duration, show_percent,
+};
 
 /// What the links between the nodes do to packets: the testbed's own network, which it makes for the trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,13 +121,12 @@ impl LinkChange {
     /// `delay 200ms, loss 1%`; empty if nothing is different.
     #[must_use]
     pub fn in_words(self) -> String {
-        let percent = |share: f64| format!("{}%", share * 100.0);
         let words = [
             self.delay.map(|delay| format!("delay {}", show_duration(delay))),
             self.jitter.map(|jitter| format!("jitter {}", show_duration(jitter))),
-            self.loss.map(|loss| format!("loss {}", percent(loss))),
+            self.loss.map(|loss| format!("loss {}", show_percent(loss))),
             self.bandwidth.map(|bandwidth| format!("bandwidth {}", show_bandwidth(bandwidth))),
-            self.reorder.map(|reorder| format!("reorder {}", percent(reorder))),
+            self.reorder.map(|reorder| format!("reorder {}", show_percent(reorder))),
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

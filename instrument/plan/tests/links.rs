@@ -1,0 +1,130 @@
+//! What `[links]` and `[[fault]]` come to in a plan, through all layers, and that plan.toml keeps it.
+
+use std::time::Duration;
+
+use model::plan::{CutWay, FaultKind, LinkChange, LinkPlan, Plan, Through};
+use plan::{Input, Resolved, Source, resolve};
+
+const LOAD: &str = "[system]\nkind = 'echo'\n[load]\nrate = '1/s'\nduration = '1m'\n";
+
+fn resolved(rest: &str, profile: Option<&str>, sets: &[&str]) -> Resolved {
+    let input = Input {
+        file: Source { name: "my.toml".into(), text: format!("{LOAD}{rest}") },
+        profile: profile.map(str::to_owned),
+        sets: sets.iter().map(|set| (*set).to_owned()).collect(),
+        ..Input::default()
+    };
+    resolve(&input).unwrap_or_else(|rejected| panic!("{rejected}"))
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Claim: without `[links]` there is no network; an empty table makes one on which nothing happens.
+#[test]
+fn links_are_asked_for() {
+    assert_eq!(resolved("", None, &[]).plan.settings[0].links, None);
+    let plan = resolved("[links]\n", None, &[]).plan;
+    let links = plan.settings[0].links.as_ref().expect("asked for");
+    assert_eq!(links.through, Through::Switch);
+    assert_eq!((links.between, links.client), (LinkPlan::default(), LinkPlan::default()));
+}
+
+/// Claim: a pair has what it does not say from `[links]`, or from `[links.client]` where the instrument is an end;
+/// the client's links have nothing from `[links]`.
+#[test]
+fn pairs_inherit() {
+    let plan = resolved(
+        "[links]\nthrough = 'switch'\ndelay = '100ms'\njitter = '10ms'\nbandwidth = '100Mbit/s'\n\
+         [links.client]\nloss = '0.1%'\n\
+         [[links.pair]]\nfrom = 'node0'\nto = 'node*'\ndelay = '200ms'\nreorder = '1%'\n\
+         [[links.pair]]\nfrom = 'client'\nto = 'node0'\nbandwidth = '10MB/s'\n",
+        None,
+        &[],
+    );
+    let links = plan.plan.settings[0].links.clone().expect("asked for");
+    let between = links.link("node1", "node2");
+    assert_eq!((between.delay, between.jitter, between.bandwidth), (ms(100), ms(10), 12_500_000));
+    let pair = links.link("node0", "node2");
+    assert_eq!((pair.delay, pair.jitter, pair.bandwidth), (ms(200), ms(10), 12_500_000));
+    assert_eq!((pair.loss, pair.reorder), (0.0, 0.01));
+    let of_client = links.link("node1", "client");
+    assert_eq!(of_client, LinkPlan { loss: 0.001, ..LinkPlan::default() });
+    let of_pair = links.link("client", "node0");
+    assert_eq!((of_pair.loss, of_pair.bandwidth), (0.001, 10_000_000));
+    let shown = |path: &str| {
+        let effect = plan.effective.iter().find(|effect| effect.path == path);
+        effect.map(|effect| (effect.value.as_str(), effect.origin.as_str()))
+    };
+    assert_eq!(shown("links.delay"), Some(("100ms", "my.toml:8")));
+    assert_eq!(shown("links.loss"), Some(("0%", "default")));
+    assert_eq!(shown("links.client.loss"), Some(("0.1%", "my.toml:12")));
+    assert_eq!(shown("links.pair[0].jitter"), Some(("10ms", "default")));
+    assert_eq!(shown("links.pair[1].bandwidth"), Some(("80Mbit/s", "my.toml:21")));
+}
+
+/// Claim: the matrix, a profile, `--set` and an include reach links as they reach the load.
+#[test]
+fn every_layer_reaches_links() {
+    let delays = |resolved: Resolved| -> Vec<Duration> {
+        let of = |links: &Option<model::plan::LinksPlan>| links.as_ref().map(|it| it.between.delay);
+        resolved.plan.settings.iter().filter_map(|setting| of(&setting.links)).collect()
+    };
+    let matrix = "[matrix]\nd = { set = 'links.delay', values = ['0s', '50ms'] }\n\
+                  [[include]]\nd = '100ms'\nset = { 'links.loss' = '1%' }\n\
+                  [profile.far]\nlinks.delay = '300ms'\n";
+    assert_eq!(delays(resolved(matrix, None, &[])), [ms(0), ms(50), ms(100)]);
+    let profile = "[links]\ndelay = '1ms'\n[profile.far]\nlinks.delay = '300ms'\n";
+    assert_eq!(delays(resolved(profile, Some("far"), &[])), [ms(300)]);
+    assert_eq!(delays(resolved(profile, None, &["links.delay=7ms"])), [ms(7)]);
+    assert_eq!(delays(resolved("", None, &["links.delay=7ms"])), [ms(7)]);
+}
+
+/// Claim: every kind of fault is read as written and is the same after plan.toml; one that was written when there
+/// were only pauses and kills is still read.
+#[test]
+fn every_fault_survives_its_file() {
+    let plan = resolved(
+        "[links]\n\
+         [[fault]]\nat = '1s'\nfor = '1s'\npause = 'a'\n\
+         [[fault]]\nat = '1s'\nkill = 'a*'\n\
+         [[fault]]\nat = '1s'\nfor = '0s'\nrestart = 'a'\n\
+         [[fault]]\nat = '1s'\nfor = '10m'\nrotate = 'full*'\ncycles = 2\n\
+         [[fault]]\nat = '1s'\nfor = '20s'\npartition = ['a', 'b*']\none_way = 'in'\nclient = true\n\
+         [[fault]]\nat = '1s'\nfor = '20s'\npartition = 'a'\n\
+         [[fault]]\nat = '1s'\nfor = '20s'\n\
+         link = { from = 'a', to = 'client', delay = '200ms', loss = '100%', bandwidth = '8bit/s' }\n",
+        None,
+        &[],
+    )
+    .plan;
+    let kinds: Vec<&FaultKind> = plan.settings[0].faults.iter().map(|fault| &fault.kind).collect();
+    let node = |name: &str| name.to_owned();
+    let change = LinkChange {
+        delay: Some(ms(200)),
+        loss: Some(1.0),
+        bandwidth: Some(1),
+        ..LinkChange::default()
+    };
+    let nodes = vec![node("a"), node("b*")];
+    assert_eq!(
+        kinds,
+        [
+            &FaultKind::Pause { node: node("a") },
+            &FaultKind::Kill { node: node("a*") },
+            &FaultKind::Restart { node: node("a") },
+            &FaultKind::Rotate { node: node("full*"), cycles: 2 },
+            &FaultKind::Partition { nodes, way: CutWay::In, client: true },
+            &FaultKind::Partition { nodes: vec![node("a")], way: CutWay::Both, client: false },
+            &FaultKind::Link { from: node("a"), to: node("client"), change },
+        ]
+    );
+    let written = toml::to_string(&plan).unwrap();
+    let read: Plan = toml::from_str(&written).unwrap();
+    assert_eq!(read.settings[0].faults, plan.settings[0].faults, "{written}");
+    assert_eq!(read.settings[0].links, plan.settings[0].links, "{written}");
+    let old = "at = '1s'\nfor = '2s'\nkind = 'pause'\nnode = 'a'\n";
+    let old: model::plan::FaultPlan = toml::from_str(old).unwrap();
+    assert_eq!(old.kind, FaultKind::Pause { node: node("a") });
+}
