@@ -2,14 +2,16 @@
 //! WebSocket JSON-RPC, sees commits in blocks, and reads the chain back from another node. It keeps no time of a
 //! transaction, opens no connection of the load and never retries.
 //!
-//! `options` reads the experiment; `transaction` is what is submitted; `session` and `observer` are the protocol
+//! `options` reads the experiment; `transaction` and `loadtime` are what is submitted; `session` and `observer` are the protocol
 //! on a connection, over `channel`; `answer` says what a reply means; `testnet` and `config_file` make and start
 //! nodes; `rpc` asks nodes things aside; `ledger` reads the chain; `system` puts them together.
 
 mod answer;
 mod channel;
 mod config_file;
+mod hexadecimal;
 mod ledger;
+mod loadtime;
 mod observer;
 mod options;
 mod program;

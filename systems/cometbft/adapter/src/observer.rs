@@ -2,8 +2,6 @@
 //! nothing. Blocks and not transactions are subscribed to: a node drops what a subscriber is slow to take after
 //! 200 events, and a block is one.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use model::TxId;
 use serde::Deserialize;
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
@@ -11,14 +9,11 @@ use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use crate::answer::RpcError;
 use crate::channel::Channel;
 use crate::session::COMMITTED;
-use crate::transaction::{HEAD_BYTES, Key};
+use crate::transaction::Claim;
 
 /// The request that every observer begins with.
 pub(crate) const SUBSCRIBE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"subscribe","params":{"query":"tm.event='NewBlock'"}}"#;
-
-/// Characters of base64 that the key takes: [`HEAD_BYTES`] is a multiple of three.
-const HEAD_CHARS: usize = HEAD_BYTES / 3 * 4;
 
 /// An observer's connection.
 pub(crate) struct ObserveSession {
@@ -134,10 +129,7 @@ fn block(text: &str, run_mark: u64, marks: &mut Marks) -> Result<(), ProtocolErr
     Ok(())
 }
 
-/// The number of a transaction of this trial. The value is not looked at: that is the ledger's.
+/// The number of a transaction of this trial. All of it is not looked at: that is the ledger's.
 fn ours(text: &str, run_mark: u64) -> Option<TxId> {
-    let mut head = [0; HEAD_BYTES];
-    let chars = text.as_bytes().get(..HEAD_CHARS)?;
-    STANDARD.decode_slice(chars, &mut head).ok()?;
-    Key::read(&head).filter(|key| key.run_mark == run_mark).map(|key| key.tx)
+    Claim::read_base64(text).filter(|claim| claim.run_mark == run_mark).map(|claim| claim.tx)
 }

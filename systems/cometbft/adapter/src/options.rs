@@ -9,6 +9,7 @@ use sut::{Request, System};
 
 use crate::answer::Method;
 use crate::config_file::Setting;
+use crate::loadtime::{Loadtime, Stamp};
 use crate::system::CometBft;
 use crate::testnet::VALIDATORS_MAX;
 use crate::transaction::BYTES_MIN;
@@ -59,7 +60,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Com
         }
     }
     deploy.finish(problems);
-    let transaction_bytes = workload(request.workload, problems);
+    let (transaction_bytes, loadtime) = workload(request, problems);
     (problems.list.len() == before).then_some(CometBft {
         program,
         validators: count,
@@ -71,23 +72,34 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Com
         observe: usize::try_from(observe).expect("few nodes"),
         in_flight_max,
         transaction_bytes,
+        loadtime,
         run_mark: request.run_mark,
     })
 }
 
-fn workload(options: &Options, problems: &mut Problems) -> usize {
-    let mut workload = Section::open(options, "workload", problems);
-    workload.one_of("kind", &["kvstore"], problems);
+/// The size of a transaction, and for the published load tool's payload what stands in all of them.
+fn workload(request: &Request<'_>, problems: &mut Problems) -> (usize, Option<Loadtime>) {
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let is_loadtime =
+        workload.one_of("kind", &["kvstore", "loadtime"], problems) == Some("loadtime");
     let bytes = workload.size("size", problems).unwrap_or(TRANSACTION_BYTES);
-    let bytes_min = u64::try_from(BYTES_MIN).expect("a small number");
-    if !(bytes_min..=TRANSACTION_BYTES_MAX).contains(&bytes) {
+    let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let stamp = workload.one_of("stamp", Stamp::WORDS, problems);
+    if !is_loadtime && stamp.is_some() {
+        let message = "`workload.stamp` says which time a payload carries, and only those of `kind = \"loadtime\"` carry one";
+        workload.reject("stamp", message, None, problems);
+    }
+    let payload = Loadtime::new(request.load, size, request.run_mark, Stamp::of_word(stamp));
+    let bytes_min = if is_loadtime { payload.bytes_min() } else { BYTES_MIN };
+    let bytes_max = usize::try_from(TRANSACTION_BYTES_MAX).expect("a small number");
+    if !(bytes_min..=bytes_max).contains(&size) {
         let message = format!(
-            "`workload.size` must lie between {bytes_min}B, the key that says whose it is, and {TRANSACTION_BYTES_MAX}B, what a node's RPC takes, but is {bytes}B"
+            "`workload.size` must lie between {bytes_min}B, what says whose it is, and {bytes_max}B, what a node's RPC takes, but is {bytes}B"
         );
         workload.reject("size", message, None, problems);
     }
     workload.finish(problems);
-    usize::try_from(bytes).unwrap_or(BYTES_MIN).max(BYTES_MIN)
+    (size.clamp(bytes_min, bytes_max), is_loadtime.then_some(payload))
 }
 
 /// `["127.0.0.1:26657", …]`: where clients reach the nodes.

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use clock::WallTime;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -46,6 +47,15 @@ pub(crate) struct NodeInfo {
 #[derive(Clone, Debug, Deserialize)]
 struct SyncInfo {
     latest_block_height: String,
+    catching_up: bool,
+}
+
+/// What of a block is used.
+pub(crate) struct Written {
+    /// Of its header: when the votes for the block before it were cast, by their median.
+    pub(crate) time: WallTime,
+    /// Transactions, in base64.
+    pub(crate) txs: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -60,6 +70,11 @@ struct Code {
 }
 
 #[derive(Deserialize)]
+struct NetInfo {
+    n_peers: String,
+}
+
+#[derive(Deserialize)]
 struct Unconfirmed {
     total: String,
 }
@@ -71,7 +86,13 @@ struct BlockAnswer {
 
 #[derive(Deserialize)]
 struct Block {
+    header: Header,
     data: BlockData,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    time: String,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +117,12 @@ impl Rpc {
         self.status()?.height()
     }
 
+    /// How many nodes it is connected to.
+    pub(crate) fn peers(&mut self) -> Result<u64, String> {
+        let answer: NetInfo = self.ask("net_info", json!({}))?;
+        number(&answer.n_peers)
+    }
+
     /// Transactions in its mempool.
     pub(crate) fn unconfirmed(&mut self) -> Result<u64, String> {
         let answer: Unconfirmed = self.ask("num_unconfirmed_txs", json!({}))?;
@@ -108,10 +135,14 @@ impl Rpc {
         Ok(answer.code)
     }
 
-    /// The transactions of a block, in base64.
-    pub(crate) fn block(&mut self, height: u64) -> Result<Vec<String>, String> {
+    /// A block.
+    pub(crate) fn block(&mut self, height: u64) -> Result<Written, String> {
         let answer: BlockAnswer = self.ask("block", json!({ "height": height.to_string() }))?;
-        Ok(answer.block.data.txs.unwrap_or_default())
+        let Block { header, data } = answer.block;
+        let time = WallTime::parse_rfc3339(&header.time).ok_or_else(|| {
+            format!("block {height} has the time `{}`, which is none", header.time)
+        })?;
+        Ok(Written { time, txs: data.txs.unwrap_or_default() })
     }
 
     fn ask<T: DeserializeOwned>(&mut self, method: &str, params: Value) -> Result<T, String> {
@@ -172,6 +203,11 @@ impl Rpc {
 }
 
 impl Status {
+    /// Whether it fetches blocks that the others have already.
+    pub(crate) const fn is_catching_up(&self) -> bool {
+        self.sync_info.catching_up
+    }
+
     pub(crate) fn height(&self) -> Result<u64, String> {
         number(&self.sync_info.latest_block_height)
     }

@@ -10,6 +10,7 @@ use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
 use crate::answer::{Method, Reply, Verdict};
 use crate::channel::Channel;
+use crate::loadtime::Loadtime;
 
 /// The ladder's stages.
 pub(crate) const ACCEPTED: u8 = 0;
@@ -20,11 +21,20 @@ pub(crate) struct SubmitSession {
     channel: Channel,
     method: Method,
     in_flight_max: u32,
+    /// How payloads are made that carry the time; others come ready from the workload.
+    loadtime: Option<Loadtime>,
+    /// Room to work in.
+    message: Vec<u8>,
 }
 
 impl SubmitSession {
-    pub(crate) const fn new(channel: Channel, method: Method, in_flight_max: u32) -> Self {
-        Self { channel, method, in_flight_max }
+    pub(crate) const fn new(
+        channel: Channel,
+        method: Method,
+        in_flight_max: u32,
+        loadtime: Option<Loadtime>,
+    ) -> Self {
+        Self { channel, method, in_flight_max, loadtime, message: Vec::new() }
     }
 }
 
@@ -38,9 +48,15 @@ impl Session for SubmitSession {
     }
 
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        let method = self.method.name();
-        self.channel.write(out, |out| request(out, method, tx));
-        u32::try_from(tx.payload.len()).expect("bounded by the options")
+        let Self { channel, method, loadtime, message, .. } = self;
+        let mut bytes = tx.payload.len();
+        channel.write(out, |out| {
+            request(out, method.name(), tx.id, |out| match loadtime {
+                None => base64(tx.payload, out),
+                Some(loadtime) => bytes = loadtime.write(tx, message, out),
+            });
+        });
+        u32::try_from(bytes).expect("bounded by the options")
     }
 
     fn receive(
@@ -65,16 +81,19 @@ impl Session for SubmitSession {
     }
 }
 
-fn request(out: &mut Vec<u8>, method: &str, tx: &Transaction<'_>) {
-    let head =
-        write!(out, r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{{"tx":""#, tx.id);
+fn request(out: &mut Vec<u8>, method: &str, id: TxId, base64: impl FnOnce(&mut Vec<u8>)) {
+    let head = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"tx":""#);
     head.expect("a vector takes everything");
+    base64(out);
+    out.extend_from_slice(br#""}}"#);
+}
+
+fn base64(payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     // Four characters for every three bytes begun.
-    out.resize(start + tx.payload.len().div_ceil(3) * 4, 0);
-    let written = STANDARD.encode_slice(tx.payload, &mut out[start..]);
+    out.resize(start + payload.len().div_ceil(3) * 4, 0);
+    let written = STANDARD.encode_slice(payload, &mut out[start..]);
     assert_eq!(written, Ok(out.len() - start), "the length of base64 is known");
-    out.extend_from_slice(br#""}}"#);
 }
 
 /// One reply.

@@ -16,6 +16,7 @@ use crate::answer::Method;
 use crate::channel::Channel;
 use crate::config_file::Setting;
 use crate::ledger::{Chain, Use};
+use crate::loadtime::{Loadtime, Stamp};
 use crate::observer::{ObserveSession, SUBSCRIBE};
 use crate::program::Program;
 use crate::rpc::Rpc;
@@ -41,6 +42,8 @@ pub(crate) struct CometBft {
     pub(crate) observe: usize,
     pub(crate) in_flight_max: u32,
     pub(crate) transaction_bytes: usize,
+    /// The published load tool's payload; absent: `key=value`.
+    pub(crate) loadtime: Option<Loadtime>,
     pub(crate) run_mark: u64,
 }
 
@@ -51,7 +54,12 @@ impl CometBft {
         let greeting = (role == Role::Observe).then(|| SUBSCRIBE.to_owned());
         let channel = Channel::new(address.to_string(), greeting, seed);
         match role {
-            Role::Submit => Box::new(SubmitSession::new(channel, self.method, self.in_flight_max)),
+            Role::Submit => Box::new(SubmitSession::new(
+                channel,
+                self.method,
+                self.in_flight_max,
+                self.loadtime,
+            )),
             Role::Observe => Box::new(ObserveSession::new(channel, self.run_mark)),
         }
     }
@@ -85,6 +93,15 @@ impl CometBft {
     }
 }
 
+/// Whose clocks the ledger's times are by, for what is made of them.
+fn clocks(nodes: &[SocketAddr]) -> &'static str {
+    if nodes.iter().all(|address| address.ip().is_loopback()) {
+        "nodes and instrument are on one host: one clock"
+    } else {
+        "clocks of other hosts: offset unknown"
+    }
+}
+
 impl System for CometBft {
     fn stages(&self) -> Vec<String> {
         ["accepted", "committed"].map(str::to_owned).to_vec()
@@ -92,6 +109,12 @@ impl System for CometBft {
 
     fn kinds(&self) -> Vec<String> {
         vec!["key-value".to_owned()]
+    }
+
+    fn fidelity(&self) -> Vec<String> {
+        let given = self.loadtime.is_some_and(|loadtime| loadtime.stamp == Stamp::Given);
+        let words = "payloads carry the time at which they were written and not when they were due, as the published load tool has it: what a transaction waited before is not in the ledger's latency";
+        given.then(|| words.to_owned()).into_iter().collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
@@ -108,6 +131,7 @@ impl System for CometBft {
         facts.insert(HEIGHT_AT_START.to_owned(), height.to_string());
         facts.insert("cometbft.nodes".to_owned(), nodes.len().to_string());
         facts.insert("cometbft.method".to_owned(), self.method.name().to_owned());
+        facts.insert("clocks".to_owned(), clocks(&nodes).to_owned());
         let endpoints = nodes.iter().enumerate();
         Ok(Deployment {
             endpoints: endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect(),
@@ -119,7 +143,10 @@ impl System for CometBft {
     }
 
     fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(KeyValues::new(seed, worker, self.run_mark, self.transaction_bytes))
+        match &self.loadtime {
+            None => Box::new(KeyValues::new(seed, worker, self.run_mark, self.transaction_bytes)),
+            Some(loadtime) => loadtime.workload(seed, worker),
+        }
     }
 
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
@@ -147,7 +174,11 @@ impl System for CometBft {
         let Some(address) = self.nodes(to).first().copied() else { return Ok(Vec::new()) };
         let mut payload = Vec::new();
         let kind = self.workload(Seed(self.run_mark), 0, 1).next(0, &mut payload);
-        let code = Rpc::new(*address).check(&STANDARD.encode(payload)).map_err(SutError::Deploy)?;
+        let base64 = match &self.loadtime {
+            None => STANDARD.encode(payload),
+            Some(loadtime) => loadtime.base64_now(&payload),
+        };
+        let code = Rpc::new(*address).check(&base64).map_err(SutError::Deploy)?;
         let detail = match code {
             0 => "would be taken".to_owned(),
             code => format!("refused by the check of the application, code {code}"),
@@ -161,7 +192,14 @@ impl System for CometBft {
         let first = height.expect("deploy says so") + 1;
         let nodes: Vec<SocketAddr> = self.nodes(of).into_iter().copied().collect();
         let usage = if self.attach.is_empty() { Use::Own } else { Use::Shared };
-        let chain = Chain::open(&nodes, first, self.run_mark, usage, Clock::start())?;
+        let chain = Chain::open(
+            &nodes,
+            first,
+            self.run_mark,
+            usage,
+            self.loadtime.is_some(),
+            Clock::start(),
+        )?;
         Ok(Some(Box::new(chain)))
     }
 }

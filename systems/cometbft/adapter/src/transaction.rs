@@ -1,4 +1,5 @@
-//! What is submitted: `key=value` for the node's built-in key-value application, where the key says whose
+//! What is submitted, and recognising it. Of the two kinds this is the plain one (the other is in `loadtime`):
+//! `key=value` for the node's built-in key-value application, where the key says whose
 //! transaction it is. 41 bytes of key and `=` are 42, exactly 56 characters of base64, so an observer finds out
 //! without decoding the value.
 //!
@@ -7,9 +8,15 @@
 //!    run mark          transaction       CRC-32 of both and the value
 //! ```
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clock::WallTime;
 use model::seed::Rng;
 use model::{Seed, TxId};
 use sut::Workload;
+
+use crate::hexadecimal;
+use crate::loadtime::{HEAD_CHARS_MAX, Head};
 
 /// Bytes up to and with the `=`.
 pub(crate) const HEAD_BYTES: usize = 42;
@@ -19,6 +26,57 @@ pub(crate) const BYTES_MIN: usize = HEAD_BYTES + 1;
 
 /// What values are made of: no `=` and no `:`, of which the application wants exactly one in all.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// What a transaction says of itself, of whichever kind it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) run_mark: u64,
+    pub(crate) tx: TxId,
+    /// When it was submitted, if it says so.
+    pub(crate) submitted: Option<WallTime>,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    KeyValue(Key),
+    Loadtime(Head),
+}
+
+impl Claim {
+    /// Reads the beginning of a transaction; `None`: not one of any run of ours.
+    pub(crate) fn read(transaction: &[u8]) -> Option<Self> {
+        if Head::is_likely(transaction) {
+            let head = Head::read(transaction)?;
+            let (run_mark, tx, submitted) = (head.run_mark, head.tx, Some(head.time));
+            return Some(Self { run_mark, tx, submitted, form: Form::Loadtime(head) });
+        }
+        let key = Key::read(transaction)?;
+        let (run_mark, tx) = (key.run_mark, key.tx);
+        Some(Self { run_mark, tx, submitted: None, form: Form::KeyValue(key) })
+    }
+
+    /// The same of a transaction in base64, of which no more is decoded than says whose it is.
+    pub(crate) fn read_base64(text: &str) -> Option<Self> {
+        // `a=` begins with one of these two, and a digit behind the `a` with neither.
+        let is_long = text.starts_with("YT0") || text.starts_with("YT1");
+        let chars = if is_long { HEAD_CHARS_MAX.min(text.len()) } else { HEAD_CHARS };
+        let mut head = [0; HEAD_CHARS_MAX / 4 * 3];
+        let count = STANDARD.decode_slice(text.as_bytes().get(..chars)?, &mut head).ok()?;
+        Self::read(&head[..count])
+    }
+
+    /// Whether the rest of the transaction is what was submitted with this.
+    pub(crate) fn holds(&self, transaction: &[u8]) -> bool {
+        match &self.form {
+            Form::KeyValue(key) => key.holds(transaction),
+            Form::Loadtime(head) => head.holds(transaction),
+        }
+    }
+}
+
+/// Characters of base64 that the key takes: [`HEAD_BYTES`] is a multiple of three.
+const HEAD_CHARS: usize = HEAD_BYTES / 3 * 4;
 
 /// What the key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +93,9 @@ impl Key {
         if head[0] != b'a' || head[HEAD_BYTES - 1] != b'=' {
             return None;
         }
-        let checksum = u32::try_from(hexadecimal(&head[33..41])?).expect("eight digits");
-        let (run_mark, tx) = (hexadecimal(&head[1..17])?, hexadecimal(&head[17..33])?);
+        let checksum = u32::try_from(hexadecimal::number(&head[33..41])?).expect("eight digits");
+        let (run_mark, tx) =
+            (hexadecimal::number(&head[1..17])?, hexadecimal::number(&head[17..33])?);
         Some(Self { run_mark, tx, checksum })
     }
 
@@ -53,18 +112,6 @@ fn checksum(run_mark: u64, tx: TxId, value: &[u8]) -> u32 {
         hasher.update(part);
     }
     hasher.finalize()
-}
-
-/// Lower-case digits only, as they are written: another spelling would be another transaction.
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0_u64, |sum, digit| {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            _ => return None,
-        };
-        Some(sum << 4 | u64::from(value))
-    })
 }
 
 /// Transactions of one size with random values.
@@ -91,17 +138,10 @@ impl Workload for KeyValues {
             *byte = ALPHABET[usize::from(*byte & 63)];
         }
         head[0] = b'a';
-        write_hexadecimal(&mut head[1..17], self.run_mark);
-        write_hexadecimal(&mut head[17..33], id);
-        write_hexadecimal(&mut head[33..41], u64::from(checksum(self.run_mark, id, value)));
+        hexadecimal::write_number(&mut head[1..17], self.run_mark);
+        hexadecimal::write_number(&mut head[17..33], id);
+        hexadecimal::write_number(&mut head[33..41], u64::from(checksum(self.run_mark, id, value)));
         head[HEAD_BYTES - 1] = b'=';
         0
-    }
-}
-
-fn write_hexadecimal(digits: &mut [u8], mut value: u64) {
-    for digit in digits.iter_mut().rev() {
-        *digit = b"0123456789abcdef"[usize::try_from(value & 15).expect("four bits")];
-        value >>= 4;
     }
 }

@@ -3,6 +3,7 @@
 
 mod conforming;
 mod files;
+mod loadtime;
 mod peer;
 mod replies;
 mod transactions;

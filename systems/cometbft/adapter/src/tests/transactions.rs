@@ -7,7 +7,7 @@ use model::facts::LedgerEntry;
 use sut::Workload as _;
 
 use super::RUN_MARK;
-use crate::ledger::{Use, entry};
+use crate::ledger::{Place, Use, entry};
 use crate::transaction::{BYTES_MIN, HEAD_BYTES, Key, KeyValues};
 
 fn transaction(tx: u64, bytes: usize) -> Vec<u8> {
@@ -34,15 +34,20 @@ fn transactions_describe_themselves() {
     assert!(transaction(7, 43).starts_with(b"a0123456789abcdef0000000000000007"));
 }
 
+/// The fifth transaction of a block of ours.
+const PLACE: Place = Place { height: 3, recorded: None, run_mark: RUN_MARK, usage: Use::Own };
+const POSITION: u64 = (3 << 24) + 5;
+
 /// Claim: any single byte that is altered makes the ledger's entry nobody's, and no damage is a panic.
 #[test]
 fn an_altered_transaction_is_nobodys() {
     let payload = transaction(42, 80);
     let read = |bytes: &[u8]| {
-        let found = entry(&STANDARD.encode(bytes), 5, RUN_MARK, Use::Own).unwrap();
+        let found = entry(&STANDARD.encode(bytes), 5, PLACE).unwrap();
         found.expect("nothing is left out of a chain of one's own")
     };
-    assert_eq!(read(&payload), LedgerEntry::new(5, 42, true));
+    let whole = LedgerEntry { block: 3, ..LedgerEntry::new(POSITION, 42, true) };
+    assert_eq!(read(&payload), whole);
     for at in 0..payload.len() {
         for flip in [1, 0x20, 0x80] {
             let mut altered = payload.clone();
@@ -51,7 +56,7 @@ fn an_altered_transaction_is_nobodys() {
         }
         assert!(!read(&payload[..at]).ours, "cut at {at}");
     }
-    assert!(entry("no base64!", 1, RUN_MARK, Use::Own).is_err());
+    assert!(entry("no base64!", 1, PLACE).is_err());
 }
 
 /// Claim: in a chain that others use too, what does not carry the run's mark is theirs; what carries it and is
@@ -60,7 +65,8 @@ fn an_altered_transaction_is_nobodys() {
 fn others_transactions_are_left_out_of_a_shared_chain() {
     let payload = transaction(42, 80);
     let read = |bytes: &[u8], run_mark, usage| {
-        entry(&STANDARD.encode(bytes), 5, run_mark, usage).unwrap().map(|entry| entry.ours)
+        let place = Place { run_mark, usage, ..PLACE };
+        entry(&STANDARD.encode(bytes), 5, place).unwrap().map(|entry| entry.ours)
     };
     for (usage, of_others) in [(Use::Own, Some(false)), (Use::Shared, None)] {
         assert_eq!(read(&payload, RUN_MARK, usage), Some(true));
