@@ -43,7 +43,7 @@ impl Setting {
 }
 
 /// A basic string of TOML. Control characters are escaped by number.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

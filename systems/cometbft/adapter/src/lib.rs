@@ -7,11 +7,14 @@
 //! nodes; `rpc` asks nodes things aside; `ledger` reads the chain; `system` puts them together.
 
 mod answer;
+mod care;
 mod channel;
 mod config_file;
 mod hexadecimal;
 mod ledger;
 mod loadtime;
+mod manifest;
+mod metrics;
 mod observer;
 mod options;
 mod program;

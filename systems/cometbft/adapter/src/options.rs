@@ -1,17 +1,16 @@
 //! `[system.deploy]` and `[workload]` of a CometBFT network: every key typed, every mistake reported with its
 //! place. Nothing is started here.
 
+mod network;
+
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use model::options::{Options, Problems, Section, Value};
 use sut::{Request, System};
 
 use crate::answer::Method;
-use crate::config_file::Setting;
 use crate::loadtime::{Loadtime, Stamp};
 use crate::system::CometBft;
-use crate::testnet::VALIDATORS_MAX;
 use crate::transaction::BYTES_MIN;
 
 /// The longest transaction: a request may have 1,000,000 bytes (`rpc.max_body_bytes`), and base64 takes 4 for 3.
@@ -23,12 +22,6 @@ const TRANSACTION_BYTES: u64 = 1024;
 /// Outstanding on a connection unless said otherwise: several blocks at the rates that one machine reaches.
 const IN_FLIGHT_MAX: u64 = 65_536;
 
-/// How long a network may take to begin: 16 nodes need a few seconds, 64 a minute.
-const READY_WITHIN: Duration = Duration::from_secs(120);
-
-/// Keys that say what is started, and so stand against `attach`.
-const OF_A_START: [&str; 4] = ["program", "validators", "config", "ready_within"];
-
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let system = read(request, problems)?;
@@ -39,37 +32,29 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Com
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
     let attach = attach(&mut deploy, problems);
-    let program = deploy.string("program", problems).map(|path| request.folder.join(path));
-    let validators = deploy.integer("validators", 1, VALIDATORS_MAX, problems).unwrap_or(4);
-    let ready_within = deploy.duration("ready_within", problems).unwrap_or(READY_WITHIN);
-    let settings = settings(&mut deploy, problems);
+    let wish = network::wish(&mut deploy, request, problems);
     let method = Method::of_word(deploy.one_of("method", Method::WORDS, problems));
     let spreads = deploy.one_of("submit_to", &["first", "each"], problems) == Some("each");
-    let count = if attach.is_empty() {
-        usize::try_from(validators).expect("bounded above")
-    } else {
-        attach.len()
-    };
-    let last = u64::try_from(count - 1).expect("few nodes");
-    let observe = deploy.integer("observe", 0, last, problems).unwrap_or(0);
-    let in_flight_max = in_flight_max(&mut deploy, method, problems);
-    for key in OF_A_START {
-        if !attach.is_empty() && deploy.raw(key).is_some() {
-            let message = format!("`{key}` says what is started, and `attach` that nothing is");
-            deploy.reject(key, message, Some("remove one of the two".to_owned()), problems);
+    let names: Vec<String> = match &wish {
+        Some(wish) if attach.is_empty() => {
+            wish.manifest.followers().map(|node| node.name.clone()).collect()
         }
+        _ => (0..attach.len()).map(|_| String::new()).collect(),
+    };
+    let observe = observe(&mut deploy, &names, problems);
+    let in_flight_max = in_flight_max(&mut deploy, method, problems);
+    let is_attached = deploy.raw("attach").is_some();
+    if is_attached {
+        network::refuse_beside_attach(&mut deploy, problems);
     }
     deploy.finish(problems);
     let (transaction_bytes, loadtime) = workload(request, problems);
     (problems.list.len() == before).then_some(CometBft {
-        program,
-        validators: count,
-        settings,
-        ready_within,
+        start: wish.filter(|_| !is_attached),
         attach,
         method,
         spreads,
-        observe: usize::try_from(observe).expect("few nodes"),
+        observe,
         in_flight_max,
         transaction_bytes,
         loadtime,
@@ -129,38 +114,45 @@ fn in_flight_max(deploy: &mut Section<'_>, method: Method, problems: &mut Proble
     u32::try_from(written.unwrap_or(default)).expect("bounded above")
 }
 
-/// `[system.deploy.config]`: keys of the nodes' own config.toml, in its tables.
-fn settings(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<Setting> {
-    let mut list = Vec::new();
-    let Some(config) = deploy.section("config", problems) else { return list };
-    for (name, _, options) in config.entries() {
-        let Value::Table(table) = &options.value else {
-            put(&mut list, "", name, options, problems);
-            continue;
-        };
-        for (key, (_, options)) in table {
-            put(&mut list, name, key, options, problems);
+/// Which nodes are watched: a place or a name, or a list of them. `names` are those of the nodes that serve
+/// clients, empty where nodes have none.
+fn observe(deploy: &mut Section<'_>, names: &[String], problems: &mut Problems) -> Vec<usize> {
+    let Some(written) = deploy.raw("observe") else { return vec![0] };
+    let places = match &written.value {
+        Value::Array(list) => list.iter().map(|one| place(one, names)).collect(),
+        _ => vec![place(written, names)],
+    };
+    let mut observe = Vec::new();
+    for place in places {
+        match place {
+            Ok(place) if !observe.contains(&place) => observe.push(place),
+            Ok(place) => {
+                let message = format!("`system.deploy.observe` has node {place} twice");
+                deploy.reject("observe", message, None, problems);
+            }
+            Err(message) => deploy.reject("observe", message, None, problems),
         }
     }
-    list
+    if observe.is_empty() && problems.is_empty() {
+        let message = "`system.deploy.observe` names no node, and without one no commit is seen";
+        deploy.reject("observe", message, None, problems);
+    }
+    observe
 }
 
-fn put(
-    list: &mut Vec<Setting>,
-    table: &str,
-    key: &str,
-    options: &Options,
-    problems: &mut Problems,
-) {
-    match Setting::of_value(table, key, &options.value) {
-        Some(setting) => list.push(setting),
-        None => {
-            let path = Setting::raw(table, key, "").path();
-            let message = format!(
-                "`system.deploy.config.{path}` must be text, a whole number, or true or false, but is {}",
-                options.type_word()
-            );
-            problems.add(options.span, message, None);
+fn place(written: &Options, names: &[String]) -> Result<usize, String> {
+    let found = match &written.value {
+        Value::Integer(number) => {
+            usize::try_from(*number).ok().filter(|place| *place < names.len())
         }
-    }
+        Value::String(name) => names.iter().position(|known| known == name && !name.is_empty()),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        format!(
+            "`system.deploy.observe` must be places between 0 and {} or names of nodes that are no seeds, but has {}",
+            names.len().saturating_sub(1),
+            written.label()
+        )
+    })
 }

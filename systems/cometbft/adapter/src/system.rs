@@ -1,9 +1,7 @@
 //! The system: starting a testnet or attaching to one, its ladder, its connections, its ledger.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +12,10 @@ use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, T
 
 use crate::answer::Method;
 use crate::channel::Channel;
-use crate::config_file::Setting;
 use crate::ledger::{Chain, Use};
 use crate::loadtime::{Loadtime, Stamp};
+use crate::manifest::Mode;
 use crate::observer::{ObserveSession, SUBSCRIBE};
-use crate::program::Program;
 use crate::rpc::Rpc;
 use crate::session::SubmitSession;
 use crate::testnet::{self, Wish};
@@ -29,17 +26,15 @@ const HEIGHT_AT_START: &str = "cometbft.height_at_start";
 
 /// A network as an experiment wants it.
 pub(crate) struct CometBft {
-    pub(crate) program: Option<PathBuf>,
-    pub(crate) validators: usize,
-    pub(crate) settings: Vec<Setting>,
-    pub(crate) ready_within: Duration,
+    /// What is started; absent: nodes that run already.
+    pub(crate) start: Option<Wish>,
     /// Nodes that run already; empty: they are started.
     pub(crate) attach: Vec<SocketAddr>,
     pub(crate) method: Method,
     /// Whether connections are spread over all nodes, or all go to the first.
     pub(crate) spreads: bool,
-    /// The node whose blocks are watched.
-    pub(crate) observe: usize,
+    /// The nodes whose blocks are watched.
+    pub(crate) observe: Vec<usize>,
     pub(crate) in_flight_max: u32,
     pub(crate) transaction_bytes: usize,
     /// The published load tool's payload; absent: `key=value`.
@@ -68,28 +63,23 @@ impl CometBft {
         of.endpoints.iter().map(|(_, address)| address).collect()
     }
 
-    /// Starts the nodes, or finds those that run. Gives their addresses and what is known of them.
-    fn reach(
-        &self,
-        bed: &mut Testbed,
-    ) -> Result<(Vec<SocketAddr>, BTreeMap<String, String>), SutError> {
-        if !self.attach.is_empty() {
-            return Ok((self.attach.clone(), BTreeMap::new()));
-        }
-        let program = Program::find(self.program.as_deref(), bed.clock())?;
-        let wish = Wish {
-            program: &program,
-            validators: self.validators,
-            settings: &self.settings,
-            run_mark: self.run_mark,
-            ready_within: self.ready_within,
+    /// Starts the nodes, or takes those that run. Gives where clients reach those that follow the chain.
+    fn reach(&self, bed: &mut Testbed) -> Result<(Vec<SocketAddr>, Deployment), SutError> {
+        let Some(wish) = &self.start else {
+            return Ok((self.attach.clone(), Deployment::default()));
         };
-        let nodes = testnet::start(&wish, bed)?;
-        let settings = self.settings.iter().map(|s| format!("{} = {}", s.path(), s.value));
-        let settings: Vec<String> = settings.collect();
-        let facts =
-            [("cometbft.program", program.version), ("cometbft.settings", settings.join(", "))];
-        Ok((nodes, facts.map(|(name, value)| (name.to_owned(), value)).into()))
+        let started = testnet::start(wish, bed)?;
+        let followers = started.nodes.iter().filter(|node| node.mode != Mode::Seed);
+        let clients = followers.map(|node| node.clients).collect();
+        let deployment = Deployment {
+            nodes: bed.nodes(),
+            facts: started.facts,
+            folder: Some(bed.folder().to_owned()),
+            scrape: started.scrape,
+            care: Some(Arc::new(started.care)),
+            ..Deployment::default()
+        };
+        Ok((clients, deployment))
     }
 }
 
@@ -114,11 +104,14 @@ impl System for CometBft {
     fn fidelity(&self) -> Vec<String> {
         let given = self.loadtime.is_some_and(|loadtime| loadtime.stamp == Stamp::Given);
         let words = "payloads carry the time at which they were written and not when they were due, as the published load tool has it: what a transaction waited before is not in the ledger's latency";
-        given.then(|| words.to_owned()).into_iter().collect()
+        let mut switches: Vec<String> = given.then(|| words.to_owned()).into_iter().collect();
+        switches.extend(self.start.iter().flat_map(Wish::fidelity));
+        switches
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
-        let (nodes, mut facts) = self.reach(bed)?;
+        let (nodes, mut deployment) = self.reach(bed)?;
+        let facts = &mut deployment.facts;
         let mut heights = Vec::new();
         for address in &nodes {
             let status = Rpc::new(*address).status().map_err(SutError::Deploy)?;
@@ -133,13 +126,9 @@ impl System for CometBft {
         facts.insert("cometbft.method".to_owned(), self.method.name().to_owned());
         facts.insert("clocks".to_owned(), clocks(&nodes).to_owned());
         let endpoints = nodes.iter().enumerate();
-        Ok(Deployment {
-            endpoints: endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect(),
-            nodes: bed.nodes(),
-            facts,
-            folder: self.attach.is_empty().then(|| bed.folder().to_owned()),
-            ..Deployment::default()
-        })
+        deployment.endpoints =
+            endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect();
+        Ok(deployment)
     }
 
     fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
@@ -152,7 +141,10 @@ impl System for CometBft {
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
         let nodes = self.nodes(to);
         let place = match role {
-            Role::Observe => self.observe,
+            Role::Observe => {
+                let index = usize::try_from(index).expect("an index of observers");
+                *self.observe.get(index).expect("the engine asks for as many as there are")
+            }
             Role::Submit if self.spreads => {
                 usize::try_from(index).expect("an index of connections") % nodes.len().max(1)
             }
@@ -166,7 +158,10 @@ impl System for CometBft {
 
     /// `broadcast_tx_commit` is told of the commit in the reply.
     fn observers(&self) -> u32 {
-        u32::from(self.method != Method::Commit)
+        if self.method == Method::Commit {
+            return 0;
+        }
+        u32::try_from(self.observe.len()).expect("few nodes")
     }
 
     /// Asks the application of the first node; nothing is submitted.

@@ -1,183 +1,227 @@
-//! A testnet on this host: files by the program's own `testnet` command, changed where an experiment or the host
-//! wants it, and a node for each home. Every node has an address of 127.0.0.0/8 of its own and the usual ports,
-//! so nothing needs rights, namespaces or a list of free ports.
+//! A testnet on this host: addresses, files, and a node for each home, seeds first. It waits until the network
+//! makes blocks and every node follows; what it waits for in vain is said with the node's own last words.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+mod addresses;
+mod files;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clock::Clock;
-use model::Seed;
-use sut::{SutError, Testbed};
-use testbed::NodeSpec;
+use clock::Instant;
+use sut::{Scrape, SutError, Testbed};
+use testbed::{NodeSpec, TestbedError};
 
-use crate::config_file::{Setting, changed, value_of};
+use crate::care::{Care, Tended};
+use crate::config_file::Setting;
+use crate::manifest::{Manifest, Mode};
+use crate::metrics::scrape;
 use crate::program::Program;
 use crate::rpc::Rpc;
+#[cfg(test)]
+pub(crate) use addresses::free_subnet;
+use addresses::{METRICS_PORT, RPC_PORT};
 
-/// The most validators: the addresses of a /24 that are hosts', and what one machine has carried.
-pub(crate) const VALIDATORS_MAX: u64 = 200;
-
-/// Ports on each node's address: its peers', its clients', its metrics'.
-const P2P_PORT: u16 = 26656;
-const RPC_PORT: u16 = 26657;
-const METRICS_PORT: u16 = 26660;
-
-/// Networks of addresses that are tried before giving up.
-const SUBNETS_TRIED_MAX: u64 = 64;
-
-/// In a larger network a full mesh drowns in gossip; each node then knows those 1, 2, 4 and 8 places on.
-const MESH_MAX: usize = 16;
-
-/// A network has begun when every node has seen a second block: then it follows the others.
-const HEIGHT_MIN: u64 = 2;
+/// The most nodes: the published testnet's, what one machine has carried, and fewer than a /24 has addresses.
+pub(crate) const NODES_MAX: u64 = 200;
 
 /// How often a starting node is asked.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// What is to be started.
-pub(crate) struct Wish<'a> {
-    pub(crate) program: &'a Program,
-    pub(crate) validators: usize,
-    pub(crate) settings: &'a [Setting],
-    pub(crate) run_mark: u64,
+pub(crate) struct Wish {
+    /// The program that the experiment names; absent: the installed one.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) manifest: Manifest,
+    /// Where the manifest was read; empty: it is of the experiment's numbers.
+    pub(crate) manifest_file: String,
+    /// Settings of the nodes' own file; they have the last word.
+    pub(crate) settings: Vec<Setting>,
+    /// What consensus timeouts are multiplied by.
+    pub(crate) time_scale: f64,
+    /// The percentage of garbage to live memory at which Go collects; absent: Go's own, 100.
+    pub(crate) gogc: Option<u64>,
+    pub(crate) serves_metrics: bool,
     pub(crate) ready_within: Duration,
+    pub(crate) caught_up_within: u64,
+    pub(crate) wipes_validators: bool,
+    pub(crate) run_mark: u64,
 }
 
-/// Makes the files, starts the nodes, and waits until all their heights grow. Gives where clients reach them,
-/// in order.
-pub(crate) fn start(wish: &Wish<'_>, bed: &mut Testbed) -> Result<Vec<SocketAddr>, SutError> {
-    let subnet = free_subnet(wish.run_mark, wish.validators)?;
-    let folder = bed.folder().join("testnet");
-    generate(wish, subnet, &folder, bed.clock())?;
-    let mut clients = Vec::new();
-    for index in 0..wish.validators {
-        let home = home(&folder, index);
-        let spec = NodeSpec::new(name(index), &wish.program.path)
-            .args(["start", "--home"])
-            .args([home.to_string_lossy()]);
-        bed.spawn(spec)?;
-        clients.push(SocketAddr::new(IpAddr::V4(address(subnet, index)), RPC_PORT));
+impl Wish {
+    /// What differs from a network in the field, and what a manifest asked for in vain, in words.
+    pub(crate) fn fidelity(&self) -> Vec<String> {
+        let scale = self.time_scale;
+        let is_scaled = (scale - 1.0).abs() > f64::EPSILON;
+        let stretched = is_scaled.then(|| {
+            format!("time_scale = {scale}: consensus timeouts are {scale} times as long as the program's own")
+        });
+        let notes = self.manifest.notes.iter();
+        let notes = notes.map(|note| format!("manifest {}: {note}", self.manifest_file));
+        stretched.into_iter().chain(notes).collect()
     }
-    wait(wish, bed, &clients)?;
-    Ok(clients)
 }
 
-/// A node's name in the testbed, for faults by name.
-fn name(index: usize) -> String {
-    format!("node{index}")
+/// A testnet that makes blocks.
+pub(crate) struct Started {
+    /// In the manifest's order.
+    pub(crate) nodes: Vec<Tended>,
+    pub(crate) scrape: Vec<Scrape>,
+    pub(crate) care: Care,
+    pub(crate) facts: BTreeMap<String, String>,
 }
 
-fn home(folder: &Path, index: usize) -> PathBuf {
-    folder.join(name(index))
-}
-
-/// The `index`-th address of a network.
-fn address(subnet: [u8; 3], index: usize) -> Ipv4Addr {
-    let host = u8::try_from(index + 1).expect("the options allow fewer");
-    Ipv4Addr::new(subnet[0], subnet[1], subnet[2], host)
-}
-
-/// A network of 127.0.0.0/8 on which every port that is needed was free a moment ago. Runs beside each other
-/// have different marks, so they begin to look at different places.
-fn free_subnet(run_mark: u64, validators: usize) -> Result<[u8; 3], SutError> {
-    let candidate = |attempt| {
-        let [a, b, ..] = Seed(run_mark).split_index("subnet", attempt).0.to_le_bytes();
-        // 127.0 and the ends of the range are other programs' favourites.
-        [127, 1 + a % 254, b]
+/// Makes the files, starts the nodes, and waits until all that follow the chain do.
+pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Started, SutError> {
+    let program = Program::find(wish.program.as_deref(), bed.clock())?;
+    let names: Vec<&str> = wish.manifest.nodes.iter().map(|node| node.name.as_str()).collect();
+    let addresses = addresses::choose(&names, wish.run_mark, bed)?;
+    let folder = bed.folder().join("testnet");
+    let files = files::generate(wish, &program, &addresses, &folder, bed.clock())?;
+    let places = wish.manifest.nodes.iter().zip(&files.homes).zip(&addresses);
+    let nodes: Vec<Tended> = places
+        .map(|((node, home), own)| Tended {
+            name: node.name.clone(),
+            mode: node.mode,
+            home: home.clone(),
+            clients: SocketAddr::new(IpAddr::V4(*own), RPC_PORT),
+        })
+        .collect();
+    start_in_order(wish, &program, &nodes, bed)?;
+    let metrics = |node: &Tended| {
+        let address = SocketAddr::new(node.clients.ip(), METRICS_PORT);
+        scrape(&node.name, address, &files.namespace)
     };
-    let is_free = |subnet: &[u8; 3]| {
-        let ports = [P2P_PORT, RPC_PORT, METRICS_PORT];
-        let mut all =
-            (0..validators).flat_map(|index| ports.map(|port| (address(*subnet, index), port)));
-        all.all(|place| TcpListener::bind(place).is_ok())
-    };
-    (0..SUBNETS_TRIED_MAX).map(candidate).find(is_free).ok_or_else(|| {
-        SutError::Deploy(format!(
-            "looking for free addresses: ports {P2P_PORT}, {RPC_PORT} and {METRICS_PORT} could not be bound on {validators} addresses of any of {SUBNETS_TRIED_MAX} networks of 127.0.0.0/8; is another testnet still running?"
-        ))
+    let served = if wish.serves_metrics { nodes.as_slice() } else { &[] };
+    Ok(Started {
+        scrape: served.iter().map(metrics).collect(),
+        care: Care {
+            nodes: nodes.clone(),
+            caught_up_within: wish.caught_up_within,
+            wipes_validators: wish.wipes_validators,
+        },
+        facts: facts(wish, program.version, files.stretched),
+        nodes,
     })
 }
 
-fn generate(wish: &Wish<'_>, subnet: [u8; 3], folder: &Path, clock: Clock) -> Result<(), SutError> {
-    let failed = |what: &str, path: &Path, error: &dyn std::fmt::Display| {
-        SutError::Deploy(format!("{what} {}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed("making", folder, &error))?;
-    let (count, first) = (wish.validators.to_string(), address(subnet, 0).to_string());
-    let into = folder.to_string_lossy();
-    let arguments = ["testnet", "--v", &count, "--o", &into, "--starting-ip-address", &first];
-    wish.program.run(&arguments, clock)?;
-    for index in 0..wish.validators {
-        let path = home(folder, index).join("config/config.toml");
-        let file =
-            std::fs::read_to_string(&path).map_err(|error| failed("reading", &path, &error))?;
-        let peers = value_of(&file, "p2p", "persistent_peers").unwrap_or_default().to_owned();
-        let settings = settings(&peers, address(subnet, index), index, wish);
-        let file = changed(&file, &settings).map_err(|missing| {
-            let version = &wish.program.version;
-            let why =
-                format!("cometbft {version} has no setting `{missing}`; see system.deploy.config");
-            failed("changing", &path, &why)
-        })?;
-        std::fs::write(&path, file).map_err(|error| failed("writing", &path, &error))?;
-    }
-    Ok(())
-}
-
-/// What differs from the program's own defaults; the experiment has the last word.
-fn settings(peers: &str, own: Ipv4Addr, index: usize, wish: &Wish<'_>) -> Vec<Setting> {
-    let listen = |port: u16| format!("tcp://{own}:{port}");
-    let mut list = vec![
-        Setting::text("", "proxy_app", "kvstore"),
-        Setting::text("", "log_level", "error"),
-        Setting::text("", "moniker", &name(index)),
-        Setting::text("rpc", "laddr", &listen(RPC_PORT)),
-        Setting::text("p2p", "laddr", &listen(P2P_PORT)),
-        Setting::text("p2p", "persistent_peers", &known_peers(peers, index)),
-        Setting::raw("p2p", "addr_book_strict", "false"),
-        Setting::raw("p2p", "allow_duplicate_ip", "true"),
-        Setting::raw("p2p", "pex", "false"),
-        Setting::raw("instrumentation", "prometheus", "true"),
-        Setting::text(
-            "instrumentation",
-            "prometheus_listen_addr",
-            &format!("{own}:{METRICS_PORT}"),
-        ),
+fn facts(wish: &Wish, version: String, stretched: String) -> BTreeMap<String, String> {
+    let manifest = &wish.manifest;
+    let settings = wish.settings.iter().map(|s| format!("{} = {}", s.path(), s.value));
+    let known = if manifest.uses_pex() { "from seeds" } else { "persistent peers" };
+    let facts = [
+        ("program", version),
+        ("settings", settings.collect::<Vec<_>>().join(", ")),
+        ("manifest", wish.manifest_file.clone()),
+        ("validators", manifest.count(Mode::Validator).to_string()),
+        ("full_nodes", manifest.count(Mode::Full).to_string()),
+        ("seeds", manifest.count(Mode::Seed).to_string()),
+        ("zones", manifest.zones()),
+        ("peers", known.to_owned()),
+        ("time_scale", wish.time_scale.to_string()),
+        ("timeouts", stretched),
+        ("gogc", wish.gogc.map(|percent| percent.to_string()).unwrap_or_default()),
     ];
-    list.extend(wish.settings.iter().cloned());
-    list
+    let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    said.map(|(name, value)| (format!("cometbft.{name}"), value)).collect()
 }
 
-/// Of all peers, those that the `index`-th node is to know: the others in a small network, four in a large one.
-pub(crate) fn known_peers(all: &str, index: usize) -> String {
-    let all: Vec<&str> = all.split(',').filter(|peer| !peer.is_empty()).collect();
-    let count = all.len();
-    let known: Vec<&str> = if count > MESH_MAX {
-        [1, 2, 4, 8].map(|step| all[(index + step) % count]).to_vec()
-    } else {
-        let others = all.iter().enumerate().filter(|(other, _)| *other != index);
-        others.map(|(_, peer)| *peer).collect()
-    };
-    known.join(",")
-}
-
-fn wait(wish: &Wish<'_>, bed: &mut Testbed, clients: &[SocketAddr]) -> Result<(), SutError> {
-    let clock = bed.clock();
-    let deadline = clock.now().plus(wish.ready_within);
-    for (index, address) in clients.iter().enumerate() {
-        let mut rpc = Rpc::new(*address);
-        let mut asked = clock.now();
-        let is_high = || {
-            if clock.now() < asked {
-                return false;
-            }
-            asked = clock.now().plus(ASK_EVERY);
-            // Not there yet is what is being waited for; a node that has ended is noticed by the testbed.
-            rpc.height().is_ok_and(|height| height >= HEIGHT_MIN)
-        };
-        let left = deadline.saturating_since(clock.now());
-        bed.wait_ready(&name(index), is_high, left)?;
+/// Seeds first, so that whoever asks one finds it; then the others; then those that are to come later.
+fn start_in_order(
+    wish: &Wish,
+    program: &Program,
+    nodes: &[Tended],
+    bed: &mut Testbed,
+) -> Result<(), SutError> {
+    let deadline = bed.clock().now().plus(wish.ready_within);
+    let plans = &wish.manifest.nodes;
+    let together: Vec<usize> = (0..nodes.len()).filter(|n| plans[*n].start_at == 0).collect();
+    let (seeds, others): (Vec<usize>, Vec<usize>) =
+        together.into_iter().partition(|n| nodes[*n].mode == Mode::Seed);
+    let begun = wish.manifest.initial_height + 1;
+    for group in [seeds, others] {
+        for n in &group {
+            spawn(wish, program, &nodes[*n], bed)?;
+        }
+        for n in &group {
+            wait(&nodes[*n], begun, deadline, wish, bed)?;
+        }
+    }
+    let mut later: Vec<usize> = (0..nodes.len()).filter(|n| plans[*n].start_at > 0).collect();
+    later.sort_by_key(|n| plans[*n].start_at);
+    let votes_from_the_start = |n: &usize| plans[*n].power > 0 && plans[*n].start_at == 0;
+    let first = (0..nodes.len()).find(votes_from_the_start).expect("the manifest's reader looks");
+    for n in &later {
+        wait(&nodes[first], plans[*n].start_at, deadline, wish, bed)?;
+        spawn(wish, program, &nodes[*n], bed)?;
+        wait(&nodes[*n], plans[*n].start_at, deadline, wish, bed)?;
     }
     Ok(())
+}
+
+fn spawn(wish: &Wish, program: &Program, node: &Tended, bed: &mut Testbed) -> Result<(), SutError> {
+    let mut spec = NodeSpec::new(&node.name, &program.path)
+        .args(["start", "--home"])
+        .args([node.home.to_string_lossy()]);
+    if let Some(percent) = wish.gogc {
+        spec = spec.env("GOGC", percent.to_string());
+    }
+    bed.spawn(spec)?;
+    Ok(())
+}
+
+/// Waits until a node has a block of this height; a seed, which follows no chain, until it answers. Ends at once
+/// when any node has ended.
+fn wait(
+    node: &Tended,
+    height: u64,
+    deadline: Instant,
+    wish: &Wish,
+    bed: &mut Testbed,
+) -> Result<(), SutError> {
+    let clock = bed.clock();
+    let control = bed.control();
+    let mut rpc = Rpc::new(node.clients);
+    let mut asked = clock.now();
+    let mut fallen = None;
+    let is_there = || {
+        if clock.now() < asked {
+            return false;
+        }
+        asked = clock.now().plus(ASK_EVERY);
+        fallen = control.ends().into_iter().next();
+        let is_high = |status: crate::rpc::Status| {
+            node.mode == Mode::Seed || status.height().is_ok_and(|at| at >= height)
+        };
+        // Not there yet is what is being waited for.
+        fallen.is_some() || rpc.status().is_ok_and(is_high)
+    };
+    let left = deadline.saturating_since(clock.now());
+    let result = bed.wait_ready(&node.name, is_there, left);
+    let result = match fallen {
+        Some(end) => bed.wait_ready(&end.name, || false, Duration::ZERO),
+        None => result,
+    };
+    result.map_err(|error| match error {
+        TestbedError::NotReady { .. } => SutError::Deploy(format!(
+            "{error}\n{}; a network of {} nodes was given {} to reach height {height}: raise system.deploy.ready_within, or look at the nodes' logs in {}",
+            state(&mut rpc),
+            wish.manifest.nodes.len(),
+            model::quantity::show_duration(wish.ready_within),
+            bed.folder().display(),
+        )),
+        error => error.into(),
+    })
+}
+
+/// How far a node has come, in words.
+fn state(rpc: &mut Rpc) -> String {
+    let height = rpc.height();
+    match (height, rpc.peers()) {
+        (Ok(height), Ok(peers)) => {
+            format!("it answers, is at height {height} and has {peers} peers")
+        }
+        (Err(error), _) | (_, Err(error)) => error,
+    }
 }

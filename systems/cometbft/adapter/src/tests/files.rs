@@ -3,7 +3,6 @@
 use model::options::Value;
 
 use crate::config_file::{Setting, changed, value_of};
-use crate::testnet::known_peers;
 
 const FILE: &str = r#"# top
 moniker = "x"
@@ -44,24 +43,4 @@ fn an_unknown_setting_is_named() {
         let setting = Setting::raw(table, key, "1");
         assert_eq!(changed(FILE, std::slice::from_ref(&setting)), Err(setting.path()));
     }
-}
-
-/// Claim: in a small network each knows all others and not itself; in a large one each knows four, and every
-/// node can be reached from every other.
-#[test]
-fn who_knows_whom() {
-    assert_eq!(known_peers("a,b,c,d", 2), "a,b,d");
-    assert_eq!(known_peers("a", 0), "");
-    let names: Vec<String> = (0..64).map(|n| format!("n{n}")).collect();
-    let all = names.join(",");
-    let (mut reached, mut todo) = (vec![false; 64], vec![0]);
-    while let Some(at) = todo.pop() {
-        let known = known_peers(&all, at);
-        let known: Vec<usize> = known.split(',').map(|name| name[1..].parse().unwrap()).collect();
-        assert_eq!(known.len(), 4);
-        todo.extend(
-            known.into_iter().filter(|other| !std::mem::replace(&mut reached[*other], true)),
-        );
-    }
-    assert_eq!(reached, vec![true; 64]);
 }

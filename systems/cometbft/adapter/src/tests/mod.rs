@@ -4,6 +4,7 @@
 mod conforming;
 mod files;
 mod loadtime;
+mod manifests;
 mod peer;
 mod replies;
 mod transactions;
