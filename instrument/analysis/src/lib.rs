@@ -18,6 +18,7 @@ mod knee;
 mod latency;
 mod metric;
 mod metric_names;
+mod nodes;
 mod order;
 mod picture;
 mod run;

@@ -102,11 +102,12 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
         }
         Name::Distribution { of, word, stage } => distribution(of, word, stage.as_deref(), trial),
         Name::Resource { key, end } => {
-            let (min, mean, max) = *trial.resources.get(&key)?;
+            let of_all = || trial.resources.get(&key);
             let value = match end {
-                End::Min => min,
-                End::Mean => mean,
-                End::Max => max,
+                End::Min => of_all()?.0,
+                End::Mean => of_all()?.1,
+                End::Max => of_all()?.2,
+                End::Last => *trial.resources_last.get(&key)?,
             };
             Some(Metric::plain(value, Unit::Number))
         }

@@ -91,7 +91,7 @@ pub(crate) enum Name {
     StageThroughput(String),
     /// `[service. | send_lag. | own_lag.] WORD [.STAGE]`.
     Distribution { of: Of, word: Word, stage: Option<String> },
-    /// `SOURCE.METRIC.min|mean|max`: a series of the host, the generator or a node.
+    /// `SOURCE.METRIC.min|mean|max|last`: a series of the host, the generator, a node, or of all nodes.
     Resource { key: String, end: End },
 }
 
@@ -126,6 +126,7 @@ impl Name {
             Self::RejectedClass(_) => Unit::Count,
             Self::StageThroughput(_) => Unit::PerSecond,
             Self::Distribution { word: Word::Moment("variance"), .. } => Unit::NsSquared,
+    Last,
             Self::Distribution { .. } => Unit::Ns,
             Self::Resource { .. } => Unit::Number,
         }
@@ -193,6 +194,7 @@ fn resource(name: &str) -> Option<Name> {
 /// Whether `name` is a number that a result has, before there is a result: for table columns and thresholds.
 ///
 /// # Errors
+        "last" => End::Last,
 /// A sentence that names the nearest known name.
 pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
     match parse(name) {
@@ -202,7 +204,7 @@ pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
         Some(Name::Distribution { stage: Some(stage), .. }) if !stages.contains(&stage) => {
             Err(no_stage(&stage, stages))
         }
-        Some(Name::Resource { key, .. }) => check_series(&key),
+        Some(Name::Resource { key, end }) => check_series(&key, end),
         Some(_) => Ok(()),
         None if stages.iter().any(|stage| stage == name) => Ok(()),
         None => Err(unknown(name, stages)),
@@ -210,7 +212,7 @@ pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
 }
 
 /// Series of the host and of the generator are known; those of nodes are the system's business.
-fn check_series(key: &str) -> Result<(), String> {
+fn check_series(key: &str, end: End) -> Result<(), String> {
     let known: &[&str] = match key.split_once('.') {
         Some(("host", _)) => &HOST_SERIES,
         Some(("generator", _)) => &GENERATOR_SERIES,
@@ -221,6 +223,17 @@ fn check_series(key: &str) -> Result<(), String> {
         return Ok(());
     }
     let help = did_you_mean(series, known.iter().copied())
+        Some(("nodes", rest)) => {
+            let is_known = rest
+                .split_once('.')
+                .is_some_and(|(how, name)| ALL_NODES.contains(&how) && !name.is_empty());
+            return if is_known { Ok(()) } else { Err(no_such_total(key, rest)) };
+        }
+        Some(("host" | "generator", _)) if end == End::Last => {
+            return Err(format!(
+                "`{key}.last` is not kept: the last value is known of nodes only; write {key}.max or {key}.mean"
+            ));
+        }
         .unwrap_or_else(|| format!("`{source}` has {}", known.join(", ")));
     Err(format!("`{key}` is not a series that is recorded; {help}"))
 }
@@ -234,6 +247,17 @@ fn no_stage(stage: &str, stages: &[String]) -> String {
 fn unknown(name: &str, stages: &[String]) -> String {
     let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages.iter().map(String::as_str));
     let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
+/// What is said of all nodes at one time.
+const ALL_NODES: [&str; 5] = ["max", "mean", "median", "min", "sum"];
+
+fn no_such_total(key: &str, rest: &str) -> String {
+    let name = rest.rsplit_once('.').map_or(rest, |(_, name)| name);
+    format!(
+        "`{key}` is not a series; of all nodes together there are nodes.sum.{name}, nodes.mean.{name}, nodes.min.{name} \
+         and nodes.max.{name}, each with .min, .mean, .max or .last behind it"
+    )
+}
+
     let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
         "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema result)"
             .to_owned()
@@ -302,6 +326,9 @@ mod tests {
             ("stage.make_blok.throughput", "did you mean `make_block`?"),
             ("rejected.limitd", "is not a number that a result has"),
             ("p101", "is not a number"),
+            "node-0.height_blocks.last",
+            "nodes.sum.mempool_transactions.max",
+            "nodes.median.committed_transactions_per_minute.mean",
             ("service.", "is not a number"),
             ("p99..accepted", "is not a number"),
             ("host.cpu_mzh.min", "did you mean `cpu_mhz`?"),
@@ -314,6 +341,8 @@ mod tests {
         assert!(sorted.is_sorted(), "the list is alphabetical");
     }
 
+            ("nodes.rss_bytes.max", "there are nodes.sum.rss_bytes, nodes.mean.rss_bytes"),
+            ("host.load1.last", "write host.load1.max"),
     /// Claim: the percentile keeps its own point, and the stage comes after it.
     #[test]
     fn points_in_percentiles() {

@@ -1,9 +1,9 @@
 //! What the page draws beside the result: bands, moments and series over the columns of the timeline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Event, MetricSample, TrialFacts};
-use model::picture::{Band, BandKind, Moment, Series, TrialPicture};
+use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
 use model::result::Timeline;
@@ -15,14 +15,15 @@ use crate::timeline::TimelineTally;
 /// count, not a million marks.
 const MOMENTS_MAX: usize = 100;
 
-/// The picture of a trial, from what streamed by and what lies beside the rows.
+/// The picture of a trial, from what streamed by and what lies beside the rows: `metrics` as they were recorded, and those
+/// of all nodes together.
 pub(crate) fn of_trial(
     path: &str,
     setting: &SettingPlan,
     facts: &TrialFacts,
     tally: &TimelineTally,
     timeline: &Timeline,
-    metrics: &[MetricSample],
+    metrics: [&[MetricSample]; 2],
     events: &[Event],
 ) -> TrialPicture {
     let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
@@ -36,7 +37,7 @@ pub(crate) fn of_trial(
         errors: facts.errors.clone(),
         bands: bands(setting, facts, events, end),
         moments: moments(events),
-        series: series(metrics, timeline),
+        series: series(&chosen(metrics), timeline),
     }
 }
 
@@ -125,7 +126,34 @@ struct Span {
     count: f64,
 }
 
-fn series(metrics: &[MetricSample], timeline: &Timeline) -> Vec<Series> {
+/// Nodes that are drawn each by itself; more are drawn as their lowest, mean and highest.
+const NODES_MAX: usize = 24;
+
+/// What is drawn: of few nodes each, with the sum and the mean of what adds up; of many the lowest, mean and highest.
+fn chosen<'a>([recorded, of_all]: [&'a [MetricSample]; 2]) -> Vec<&'a MetricSample> {
+    let of_nodes = recorded.iter().map(|s| s.source.as_str()).filter(|source| is_node(source));
+    let nodes = of_nodes.collect::<BTreeSet<_>>().len();
+    let is_drawn_of_all = |s: &&MetricSample| {
+        let said = s.source.strip_prefix(ALL_NODES).unwrap_or_default();
+        match said {
+            _ if s.name.ends_with("_per_minute") => true,
+            "sum" => nodes > 1 && adds_up(&s.name),
+            "mean" => nodes > NODES_MAX || (nodes > 1 && adds_up(&s.name)),
+            _ => nodes > NODES_MAX,
+        }
+    };
+    let is_drawn = |s: &&MetricSample| nodes <= NODES_MAX || !is_node(&s.source);
+    recorded.iter().filter(is_drawn).chain(of_all.iter().filter(is_drawn_of_all)).collect()
+}
+
+/// Whether the sum over nodes is something: each has a mempool, memory and processors of its own, and all have the same
+/// chain.
+fn adds_up(name: &str) -> bool {
+    matches!(name, "cpu_cores" | "rss_bytes" | "mempool_transactions" | "mempool_bytes")
+        || name.ends_with("_bytes_per_second")
+}
+
+fn series(metrics: &[&MetricSample], timeline: &Timeline) -> Vec<Series> {
     let columns = timeline.columns.len();
     let mut by_name: BTreeMap<(&str, &str), Vec<Option<Span>>> = BTreeMap::new();
     for sample in metrics.iter().filter(|s| s.value.is_finite() && s.at != NO_STAMP) {
@@ -217,7 +245,7 @@ mod tests {
         let sample =
             |at, value| MetricSample { at, source: "host".into(), name: "load1".into(), value };
         let samples = [sample(1, 1.0), sample(2, 3.0), sample(2 * S, f64::NAN), sample(9 * S, 7.0)];
-        let series = series(&samples, &timeline);
+        let series = series(&samples.iter().collect::<Vec<_>>(), &timeline);
         assert_eq!(series.len(), 1);
         assert_eq!((series[0].min[0], series[0].mean[0], series[0].max[0]), (1.0, 2.0, 3.0));
         assert!(series[0].mean[1].is_nan() && series[0].mean[2].is_nan());

@@ -22,7 +22,7 @@ use crate::order::Order;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::vegeta::Vegeta;
-use crate::{LedgerCheck, picture, thresholds, verdict};
+use crate::{LedgerCheck, nodes, picture, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -159,6 +159,10 @@ impl<'a> TrialAnalysis<'a> {
             result.fates = Some(fates);
         }
         result.audits = audits::all(&self.evidence(&result));
+        let all_nodes = nodes::over_all(self.input.metrics);
+        result.resources.extend(resources(&all_nodes, &self.grid));
+        result.resources_last = nodes::last(self.input.metrics, &self.grid);
+        result.resources_last.extend(nodes::last(&all_nodes, &self.grid));
         result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
         (result.verdict, result.reason) = verdict::of_trial(&result);
@@ -168,7 +172,7 @@ impl<'a> TrialAnalysis<'a> {
             self.input.facts,
             &self.timeline,
             &result.timeline,
-            self.input.metrics,
+            [self.input.metrics, &all_nodes],
             events,
         );
         (result, picture)
@@ -223,6 +227,7 @@ impl<'a> TrialAnalysis<'a> {
     /// The length of time that rates are over: the planned window, or, where the load was stopped before its
     /// end (Ctrl-C, a crash, `transactions_max`), up to one mean gap after its last due time.
     fn window_ns(&self) -> i64 {
+            resources_last: BTreeMap::new(),
         let due = i64::try_from(self.streams[0].due()).unwrap_or(i64::MAX);
         let load = &self.input.setting.load;
         let bounded = load.transactions_max > 0 && self.all.due() >= load.transactions_max;

@@ -143,6 +143,16 @@ pub struct Series {
     pub max: Vec<f64>,
 }
 
+/// Whether a series is of a node: not of the instrument, the host, or of all nodes together.
+#[must_use]
+pub fn is_node(source: &str) -> bool {
+    !matches!(source, "generator" | "host") && !source.starts_with(ALL_NODES)
+}
+
+/// How the sources begin that say something of all nodes: `nodes.sum`, `nodes.mean`, `nodes.min`, `nodes.max`,
+/// `nodes.median`.
+pub const ALL_NODES: &str = "nodes.";
+
 /// The density bucket of a response time.
 #[must_use]
 #[expect(

@@ -203,6 +203,9 @@ pub struct TrialResult {
 }
 
 /// How many transactions ended how.
+    /// Each node and all nodes: `source.series` to its last value in the measured window.
+    #[serde(default)]
+    pub resources_last: BTreeMap<String, f64>,
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Fell due.

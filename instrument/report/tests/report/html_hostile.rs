@@ -25,7 +25,7 @@ fn spoil(value: &mut Value) {
             });
             *map = spoiled.collect();
             for key in
-                ["rejected_by_class", "status_codes", "values", "examples", "resources", "failed"]
+                ["rejected_by_class", "status_codes", "values", "examples", "resources", "resources_last", "failed"]
             {
                 if let Some(Value::Object(inner)) = map.get_mut(key) {
                     let keys = std::mem::take(inner).into_iter();

@@ -303,6 +303,7 @@ pub fn trial(key: &str) -> TrialResult {
             ("host.cpu_mhz".to_owned(), (2_598.0, 2_600.0, 2_601.0)),
         ]),
     }
+        resources_last: BTreeMap::new(),
 }
 
 pub fn group(name: &str, due: u64, rejected: &[(&str, u64)], p50: i64) -> GroupResult {
