@@ -11,7 +11,7 @@ use model::plan::SettingPlan;
 use model::{Row, Seed};
 use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
-use testbed::{FaultRunner, ResourceSampler, Testbed};
+use testbed::{Entered, MetricScraper, ResourceSampler, Testbed};
 
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
@@ -132,7 +132,8 @@ fn load_it(
     let clock = Clock::start();
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
     let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes).map_err(|e| e.to_string())?;
-    let faults = start_faults(trial, bed, clock, &live)?;
+    let scraper = start_scraper(clock, deployment)?;
+    let faults = faults::start(trial, bed, deployment, clock, (&live, &sampler))?;
     let stages = trial.system.stages();
     let setup = Setup {
         plan: trial.setting,
@@ -157,7 +158,12 @@ fn load_it(
     facts.generator_cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
     // The rows' line begins where the load did, a moment after the clock's origin.
     let trial_start = Instant::from_ns(facts.started_unix_ns - clock.origin_wall().unix_ns());
-    let samples = sampler.finish(trial_start);
+    let mut samples = sampler.finish(trial_start);
+    if let Some(scraper) = scraper {
+        let mut scraped = scraper.finish(trial_start);
+        samples.append(&mut scraped.samples);
+        facts.system.insert("metrics of nodes".to_owned(), scraped.said);
+    }
     if let Some(faults) = faults {
         let (mut done, lines) = faults.finish(trial_start);
         events.append(&mut done);
@@ -183,38 +189,13 @@ fn keep(folder: &TrialFolder, samples: &[MetricSample], events: &[Event], facts:
     }
 }
 
-fn start_faults(
-    trial: &Trial<'_>,
-    bed: &Testbed,
-    clock: Clock,
-    live: &Arc<Live>,
-) -> Result<Option<FaultRunner>, String> {
-    if trial.setting.faults.is_empty() {
+/// Asks nodes for the metrics that they serve, where the adapter says that they do.
+fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>, String> {
+    if of.scrape.is_empty() {
         return Ok(None);
     }
-    let faults = trial.setting.faults.iter().filter(|fault| !fault.kind.is_of_links());
-    for node in faults.flat_map(|fault| fault.kind.patterns()) {
-        if bed.control().matching(node).is_empty() {
-            let nodes: Vec<String> = bed.nodes().into_iter().map(|node| node.name).collect();
-            return Err(format!(
-                "a fault is planned for the node `{}`, and there is none of that name; {}",
-                node,
-                if nodes.is_empty() {
-                    "this system has no node processes of ours".to_owned()
-                } else {
-                    format!("the nodes are: {}", nodes.join(", "))
-                }
-            ));
-        }
-    }
-    let live = Arc::clone(live);
-    let warmup = trial.setting.load.warmup;
-    // The measured window begins when the load has begun and the warm-up is over.
-    let measure_start = move || live.started().map(|started| started.plus(warmup));
-    let faults = trial.setting.faults.clone();
-    FaultRunner::start(clock, faults, bed.control(), measure_start)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    let scraper = MetricScraper::start(clock, SAMPLE_EVERY, &of.scrape);
+    scraper.map(Some).map_err(|error| error.to_string())
 }
 
 /// Reads the ledger by its own way and keeps every entry.
