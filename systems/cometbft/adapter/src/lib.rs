@@ -20,6 +20,7 @@ mod options;
 mod program;
 mod rpc;
 mod session;
+mod sightings;
 mod system;
 mod testnet;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! nothing. Blocks and not transactions are subscribed to: a node drops what a subscriber is slow to take after
 //! 200 events, and a block is one.
 
+use std::sync::Arc;
+
 use model::TxId;
 use serde::Deserialize;
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
@@ -9,6 +11,7 @@ use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use crate::answer::RpcError;
 use crate::channel::Channel;
 use crate::session::COMMITTED;
+use crate::sightings::Sightings;
 use crate::transaction::Claim;
 
 /// The request that every observer begins with.
@@ -19,12 +22,18 @@ pub(crate) const SUBSCRIBE: &str =
 pub(crate) struct ObserveSession {
     channel: Channel,
     run_mark: u64,
+    /// What others see too; absent: there are no others.
+    sightings: Option<Arc<Sightings>>,
     is_subscribed: bool,
 }
 
 impl ObserveSession {
-    pub(crate) const fn new(channel: Channel, run_mark: u64) -> Self {
-        Self { channel, run_mark, is_subscribed: false }
+    pub(crate) const fn new(
+        channel: Channel,
+        run_mark: u64,
+        sightings: Option<Arc<Sightings>>,
+    ) -> Self {
+        Self { channel, run_mark, sightings, is_subscribed: false }
     }
 }
 
@@ -48,9 +57,9 @@ impl Session for ObserveSession {
         out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
-        let Self { channel, run_mark, is_subscribed } = self;
+        let Self { channel, run_mark, sightings, is_subscribed } = self;
         channel.receive(bytes, out, marks, |text, marks| {
-            block(text, *run_mark, marks)?;
+            block(text, *run_mark, sightings.as_deref(), marks)?;
             *is_subscribed = true;
             Ok(())
         })
@@ -101,7 +110,14 @@ struct NewBlock<'a> {
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
+    header: Header<'a>,
+    #[serde(borrow)]
     data: Transactions<'a>,
+}
+
+#[derive(Deserialize)]
+struct Header<'a> {
+    height: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +128,12 @@ struct Transactions<'a> {
 }
 
 /// One message: the answer to the subscription, or a block.
-fn block(text: &str, run_mark: u64, marks: &mut Marks) -> Result<(), ProtocolError> {
+fn block(
+    text: &str,
+    run_mark: u64,
+    sightings: Option<&Sightings>,
+    marks: &mut Marks,
+) -> Result<(), ProtocolError> {
     let told: Told<'_> = serde_json::from_str(text)
         .map_err(|error| ProtocolError(format!("an event that cannot be read: {error}")))?;
     if let Some(error) = told.error {
@@ -122,8 +143,18 @@ fn block(text: &str, run_mark: u64, marks: &mut Marks) -> Result<(), ProtocolErr
     let Some(happened) = told.result else {
         return Err(ProtocolError("an event without a result".to_owned()));
     };
-    let txs = happened.data.and_then(|data| data.value.block.data.txs);
-    for tx in txs.iter().flatten().filter_map(|text| ours(text, run_mark)) {
+    let Some(data) = happened.data else { return Ok(()) };
+    let block = data.value.block;
+    if let Some(sightings) = sightings {
+        let height = block.header.height;
+        let number = height.parse().map_err(|_| {
+            ProtocolError(format!("a block of the height `{height}`, which is no number"))
+        })?;
+        if !sightings.is_first(number) {
+            return Ok(());
+        }
+    }
+    for tx in block.data.txs.iter().flatten().filter_map(|text| ours(text, run_mark)) {
         marks.reached(tx, COMMITTED, 0, 0);
     }
     Ok(())

@@ -4,6 +4,7 @@
 mod network;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use model::options::{Options, Problems, Section, Value};
 use sut::{Request, System};
@@ -54,6 +55,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Com
         attach,
         method,
         spreads,
+        sightings: (observe.len() > 1).then(Arc::default),
         observe,
         in_flight_max,
         transaction_bytes,

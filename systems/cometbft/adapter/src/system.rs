@@ -18,6 +18,7 @@ use crate::manifest::Mode;
 use crate::observer::{ObserveSession, SUBSCRIBE};
 use crate::rpc::Rpc;
 use crate::session::SubmitSession;
+use crate::sightings::Sightings;
 use crate::testnet::{self, Wish};
 use crate::transaction::KeyValues;
 
@@ -35,6 +36,8 @@ pub(crate) struct CometBft {
     pub(crate) spreads: bool,
     /// The nodes whose blocks are watched.
     pub(crate) observe: Vec<usize>,
+    /// What several observers share.
+    pub(crate) sightings: Option<Arc<Sightings>>,
     pub(crate) in_flight_max: u32,
     pub(crate) transaction_bytes: usize,
     /// The published load tool's payload; absent: `key=value`.
@@ -55,7 +58,9 @@ impl CometBft {
                 self.in_flight_max,
                 self.loadtime,
             )),
-            Role::Observe => Box::new(ObserveSession::new(channel, self.run_mark)),
+            Role::Observe => {
+                Box::new(ObserveSession::new(channel, self.run_mark, self.sightings.clone()))
+            }
         }
     }
 

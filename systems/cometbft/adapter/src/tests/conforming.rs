@@ -2,15 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use model::options::Value;
 use model::{Seed, TxId};
 use serde_json::Value as Json;
 use sut::conformance::{
     Peer, Subject, observer_conformance, session_conformance, system_conformance,
 };
-use sut::{Marks, Role, Session, System as _, Workload};
+use sut::{Mark, Marks, Role, Session, System as _, Workload};
 
 use super::peer::{commit_node, new_block, peer, said, subscribed, sync_node};
-use super::{RUN_MARK, system, text};
+use super::{RUN_MARK, system, text, value};
 use crate::transaction::KeyValues;
 
 const NODE: &str = "127.0.0.1:26657";
@@ -71,6 +72,37 @@ fn watched_stream() -> Vec<u8> {
 fn observers_conform() {
     let watched: Vec<TxId> = (0..9).collect();
     observer_conformance(&observer, &watched_stream(), &watched, 2, 1).unwrap();
+}
+
+/// What a session of `system` marks of the blocks that a node tells of.
+fn marks_of(session: &mut dyn Session, blocks: &[String]) -> Vec<TxId> {
+    let mut hello = Vec::new();
+    session.open(&mut hello);
+    let mut stream = peer(subscribed)(&hello);
+    blocks.iter().for_each(|block| said(&mut stream, block));
+    let mut marks = Marks::default();
+    session.receive(&stream, &mut Vec::new(), &mut marks).unwrap();
+    let reached = marks.list().iter().map(|mark| match mark {
+        Mark::Reached { tx, .. } => *tx,
+        Mark::Ended { .. } => panic!("an observer ends nothing"),
+    });
+    reached.collect()
+}
+
+/// Claim: of several observers the first that sees a block marks its transactions, in whatever order they see
+/// which, a block that one has missed is the other's, and a transaction in two blocks is marked twice.
+#[test]
+fn the_first_observer_marks() {
+    let both = Value::Array(vec![value(Value::Integer(0)), value(Value::Integer(3))]);
+    let system = system(&[("observe", both)], &[]).unwrap();
+    let observer = || system.session(Role::Observe, 0, NODE.parse().unwrap());
+    let (mut one, mut other) = (observer(), observer());
+    let ours = in_base64(RUN_MARK, 0..9);
+    let five = new_block(5, Some(&ours[..3]));
+    let six = new_block(6, Some(&ours[3..6]));
+    let seven = new_block(7, Some(&ours[5..]));
+    assert_eq!(marks_of(&mut *one, &[five.clone(), seven.clone()]), [0, 1, 2, 5, 6, 7, 8]);
+    assert_eq!(marks_of(&mut *other, &[five, six, seven]), [3, 4, 5]);
 }
 
 /// Claim: an observer is ready when its subscription is answered and not before, and a refused subscription is
