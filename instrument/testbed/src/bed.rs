@@ -141,6 +141,12 @@ impl Testbed {
         self.shared.network.get().map(Network::report)
     }
 
+    /// Processor time that the network has used in this process so far: it is no part of the generator's.
+    #[must_use]
+    pub fn network_cpu(&self) -> Duration {
+        self.shared.network.get().map_or(Duration::ZERO, Network::cpu)
+    }
+
     /// Starts a program as a node.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod false_alarms;
 mod generator_busy;
 mod host;
 mod ledger;
+mod links;
 mod littles_law;
 mod offered_rate;
 mod preflight;
@@ -39,7 +40,7 @@ use crate::tally::Tally;
 type Audit = fn(&Evidence<'_>) -> Finding;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(&str, Audit); 17] = [
+const AUDITS: [(&str, Audit); 18] = [
     ("backlog_drift", backlog_drift::audit),
     ("client_failures", client_failures::audit),
     ("clock", clock::audit),
@@ -50,6 +51,7 @@ const AUDITS: [(&str, Audit); 17] = [
     ("generator_busy", generator_busy::audit),
     ("host", host::audit),
     ("ledger", ledger::audit),
+    ("links", links::audit),
     ("littles_law", littles_law::audit),
     ("offered_rate", offered_rate::audit),
     ("preflight", preflight::audit),

@@ -175,6 +175,10 @@ const AUDITS: &[(&str, &str)] = &[
     ),
     ("ledger", "does the system hold what it acknowledged?"),
     (
+        "links",
+        "did the network that the plan asks for keep its delays, and lose nothing of its own?",
+    ),
+    (
         "littles_law",
         "do rate, time and number outstanding agree? Little's law: outstanding = rate × time; if not, something was not counted",
     ),

@@ -68,8 +68,10 @@ pub(super) struct Fabric {
 #[derive(Debug)]
 struct Port {
     tun: OwnedFd,
-    /// When the last look at it ended: what is read next has come since.
-    looked: Instant,
+    /// When it was last found empty by reading it.
+    emptied: Instant,
+    /// Whether the last reading found it empty, and did not leave packets for the next turn.
+    is_drained: bool,
 }
 
 /// A packet that waits. Ordered by time, then by arrival.
@@ -87,9 +89,11 @@ struct Held {
 /// What the switch knows of the time before it read: see `Fabric::read`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wake {
-    /// When it began to sleep, if it slept: nothing was there to be read then.
-    pub(super) slept_from: Option<Instant>,
-    /// For how long of its sleep it could have run and was not let, nanoseconds.
+    /// When it last looked at all devices: one that has something to be read now and had not then was empty.
+    pub(super) looked: Instant,
+    /// Whether it has slept since. Then it was woken by what it reads now.
+    pub(super) has_slept: bool,
+    /// For how long since then it could have run and was not let, nanoseconds.
     pub(super) kept_waiting_ns: u64,
 }
 
@@ -117,7 +121,7 @@ impl Fabric {
 
     /// One more device. Gives its place.
     pub(super) fn add(&mut self, tun: OwnedFd) -> usize {
-        self.ports.push(Port { tun, looked: self.clock.now() });
+        self.ports.push(Port { tun, emptied: self.clock.now(), is_drained: true });
         self.links.push(Vec::new());
         self.ports.len() - 1
     }
@@ -181,28 +185,33 @@ impl Fabric {
         }
     }
 
-    /// Reads a device until it is empty or others must have their turn. A packet that was there before the switch
-    /// looked may have waited, and how long the switch cannot see: at most since its last look at this device
-    /// if it did not sleep in between; else it came while the switch slept, and waited no longer than the machine kept
-    /// the switch from running. What is known is made up for, all of it is counted as lateness.
+    /// Reads a device until it is empty or others must have their turn. A packet may have waited in its device before
+    /// the switch read it. If the switch was woken by it, it waited for as long as the machine kept the switch from
+    /// running: that is known, and made up for. If the switch was busy, it waited at most since the device was last
+    /// known to be empty: that is not known, and counted as lateness in full.
     ///
     /// Gives false if the device cannot be read any more.
     pub(super) fn read(&mut self, from: usize, wake: Wake, buffer: &mut [u8]) -> bool {
-        let looked = self.ports[from].looked;
-        let now = self.clock.now();
-        let (made_up, unseen_ns) = match wake.slept_from {
-            Some(slept_from) => (wake.kept_waiting_ns.min(late_ns(now, slept_from)), 0),
-            None => (0, late_ns(now, looked)),
+        let port = &self.ports[from];
+        let empty = if port.is_drained { port.emptied.max(wake.looked) } else { port.emptied };
+        let most = late_ns(self.clock.now(), empty);
+        let (made_up, unseen_ns) = if wake.has_slept && port.is_drained {
+            (wake.kept_waiting_ns.min(most), 0)
+        } else {
+            (0, most)
         };
         let made_up = Duration::from_nanos(made_up);
-        let mut is_readable = true;
+        let (mut is_readable, mut is_drained) = (true, false);
         for _ in 0..READ_PACKETS_MAX {
             match read(&self.ports[from].tun, &mut *buffer) {
                 Ok(bytes) => {
                     let now = self.clock.now();
                     self.take(from, &buffer[..bytes], now.minus(made_up), unseen_ns);
                 }
-                Err(Errno::AGAIN) => break,
+                Err(Errno::AGAIN) => {
+                    is_drained = true;
+                    break;
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     self.failed = format!("the device of end {from} cannot be read: {error}");
@@ -211,7 +220,11 @@ impl Fabric {
                 }
             }
         }
-        self.ports[from].looked = self.clock.now();
+        let now = self.clock.now();
+        let port = &mut self.ports[from];
+        port.is_drained = is_drained;
+        // What is left has come since the device was empty before, not since now.
+        port.emptied = if is_drained { now } else { empty };
         is_readable
     }
 

@@ -26,6 +26,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use clock::Clock;
 use model::facts::NetworkFacts;
@@ -113,6 +114,12 @@ impl Network {
         if let Some(end) = self.ends().iter().find(|end| end.name == name) {
             kernel::start_inside(command, Arc::clone(&end.namespace));
         }
+    }
+
+    /// Processor time of the switch so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        let ns = self.switch.as_ref().map_or(0, |switch| report::cpu_ns(&switch.fabric()));
+        Duration::from_nanos(ns)
     }
 
     pub(crate) fn report(&self) -> NetworkFacts {

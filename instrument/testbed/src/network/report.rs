@@ -37,7 +37,7 @@ pub(super) fn facts(fabric: &Fabric, ends: &[String]) -> NetworkFacts {
         total: with_lateness(total, &late),
         not_carried: fabric.not_carried,
         delay_ns_min: fabric.delay_ns_min,
-        cpu_ns: fabric.thread.map_or(0, |thread| cpu_ns(thread.as_raw_nonzero().get())),
+        cpu_ns: cpu_ns(fabric),
         links_left_out: (carried - links.len()) as u64,
         links,
         failed: fabric.failed.clone(),
@@ -68,9 +68,11 @@ fn add(total: &mut LinkTraffic, link: &LinkTraffic) {
     total.emulator_dropped += link.emulator_dropped;
 }
 
-/// What a thread of this process has used, nanoseconds; 0 once it has ended or where the kernel does not say.
-fn cpu_ns(thread: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
-    let text = text.unwrap_or_default();
+/// What the switch's thread has used, nanoseconds; 0 before it runs, once it has ended, or where the kernel does not
+/// say.
+pub(super) fn cpu_ns(fabric: &Fabric) -> u64 {
+    let Some(thread) = fabric.thread else { return 0 };
+    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
+    let text = fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }

@@ -15,13 +15,14 @@ use std::thread::JoinHandle;
 use clock::{Clock, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
+use super::NODES_MAX;
 use super::fabric::{self, Fabric, Wake};
 use super::table::Table;
 
 /// What the bell is called among the devices, whose places are small numbers.
 const BELL: u64 = u64::MAX;
-/// Devices told of at once; more have their turn at once after these.
-const READY_MAX: usize = 64;
+/// Devices told of at once: all that there can be and the bell, because one that is not told of counts as empty.
+const READY_MAX: usize = NODES_MAX + 2;
 
 /// The running switch. Dropping it ends it and closes the devices.
 #[derive(Debug)]
@@ -104,11 +105,17 @@ impl Turns {
         let mut buffer = fabric::buffer();
         let mut ready = Vec::with_capacity(READY_MAX);
         let mut kept_waiting = kept_waiting_ns(scheduling.as_ref());
-        let mut next = None;
+        let (mut next, mut looked) = (None, self.clock.now());
         loop {
+            let before = looked;
             let slept_from = self.await_work(next, &mut ready);
-            let mut wake = Wake { slept_from, kept_waiting_ns: 0 };
-            if slept_from.is_some() {
+            looked = self.clock.now();
+            let mut wake = Wake {
+                looked: slept_from.unwrap_or(before),
+                has_slept: slept_from.is_some(),
+                kept_waiting_ns: 0,
+            };
+            if wake.has_slept {
                 let now = kept_waiting_ns(scheduling.as_ref());
                 wake.kept_waiting_ns = now.saturating_sub(kept_waiting);
                 kept_waiting = now;

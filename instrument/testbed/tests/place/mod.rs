@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use model::plan::{LinkPlan, LinksPlan, Through};
+use rustix::net::sockopt;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use testbed::{NodeSpec, Testbed};
 
@@ -78,9 +79,11 @@ impl Place {
         })
     }
 
-    /// A socket for datagrams there. Waiting on it ends after five seconds.
+    /// A socket for datagrams there, with room for all that a test sends: what a busy machine leaves unread must not
+    /// look lost. Waiting on it ends after five seconds.
     pub fn socket(&self, name: &str, port: u16) -> UdpSocket {
         let socket = self.inside(name, || UdpSocket::bind(("0.0.0.0", port)).unwrap());
+        sockopt::set_socket_recv_buffer_size_force(&socket, 8 << 20).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         socket
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -115,8 +115,12 @@ impl System for Echo {
         let ledger = folder.join(LEDGER_FILE);
         let mut arguments = vec!["serve".to_owned(), "echo".to_owned(), "--parent-pipe".to_owned()];
         arguments.push(format!("--ledger={}", ledger.display()));
+        // On the plan's links the node has an address of its own; else it is one of the host's loopback.
+        let on_links = bed.network_address(NODE)?;
+        let address = on_links.unwrap_or(Ipv4Addr::LOCALHOST);
+        arguments.push(format!("--listen={address}:0"));
         if self.protocol == Protocol::Http {
-            arguments.push("--http=127.0.0.1:0".to_owned());
+            arguments.push(format!("--http={address}:0"));
         }
         if self.confess {
             arguments.push(format!("--confess={}", folder.join("echo.confession").display()));

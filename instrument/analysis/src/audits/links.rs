@@ -1,0 +1,135 @@
+//! Did the network that the plan asks for do what it was asked, and nothing else? Its own loss and its own lateness
+//! would be read as the system's.
+
+use model::facts::NetworkFacts;
+use model::quantity::show_ns;
+
+use super::{Evidence, Finding, failed, ok, percent, share, skipped, warn};
+
+/// Lateness that no delay makes harmless: a round trip on loopback through the emulator takes a tenth of it.
+const LATE_MAX_NS: u64 = 1_000_000;
+/// Lateness as a share of the smallest delay that was asked for: beyond it the delay was another.
+const LATE_PER_DELAY: u64 = 10;
+/// Share of packets before a full queue of limited bandwidth from which one reads on: it is the plan's own limit, and
+/// a reader should know that it was reached.
+const TAIL_WARN: f64 = 0.01;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let Some(network) = &evidence.facts.network else {
+        return skipped(match evidence.setting.links {
+            None => "the plan has no links of its own",
+            Some(_) => "the trial ended before its network was read",
+        });
+    };
+    let total = &network.total;
+    if !network.failed.is_empty() {
+        return failed(format!("the emulated network failed: {}", network.failed));
+    }
+    let dropped = total.emulator_dropped + network.device_dropped;
+    if dropped > 0 {
+        return failed(format!(
+            "the emulator itself dropped {dropped} of {} packets, which the plan did not ask for: {}",
+            total.packets + network.device_dropped,
+            "it was offered more than it can carry; lower the load or the delays"
+        ));
+    }
+    if total.packets == 0 {
+        return failed("nothing passed the emulated links: the load took another way");
+    }
+    let allowed = LATE_MAX_NS.max(network.delay_ns_min / LATE_PER_DELAY);
+    let said = said(network);
+    if total.late_p99_ns > allowed {
+        return failed(format!(
+            "{said}; more than {} changes what was asked for: run on an idle machine, or with fewer nodes",
+            show(allowed)
+        ));
+    }
+    let full = share(total.tail_dropped, total.packets);
+    if full > TAIL_WARN {
+        return warn(format!("{said}; {} met a full queue of a limited link", percent(full)));
+    }
+    ok(said)
+}
+
+fn said(network: &NetworkFacts) -> String {
+    let total = &network.total;
+    let mut parts = vec![format!(
+        "{} packets were handed over late by {} (p50), {} (p99), {} (most)",
+        total.packets - total.lost - total.cut - total.tail_dropped,
+        show(total.late_p50_ns),
+        show(total.late_p99_ns),
+        show(total.late_max_ns)
+    )];
+    let asked = [
+        (total.lost, "lost as asked"),
+        (total.cut, "lost at a cut"),
+        (total.tail_dropped, "dropped before a full link"),
+    ];
+    parts.extend(asked.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")));
+    parts.join(", ")
+}
+
+fn show(ns: u64) -> String {
+    show_ns(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::facts::{LinkTraffic, NetworkFacts};
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    fn network(change: impl FnOnce(&mut NetworkFacts)) -> (AuditOutcome, String) {
+        let total = LinkTraffic {
+            packets: 10_000,
+            late_p50_ns: 40_000,
+            late_p99_ns: 600_000,
+            late_max_ns: 3_000_000,
+            ..LinkTraffic::default()
+        };
+        let mut facts = NetworkFacts { total, delay_ns_min: 20_000_000, ..NetworkFacts::default() };
+        change(&mut facts);
+        let mut trial = Trial::clean();
+        trial.facts.network = Some(facts);
+        let found = trial.result();
+        let found = audit(&found, "links");
+        (found.outcome, found.detail.clone())
+    }
+
+    /// Claim: loss of the emulator's own fails, wherever it happened; loss that was asked for does not; nothing
+    /// carried fails; without a network there is nothing to say.
+    #[test]
+    fn what_the_emulator_drops() {
+        let (outcome, detail) = network(|facts| facts.total.lost = 100);
+        assert_eq!(outcome, AuditOutcome::Ok, "{detail}");
+        assert!(
+            detail.contains("9900 packets") && detail.contains("100 lost as asked"),
+            "{detail}"
+        );
+        let (outcome, detail) = network(|facts| facts.total.emulator_dropped = 1);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("dropped 1 of 10000 packets"), "{detail}");
+        assert_eq!(network(|facts| facts.device_dropped = 3).0, AuditOutcome::Failed);
+        assert_eq!(network(|facts| facts.total.packets = 0).0, AuditOutcome::Failed);
+        assert_eq!(network(|facts| facts.failed = "gone".into()).0, AuditOutcome::Failed);
+        assert_eq!(network(|facts| facts.total.tail_dropped = 500).0, AuditOutcome::Warn);
+        let without = Trial::clean().result();
+        assert_eq!(audit(&without, "links").outcome, AuditOutcome::Skipped);
+    }
+
+    /// Claim: a p99 of lateness above a tenth of the smallest delay fails, and above a millisecond where delays are
+    /// small or none.
+    #[test]
+    fn lateness_beside_delays() {
+        let (outcome, detail) = network(|facts| facts.total.late_p99_ns = 2_100_000);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("2.10 ms (p99)") && detail.contains("2.00 ms"), "{detail}");
+        assert_eq!(network(|facts| facts.total.late_p99_ns = 1_900_000).0, AuditOutcome::Ok);
+        let small = |facts: &mut NetworkFacts| {
+            facts.delay_ns_min = 0;
+            facts.total.late_p99_ns = 1_100_000;
+        };
+        assert_eq!(network(small).0, AuditOutcome::Failed);
+    }
+}
