@@ -188,7 +188,8 @@ impl Join {
         }
     }
 
-    pub fn entry(&mut self, entry: &LedgerEntry) {
+    /// Whether the entry is a transaction's second or later one.
+    pub fn entry(&mut self, entry: &LedgerEntry) -> bool {
         self.fates.entries += 1;
         let known = space_of(entry.tx).filter(|_| entry.ours);
         let Some((space, id)) = known else { return self.phantom(entry.tx) };
@@ -196,17 +197,15 @@ impl Join {
         if told & 3 == NEVER {
             return self.phantom(entry.tx);
         }
-        match told & SEEN_MASK {
-            0 => {
-                self.spaces[space].told.set(id, told | SEEN_ONE);
-                self.placed(space, id, entry.tx);
-            }
-            _ => {
-                self.spaces[space].told.set(id, told & 3 | SEEN_MORE);
-                self.fates.duplicate += 1;
-                example(&mut self.fates.examples, "duplicate", entry.tx);
-            }
+        if told & SEEN_MASK == 0 {
+            self.spaces[space].told.set(id, told | SEEN_ONE);
+            self.placed(space, id, entry.tx);
+            return false;
         }
+        self.spaces[space].told.set(id, told & 3 | SEEN_MORE);
+        self.fates.duplicate += 1;
+        example(&mut self.fates.examples, "duplicate", entry.tx);
+        true
     }
 
     /// The ledger's order must not contradict real time: nothing may stand before an entry that was
@@ -223,9 +222,10 @@ impl Join {
         self.latest_sent = self.latest_sent.max(sent);
     }
 
-    fn phantom(&mut self, tx: u64) {
+    fn phantom(&mut self, tx: u64) -> bool {
         self.fates.phantom += 1;
         example(&mut self.fates.examples, "phantom", tx);
+        false
     }
 
     /// Whether the order of the ledger was looked at.

@@ -22,6 +22,7 @@ mod nodes;
 mod order;
 mod picture;
 mod run;
+mod stated;
 mod tables;
 mod tally;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! least); the published tables leave them out and print their number beside it, so [`Metric::shown`] does.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{Distribution, Fates, LatencyResult, TrialResult};
+use model::result::{Distribution, Fates, LatencyResult, StatedLatency, TrialResult};
 
 use crate::latency::BEYOND_MIN;
 use crate::metric_names::{End, Name, Of, Word, parse};
@@ -148,6 +148,7 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         "sent" => rates.sent_per_s,
         "sent.count" => to_f64(counts.sent),
         "shed" => to_f64(counts.shed),
+        name if name.starts_with("stated.") => stated(name, trial.stated.as_ref()?)?,
         "success" => (counts.due > 0).then(|| to_f64(counts.committed) / to_f64(counts.due))?,
         "throughput" => vegeta.throughput,
         "throughput.max" => trial.throughput_windows?.1,
@@ -165,6 +166,22 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         _ => return None,
     };
     Some(Metric::plain(value, unit))
+}
+
+/// Latency by the ledger's own times.
+fn stated(name: &str, of: &StatedLatency) -> Option<f64> {
+    match name {
+        "stated.count" => Some(to_f64(of.count)),
+        "stated.duplicates" => Some(to_f64(of.duplicates)),
+        "stated.max" => of.max_ns.map(ns),
+        "stated.mean" => of.mean_ns,
+        "stated.min" => of.min_ns.map(ns),
+        "stated.negative" => Some(to_f64(of.negative)),
+        "stated.p50" => of.p50_ns.map(ns),
+        "stated.p99" => of.p99_ns.map(ns),
+        "stated.stddev" => of.stddev_ns,
+        _ => None,
+    }
 }
 
 fn moment_word(name: &str) -> Word {
@@ -259,7 +276,12 @@ mod tests {
     #[test]
     fn every_name_has_a_value() {
         let mut trial = Trial::clean();
-        let entry = |tx| model::facts::LedgerEntry::new(tx, tx, true);
+        let time = |ns| Some(clock::WallTime::from_unix_ns(ns));
+        let entry = |tx| model::facts::LedgerEntry {
+            submitted: time(1_000),
+            recorded: time(2_000_000),
+            ..model::facts::LedgerEntry::new(tx, tx, true)
+        };
         trial.entries = Some((0..10_000).map(entry).collect());
         let result = trial.result();
         for (name, unit) in PLAIN {

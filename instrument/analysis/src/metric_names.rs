@@ -6,7 +6,7 @@ use model::{Class, quantity};
 use crate::metric::Unit;
 
 /// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
-pub(crate) const PLAIN: [(&str, Unit); 48] = [
+pub(crate) const PLAIN: [(&str, Unit); 57] = [
     ("attack", Unit::Ns),
     ("bytes_in", Unit::Bytes),
     ("bytes_out", Unit::Bytes),
@@ -38,6 +38,15 @@ pub(crate) const PLAIN: [(&str, Unit); 48] = [
     ("sent", Unit::PerSecond),
     ("sent.count", Unit::Count),
     ("shed", Unit::Count),
+    ("stated.count", Unit::Count),
+    ("stated.duplicates", Unit::Count),
+    ("stated.max", Unit::Ns),
+    ("stated.mean", Unit::Ns),
+    ("stated.min", Unit::Ns),
+    ("stated.negative", Unit::Count),
+    ("stated.p50", Unit::Ns),
+    ("stated.p99", Unit::Ns),
+    ("stated.stddev", Unit::Ns),
     ("stddev", Unit::Ns),
     ("success", Unit::Ratio),
     ("throughput", Unit::PerSecond),
@@ -117,6 +126,7 @@ pub(crate) enum End {
     Min,
     Mean,
     Max,
+    Last,
 }
 
 impl Name {
@@ -126,7 +136,6 @@ impl Name {
             Self::RejectedClass(_) => Unit::Count,
             Self::StageThroughput(_) => Unit::PerSecond,
             Self::Distribution { word: Word::Moment("variance"), .. } => Unit::NsSquared,
-    Last,
             Self::Distribution { .. } => Unit::Ns,
             Self::Resource { .. } => Unit::Number,
         }
@@ -185,6 +194,7 @@ fn resource(name: &str) -> Option<Name> {
         "min" => End::Min,
         "mean" => End::Mean,
         "max" => End::Max,
+        "last" => End::Last,
         _ => return None,
     };
     let (source, metric) = key.split_once('.')?;
@@ -194,7 +204,6 @@ fn resource(name: &str) -> Option<Name> {
 /// Whether `name` is a number that a result has, before there is a result: for table columns and thresholds.
 ///
 /// # Errors
-        "last" => End::Last,
 /// A sentence that names the nearest known name.
 pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
     match parse(name) {
@@ -214,15 +223,6 @@ pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
 /// Series of the host and of the generator are known; those of nodes are the system's business.
 fn check_series(key: &str, end: End) -> Result<(), String> {
     let known: &[&str] = match key.split_once('.') {
-        Some(("host", _)) => &HOST_SERIES,
-        Some(("generator", _)) => &GENERATOR_SERIES,
-        _ => return Ok(()),
-    };
-    let (source, series) = key.split_once('.').expect("matched above");
-    if known.contains(&series) {
-        return Ok(());
-    }
-    let help = did_you_mean(series, known.iter().copied())
         Some(("nodes", rest)) => {
             let is_known = rest
                 .split_once('.')
@@ -234,19 +234,19 @@ fn check_series(key: &str, end: End) -> Result<(), String> {
                 "`{key}.last` is not kept: the last value is known of nodes only; write {key}.max or {key}.mean"
             ));
         }
+        Some(("host", _)) => &HOST_SERIES,
+        Some(("generator", _)) => &GENERATOR_SERIES,
+        _ => return Ok(()),
+    };
+    let (source, series) = key.split_once('.').expect("matched above");
+    if known.contains(&series) {
+        return Ok(());
+    }
+    let help = did_you_mean(series, known.iter().copied())
         .unwrap_or_else(|| format!("`{source}` has {}", known.join(", ")));
     Err(format!("`{key}` is not a series that is recorded; {help}"))
 }
 
-fn no_stage(stage: &str, stages: &[String]) -> String {
-    let help = did_you_mean(stage, stages.iter().map(String::as_str))
-        .unwrap_or_else(|| format!("this system's stages are {}", stages.join(", ")));
-    format!("`{stage}` is not a stage of this system; {help}")
-}
-
-fn unknown(name: &str, stages: &[String]) -> String {
-    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages.iter().map(String::as_str));
-    let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
 /// What is said of all nodes at one time.
 const ALL_NODES: [&str; 5] = ["max", "mean", "median", "min", "sum"];
 
@@ -258,6 +258,15 @@ fn no_such_total(key: &str, rest: &str) -> String {
     )
 }
 
+fn no_stage(stage: &str, stages: &[String]) -> String {
+    let help = did_you_mean(stage, stages.iter().map(String::as_str))
+        .unwrap_or_else(|| format!("this system's stages are {}", stages.join(", ")));
+    format!("`{stage}` is not a stage of this system; {help}")
+}
+
+fn unknown(name: &str, stages: &[String]) -> String {
+    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages.iter().map(String::as_str));
+    let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
     let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
         "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema result)"
             .to_owned()
@@ -317,6 +326,9 @@ mod tests {
             "rejected.limited",
             "service.mean.accepted",
             "node-0.rss_bytes.max",
+            "node-0.height_blocks.last",
+            "nodes.sum.mempool_transactions.max",
+            "nodes.median.committed_transactions_per_minute.mean",
         ] {
             assert_eq!(check_metric(name, &stages), Ok(()), "{name}");
         }
@@ -326,12 +338,11 @@ mod tests {
             ("stage.make_blok.throughput", "did you mean `make_block`?"),
             ("rejected.limitd", "is not a number that a result has"),
             ("p101", "is not a number"),
-            "node-0.height_blocks.last",
-            "nodes.sum.mempool_transactions.max",
-            "nodes.median.committed_transactions_per_minute.mean",
             ("service.", "is not a number"),
             ("p99..accepted", "is not a number"),
             ("host.cpu_mzh.min", "did you mean `cpu_mhz`?"),
+            ("nodes.rss_bytes.max", "there are nodes.sum.rss_bytes, nodes.mean.rss_bytes"),
+            ("host.load1.last", "write host.load1.max"),
             ("generator.colour.max", "`generator` has cpu_cores, rss_bytes, threads"),
         ] {
             let message = check_metric(name, &stages).unwrap_err();
@@ -341,8 +352,6 @@ mod tests {
         assert!(sorted.is_sorted(), "the list is alphabetical");
     }
 
-            ("nodes.rss_bytes.max", "there are nodes.sum.rss_bytes, nodes.mean.rss_bytes"),
-            ("host.load1.last", "write host.load1.max"),
     /// Claim: the percentile keeps its own point, and the stage comes after it.
     #[test]
     fn points_in_percentiles() {

@@ -19,6 +19,7 @@ use crate::grid::{Grid, SECOND};
 use crate::groups::Groups;
 use crate::latency::{Latencies, calls};
 use crate::order::Order;
+use crate::stated::Stated;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::vegeta::Vegeta;
@@ -60,6 +61,7 @@ pub struct TrialAnalysis<'a> {
     groups: Groups,
     order: Order,
     join: Join,
+    stated: Stated,
     timeline: TimelineTally,
 }
 
@@ -86,6 +88,7 @@ impl<'a> TrialAnalysis<'a> {
             groups: Groups::default(),
             order: Order::default(),
             join: Join::new(final_stage, grid.end.saturating_add(patience)),
+            stated: Stated::default(),
             timeline: TimelineTally::new(
                 whole(facts, &grid, patience),
                 u8::from(input.setting.probe.is_some()),
@@ -138,7 +141,8 @@ impl<'a> TrialAnalysis<'a> {
 
     /// Adds a ledger entry; all rows come first.
     pub fn entry(&mut self, entry: &LedgerEntry) {
-        self.join.entry(entry);
+        let is_duplicate = self.join.entry(entry);
+        self.stated.entry(entry, is_duplicate);
         for check in &mut self.checks {
             check.entry(entry);
         }
@@ -155,14 +159,15 @@ impl<'a> TrialAnalysis<'a> {
     pub fn finish_with_picture(mut self, events: &[Event]) -> (TrialResult, TrialPicture) {
         let fates = self.join.finish();
         let mut result = self.summary();
-        if self.input.facts.ledger.read {
-            result.fates = Some(fates);
-        }
-        result.audits = audits::all(&self.evidence(&result));
         let all_nodes = nodes::over_all(self.input.metrics);
         result.resources.extend(resources(&all_nodes, &self.grid));
         result.resources_last = nodes::last(self.input.metrics, &self.grid);
         result.resources_last.extend(nodes::last(&all_nodes, &self.grid));
+        if self.input.facts.ledger.read {
+            result.fates = Some(fates);
+            result.stated = self.stated.result(self.input.facts);
+        }
+        result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
         (result.verdict, result.reason) = verdict::of_trial(&result);
@@ -216,18 +221,19 @@ impl<'a> TrialAnalysis<'a> {
             codes: self.groups.codes(),
             errors: self.groups.errors(&facts.errors),
             fates: None,
+            stated: None,
             preflight: facts.preflight.clone(),
             audits: Vec::new(),
             checks: Vec::new(),
             thresholds: Vec::new(),
             resources: resources(input.metrics, &self.grid),
+            resources_last: BTreeMap::new(),
         }
     }
 
     /// The length of time that rates are over: the planned window, or, where the load was stopped before its
     /// end (Ctrl-C, a crash, `transactions_max`), up to one mean gap after its last due time.
     fn window_ns(&self) -> i64 {
-            resources_last: BTreeMap::new(),
         let due = i64::try_from(self.streams[0].due()).unwrap_or(i64::MAX);
         let load = &self.input.setting.load;
         let bounded = load.transactions_max > 0 && self.all.due() >= load.transactions_max;

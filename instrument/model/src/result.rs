@@ -190,6 +190,9 @@ pub struct TrialResult {
     pub errors: Vec<ErrorResult>,
     /// What the ledger says; absent if it was not read.
     pub fates: Option<Fates>,
+    /// Latency by the ledger's own times; absent if it was not read or says none.
+    #[serde(default)]
+    pub stated: Option<StatedLatency>,
     /// What the preflight pass found.
     pub preflight: Vec<PreflightFinding>,
     /// Tests of the measurement.
@@ -198,14 +201,14 @@ pub struct TrialResult {
     pub checks: Vec<AuditResult>,
     /// Promises.
     pub thresholds: Vec<ThresholdResult>,
-    /// Generator and host during the trial: metric name to (min, mean, max).
+    /// Generator, host, each node and all nodes during the trial: `source.series` to (min, mean, max).
     pub resources: BTreeMap<String, (f64, f64, f64)>,
-}
-
-/// How many transactions ended how.
     /// Each node and all nodes: `source.series` to its last value in the measured window.
     #[serde(default)]
     pub resources_last: BTreeMap<String, f64>,
+}
+
+/// How many transactions ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Fell due.
@@ -476,6 +479,34 @@ pub struct Fates {
     pub reordered: u64,
     /// Up to 100 transaction ids for each fate but `once`.
     pub examples: BTreeMap<String, Vec<u64>>,
+}
+
+/// Latency as the ledger itself states it: recorded − submitted, over every entry that is the trial's own and has
+/// both times, the warm-up's and duplicates included. The published report tools' definition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatedLatency {
+    /// Entries with both times.
+    pub count: u64,
+    /// Entries of this trial that lack one, because nothing was recorded behind them; not in the figures.
+    pub without_time: u64,
+    /// Of `count`, entries beyond a transaction's first.
+    pub duplicates: u64,
+    /// Of `count`, those recorded before they were submitted: two clocks that disagree. Never clamped.
+    pub negative: u64,
+    /// Smallest.
+    pub min_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
+    /// Mean.
+    pub mean_ns: Option<f64>,
+    /// Sample standard deviation (n − 1).
+    pub stddev_ns: Option<f64>,
+    /// p50.
+    pub p50_ns: Option<i64>,
+    /// p99.
+    pub p99_ns: Option<i64>,
+    /// Whose clocks the two times are by, in words.
+    pub clocks: String,
 }
 
 /// How an audit or check came out.

@@ -153,6 +153,9 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
+    let clocks = shown.iter().find_map(|row| row.trial.stated.as_ref()).map(|it| clean(&it.clocks));
+    let title = format!("Latency by two definitions ({})", clocks.unwrap_or_default());
+    all.push((title, tables::two_definitions(shown)));
     if let [only] = shown {
         for (head, groups) in [("kind", &only.trial.kinds), ("code", &only.trial.codes)] {
             if groups.len() > 1 {

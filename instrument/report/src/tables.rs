@@ -9,6 +9,7 @@ mod latency;
 mod ledger;
 mod published;
 mod results;
+mod stated;
 mod thresholds;
 
 pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names};
@@ -17,6 +18,7 @@ pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, 
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
+pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use thresholds::thresholds;
 
 use model::result::{RunResult, SettingResult, TrialResult};

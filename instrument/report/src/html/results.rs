@@ -50,6 +50,15 @@ pub(super) fn results(run: &Run<'_>) -> String {
         let said = "A request that was sent late looks fast here; the response times above count from when it was due.";
         markup.push_str(&paragraph("legend", said));
     }
+    let definitions = tables::two_definitions(shown);
+    if !definitions.is_empty() {
+        markup.push_str("<h3>Latency by two definitions</h3>\n");
+        let caption = "The client's, and the one that the ledger states of itself";
+        markup.push_str(&of_grid(document, "two-definitions", caption, &definitions));
+        let lines: Vec<String> =
+            tables::definition_lines(shown).iter().map(|it| text(it)).collect();
+        markup.push_str(&list("legend", &lines));
+    }
     for (index, table) in run.result.tables.iter().enumerate() {
         let grid = tables::asked_for(table, &format!("/tables/{index}"));
         let title = clean(&table.title);

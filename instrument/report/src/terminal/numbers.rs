@@ -29,6 +29,14 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
         page.heading("Stages", "");
         page.grid(&stages);
     }
+    let definitions = tables::two_definitions(shown);
+    if !definitions.is_empty() {
+        page.heading("Latency by two definitions", "");
+        page.grid(&definitions);
+        for line in tables::definition_lines(shown) {
+            page.indented(Paint::Dim, &line);
+        }
+    }
     groups(page, shown, verbose);
     errors(page, shown, verbose);
     for (index, table) in run.tables.iter().enumerate() {

@@ -24,9 +24,15 @@ fn spoil(value: &mut Value) {
                 (key, value)
             });
             *map = spoiled.collect();
-            for key in
-                ["rejected_by_class", "status_codes", "values", "examples", "resources", "resources_last", "failed"]
-            {
+            for key in [
+                "rejected_by_class",
+                "status_codes",
+                "values",
+                "examples",
+                "resources",
+                "resources_last",
+                "failed",
+            ] {
                 if let Some(Value::Object(inner)) = map.get_mut(key) {
                     let keys = std::mem::take(inner).into_iter();
                     *inner =

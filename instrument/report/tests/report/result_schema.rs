@@ -155,9 +155,16 @@ fn the_schema_is_strict() {
             None => continue,
         };
         // Maps with free keys (labels, counts by class) are the only objects without required keys.
-        let is_map = ["values", "rejected_by_class", "status_codes", "examples", "resources", "resources_last"]
-            .iter()
-            .any(|name| pointer.ends_with(name));
+        let is_map = [
+            "values",
+            "rejected_by_class",
+            "status_codes",
+            "examples",
+            "resources",
+            "resources_last",
+        ]
+        .iter()
+        .any(|name| pointer.ends_with(name));
         let mut added = document.clone();
         insert(&mut added, &pointer, "surprise", Value::Null);
         assert!(check(&root, &added).is_err(), "{pointer}: a new key");

@@ -294,6 +294,7 @@ pub fn trial(key: &str) -> TrialResult {
         codes: vec![group("200", 1_500, &[], 412 * US)],
         errors: Vec::new(),
         fates: None,
+        stated: None,
         preflight: Vec::new(),
         audits: audits(),
         checks: Vec::new(),
@@ -302,8 +303,8 @@ pub fn trial(key: &str) -> TrialResult {
             ("generator.cpu_cores".to_owned(), (0.01, 0.03, 0.05)),
             ("host.cpu_mhz".to_owned(), (2_598.0, 2_600.0, 2_601.0)),
         ]),
-    }
         resources_last: BTreeMap::new(),
+    }
 }
 
 pub fn group(name: &str, due: u64, rejected: &[(&str, u64)], p50: i64) -> GroupResult {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::facts::PreflightFinding;
 use model::result::{
-    AuditOutcome, Cell, ErrorResult, Exit, Fates, LoadSeries, RunResult, TableResult,
-    ThresholdResult, Verdict,
+    AuditOutcome, Cell, ErrorResult, Exit, Fates, LoadSeries, RunResult, StatedLatency,
+    TableResult, ThresholdResult, Verdict,
 };
 
 use crate::sample_parts::{
@@ -176,6 +176,19 @@ pub fn liar() -> RunResult {
             ("phantom".to_owned(), vec![4_000_000_001]),
             ("late".to_owned(), vec![20, 21, 22, 23, 24, 25, 26]),
         ]),
+    });
+    it.stated = Some(StatedLatency {
+        count: 199_875,
+        without_time: 2,
+        duplicates: 3,
+        negative: 4,
+        min_ns: Some(-40 * US),
+        max_ns: Some(23 * MS),
+        mean_ns: Some(2_412_345.25),
+        stddev_ns: Some(812_345.5),
+        p50_ns: Some(2_340 * US),
+        p99_ns: Some(5_400 * US),
+        clocks: "clocks of other hosts: offset unknown".to_owned(),
     });
     it.checks = vec![
         audit("no double spend", AuditOutcome::Ok, "199,877 entries checked"),

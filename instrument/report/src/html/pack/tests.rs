@@ -110,7 +110,7 @@ fn blank() -> TrialResult {
         "attack_ns":0,"wait_ns":0,"total_ns":0,"mean_ns":0,"min_ns":0,"p50_ns":0,"p90_ns":0,"p95_ns":0,"p99_ns":0,
         "max_ns":0,"bytes_in":0,"bytes_out":0,"success":0,"status_codes":{},"errors":[]},"throughput_windows":null,
         "seconds":[],"timeline":{"start_ns":0,"width_ns":0,"columns":[]},"calls":[],"kinds":[],"codes":[],"errors":[],
-        "fates":null,"preflight":[],"audits":[],"checks":[],"thresholds":[],"resources":{}}"#;
+        "fates":null,"stated":null,"preflight":[],"audits":[],"checks":[],"thresholds":[],"resources":{}}"#;
     let distribution = r#"{"count":0,"min_ns":null,"max_ns":null,"mean_ns":null,"mean_low_ns":null,"mean_high_ns":null,
         "variance_ns2":null,"quantiles":[],"negative":0,"curve":[]}"#;
     serde_json::from_str(&json.replace("DIST", distribution)).expect("a trial without anything")
