@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clock::{Clock, Instant, WallTime};
+use clock::{Clock, WallTime};
 use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
 
 use crate::rpc::{Rpc, Written};
+use crate::settle::{Settled, settle};
 use crate::transaction::Claim;
-
-/// How long the mempools may take to become empty, and another node to follow.
-const SETTLE_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often that is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -67,32 +65,7 @@ impl Chain {
         timed: bool,
         clock: Clock,
     ) -> Result<Self, SutError> {
-        let mut alive: Vec<(SocketAddr, Rpc)> =
-            nodes.iter().map(|address| (*address, Rpc::new(*address))).collect();
-        alive.retain_mut(|(_, rpc)| rpc.height().is_ok());
-        let deadline = clock.now().plus(SETTLE_WITHIN);
-        let (left, last) = settle(&mut alive, usage, clock, deadline);
-        let (Some(last), Some((address, mut rpc))) = (last, alive.pop()) else {
-            let words = "no node answers; its blocks cannot be read";
-            return Err(SutError::Ledger(words.to_owned()));
-        };
-        while rpc.height().map_err(SutError::Ledger)? < last {
-            if clock.now() >= deadline {
-                return Err(SutError::Ledger(format!(
-                    "the node at {address} is not at height {last} after {} s, so its chain would lack blocks",
-                    SETTLE_WITHIN.as_secs()
-                )));
-            }
-            clock.sleep_until(clock.now().plus(LOOK_EVERY));
-        }
-        let mempool = match (left, usage) {
-            (None, _) => "and no node said what its mempool held".to_owned(),
-            (Some(0), _) => "with all mempools empty".to_owned(),
-            (Some(left), Use::Own) => format!("with {left} transactions still in a mempool"),
-            (Some(left), Use::Shared) => {
-                format!("with {left} transactions, those of others included, in a mempool")
-            }
-        };
+        let Settled { address, mut rpc, last, way: mempool } = settle(nodes, usage, clock)?;
         let left_out = match usage {
             Use::Own => "",
             Use::Shared => ", transactions without this run's mark left out",
@@ -140,29 +113,6 @@ fn follow(rpc: &mut Rpc, height: u64, clock: Clock) -> u64 {
         top = rpc.height().unwrap_or(top);
         if top >= height || clock.now() >= deadline {
             return top;
-        }
-        clock.sleep_until(clock.now().plus(LOOK_EVERY));
-    }
-}
-
-/// Waits until the mempools are empty; where others fill them too, for two more blocks at most, which had room
-/// for what was there before. Gives what is left in the fullest, `None` if no node
-/// says, and how high the highest node is.
-fn settle(
-    alive: &mut [(SocketAddr, Rpc)],
-    usage: Use,
-    clock: Clock,
-    deadline: Instant,
-) -> (Option<u64>, Option<u64>) {
-    let mut begun = None;
-    loop {
-        let left = alive.iter_mut().filter_map(|(_, rpc)| rpc.unconfirmed().ok()).max();
-        // Asked after the mempools: what has just left them is in a block that counts.
-        let height = alive.iter_mut().filter_map(|(_, rpc)| rpc.height().ok()).max();
-        let begun = *begun.get_or_insert(height);
-        let is_enough = usage == Use::Shared && height >= begun.map(|begun| begun + 2);
-        if left == Some(0) || is_enough || clock.now() >= deadline {
-            return (left, height);
         }
         clock.sleep_until(clock.now().plus(LOOK_EVERY));
     }

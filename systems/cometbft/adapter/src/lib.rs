@@ -20,6 +20,7 @@ mod options;
 mod program;
 mod rpc;
 mod session;
+mod settle;
 mod sightings;
 mod system;
 mod testnet;

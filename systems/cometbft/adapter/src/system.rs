@@ -68,6 +68,16 @@ impl CometBft {
         of.endpoints.iter().map(|(_, address)| address).collect()
     }
 
+    /// The nodes in the order in which the chain is rather read from the later: the one that is loaded, full nodes,
+    /// which may be stopped and wiped, and validators.
+    fn readers(&self, of: &Deployment) -> Vec<SocketAddr> {
+        let mut nodes: Vec<SocketAddr> = self.nodes(of).into_iter().copied().collect();
+        if let Some(wish) = &self.start {
+            nodes[1..].rotate_left(wish.manifest.count(Mode::Validator) - 1);
+        }
+        nodes
+    }
+
     /// Starts the nodes, or takes those that run. Gives where clients reach those that follow the chain.
     fn reach(&self, bed: &mut Testbed) -> Result<(Vec<SocketAddr>, Deployment), SutError> {
         let Some(wish) = &self.start else {
@@ -190,7 +200,7 @@ impl System for CometBft {
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let height = of.facts.get(HEIGHT_AT_START).and_then(|text| text.parse::<u64>().ok());
         let first = height.expect("deploy says so") + 1;
-        let nodes: Vec<SocketAddr> = self.nodes(of).into_iter().copied().collect();
+        let nodes = self.readers(of);
         let usage = if self.attach.is_empty() { Use::Own } else { Use::Shared };
         let chain = Chain::open(
             &nodes,
