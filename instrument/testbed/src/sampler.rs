@@ -43,11 +43,24 @@ const CHILDREN_EVERY_MIN: Duration = Duration::from_secs(5);
 /// A running sampler.
 #[derive(Debug)]
 pub struct ResourceSampler {
-    orders: Option<Sender<Watch>>,
+    orders: Sender<Order>,
     thread: Option<JoinHandle<Vec<Series>>>,
 }
 
+/// Who may tell the sampler of processes, from any thread. It does not keep it running.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    orders: Sender<Order>,
+}
+
+#[derive(Debug)]
+enum Order {
+    Watch(Watch),
+    Stop,
+}
+
 /// A node to follow.
+#[derive(Debug)]
 struct Watch {
     name: String,
     pid: u32,
@@ -76,16 +89,19 @@ impl ResourceSampler {
             what: "the thread that samples resources could not be started".to_owned(),
             source,
         };
-        Ok(Self { orders: Some(orders), thread: Some(thread.map_err(failed)?) })
+        Ok(Self { orders, thread: Some(thread.map_err(failed)?) })
     }
 
     /// Follows one more process under a node's name (a node that was restarted). If the name is followed
     /// already, the new process takes its place.
     pub fn watch(&self, name: &str, pid: u32) {
-        if let Some(orders) = &self.orders {
-            // It fails only if the thread is gone; then there is nobody to tell.
-            let _ = orders.send(Watch { name: name.to_owned(), pid });
-        }
+        self.watcher().watch(name, pid);
+    }
+
+    /// A handle for those who start processes while it runs.
+    #[must_use]
+    pub fn watcher(&self) -> Watcher {
+        Watcher { orders: self.orders.clone() }
     }
 
     /// Ends the sampling and gives all samples, series by series in time order, stamped in nanoseconds after `trial_start`.
@@ -102,9 +118,18 @@ impl ResourceSampler {
     }
 
     fn stop(&mut self) -> Vec<Series> {
-        self.orders = None;
+        // It fails only if the thread is gone already.
+        let _ = self.orders.send(Order::Stop);
         // A panic of the thread has been printed; its samples are lost, which the absence of metrics shows.
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Watcher {
+    /// As [`ResourceSampler::watch`].
+    pub fn watch(&self, name: &str, pid: u32) {
+        // It fails only if the sampler has ended; then there is nobody to tell.
+        let _ = self.orders.send(Order::Watch(Watch { name: name.to_owned(), pid }));
     }
 }
 
@@ -151,11 +176,11 @@ impl Sampling {
         }
     }
 
-    fn run(&mut self, orders: &Receiver<Watch>) {
+    fn run(&mut self, orders: &Receiver<Order>) {
         let mut due = self.last_round.plus(self.interval);
         loop {
             match orders.recv_timeout(due.saturating_since(self.clock.now())) {
-                Ok(watch) => self.watch(&watch),
+                Ok(Order::Watch(watch)) => self.watch(&watch),
                 Err(RecvTimeoutError::Timeout) => {
                     self.round();
                     // Missed rounds are left out, not caught up with: the rates are of the time that passed.
@@ -164,7 +189,7 @@ impl Sampling {
                         due = due.plus(self.interval);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => {
+                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     if self.clock.now().saturating_since(self.last_round) >= LAST_ROUND_MIN {
                         self.round();
                     }

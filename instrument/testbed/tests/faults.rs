@@ -6,7 +6,7 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 use model::facts::Event;
 use model::plan::{FaultKind, FaultPlan};
-use testbed::{FaultRunner, NodeSpec, Testbed};
+use testbed::{BedControl, FaultRunner, FaultSetup, NodeSpec, Testbed};
 
 const MS: i64 = 1_000_000;
 
@@ -20,6 +20,20 @@ fn pause(node: &str) -> FaultKind {
 
 fn kill(node: &str) -> FaultKind {
     FaultKind::Kill { node: node.to_owned() }
+}
+
+fn run(
+    clock: Clock,
+    faults: Vec<FaultPlan>,
+    control: BedControl,
+    measure_start: impl FnMut() -> Option<Instant> + Send + 'static,
+) -> Result<FaultRunner, testbed::TestbedError> {
+    FaultRunner::start(
+        clock,
+        FaultSetup { faults, ..FaultSetup::default() },
+        control,
+        measure_start,
+    )
 }
 
 fn bed_of(folder: &std::path::Path, clock: Clock, names: &[&str]) -> Testbed {
@@ -64,8 +78,7 @@ fn faults_happen_at_their_times() {
         fault(pause("a-1"), 75, 325),
         fault(pause("nobody"), 0, 10),
     ];
-    let runner =
-        FaultRunner::start(clock, faults, bed.control(), move || Some(measure_start)).unwrap();
+    let runner = run(clock, faults, bed.control(), move || Some(measure_start)).unwrap();
     wait_until(clock, || is_stopped(&bed, "a-2"));
     wait_until(clock, || !is_stopped(&bed, "a-2"));
     assert!(is_stopped(&bed, "a-1"), "its second pause goes on for 300 ms");
@@ -108,7 +121,7 @@ fn an_early_end_undoes_pauses() {
     let bed = bed_of(folder.path(), clock, &["n"]);
     let start = clock.now();
     let faults = vec![fault(pause("n"), 0, 600_000), fault(kill("n"), 300_000, 0)];
-    let runner = FaultRunner::start(clock, faults, bed.control(), move || Some(start)).unwrap();
+    let runner = run(clock, faults, bed.control(), move || Some(start)).unwrap();
     wait_until(clock, || is_stopped(&bed, "n"));
     let (events, _) = runner.finish(Instant::ZERO);
     assert!(!is_stopped(&bed, "n"));
@@ -125,7 +138,7 @@ fn nothing_happens_before_the_start() {
     let clock = Clock::start();
     let bed = bed_of(folder.path(), clock, &["n"]);
     let faults = vec![fault(kill("n"), 0, 0)];
-    let runner = FaultRunner::start(clock, faults, bed.control(), || None).unwrap();
+    let runner = run(clock, faults, bed.control(), || None).unwrap();
     clock.sleep_until(clock.now().plus(Duration::from_millis(20)));
     let (events, lines) = runner.finish(Instant::ZERO);
     assert_eq!(short(&events), ["fault_failed kill n"]);
@@ -145,7 +158,7 @@ fn a_fault_on_a_dead_node_is_told() {
     // The second fault, which can be seen from here, comes after the first.
     let faults = vec![fault(pause("n"), 0, 10), fault(pause("seen"), 0, 600_000)];
     bed.spawn(NodeSpec::new("seen", "/bin/sh").args(["-c", "read line"])).unwrap();
-    let runner = FaultRunner::start(clock, faults, bed.control(), move || Some(start)).unwrap();
+    let runner = run(clock, faults, bed.control(), move || Some(start)).unwrap();
     wait_until(clock, || is_stopped(&bed, "seen"));
     let (events, _) = runner.finish(start);
     assert_eq!(

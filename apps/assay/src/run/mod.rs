@@ -1,5 +1,6 @@
 //! `assay run`: the experiment from file to verdict. The trial itself is in [`trial`].
 
+mod faults;
 mod progress;
 mod safety;
 mod trial;

@@ -13,6 +13,7 @@ use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
 use testbed::{Entered, MetricScraper, ResourceSampler, Testbed};
 
+use super::faults;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
 
@@ -54,7 +55,11 @@ pub struct Trial<'a> {
 pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
     let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
-    let deployment = trial.system.deploy(&mut bed).map_err(|e| e.to_string())?;
+    // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one.
+    let _inside = enter_links(trial, &mut bed)?;
+    let deployed = trial.system.deploy(&mut bed);
+    check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
+    let deployment = deployed.map_err(|e| e.to_string())?;
     let mut facts = first_facts(trial, &deployment);
     facts.preflight = trial.system.preflight(&deployment).map_err(|e| e.to_string())?;
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
@@ -63,10 +68,33 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     merge(&mut facts, loaded);
     facts.ledger = read_ledger(trial, &folder, &deployment);
     facts.nodes = bed.nodes();
+    facts.network = bed.network_report();
     facts.complete = true;
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
     bed.stop_all(STOP_GRACE).map_err(|e| e.to_string())?;
     folder.seal().map_err(|e| e.to_string())
+}
+
+/// Makes the network of the plan's links, if it has any, and goes there.
+fn enter_links(trial: &Trial<'_>, bed: &mut Testbed) -> Result<Entered, String> {
+    if let Some(links) = &trial.setting.links {
+        bed.with_network(links).map_err(|e| e.to_string())?;
+    }
+    bed.enter_network().map_err(|e| e.to_string())
+}
+
+/// Links on which there is no node would do nothing, and their figures would be read as those of a network.
+fn check_links(trial: &Trial<'_>, bed: &Testbed, failed: Option<String>) -> Result<(), String> {
+    let Some(links) = bed.control().links().filter(|links| links.nodes().is_empty()) else {
+        return Ok(());
+    };
+    drop(links);
+    let failed = failed.map(|why| format!(" ({why})")).unwrap_or_default();
+    Err(format!(
+        "the plan has [links], and the system `{}` as it is deployed here puts no node on them{failed}; leave [links] \
+         out, or let Assay start nodes that can be put there (cometbft, echo)",
+        trial.setting.system.kind
+    ))
 }
 
 /// What is known before the load. The folder holds it from the first moment, so that a crash leaves a
@@ -148,9 +176,11 @@ fn load_it(
     };
     let mut sink =
         FolderSink { log: folder.row_log().map_err(|e| e.to_string())?, events: Vec::new() };
-    let cpu_before = CpuTime::of_this_process();
+    let (cpu_before, network_before) = (CpuTime::of_this_process(), bed.network_cpu());
     let loaded = load::run(setup, &mut sink);
-    let cpu = CpuTime::of_this_process().since(cpu_before);
+    // The links' switch is a thread of this process, and no part of the generator.
+    let network = bed.network_cpu().saturating_sub(network_before);
+    let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(network);
     trial.progress.pause();
     let FolderSink { log, mut events } = sink;
     let closed = log.close().map_err(|e| e.to_string());

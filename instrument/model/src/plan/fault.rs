@@ -122,6 +122,26 @@ impl FaultKind {
         }
     }
 
+    /// What else there is to say of it when it begins; empty if its word and nodes say it all.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Partition { way, client, .. } => {
+                let way = match way {
+                    CutWay::Both => "",
+                    CutWay::In => "only what comes in",
+                    CutWay::Out => "only what goes out",
+                };
+                let client = if *client { "from the instrument, too" } else { "" };
+                let words: Vec<&str> =
+                    [way, client].into_iter().filter(|it| !it.is_empty()).collect();
+                words.join(", ")
+            }
+            Self::Link { change, .. } => change.in_words(),
+            _ => String::new(),
+        }
+    }
+
     /// Whether it is done to links, which takes a network of the trial's own.
     #[must_use]
     pub const fn is_of_links(&self) -> bool {
