@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Event, MetricSample, TrialFacts};
-use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, is_node};
+use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, adds_up, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
 use model::result::Timeline;
@@ -144,13 +144,6 @@ fn chosen<'a>([recorded, of_all]: [&'a [MetricSample]; 2]) -> Vec<&'a MetricSamp
     };
     let is_drawn = |s: &&MetricSample| nodes <= NODES_MAX || !is_node(&s.source);
     recorded.iter().filter(is_drawn).chain(of_all.iter().filter(is_drawn_of_all)).collect()
-}
-
-/// Whether the sum over nodes is something: each has a mempool, memory and processors of its own, and all have the same
-/// chain.
-fn adds_up(name: &str) -> bool {
-    matches!(name, "cpu_cores" | "rss_bytes" | "mempool_transactions" | "mempool_bytes")
-        || name.ends_with("_bytes_per_second")
 }
 
 fn series(metrics: &[&MetricSample], timeline: &Timeline) -> Vec<Series> {

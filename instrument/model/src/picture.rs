@@ -149,6 +149,14 @@ pub fn is_node(source: &str) -> bool {
     !matches!(source, "generator" | "host") && !source.starts_with(ALL_NODES)
 }
 
+/// Whether the sum over nodes is something: each has a mempool, memory and processors of its own, and all have the same
+/// chain.
+#[must_use]
+pub fn adds_up(name: &str) -> bool {
+    matches!(name, "cpu_cores" | "rss_bytes" | "mempool_transactions" | "mempool_bytes")
+        || name.ends_with("_bytes_per_second")
+}
+
 /// How the sources begin that say something of all nodes: `nodes.sum`, `nodes.mean`, `nodes.min`, `nodes.max`,
 /// `nodes.median`.
 pub const ALL_NODES: &str = "nodes.";

@@ -14,6 +14,7 @@ mod junit;
 mod list;
 mod live;
 mod markdown;
+mod metrics;
 mod page;
 mod paint;
 mod svg;

@@ -153,6 +153,13 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
+    all.extend(shown.iter().take(NODES_OF_TRIALS_MAX).map(|row| {
+        let of = if shown.len() > 1 { format!(", {}", row.label) } else { String::new() };
+        let (grid, left_out) = tables::metrics_of_nodes(row, METRICS_MAX);
+        let rest =
+            if left_out > 0 { format!(" ({left_out} more in the result)") } else { String::new() };
+        (format!("Nodes{of}: metrics over all of them{rest}"), grid)
+    }));
     let clocks = shown.iter().find_map(|row| row.trial.stated.as_ref()).map(|it| clean(&it.clocks));
     let title = format!("Latency by two definitions ({})", clocks.unwrap_or_default());
     all.push((title, tables::two_definitions(shown)));
@@ -175,6 +182,10 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     all
 }
 
+/// Metrics of nodes in one table.
+const METRICS_MAX: usize = 16;
+/// Trials whose nodes are shown.
+const NODES_OF_TRIALS_MAX: usize = 4;
 /// The most kinds in one table: a comment on a pull request has 65,536 characters.
 const KINDS_MAX: usize = 20;
 

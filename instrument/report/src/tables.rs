@@ -7,6 +7,7 @@ mod audits;
 mod groups;
 mod latency;
 mod ledger;
+mod nodes;
 mod published;
 mod results;
 mod stated;
@@ -16,6 +17,7 @@ pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks,
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
+pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
 pub(crate) use stated::{definition_lines, two_definitions};

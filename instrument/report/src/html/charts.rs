@@ -3,12 +3,14 @@
 //! It must never show a chart without its numbers beside it in words.
 
 use model::picture::Series;
+use model::quantity::show_count;
 
 use super::Run;
 use super::markup::{details, paragraph, text};
 use super::tables::{of_figure, of_grid, slow_column};
+use crate::metrics;
 use crate::svg::{Figure, FigureTable, Raw, Section};
-use crate::tables;
+use crate::tables::{self, Shown};
 
 /// Rows that all tables of time of a document print: beyond, each table holds its slowest columns, and the script fills
 /// in the rest from the packed data. A row is about 100 bytes.
@@ -56,10 +58,18 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
         let draw = |it: &&&Figure| figure(run, it, slow.as_deref());
         let (quiet, lively): (Vec<&Figure>, Vec<&Figure>) =
             of_trial.iter().copied().partition(|it| is_zero_throughout(run, it));
+        let (more, lively): (Vec<&Figure>, Vec<&Figure>) =
+            lively.into_iter().partition(|it| is_of_nodes_alone(it));
         let charts: String = lively.iter().map(|it| draw(&it)).collect();
-        let folded: String = quiet.iter().map(|it| draw(&it)).collect();
-        let names: Vec<String> = quiet.iter().map(|it| title(run, it)).collect();
-        let folded = details("quiet", &format!("Zero throughout: {}", names.join(", ")), &folded);
+        let folded: String =
+            [("More of what nodes say of themselves", more), ("Zero throughout", quiet)]
+                .into_iter()
+                .map(|(why, figures)| {
+                    let names: Vec<String> = figures.iter().map(|it| title(run, it)).collect();
+                    let charts: String = figures.iter().map(|it| draw(&it)).collect();
+                    details("quiet", &format!("{why}: {}", names.join(", ")), &charts)
+                })
+                .collect();
         let heading = match run.shown.len() {
             1 => String::new(),
             _ => format!("<h3 class=\"trial-name\">{}</h3>\n", text(&row.label)),
@@ -69,10 +79,50 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
             run.trials_before + index,
             text(&row.label),
             text(&row.trial.path),
-            if section == Section::Time { bands(run, index) } else { String::new() },
+            match section {
+                Section::Time => bands(run, index),
+                Section::Nodes => nodes(run, row),
+                _ => String::new(),
+            },
         ));
     }
     markup
+}
+
+/// Whether it is of a metric that only nodes have, and only some readers look for.
+fn is_of_nodes_alone(of: &Figure) -> bool {
+    let mut of_chart = of.series.split(' ').filter_map(|it| it.rsplit_once('.')).peekable();
+    let is_theirs = |(source, name): (&str, &str)| {
+        !matches!(source, "generator" | "host") && !metrics::is_foremost(name)
+    };
+    of.chart == "series" && of_chart.peek().is_some() && of_chart.all(is_theirs)
+}
+
+/// Cells of all tables of nodes of a document: a cell with its place in the result is about 150 bytes.
+const NODE_CELLS_MAX: usize = 900;
+
+/// What the nodes of a trial used and say of themselves, in numbers.
+fn nodes(run: &Run<'_>, row: &Shown<'_>) -> String {
+    if tables::nodes_of(row).is_empty() {
+        return String::new();
+    }
+    let cells_max = NODE_CELLS_MAX / run.shown.len().max(1);
+    let each = tables::nodes(row, cells_max * 2 / 3);
+    let (metrics, left_out) = tables::metrics_of_nodes(row, (cells_max / 3 / 5).max(4));
+    let said = match left_out {
+        0 => String::new(),
+        _ => format!("{} more in the result.", show_count(left_out as u64)),
+    };
+    let metrics = of_grid(&run.document, "metrics-of-nodes", "Metrics over all nodes", &metrics);
+    format!(
+        "{}{}",
+        of_grid(&run.document, "nodes", "What each node used, and what it says of itself", &each),
+        details(
+            "as-table",
+            "Every metric over all nodes",
+            &format!("{metrics}{}", paragraph("legend", &said)),
+        )
+    )
 }
 
 /// Whether it is a chart of series in which nothing ever happened: that is one line, not a picture.

@@ -20,6 +20,7 @@ use model::result::RunResult;
 
 use canvas::{Canvas, Drawn};
 pub(crate) use canvas::{escape, escape_visible};
+pub(crate) use scale::Unit;
 
 pub use style::RULES as SVG_STYLE;
 pub use table::{ColumnType, FigureCell, FigureTable, Raw};

@@ -7,6 +7,7 @@
 mod bands;
 mod columns;
 mod density;
+mod lanes;
 mod latency;
 mod lines;
 mod rates;
@@ -133,6 +134,9 @@ fn of_trial(of: &Trial<'_>) -> Vec<Figure> {
         series.iter().take_while(|it| it.series.starts_with("generator.cpu")).count();
     figures.extend(series.drain(..own_processor));
     figures.push(lines::own_lag(of, &columns));
+    let of_the_host = series.iter().take_while(|it| series::is_of_the_host(it)).count();
+    figures.extend(series.drain(..of_the_host));
+    figures.extend(lanes::figure(of));
     figures.extend(series);
     figures
 }

@@ -8,6 +8,7 @@ use model::picture::{Series, TrialPicture};
 use super::Trial;
 use super::bands;
 use super::columns::Columns;
+use crate::metrics::{self, named, rank, source_rank};
 use crate::paint::clean;
 use crate::svg::canvas::{Canvas, float};
 use crate::svg::plot::{Area, Plot, Sample, legend, legend_height, line_class, y_labels_width};
@@ -28,17 +29,8 @@ const SMALL: f64 = 352.0;
 /// Rows of a table of a series.
 const ROWS_MAX: usize = 60;
 
-/// Metrics that come first, in this order.
-const FIRST: [&str; 8] = [
-    "cpu_cores",
-    "steal_share",
-    "steal_cores",
-    "run_queue",
-    "memory_available_bytes",
-    "rss_bytes",
-    "load1",
-    "cpu_mhz",
-];
+/// What all nodes have together.
+const SUM: &str = "nodes.sum";
 
 /// The metrics that a trial has series of.
 pub(super) fn names(picture: &TrialPicture) -> Vec<&str> {
@@ -54,58 +46,38 @@ pub(super) fn names(picture: &TrialPicture) -> Vec<&str> {
 /// All charts of a trial.
 pub(super) fn figures(of: &Trial<'_>) -> Vec<Figure> {
     let mut names = names(of.picture);
-    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     names.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
     let mut figures = Vec::new();
     for name in names {
-        let mut sources: Vec<&Series> =
-            of.picture.series.iter().filter(|series| series.name == name).collect();
-        sources.sort_by_key(|series| source_rank(&series.source));
+        let sources = of.picture.series.iter().filter(|series| series.name == name);
+        // What all have together is on another scale than what each has.
+        let (sums, mut sources): (Vec<&Series>, Vec<&Series>) =
+            sources.partition(|series| series.source == SUM);
+        sources.sort_by_cached_key(|series| source_rank(&series.source));
         let parts = sources.len().div_ceil(LINES_MAX);
         for (part, lines) in sources.chunks(LINES_MAX).enumerate() {
-            figures.push(figure(of, name, lines, (part, parts)));
+            figures.push(figure(of, name, lines, Of::Each(part, parts)));
+        }
+        if !sums.is_empty() {
+            figures.push(figure(of, name, &sums, Of::Together));
         }
     }
     figures
 }
 
-/// Generator, host, then the nodes in the order of the picture.
-fn source_rank(source: &str) -> u8 {
-    match source {
-        "generator" => 0,
-        "host" => 1,
-        _ => 2,
-    }
+/// Which lines of a metric a chart has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Of each source: this part of so many.
+    Each(usize, usize),
+    /// Of all nodes together.
+    Together,
 }
 
-/// A metric's name in words, its unit, and the unit's word for the axis.
-fn named(name: &str) -> (String, Unit, &'static str) {
-    let (stem, unit, word) = if let Some(stem) = name.strip_suffix("_bytes") {
-        (stem, Unit::Bytes, "")
-    } else if let Some(stem) = name.strip_suffix("_share") {
-        (stem, Unit::Share, "")
-    } else if let Some(stem) = name.strip_suffix("_ns") {
-        (stem, Unit::Ns, "")
-    } else if let Some(stem) = name.strip_suffix("_per_second") {
-        (stem, Unit::Number, "per second")
-    } else if let Some(stem) = name.strip_suffix("_cores") {
-        (stem, Unit::Number, "cores")
-    } else if let Some(stem) = name.strip_suffix("_mhz") {
-        (stem, Unit::Number, "MHz")
-    } else {
-        (name, Unit::Number, "")
-    };
-    let words = match stem {
-        "cpu" if word == "cores" => "processor".to_owned(),
-        "cpu" => "processor clock".to_owned(),
-        "rss" => "memory in use".to_owned(),
-        "steal" if word == "cores" => "cores stolen by the hypervisor".to_owned(),
-        "steal" => "share stolen by the hypervisor".to_owned(),
-        "load1" => "load average, one minute".to_owned(),
-        "tcp_retransmits" => "TCP retransmits".to_owned(),
-        stem => stem.replace('_', " "),
-    };
-    (clean(&words), unit, word)
+/// Whether a chart is of what the host says, of itself or of processes.
+pub(super) fn is_of_the_host(of: &Figure) -> bool {
+    let name = of.series.split(' ').next().and_then(|first| first.rsplit_once('.'));
+    name.is_some_and(|(_, name)| metrics::is_of_the_host(name))
 }
 
 /// Lowest, mean and highest.
@@ -121,7 +93,7 @@ struct Line {
 /// Stretches of a line without a gap. Samples are rarer than columns in a short trial, so a gap is what is longer
 /// than twice the usual distance of samples.
 fn pieces(line: &Line) -> Vec<Vec<(usize, Point)>> {
-    let usual = usual_distance(line);
+    let usual = usual_distance(&line.points);
     known(line).chunk_by(|a, b| b.0 - a.0 <= 2 * usual).map(<[_]>::to_vec).collect()
 }
 
@@ -131,14 +103,15 @@ fn known(line: &Line) -> Vec<(usize, Point)> {
 }
 
 /// How many points lie between a sample and the next, usually.
-fn usual_distance(line: &Line) -> usize {
-    let known = known(line);
-    let mut distances: Vec<usize> = known.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+pub(super) fn usual_distance<T>(points: &[Option<T>]) -> usize {
+    let known = points.iter().enumerate().filter(|(_, point)| point.is_some());
+    let known: Vec<usize> = known.map(|(at, _)| at).collect();
+    let mut distances: Vec<usize> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
     distances.sort_unstable();
     distances.get(distances.len() / 2).copied().unwrap_or(1)
 }
 
-fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, usize)) -> Figure {
+fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], which: Of) -> Figure {
     let most = (of.room.series_points / lines.len().max(1)).clamp(POINTS_MIN, 300);
     let columns = Columns::of(&of.result.timeline, most);
     let drawn: Vec<Line> = lines.iter().map(|series| merged(series, columns.merged)).collect();
@@ -172,10 +145,15 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
         }
     }
     legend(&mut canvas, 0.0, 0.0, SMALL - 6.0, &entries);
-    let of_parts = if parts > 1 { format!(" ({} of {parts})", part + 1) } else { String::new() };
-    let stem = if parts > 1 { format!("{}-{}", stem(name), part + 1) } else { stem(name) };
+    let (of_which, stem) = match which {
+        Of::Each(_, 0 | 1) => (String::new(), stem(name)),
+        Of::Each(part, parts) => {
+            (format!(" ({} of {parts})", part + 1), format!("{}-{}", stem(name), part + 1))
+        }
+        Of::Together => (", all nodes together".to_owned(), format!("{}-sum", stem(name))),
+    };
     let names = drawn.iter().map(|line| format!("{}.{name}", line.source));
-    let title = format!("{}{of_parts}", capital(&words));
+    let title = format!("{}{of_which}", capital(&words));
     of.named(
         Section::Nodes,
         "series",
@@ -198,7 +176,7 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], (part, parts): (usize, 
 
 /// What a point is: a stretch of time, or one sample where those are rarer.
 fn width_said(columns: &Columns, lines: &[Line]) -> String {
-    let between = lines.iter().map(usual_distance).max().unwrap_or(1);
+    let between = lines.iter().map(|line| usual_distance(&line.points)).max().unwrap_or(1);
     let width = columns.width_ns * float(between);
     let width = label(width, width, Unit::Ns);
     if between > 1 { format!("a sample about every {width}") } else { format!("means of {width}") }
