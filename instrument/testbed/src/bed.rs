@@ -214,6 +214,22 @@ impl Testbed {
         Ok(pairs(&line.map_err(log_error)?))
     }
 
+    /// Changes the arguments that a node is started with when it is started again: a port that it found, a file that
+    /// it is to go on with.
+    ///
+    /// # Errors
+    /// When there is no such node.
+    pub fn at_restart(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Vec<String>),
+    ) -> Result<(), TestbedError> {
+        let mut state = self.shared.state();
+        let index = state.index(name)?;
+        change(&mut state.nodes[index].spec.args);
+        Ok(())
+    }
+
     /// Starts a node again, with what it was started with before; ends it first if it runs. Its log goes on.
     ///
     /// # Errors

@@ -128,8 +128,10 @@ impl System for Echo {
         arguments.extend(self.arguments.iter().cloned());
         bed.spawn_self(NODE, arguments)?;
         let ready = bed.ready_line(NODE, READY_WITHIN)?;
+        let endpoints = endpoints(&ready)?;
+        bed.at_restart(NODE, |arguments| start_again(arguments, &endpoints))?;
         Ok(Deployment {
-            endpoints: endpoints(&ready)?,
+            endpoints,
             nodes: bed.nodes(),
             facts: BTreeMap::from([("echo.arguments".to_owned(), self.arguments.join(" "))]),
             folder: Some(folder),
@@ -201,6 +203,18 @@ impl Echo {
 }
 
 /// The addresses in the ready line.
+/// A node that is started again listens where it did, and its files go on.
+fn start_again(arguments: &mut Vec<String>, endpoints: &[(String, SocketAddr)]) {
+    for (option, name) in [("--listen=", "frames"), ("--http=", "http")] {
+        let address = endpoints.iter().find(|(known, _)| known == name);
+        let argument = arguments.iter_mut().find(|argument| argument.starts_with(option));
+        if let (Some((_, address)), Some(argument)) = (address, argument) {
+            *argument = format!("{option}{address}");
+        }
+    }
+    arguments.push("--again".to_owned());
+}
+
 fn endpoints(ready: &BTreeMap<String, String>) -> Result<Vec<(String, SocketAddr)>, SutError> {
     let mut found = Vec::new();
     for (name, value) in ready {

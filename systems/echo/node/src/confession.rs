@@ -37,6 +37,15 @@ impl Confession {
         Ok(Self(To::File(BufWriter::new(File::create_new(path)?))))
     }
 
+    /// A list in a file that a node before this one wrote, or a new one.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn go_on(path: &Path) -> io::Result<Self> {
+        let file = File::options().create(true).append(true).open(path)?;
+        Ok(Self(To::File(BufWriter::new(file))))
+    }
+
     /// What has been confessed in memory.
     #[must_use]
     pub fn list(&self) -> &[(&'static str, u64)] {

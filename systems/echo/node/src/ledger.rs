@@ -91,6 +91,19 @@ impl Ledger {
         Ok(Self::on(Store::File(file)))
     }
 
+    /// The ledger in a file that a node before this one wrote, or a new one. A record that was being written when
+    /// that node died is cut off.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or cut.
+    pub fn go_on(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        let bytes = file.metadata()?.len();
+        let whole = bytes - bytes % RECORD_BYTES as u64;
+        file.set_len(whole)?;
+        Ok(Self { stored_bytes: whole, ..Self::on(Store::File(file)) })
+    }
+
     fn on(store: Store) -> Self {
         Self { store, buffer: Vec::with_capacity(BUFFER_BYTES_MAX + RECORD_BYTES), stored_bytes: 0 }
     }
@@ -159,4 +172,32 @@ impl Ledger {
 /// The records in a ledger's bytes: positions in order, `None` where a record's checksum does not hold.
 pub fn records(bytes: &[u8]) -> impl Iterator<Item = Option<Record>> {
     bytes.chunks_exact(RECORD_BYTES).map(|chunk| Record::read(chunk.try_into().expect("exact")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a node that is started again goes on behind the last whole record, and a new one refuses the file.
+    #[test]
+    fn a_ledger_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        let record = |tx| Record { run: 1, tx, submit_crc: 7 };
+        let mut ledger = Ledger::go_on(&path).unwrap();
+        ledger.push(&record(1));
+        ledger.push(&record(2));
+        ledger.flush();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(&[9; 11]);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(Ledger::create(&path).is_err());
+        let mut ledger = Ledger::go_on(&path).unwrap();
+        assert_eq!(ledger.entries(), 2);
+        ledger.push(&record(3));
+        ledger.flush();
+        let bytes = std::fs::read(&path).unwrap();
+        let found: Vec<u64> = records(&bytes).map(|record| record.unwrap().tx).collect();
+        assert_eq!(found, [1, 2, 3]);
+    }
 }

@@ -39,14 +39,17 @@ pub fn serve(words: &[String]) -> ExitCode {
 fn run(command: Command) -> Result<Facts, String> {
     let frames = listen_address(command.listen.as_deref().unwrap_or("0"))?;
     let http = command.http.as_deref().map(listen_address).transpose()?;
+    let is_again = command.again;
     let ledger = match &command.ledger {
-        Some(path) => Ledger::create(path)
+        Some(path) => (if is_again { Ledger::go_on(path) } else { Ledger::create(path) })
             .map_err(|error| format!("making the ledger {}: {error}", path.display()))?,
         None => Ledger::nowhere(),
     };
     let confession = match &command.confess {
-        Some(path) => Confession::create(path)
-            .map_err(|error| format!("making the confession {}: {error}", path.display()))?,
+        Some(path) => {
+            (if is_again { Confession::go_on(path) } else { Confession::create(path) })
+                .map_err(|error| format!("making the confession {}: {error}", path.display()))?
+        }
         None => Confession::none(),
     };
     let mut listeners = vec![("frames", frames)];
