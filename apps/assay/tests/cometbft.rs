@@ -1,7 +1,13 @@
-//! A real network of four CometBFT validators, loaded for a few seconds: everything is committed, another node's
-//! chain says so, and nothing is left behind.
+//! Real networks of a few CometBFT nodes, loaded for a few seconds: everything is committed, another node's chain
+//! says so, and nothing is left behind. Other shapes are in `cometbft/shapes.rs`, what breaks in
+//! `cometbft/failures.rs`.
 
 mod harness;
+
+#[path = "cometbft/failures.rs"]
+mod failures;
+#[path = "cometbft/shapes.rs"]
+mod shapes;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

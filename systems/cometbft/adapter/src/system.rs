@@ -99,8 +99,8 @@ impl CometBft {
 }
 
 /// Whose clocks the ledger's times are by, for what is made of them.
-fn clocks(nodes: &[SocketAddr]) -> &'static str {
-    if nodes.iter().all(|address| address.ip().is_loopback()) {
+fn clocks(nodes: &[SocketAddr], are_ours: bool) -> &'static str {
+    if are_ours || nodes.iter().all(|address| address.ip().is_loopback()) {
         "nodes and instrument are on one host: one clock"
     } else {
         "clocks of other hosts: offset unknown"
@@ -139,7 +139,7 @@ impl System for CometBft {
         facts.insert(HEIGHT_AT_START.to_owned(), height.to_string());
         facts.insert("cometbft.nodes".to_owned(), nodes.len().to_string());
         facts.insert("cometbft.method".to_owned(), self.method.name().to_owned());
-        facts.insert("clocks".to_owned(), clocks(&nodes).to_owned());
+        facts.insert("clocks".to_owned(), clocks(&nodes, self.start.is_some()).to_owned());
         let endpoints = nodes.iter().enumerate();
         deployment.endpoints =
             endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect();

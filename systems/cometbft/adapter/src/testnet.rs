@@ -50,6 +50,16 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
+    /// At this height a node follows the others: it has seen a second block. Where blocks are made of transactions
+    /// only, there is but the first until the load comes.
+    fn height_begun(&self) -> u64 {
+        let waits_for_load = |setting: &Setting| {
+            setting.path() == "consensus.create_empty_blocks" && setting.value == "false"
+        };
+        let waits = self.settings.iter().any(waits_for_load);
+        self.manifest.initial_height + u64::from(!waits)
+    }
+
     /// What differs from a network in the field, and what a manifest asked for in vain, in words.
     pub(crate) fn fidelity(&self) -> Vec<String> {
         let scale = self.time_scale;
@@ -119,7 +129,6 @@ fn facts(wish: &Wish, version: String, stretched: String) -> BTreeMap<String, St
         ("seeds", manifest.count(Mode::Seed).to_string()),
         ("zones", manifest.zones()),
         ("peers", known.to_owned()),
-        ("time_scale", wish.time_scale.to_string()),
         ("timeouts", stretched),
         ("gogc", wish.gogc.map(|percent| percent.to_string()).unwrap_or_default()),
     ];
@@ -139,7 +148,7 @@ fn start_in_order(
     let together: Vec<usize> = (0..nodes.len()).filter(|n| plans[*n].start_at == 0).collect();
     let (seeds, others): (Vec<usize>, Vec<usize>) =
         together.into_iter().partition(|n| nodes[*n].mode == Mode::Seed);
-    let begun = wish.manifest.initial_height + 1;
+    let begun = wish.height_begun();
     for group in [seeds, others] {
         for n in &group {
             spawn(wish, program, &nodes[*n], bed)?;
@@ -204,12 +213,13 @@ fn wait(
         None => result,
     };
     result.map_err(|error| match error {
-        TestbedError::NotReady { .. } => SutError::Deploy(format!(
-            "{error}\n{}; a network of {} nodes was given {} to reach height {height}: raise system.deploy.ready_within, or look at the nodes' logs in {}",
-            state(&mut rpc),
-            wish.manifest.nodes.len(),
+        TestbedError::NotReady { node, log, .. } => SutError::Deploy(format!(
+            "node `{node}` was not at height {height} {} after a network of {} nodes began to be started: {}; raise system.deploy.ready_within, or look at the nodes' logs in {}; {}",
             model::quantity::show_duration(wish.ready_within),
+            wish.manifest.nodes.len(),
+            state(&mut rpc),
             bed.folder().display(),
+            if log.is_empty() { "it wrote nothing".to_owned() } else { format!("its last lines:\n{log}") },
         )),
         error => error.into(),
     })
