@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -123,6 +123,22 @@ impl Testbed {
     pub fn network_address(&mut self, name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
         check_name(name)?;
         self.shared.network.get().map_or(Ok(None), |network| network.address(name))
+    }
+
+    /// The address that the end called `from` is to dial instead of `target`, on which the node called `to` listens,
+    /// where the links are forwarders of TCP streams: what is sent there meets the link from `from` to `to`, and the
+    /// answers the one back. `client` is the instrument's own end. `None`: dial `target`. The same question gets
+    /// the same answer.
+    ///
+    /// # Errors
+    /// When the host does not let one more address be listened on.
+    pub fn forward(
+        &mut self,
+        from: &str,
+        to: &str,
+        target: SocketAddr,
+    ) -> Result<Option<SocketAddr>, TestbedError> {
+        self.shared.network.get().map_or(Ok(None), |network| network.forward(from, to, target))
     }
 
     /// Puts the calling thread, and every thread that it starts afterwards, where the instrument is on the trial's

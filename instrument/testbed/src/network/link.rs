@@ -98,6 +98,29 @@ impl Link {
         Fate::At(self.last)
     }
 
+    /// A piece of a stream: nothing of it is lost or overtakes, and whoever reads it asks first whether there is
+    /// [`Link::room`]. Gives when it is to be handed over.
+    pub(crate) fn carry(&mut self, arrived: Instant, bytes: usize, rng: &mut Rng) -> Instant {
+        let bytes = bytes as u64;
+        let asked = self.rule.link;
+        self.traffic.packets += 1;
+        self.traffic.bytes += bytes;
+        self.send(arrived, bytes, asked.bandwidth);
+        let left = if asked.bandwidth > 0 { self.free } else { arrived };
+        self.last = self.last.max(left.plus(jittered(asked.delay, asked.jitter, rng)));
+        self.last
+    }
+
+    /// How many bytes a stream should give it at once, a millisecond's; `None`: its queue is full.
+    pub(crate) fn room(&self, now: Instant) -> Option<usize> {
+        let bandwidth = self.rule.link.bandwidth;
+        if bandwidth == 0 {
+            return Some(usize::MAX);
+        }
+        let is_full = self.free.saturating_since(now) > QUEUE;
+        (!is_full).then(|| usize::try_from(bandwidth / 1_000).unwrap_or(usize::MAX))
+    }
+
     /// When the last byte has left the sender; `None`: the queue is full.
     fn sent_whole(&mut self, arrived: Instant, bytes: u64, bandwidth: u64) -> Option<Instant> {
         if bandwidth == 0 {
@@ -107,8 +130,15 @@ impl Link {
         if waiting > QUEUE + time_of(QUEUE_BYTES, bandwidth) {
             return None;
         }
-        self.free = self.free.max(arrived).plus(time_of(bytes, bandwidth));
+        self.send(arrived, bytes, bandwidth);
         Some(self.free)
+    }
+
+    /// The wire is busy with these bytes, after those before them.
+    fn send(&mut self, arrived: Instant, bytes: u64, bandwidth: u64) {
+        if bandwidth > 0 {
+            self.free = self.free.max(arrived).plus(time_of(bytes, bandwidth));
+        }
     }
 }
 
@@ -193,6 +223,21 @@ mod tests {
         assert!((bound..=bound + 1).contains(&taken), "{taken}");
         assert_eq!(link.traffic.tail_dropped, 1_000 - taken as u64);
         assert_eq!(link.traffic.packets, 1_000);
+    }
+
+    /// Claim: pieces of a stream take their time at the bandwidth and are never dropped; there is room until 50 ms wait.
+    #[test]
+    fn streams() {
+        let delay = Duration::from_millis(5);
+        let mut link = link(LinkPlan { bandwidth: 1_000_000, delay, ..LinkPlan::default() });
+        let mut rng = Seed(1).rng();
+        for piece in 1..=100 {
+            let has_room = piece <= 51;
+            assert_eq!(link.room(at_us(0)), has_room.then_some(1_000), "{piece}");
+            assert_eq!(link.carry(at_us(0), 1_000, &mut rng), at_us(5_000 + piece * 1_000));
+        }
+        assert_eq!((link.traffic.packets, link.traffic.tail_dropped), (100, 0));
+        assert_eq!(link.room(at_us(50_000)), Some(1_000));
     }
 
     /// Claim: a share of 10 % is lost, within five standard deviations; a share of 20 % goes at once, and only it

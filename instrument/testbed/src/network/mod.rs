@@ -6,6 +6,9 @@
 //! to be handed over (`link.rs`), holds it until then (`fabric.rs`) and writes it to the target's device. So no node
 //! needs a change, and every protocol over IPv4 passes. The instrument has a namespace of its own like a node.
 //!
+//! Without root there are forwarders for TCP streams instead (`forwarders.rs`, `pump.rs`): nodes stay on the host's
+//! loopback and dial them instead of their peers.
+//!
 //! It measures its own error: how late each packet was, and what it dropped that it was not asked to
 //! (`report.rs`). Nothing of it outlives the process: namespaces have no name and devices are descriptors.
 //!
@@ -14,16 +17,18 @@
 mod control;
 mod device;
 mod fabric;
+mod forwarders;
 mod kernel;
 mod lateness;
 mod link;
 mod namespace;
+mod pump;
 mod report;
 mod switch;
 mod table;
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,6 +38,7 @@ use model::facts::NetworkFacts;
 use model::plan::{CLIENT, LinksPlan, Through};
 
 use crate::TestbedError;
+use forwarders::Forwarders;
 use namespace::Namespace;
 use switch::Switch;
 use table::Table;
@@ -47,10 +53,17 @@ const NODES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct Network {
     table: Arc<Table>,
-    /// Absent: the nodes use the host's network, through forwarders.
-    switch: Option<Switch>,
-    /// By place.
+    carrier: Carrier,
+    /// Those on the switch, by place.
     ends: Mutex<Vec<End>>,
+}
+
+/// What carries from one end to another.
+#[derive(Debug)]
+enum Carrier {
+    Switch(Switch),
+    /// The nodes use the host's network.
+    Forwarders(Forwarders),
 }
 
 /// One node's place on the switch, or the instrument's own.
@@ -65,11 +78,17 @@ impl Network {
     /// The instrument's end and no node.
     pub(crate) fn start(plan: &LinksPlan, clock: Clock) -> Result<Self, TestbedError> {
         let table = Arc::new(Table::new(plan.clone()));
-        let mut network = Self { table: Arc::clone(&table), switch: None, ends: Mutex::default() };
-        if plan.through == Through::Switch {
-            let switch = Switch::start(clock, table).map_err(|error| host(&error))?;
-            network.switch = Some(switch);
-            network.add(&mut network.ends(), CLIENT)?;
+        let rules = Arc::clone(&table);
+        let refused = |error| host(&error);
+        let carrier = match plan.through {
+            Through::Switch => Carrier::Switch(Switch::start(clock, rules).map_err(refused)?),
+            Through::Forwarders => {
+                Carrier::Forwarders(Forwarders::start(clock, rules).map_err(refused)?)
+            }
+        };
+        let network = Self { table, carrier, ends: Mutex::default() };
+        if let Carrier::Switch(switch) = &network.carrier {
+            add(switch, &mut network.ends(), CLIENT)?;
         }
         Ok(network)
     }
@@ -80,9 +99,7 @@ impl Network {
 
     /// The address of the node `name`, which is made when it is asked for the first time.
     pub(crate) fn address(&self, name: &str) -> Result<Option<Ipv4Addr>, TestbedError> {
-        if self.switch.is_none() {
-            return Ok(None);
-        }
+        let Carrier::Switch(switch) = &self.carrier else { return Ok(None) };
         if name == CLIENT {
             let what = format!("`{CLIENT}` is the instrument's own end; call the node otherwise");
             return Err(TestbedError::Network { what });
@@ -95,9 +112,21 @@ impl Network {
             let what = format!("it takes at most {NODES_MAX} nodes");
             return Err(TestbedError::Network { what });
         }
-        let address = self.add(&mut ends, name)?;
+        let address = add(switch, &mut ends, name)?;
         self.table.add(name);
         Ok(Some(address))
+    }
+
+    /// What the end `from` is to dial instead of `target`, on which the end `to` listens.
+    pub(crate) fn forward(
+        &self,
+        from: &str,
+        to: &str,
+        target: SocketAddr,
+    ) -> Result<Option<SocketAddr>, TestbedError> {
+        let Carrier::Forwarders(forwarders) = &self.carrier else { return Ok(None) };
+        let address = forwarders.forward(self.table.place(from), self.table.place(to), target);
+        address.map(Some).map_err(|error| host(&error))
     }
 
     /// Takes the calling thread to the instrument's end.
@@ -116,19 +145,26 @@ impl Network {
         }
     }
 
-    /// Processor time of the switch so far.
+    /// Processor time of the network's threads so far.
     pub(crate) fn cpu(&self) -> Duration {
-        let ns = self.switch.as_ref().map_or(0, |switch| report::cpu_ns(&switch.fabric()));
-        Duration::from_nanos(ns)
+        Duration::from_nanos(match &self.carrier {
+            Carrier::Switch(switch) => report::cpu_ns(&switch.fabric()),
+            Carrier::Forwarders(forwarders) => forwarders.cpu_ns(),
+        })
     }
 
     pub(crate) fn report(&self) -> NetworkFacts {
-        let Some(switch) = &self.switch else {
-            return NetworkFacts::default();
+        let names = self.table.ends();
+        let (mut facts, has_ended) = match &self.carrier {
+            Carrier::Switch(switch) => {
+                (report::of_switch(&switch.fabric(), &names), switch.has_ended())
+            }
+            Carrier::Forwarders(forwarders) => {
+                (report::of_forwarders(forwarders, &names), forwarders.has_ended())
+            }
         };
-        let mut facts = report::facts(&switch.fabric(), &self.table.ends());
-        if switch.has_ended() {
-            facts.failed = "the switch ended before the trial did".to_owned();
+        if has_ended {
+            facts.failed = "its thread ended before the trial did".to_owned();
         }
         for end in self.ends().iter() {
             match device::dropped(&end.namespace) {
@@ -141,27 +177,28 @@ impl Network {
         facts
     }
 
-    /// Ends the switch and lets go of the namespaces. Nodes must have ended; nothing passes any more.
+    /// Ends the network's threads and lets go of the namespaces. Nodes must have ended; nothing passes any more.
     pub(crate) fn close(&self) {
-        if let Some(switch) = &self.switch {
-            switch.stop();
+        match &self.carrier {
+            Carrier::Switch(switch) => switch.stop(),
+            Carrier::Forwarders(forwarders) => forwarders.stop(),
         }
         self.ends().clear();
-    }
-
-    fn add(&self, ends: &mut Vec<End>, name: &str) -> Result<Ipv4Addr, TestbedError> {
-        let address = fabric::address(ends.len());
-        let (namespace, tun) = device::make(address)?;
-        let switch = self.switch.as_ref().expect("only a switch has devices");
-        let place = switch.add(tun).map_err(|error| host(&error))?;
-        assert_eq!(place, ends.len(), "the switch counts as its network does");
-        ends.push(End { name: name.to_owned(), address, namespace: Arc::new(namespace) });
-        Ok(address)
     }
 
     fn ends(&self) -> MutexGuard<'_, Vec<End>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// One more end on the switch. Gives its address.
+fn add(switch: &Switch, ends: &mut Vec<End>, name: &str) -> Result<Ipv4Addr, TestbedError> {
+    let address = fabric::address(ends.len());
+    let (namespace, tun) = device::make(address)?;
+    let place = switch.add(tun).map_err(|error| host(&error))?;
+    assert_eq!(place, ends.len(), "the switch counts as its network does");
+    ends.push(End { name: name.to_owned(), address, namespace: Arc::new(namespace) });
+    Ok(address)
 }
 
 fn host(error: &io::Error) -> TestbedError {

@@ -5,6 +5,7 @@ use std::fs;
 use model::facts::{LinkFacts, LinkTraffic, NetworkFacts};
 
 use super::fabric::Fabric;
+use super::forwarders::Forwarders;
 use super::lateness::Lateness;
 use super::link::Link;
 
@@ -13,12 +14,16 @@ const NODES_LISTED_MAX: usize = 16;
 /// … which are so many.
 const WORST: usize = 64;
 
-/// `ends` are names by place, the instrument's first.
-pub(super) fn facts(fabric: &Fabric, ends: &[String]) -> NetworkFacts {
+/// What the links did. `ends` are names by place, the instrument's first.
+pub(super) fn facts<'a>(
+    through: &str,
+    ends: &[String],
+    carried: impl Iterator<Item = (usize, usize, &'a Link)>,
+) -> NetworkFacts {
     let mut total = LinkTraffic::default();
     let mut late = Lateness::new();
     let mut links = Vec::new();
-    for (from, to, link) in fabric.links() {
+    for (from, to, link) in carried {
         late.merge(&link.late);
         add(&mut total, &link.traffic);
         let traffic = of_link(link);
@@ -32,17 +37,35 @@ pub(super) fn facts(fabric: &Fabric, ends: &[String]) -> NetworkFacts {
         links.truncate(WORST);
     }
     NetworkFacts {
-        through: "switch".to_owned(),
+        through: through.to_owned(),
         nodes: ends.iter().skip(1).cloned().collect(),
         total: with_lateness(total, &late),
+        links_left_out: (carried - links.len()) as u64,
+        links,
+        ..NetworkFacts::default()
+    }
+}
+
+/// With what the switch knows beside its links.
+pub(super) fn of_switch(fabric: &Fabric, ends: &[String]) -> NetworkFacts {
+    NetworkFacts {
         not_carried: fabric.not_carried,
         delay_ns_min: fabric.delay_ns_min,
         cpu_ns: cpu_ns(fabric),
-        links_left_out: (carried - links.len()) as u64,
-        links,
         failed: fabric.failed.clone(),
-        ..NetworkFacts::default()
+        ..facts("switch", ends, fabric.links())
     }
+}
+
+/// With what forwarders know beside their links.
+pub(super) fn of_forwarders(forwarders: &Forwarders, ends: &[String]) -> NetworkFacts {
+    let (facts, delay_ns_min) = forwarders.links(|links| {
+        let delays = links.iter().map(|(_, _, link)| link.delay_ns()).filter(|ns| *ns > 0);
+        let delay_ns_min = delays.min().unwrap_or(0);
+        let links = links.iter().map(|(from, to, link)| (*from, *to, &**link));
+        (facts("forwarders", ends, links), delay_ns_min)
+    });
+    NetworkFacts { delay_ns_min, cpu_ns: forwarders.cpu_ns(), ..facts }
 }
 
 fn of_link(link: &Link) -> LinkTraffic {

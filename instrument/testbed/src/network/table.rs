@@ -56,6 +56,12 @@ impl Table {
         place
     }
 
+    /// The place of an end, which is added if it is not there.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        let known = self.state().place(name);
+        known.unwrap_or_else(|_| self.add(name))
+    }
+
     /// The names of all ends by place; the first is the instrument.
     pub(crate) fn ends(&self) -> Vec<String> {
         self.state().ends.clone()
