@@ -6,9 +6,10 @@ use model::facts::{Event, MetricSample, TrialFacts};
 use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, adds_up, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
-use model::result::Timeline;
+use model::result::{FaultResult, Timeline};
 use model::{NO_STAMP, Stamp};
 
+use crate::faults;
 use crate::timeline::TimelineTally;
 
 /// The most moments that are kept of each name: the first ones. A connection that is lost a million times is a
@@ -35,13 +36,18 @@ pub(crate) fn of_trial(
         slowest: tally.slowest(),
         kinds: facts.kinds.clone(),
         errors: facts.errors.clone(),
-        bands: bands(setting, facts, events, end),
+        bands: bands(setting, facts, &faults::of_events(events), end),
         moments: moments(events),
         series: series(&chosen(metrics), timeline),
     }
 }
 
-fn bands(setting: &SettingPlan, facts: &TrialFacts, events: &[Event], end: Stamp) -> Vec<Band> {
+fn bands(
+    setting: &SettingPlan,
+    facts: &TrialFacts,
+    faults: &[FaultResult],
+    end: Stamp,
+) -> Vec<Band> {
     let mut bands = Vec::new();
     let mut add = |kind, from_ns: Stamp, to_ns: Stamp, label: String| {
         if from_ns != NO_STAMP && to_ns != NO_STAMP && to_ns >= from_ns {
@@ -60,22 +66,8 @@ fn bands(setting: &SettingPlan, facts: &TrialFacts, events: &[Event], end: Stamp
             from = to;
         }
     }
-    let mut open: Vec<&Event> = Vec::new();
-    for event in events {
-        match event.name.as_str() {
-            "fault_start" => open.push(event),
-            "fault_end" => {
-                let what = subject(&event.detail);
-                if let Some(index) = open.iter().position(|start| subject(&start.detail) == what) {
-                    add(BandKind::Fault, open.remove(index).at, event.at, what.to_owned());
-                }
-            }
-            _ => {}
-        }
-    }
-    for event in open {
-        // A killed node stays dead; what is marked is when it died.
-        add(BandKind::Fault, event.at, event.at, subject(&event.detail).to_owned());
+    for band in faults::bands(faults) {
+        add(band.kind, band.from_ns, band.to_ns, band.label);
     }
     let drained = if facts.drain_end == NO_STAMP { end } else { facts.drain_end };
     if facts.measure_end > 0 && drained > facts.measure_end {
@@ -83,11 +75,6 @@ fn bands(setting: &SettingPlan, facts: &TrialFacts, events: &[Event], end: Stamp
     }
     bands.sort_by(|a, b| (a.from_ns, a.kind, &a.label).cmp(&(b.from_ns, b.kind, &b.label)));
     bands
-}
-
-/// `pause echo-0` of `pause echo-0: after 1.00 s`.
-fn subject(detail: &str) -> &str {
-    detail.split_once(": ").map_or(detail, |(subject, _)| subject)
 }
 
 fn moments(events: &[Event]) -> Vec<Moment> {
@@ -130,7 +117,7 @@ struct Span {
 const NODES_MAX: usize = 24;
 
 /// What is drawn: of few nodes each, with the sum and the mean of what adds up; of many the lowest, mean and highest.
-fn chosen<'a>([recorded, of_all]: [&'a [MetricSample]; 2]) -> Vec<&'a MetricSample> {
+fn chosen([recorded, of_all]: [&[MetricSample]; 2]) -> Vec<&MetricSample> {
     let of_nodes = recorded.iter().map(|s| s.source.as_str()).filter(|source| is_node(source));
     let nodes = of_nodes.collect::<BTreeSet<_>>().len();
     let is_drawn_of_all = |s: &&MetricSample| {
@@ -205,7 +192,8 @@ mod tests {
             event(4 * S, "fault_end", "pause b: after 2.00 s"),
             event(5 * S, "fault_start", "kill a"),
         ];
-        let bands = bands(&trial.setting, &trial.facts, &events, 10 * S);
+        let faults = faults::of_events(&events);
+        let bands = bands(&trial.setting, &trial.facts, &faults, 10 * S);
         let seen: Vec<_> = bands
             .iter()
             .map(|band| (band.kind, band.from_ns / S, band.to_ns / S, band.label.as_str()))

@@ -95,13 +95,14 @@ pub(crate) fn metrics_of_nodes(row: &Shown<'_>, rows_max: usize) -> (Grid, usize
         .number(1, "mean")
         .number(1, "highest")
         .number(1, "together, highest");
-    let names = metrics_of(row);
+    let has = |source: &str, name: &str| row.trial.resources.contains_key(&key(source, name));
+    let mut names = metrics_of(row);
+    names.retain(|name| has("nodes.max", name) || has("nodes.median", name));
     for name in names.iter().take(rows_max) {
         // What is said of the chain has one series, not several of nodes.
-        let has = |source: &str| row.trial.resources.contains_key(&key(source, name));
-        let one = ["nodes.median", "nodes.max"].into_iter().find(|source| has(source));
+        let one = ["nodes.median", "nodes.max"].into_iter().find(|source| has(source, name));
         let (low, mean, high) = match one {
-            Some(one) if !has("nodes.min") => (one, one, one),
+            Some(one) if !has("nodes.min", name) => (one, one, one),
             _ => ("nodes.min", "nodes.mean", "nodes.max"),
         };
         let mut cells = vec![Cell::new(clean(name))];

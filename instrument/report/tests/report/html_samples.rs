@@ -149,6 +149,7 @@ fn picture(trial: &TrialResult) -> TrialPicture {
             detail: "reset".to_owned(),
         }],
         series: ["generator", "host", "echo-0"]
+            .into_iter()
             .map(|source| Series {
                 source: source.to_owned(),
                 name: "cpu_cores".to_owned(),
@@ -156,6 +157,7 @@ fn picture(trial: &TrialResult) -> TrialPicture {
                 mean: vec![0.5; COLUMNS],
                 max: vec![0.9; COLUMNS],
             })
-            .to_vec(),
+            .chain(crate::node_samples::series_of(trial))
+            .collect(),
     }
 }

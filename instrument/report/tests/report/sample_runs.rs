@@ -23,6 +23,7 @@ pub fn all() -> Vec<(&'static str, RunResult)> {
         ("invalid", invalid()),
         ("liar", liar()),
         ("matrix", matrix()),
+        ("nodes", crate::node_samples::nodes()),
         ("probe", probe()),
     ]
 }

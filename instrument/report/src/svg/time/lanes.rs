@@ -63,40 +63,47 @@ fn heights(picture: &TrialPicture) -> Vec<&Series> {
     if found.len() > 1 { found } else { Vec::new() }
 }
 
-/// Heights by column; where samples are rarer than columns, one holds until the next, but for no longer than twice the
-/// usual time between two.
-fn held(of: &Series) -> Vec<Option<f64>> {
-    let values: Vec<Option<f64>> =
-        of.max.iter().map(|value| value.is_finite().then_some(*value)).collect();
-    let reach = 2 * usual_distance(&values);
-    let mut last: Option<(usize, f64)> = None;
-    values
-        .iter()
-        .enumerate()
-        .map(|(at, value)| {
-            last = value.map(|value| (at, value)).or(last);
-            last.filter(|(seen, _)| at - seen < reach).map(|(_, value)| value)
-        })
-        .collect()
+/// Heights by column, as sampled.
+fn sampled(of: &Series) -> Vec<Option<f64>> {
+    of.max.iter().map(|value| value.is_finite().then_some(*value)).collect()
 }
 
-/// The state of each node in each column of the timeline.
+/// The last of what is known, by column; where samples are rarer than columns, one holds until the next, but for less than
+/// twice the usual time between two.
+fn held<T: Copy>(values: &[Option<T>]) -> Vec<Option<T>> {
+    let reach = 2 * usual_distance(values);
+    let mut last: Option<(usize, T)> = None;
+    let each = values.iter().enumerate().map(|(at, value)| {
+        last = value.map(|value| (at, value)).or(last);
+        last.filter(|(seen, _)| at - seen < reach).map(|(_, value)| value)
+    });
+    each.collect()
+}
+
+/// The state of each node in each column of the timeline. It is told at each sample, by the highest of its time, and holds
+/// until the next: a height that is held would fall behind by itself.
 fn states(heights: &[Vec<Option<f64>>]) -> Vec<Vec<State>> {
     let columns = heights.iter().map(Vec::len).max().unwrap_or(0);
-    let at = |node: &Vec<Option<f64>>, column: usize| node.get(column).copied().flatten();
+    let known: Vec<Vec<Option<f64>>> = heights.iter().map(|node| held(node)).collect();
     let highest: Vec<f64> = (0..columns)
         .map(|column| {
-            let of_nodes = heights.iter().filter_map(|node| at(node, column));
+            let of_nodes = known.iter().filter_map(|node| node.get(column).copied().flatten());
             of_nodes.fold(f64::NEG_INFINITY, f64::max)
         })
         .collect();
-    let state = |node: &Vec<Option<f64>>, column: usize| match at(node, column) {
-        None => State::Absent,
-        Some(height) if highest[column] - height <= WITH_MAX => State::With,
-        Some(height) if highest[column] - height <= NEAR_MAX => State::Near,
-        Some(_) => State::Far,
+    let told = |(column, height): (usize, &Option<f64>)| {
+        height.map(|height| match highest[column] - height {
+            behind if behind <= WITH_MAX => State::With,
+            behind if behind <= NEAR_MAX => State::Near,
+            _ => State::Far,
+        })
     };
-    heights.iter().map(|node| (0..columns).map(|column| state(node, column)).collect()).collect()
+    let states = heights.iter().map(|node| {
+        let told: Vec<Option<State>> = node.iter().enumerate().map(told).collect();
+        let held = held(&told).into_iter().map(|state| state.unwrap_or(State::Absent));
+        held.chain(std::iter::repeat(State::Absent)).take(columns).collect()
+    });
+    states.collect()
 }
 
 /// The chart, if several nodes have heights.
@@ -105,7 +112,7 @@ pub(super) fn figure(of: &Trial<'_>) -> Option<Figure> {
     if series.is_empty() {
         return None;
     }
-    let held: Vec<Vec<Option<f64>>> = series.iter().map(|it| held(it)).collect();
+    let heights: Vec<Vec<Option<f64>>> = series.iter().map(|it| sampled(it)).collect();
     let columns = Columns::of(&of.result.timeline, of.room.columns);
     let entries = [
         (State::With, "with the highest node"),
@@ -124,7 +131,7 @@ pub(super) fn figure(of: &Trial<'_>) -> Option<Figure> {
     let area = Area { left, top, width: WIDTH - left - 8.0, height };
     let plot = Plot::new(area, columns.scale(), Scale::from_zero([float(series.len())]));
     bands::draw(&mut canvas, &plot, of.picture, false);
-    for (row, (series, states)) in series.iter().zip(states(&held)).enumerate() {
+    for (row, (series, states)) in series.iter().zip(states(&heights)).enumerate() {
         let middle = top + ROW * (float(row) + 0.5);
         canvas.text(left - 6.0, middle + 4.0, "e", &fitted(&clean(&series.source), left - 8.0));
         canvas.line((left, middle), (area.right(), middle), "g");
@@ -142,7 +149,7 @@ pub(super) fn figure(of: &Trial<'_>) -> Option<Figure> {
         "How far each node is behind the highest: a full lane is at most one block behind, a thinner one up to ten, the \
          thinnest more. A lane is empty where the node did not answer.",
     );
-    Some(meta.of_series(names).figure(canvas, table(&series, &held, &columns)))
+    Some(meta.of_series(names).figure(canvas, table(&series, &heights, &columns)))
 }
 
 /// Stretches of one state, each a bar.
@@ -165,15 +172,17 @@ fn lane(canvas: &mut Canvas, plot: &Plot, columns: &Columns, states: &[State], m
 }
 
 /// The heights themselves.
-fn table(series: &[&Series], held: &[Vec<Option<f64>>], columns: &Columns) -> FigureTable {
+fn table(series: &[&Series], heights: &[Vec<Option<f64>>], columns: &Columns) -> FigureTable {
     let mut heads = vec![("from", ColumnType::Time)];
     heads.extend(series.iter().map(|it| (it.source.as_str(), ColumnType::Number)));
     let mut table = FigureTable::new(&heads);
     let count = columns.columns.len();
     for index in (0..count).step_by(count.div_ceil(ROWS_MAX).max(1)) {
         let mut row = vec![from_cell(columns, index)];
-        for node in held {
-            let height = node.get(index * columns.merged).copied().flatten().unwrap_or(f64::NAN);
+        for node in heights {
+            let from = (index * columns.merged).min(node.len());
+            let merged = &node[from..(from + columns.merged).min(node.len())];
+            let height = merged.iter().flatten().copied().fold(f64::NAN, f64::max);
             row.push(FigureCell::real(height, label(height, 1.0, Unit::Number)));
         }
         table.rows.push(row);
@@ -202,7 +211,7 @@ mod tests {
     fn gaps_stay_gaps() {
         let nan = f64::NAN;
         let every_second = node("a", &[1.0, nan, 2.0, nan, 3.0, nan, nan, nan, nan, nan, 8.0, nan]);
-        let held = held(&every_second);
+        let held = held(&sampled(&every_second));
         let known: Vec<bool> = held.iter().map(Option::is_some).collect();
         let expected = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1].map(|it| it == 1);
         assert_eq!(known, expected);
@@ -213,12 +222,17 @@ mod tests {
     #[test]
     fn who_is_behind() {
         let heights = [
-            vec![Some(100.0), Some(101.0), None],
-            vec![Some(99.0), Some(95.0), Some(50.0)],
-            vec![Some(1.0), None, Some(51.0)],
+            vec![Some(100.0), Some(101.0), None, None],
+            vec![Some(99.0), Some(95.0), Some(100.0), Some(50.0)],
+            vec![Some(1.0), None, Some(101.0), Some(51.0)],
         ];
         use State::{Absent, Far, Near, With};
-        let expected = [vec![With, With, Absent], vec![With, Near, With], vec![Far, Absent, With]];
+        // Where columns are as wide as samples are apart, one may be missed.
+        let expected = [
+            vec![With, With, With, Absent],
+            vec![With, Near, With, With],
+            vec![Far, Far, With, With],
+        ];
         assert_eq!(states(&heights), expected);
     }
 
