@@ -27,6 +27,7 @@ cargo xtask COMMAND
   fuzz [--seconds N]   each fuzz target for N seconds (60)
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
+  bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
 ";
 
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
         ["bench", "load", "--toy"] => bench::run(&root, true),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
+        ["bench", "testnet"] => bench::testnet::run(&root, false),
+        ["bench", "testnet", "--toy"] => bench::testnet::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),
         ["fuzz", "--seconds", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(&root, seconds),

@@ -7,6 +7,7 @@
 mod measure;
 pub mod page;
 mod peers;
+pub mod testnet;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
