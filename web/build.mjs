@@ -7,8 +7,8 @@ import path from "node:path";
 import esbuild from "esbuild";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-/** page.js with uPlot must stay small: it is in every report. */
-const SCRIPT_BYTES_MAX = 90_000;
+/** page.js with uPlot must stay small: it is in every report, which may have 1 MB. Lanes took the last 2 kB. */
+const SCRIPT_BYTES_MAX = 93_000;
 
 // uPlot keeps its pixel ratio to itself; printing needs more pixels than the screen has. The vendored file stays as
 // published; what is bundled of it differs in these lines.

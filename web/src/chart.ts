@@ -4,7 +4,7 @@
 import uPlot from "uplot";
 import { announce } from "./element";
 import type { Line, Spec } from "./lines";
-import { isolated } from "./gaps";
+import { bridged, isolated } from "./gaps";
 import { colour, faint } from "./palette";
 import { clock } from "./quantity";
 import { Readout } from "./readout";
@@ -117,10 +117,12 @@ export class TimeChart {
     const positive = this.spec.logarithmic === true;
     const drawn = (values: Float64Array) =>
       Array.from(values, (v) => (Number.isNaN(v) || (positive && v <= 0) ? null : v));
-    const columns: (number | null)[][] = [];
+    const columns: (number | null | undefined)[][] = [];
     for (const { line, part } of this.parts()) {
       const values = part === "low" ? line.band?.low : part === "high" ? line.band?.high : line.values;
-      columns.push(drawn(values ?? line.values));
+      const shown = drawn(values ?? line.values);
+      // Samples rarer than columns are joined, and a node that was down is a gap all the same.
+      columns.push(line.isSparse === true ? bridged(shown) : shown);
     }
     return [Array.from(this.seconds), ...columns] as uPlot.AlignedData;
   }
@@ -198,6 +200,7 @@ export class TimeChart {
           space: spec.height < 160 ? 28 : 34,
           values: (_, splits) => splits.map((s) => (s === null ? "" : spec.axis(s))),
           ...(spec.unit === "bytes" ? { incrs: BINARY_STEPS } : {}),
+          ...(spec.every === undefined ? {} : { incrs: [spec.every], space: 1 }),
           ...(logarithmic ? { splits: (_u: uPlot, _i: number, low: number, high: number) => decades(low, high), filter: (_u: uPlot, splits: number[]) => splits } : {}),
         },
       ],
@@ -227,7 +230,7 @@ export class TimeChart {
 
   private series(line: Line, part: string): uPlot.Series {
     const width = line.width ?? 1.5;
-    const base = { label: line.name, show: !this.hidden.has(line.name), spanGaps: line.isSparse === true };
+    const base = { label: line.name, show: !this.hidden.has(line.name), spanGaps: false };
     if (part === "high" || part === "low") return { ...base, stroke: "transparent", width: 0, points: { show: false } };
     const points = (size: number, name: string): uPlot.Series.Points => ({
       show: true,

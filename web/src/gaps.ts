@@ -9,6 +9,37 @@ export function isolated(values: ArrayLike<number | null | undefined>): number[]
   return out;
 }
 
+/** How many columns lie between a value and the next, usually. */
+function usualDistance(known: number[]): number {
+  const distances = known.slice(1).map((at, i) => at - (known[i] ?? at));
+  distances.sort((a, b) => a - b);
+  return distances[Math.floor(distances.length / 2)] ?? 1;
+}
+
+/** The values with `undefined` for what is missing only because samples are rarer than columns: uPlot draws on there, and
+ * stops at `null`. What is missing for longer than twice the usual distance is a gap. */
+export function bridged(values: readonly (number | null)[]): (number | null | undefined)[] {
+  const known = values.flatMap((value, at) => (value === null ? [] : [at]));
+  const reach = 2 * usualDistance(known);
+  const out: (number | null | undefined)[] = [...values];
+  known.slice(1).forEach((at, i) => {
+    const from = known[i] ?? at;
+    if (at - from <= reach) out.fill(undefined, from + 1, at);
+  });
+  return out;
+}
+
+/** What holds in each column: its own value, or the last one for less than twice the usual distance; NaN is a gap. */
+export function held(values: Float64Array): Float64Array {
+  const known = Array.from(values.keys()).filter((at) => !Number.isNaN(values[at]));
+  const reach = 2 * usualDistance(known);
+  let seen = -1;
+  return values.map((value, at) => {
+    if (!Number.isNaN(value)) seen = at;
+    return seen >= 0 && at - seen < reach ? (values[seen] ?? NaN) : NaN;
+  });
+}
+
 /** Whether no two neighbouring columns both have a value: the pace of the samples, not a gap. */
 export function isSparse(values: Float64Array): boolean {
   let known = 0;

@@ -22,6 +22,8 @@ export interface Line {
   band?: { low: Float64Array; high: Float64Array };
   /** Shown in the readout and the table, not drawn. */
   unseen?: boolean;
+  /** Drawn, and neither in the readout nor in the table: another line has its numbers. */
+  isDrawnOnly?: boolean;
   /** A name of its own for the filter. */
   key?: string;
   /** More columns of the table, between this line's and the next. */
@@ -34,6 +36,8 @@ export interface Spec {
   logarithmic?: boolean;
   /** Lowest and highest of a fixed axis. */
   fixed?: [number, number];
+  /** The axis has a number at each whole multiple of this. */
+  every?: number;
   /** The unit, for the axis. */
   unit: string;
   axis: (value: number) => string;

@@ -14,7 +14,7 @@ export class Readout {
     private readonly trial: Trial,
     spec: Spec,
   ) {
-    this.values = spec.lines.map((line) => {
+    this.values = spec.lines.filter((line) => line.isDrawnOnly !== true).map((line) => {
       const swatch = element("i", { class: line.unseen === true ? "swatch none" : "swatch", "aria-hidden": "true" });
       swatch.style.setProperty("--swatch", `var(${line.colour})`);
       swatch.classList.toggle("dashed", (line.dash?.length ?? 0) > 0);

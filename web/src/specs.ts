@@ -1,7 +1,7 @@
 //! Which lines each kind of time chart has. Every value is a column of the packed data, and a rate is a count by the
 //! length of its column; nothing else is computed.
 
-import { isSparse } from "./gaps";
+import { held, isSparse } from "./gaps";
 import type { Builder, Line } from "./lines";
 import { exactDuration, plain, short, shortDuration, unitOf } from "./quantity";
 import type { QuantileName, Trial } from "./trial";
@@ -11,7 +11,7 @@ const COLOURS = 8;
 /** Dashes, in turn, so that no line is known by its colour alone. */
 const DASHES: number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [4, 4], [12, 4], [2, 6], [6, 2, 2, 2, 2, 2]];
 
-export const BUILDERS: Record<string, Builder> = { latency, rates, outstanding, lag, stages, series };
+export const BUILDERS: Record<string, Builder> = { latency, rates, outstanding, lag, stages, series, lanes };
 
 function latency(trial: Trial) {
   const line = (name: string, key: QuantileName, colour: string): Line => {
@@ -145,6 +145,49 @@ function series(trial: Trial, figure: HTMLElement) {
     };
   });
   return { lines, height: 130, unit, axis: isTime ? shortDuration : unit === "bytes" ? bytes : short };
+}
+
+/** How far behind the highest a node may be, in blocks, and how thick and in which colour its lane then is: the same as in
+ * the static chart (report/src/svg/time/lanes.rs). */
+const LANES: { name: string; most: number; width: number; colour: string }[] = [
+  { name: "with the highest", most: 1, width: 10, colour: "--c2" },
+  { name: "up to 10 behind", most: 10, width: 6, colour: "--c4" },
+  { name: "more behind", most: Infinity, width: 3, colour: "--c1" },
+];
+
+/** Heights: a lane a node, drawn where it answered, as thick as it is near the highest. */
+function lanes(trial: Trial, figure: HTMLElement) {
+  const wanted = (figure.dataset.series ?? "").split(" ");
+  const nodes = wanted.flatMap((word) => trial.index.series.filter((s) => `${s.source}.${s.name}` === word));
+  const heights = nodes.map((node) => trial.array(node.max));
+  const known = heights.map(held);
+  const highest = (column: number) => Math.max(...known.map((of) => of[column] ?? NaN).filter((value) => !Number.isNaN(value)));
+  const lines = nodes.flatMap((node, row): Line[] => {
+    const own = heights[row] ?? new Float64Array();
+    // Told at each sample, and held: a height that is held would fall behind by itself.
+    const behind = held(own.map((height, column) => (Number.isNaN(height) ? NaN : highest(column) - height)));
+    const lane = nodes.length - row;
+    const exact = (column: number) => {
+      const blocks = behind[column] ?? NaN;
+      if (Number.isNaN(blocks)) return "no answer";
+      return `${plain(known[row]?.[column])}${blocks >= 1 ? ` (${plain(Math.round(blocks))} behind)` : ""}`;
+    };
+    const key = `${node.source}.${node.name}`;
+    const drawn = LANES.map(({ name, most, width, colour }, i): Line => {
+      const least = LANES[i - 1]?.most ?? -Infinity;
+      const is = (blocks: number | undefined) => blocks !== undefined && blocks > least && blocks <= most;
+      // Up to the middle of the next column, where the next stretch begins.
+      const goesOn = (at: number) => is(behind[at - 1]) && !Number.isNaN(behind[at]);
+      const values = behind.map((blocks, at) => (is(blocks) || goesOn(at) ? lane : NaN));
+      return { name: `${node.source}, ${name}`, key, values, colour, width, exact, isDrawnOnly: true };
+    });
+    const told: Line = { name: node.source, key, values: known[row] ?? own, colour: "--muted", exact, unseen: true };
+    return [told, ...drawn.filter((line) => line.values.some((value) => !Number.isNaN(value)))];
+  });
+  const names = nodes.map((node) => node.source).reverse();
+  const axis = (value: number) => (Number.isInteger(value) ? (names[value - 1] ?? "") : "");
+  const fixed: [number, number] = [0.4, nodes.length + 0.6];
+  return { lines, height: 44 + 16 * nodes.length, fixed, every: 1, unit: "", axis };
 }
 
 function bytes(value: number): string {

@@ -14,6 +14,7 @@ export const BINARY_STEPS = Array.from({ length: 46 }, (_, power) => 2 ** power)
 
 /** From zero, unless all values lie far from it. */
 export function linearRange(low: number | null, high: number | null, spec: Spec): Range {
+  if (spec.every !== undefined && spec.fixed !== undefined) return spec.fixed;
   if (low === null || high === null) return [0, 1];
   const floor = spec.fixed?.[0] ?? (low < 0 ? low : 0);
   const top = high > floor ? high : floor + 1;

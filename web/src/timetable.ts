@@ -36,7 +36,7 @@ function tables(trial: Trial, spec: Spec, title: string): HTMLElement[] {
 function columns(trial: Trial, spec: Spec, title: string): HTMLElement {
   const heads: [string, "number" | "text"][] = [["from", "number"]];
   const cells: ((column: number) => CopiedCell)[] = [(i) => timeCell(trial.index.start_ns + i * trial.index.width_ns, trial)];
-  for (const line of spec.lines) {
+  for (const line of spec.lines.filter((line) => line.isDrawnOnly !== true)) {
     heads.push([line.name, "number"]);
     const isSimple = line.more === undefined;
     cells.push((i) => cell(isSimple ? line.exact(i) : plain(line.values[i]), line.values[i]));
