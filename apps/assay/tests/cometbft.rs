@@ -158,7 +158,7 @@ fn attached_to_a_network_of_another_run() {
     let owner = Place::new();
     owner.write(
         "experiment.toml",
-        experiment(&program, "").replace("duration = \"4s\"", "duration = \"16s\""),
+        experiment(&program, "").replace("duration = \"4s\"", "duration = \"12s\""),
     );
     let quietly = ["run", "experiment.toml", "--json", "--progress", "none", "--no-calibration"];
     let running = Running::start(&mut owner.command(&quietly));
@@ -178,7 +178,7 @@ fn attached_to_a_network_of_another_run() {
     let said = running.finish();
     let document: Value = serde_json::from_str(&said.stdout).expect("a document");
     let fates = &trial(&document)["fates"];
-    assert_eq!(number(&fates["once"]), 16 * 50);
+    assert_eq!(number(&fates["once"]), 12 * 50);
     assert_eq!(number(&fates["phantom"]), TRANSACTIONS, "{fates}");
     said.expect_code(97);
 }

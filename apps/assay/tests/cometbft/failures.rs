@@ -91,10 +91,7 @@ exec "$real" "$@"
             cometbft.display()
         ),
     );
-    let text = with_own_program("")
-        .replace("256B", "4KiB")
-        .replace("duration = \"4s\"", "duration = \"8s\"")
-        .replace("50/s", "25/s");
+    let text = with_own_program("").replace("256B", "4KiB");
     let (said, document) = place.experiment(&text);
     assert!(!trial(&document).is_null(), "no trial\n{}\n{}", said.stdout, said.stderr);
     expect_every_fate_known(&document);

@@ -49,6 +49,24 @@ pub(crate) struct Reply<'a> {
     pub(crate) error: Option<RpcError<'a>>,
 }
 
+/// The number of a transaction that was taken, read off a reply in the very words of version 0.38: nearly all
+/// replies are this one, and taking it apart as JSON costs three times as much. Anything else, down to a blank, is
+/// `None` and is taken apart.
+pub(crate) fn quickly_accepted(text: &str) -> Option<u64> {
+    let rest = text.as_bytes().strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // Nineteen digits fit 64 bits, whatever they are.
+    if !(1..=19).contains(&digits) || (rest[0] == b'0' && digits > 1) {
+        return None;
+    }
+    let number = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    let id = rest[..digits].iter().fold(0, number);
+    let taken = br#","result":{"code":0,"data":"","log":"","codespace":"","hash":""#;
+    let (hash, end) = rest[digits..].strip_prefix(taken)?.split_first_chunk::<64>()?;
+    let is_whole = hash.iter().all(u8::is_ascii_hexdigit) && end == br#""}}"#;
+    is_whole.then_some(id)
+}
+
 /// What the three methods answer, those fields that decide.
 #[derive(Debug, Deserialize)]
 struct Submitted {

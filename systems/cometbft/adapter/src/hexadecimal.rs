@@ -29,6 +29,19 @@ const fn groups() -> [[u8; 4]; 4096] {
     table
 }
 
+/// The value of every digit; of what is none, more than any has.
+static VALUES: [u8; 256] = values();
+
+const fn values() -> [u8; 256] {
+    let mut table = [255; 256];
+    let mut value = 0_u8;
+    while value < 16 {
+        table[DIGITS[value as usize] as usize] = value;
+        value += 1;
+    }
+    table
+}
+
 /// Appends the base64 of `prefix` and the digits of `bytes`.
 pub(crate) fn write_base64(prefix: [u8; 2], bytes: &[u8], out: &mut Vec<u8>) {
     let Some(first) = bytes.first() else { return tail(&prefix, out) };
@@ -63,15 +76,25 @@ fn tail(characters: &[u8], out: &mut Vec<u8>) {
 /// Digits into as many bytes as there is room for; `None` if one is no lower-case digit. Another spelling would
 /// be another transaction.
 pub(crate) fn read(digits: &[u8], bytes: &mut [u8]) -> Option<()> {
+    // Without a branch a digit: what is no digit shows in the upper half, at the end.
+    let mut strange = 0;
     for (pair, byte) in digits.chunks_exact(2).zip(bytes) {
-        *byte = value(pair[0])? << 4 | value(pair[1])?;
+        let (left, right) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
+        strange |= left | right;
+        *byte = left << 4 | right & 15;
     }
-    Some(())
+    (strange < 16).then_some(())
 }
 
 /// The number that up to sixteen digits are.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0_u64, |sum, digit| Some(sum << 4 | u64::from(value(*digit)?)))
+    let mut strange = 0;
+    let number = digits.iter().fold(0_u64, |sum, digit| {
+        let value = VALUES[usize::from(*digit)];
+        strange |= value;
+        sum << 4 | u64::from(value & 15)
+    });
+    (strange < 16).then_some(number)
 }
 
 /// Writes a number with as many digits as there is room for.
@@ -79,13 +102,5 @@ pub(crate) fn write_number(digits: &mut [u8], mut value: u64) {
     for digit in digits.iter_mut().rev() {
         *digit = DIGITS[usize::try_from(value & 15).expect("four bits")];
         value >>= 4;
-    }
-}
-
-const fn value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
     }
 }

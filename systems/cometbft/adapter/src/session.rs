@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use model::TxId;
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
-use crate::answer::{Method, Reply, Verdict};
+use crate::answer::{Method, Reply, Verdict, quickly_accepted};
 use crate::channel::Channel;
 use crate::loadtime::Loadtime;
 
@@ -98,13 +98,17 @@ fn base64(payload: &[u8], out: &mut Vec<u8>) {
 
 /// One reply.
 fn found(text: &str, marks: &mut Marks) -> Result<(), ProtocolError> {
+    let bytes_in = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    if let Some(tx) = quickly_accepted(text) {
+        marks.reached(tx, ACCEPTED, 0, bytes_in);
+        return Ok(());
+    }
     let reply: Reply<'_> = serde_json::from_str(text)
         .map_err(|error| ProtocolError(format!("a reply that is no JSON-RPC: {error}")))?;
     let (Some(tx), Some(verdict)) = (reply.id, reply.verdict()) else {
         let said = reply.error.as_ref().map_or_else(|| "nothing".to_owned(), |e| e.words());
         return Err(ProtocolError(format!("a reply to no submission, saying {said}")));
     };
-    let bytes_in = u32::try_from(text.len()).unwrap_or(u32::MAX);
     match verdict {
         Verdict::Accepted => marks.reached(tx, ACCEPTED, 0, bytes_in),
         Verdict::Committed => {

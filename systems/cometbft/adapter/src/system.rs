@@ -84,8 +84,6 @@ impl CometBft {
             return Ok((self.attach.clone(), Deployment::default()));
         };
         let started = testnet::start(wish, bed)?;
-        let followers = started.nodes.iter().filter(|node| node.mode != Mode::Seed);
-        let clients = followers.map(|node| node.clients).collect();
         let deployment = Deployment {
             nodes: bed.nodes(),
             facts: started.facts,
@@ -94,7 +92,7 @@ impl CometBft {
             care: Some(Arc::new(started.care)),
             ..Deployment::default()
         };
-        Ok((clients, deployment))
+        Ok((started.clients, deployment))
     }
 }
 

@@ -75,8 +75,8 @@ impl Wish {
 
 /// A testnet that makes blocks.
 pub(crate) struct Started {
-    /// In the manifest's order.
-    pub(crate) nodes: Vec<Tended>,
+    /// What clients dial to reach those that follow the chain, in the manifest's order.
+    pub(crate) clients: Vec<SocketAddr>,
     pub(crate) scrape: Vec<Scrape>,
     pub(crate) care: Care,
     pub(crate) facts: BTreeMap<String, String>,
@@ -85,12 +85,11 @@ pub(crate) struct Started {
 /// Makes the files, starts the nodes, and waits until all that follow the chain do.
 pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Started, SutError> {
     let program = Program::find(wish.program.as_deref(), bed.clock())?;
-    let names: Vec<&str> = wish.manifest.nodes.iter().map(|node| node.name.as_str()).collect();
-    let addresses = addresses::choose(&names, wish.run_mark, bed)?;
+    let places = addresses::choose(&wish.manifest, wish.run_mark, bed)?;
     let folder = bed.folder().join("testnet");
-    let files = files::generate(wish, &program, &addresses, &folder, bed.clock())?;
-    let places = wish.manifest.nodes.iter().zip(&files.homes).zip(&addresses);
-    let nodes: Vec<Tended> = places
+    let files = files::generate(wish, &program, &places, &folder, bed.clock())?;
+    let nodes = wish.manifest.nodes.iter().zip(&files.homes).zip(&places.own);
+    let nodes: Vec<Tended> = nodes
         .map(|((node, home), own)| Tended {
             name: node.name.clone(),
             mode: node.mode,
@@ -104,6 +103,8 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Started, SutError>
         scrape(&node.name, address, &files.namespace)
     };
     let served = if wish.serves_metrics { nodes.as_slice() } else { &[] };
+    let followers = nodes.iter().zip(places.clients);
+    let followers = followers.filter(|(node, _)| node.mode != Mode::Seed);
     Ok(Started {
         scrape: served.iter().map(metrics).collect(),
         care: Care {
@@ -112,7 +113,7 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Started, SutError>
             wipes_validators: wish.wipes_validators,
         },
         facts: facts(wish, program.version, files.stretched),
-        nodes,
+        clients: followers.map(|(_, clients)| clients).collect(),
     })
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sut::SutError;
 
 use super::Wish;
-use super::addresses::{METRICS_PORT, P2P_PORT, RPC_PORT};
+use super::addresses::{METRICS_PORT, P2P_PORT, Places, RPC_PORT};
 use crate::config_file::{Setting, changed, value_of};
 use crate::manifest::{Manifest, Mode, NodePlan};
 use crate::program::Program;
@@ -40,11 +40,11 @@ pub(super) struct Files {
     pub(super) stretched: String,
 }
 
-/// Makes them in `folder`, for nodes at these addresses.
+/// Makes them in `folder`, for nodes at these places.
 pub(super) fn generate(
     wish: &Wish,
     program: &Program,
-    addresses: &[Ipv4Addr],
+    places: &Places,
     folder: &Path,
     clock: Clock,
 ) -> Result<Files, SutError> {
@@ -73,8 +73,8 @@ pub(super) fn generate(
         let path = own.join("config/config.toml");
         let file = read(&path)?;
         let timeouts = stretched(&file, wish.time_scale)?;
-        let peers = |names: &[String]| peers(names, manifest, &ids, addresses);
-        let mut settings = settings(wish, node, addresses[index], peers);
+        let peers = |names: &[String]| peers(index, names, manifest, &ids, places);
+        let mut settings = settings(wish, node, places.own[index], peers);
         settings.extend(timeouts.iter().cloned());
         settings.extend(manifest.settings.iter().cloned());
         settings.extend(wish.settings.iter().cloned());
@@ -121,11 +121,17 @@ fn ids(config: &str) -> Vec<String> {
     ids.map(|(id, _)| id.to_owned()).collect()
 }
 
-/// Peers by name, as a node's file wants them.
-fn peers(names: &[String], manifest: &Manifest, ids: &[String], addresses: &[Ipv4Addr]) -> String {
+/// Peers of the node at `from` by name, as its file wants them.
+fn peers(
+    from: usize,
+    names: &[String],
+    manifest: &Manifest,
+    ids: &[String],
+    places: &Places,
+) -> String {
     let place = |name: &String| manifest.nodes.iter().position(|node| node.name == *name);
     let peers = names.iter().filter_map(place);
-    let peers = peers.map(|at| format!("{}@{}:{P2P_PORT}", ids[at], addresses[at]));
+    let peers = peers.map(|to| format!("{}@{}", ids[to], places.dialled[&(from, to)]));
     peers.collect::<Vec<_>>().join(",")
 }
 

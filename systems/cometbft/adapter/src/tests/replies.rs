@@ -2,7 +2,7 @@
 
 use model::{Class, Outcome};
 
-use crate::answer::{Reply, Verdict};
+use crate::answer::{Reply, Verdict, quickly_accepted};
 
 fn verdict(text: &str) -> Option<Verdict> {
     serde_json::from_str::<Reply<'_>>(text).unwrap().verdict()
@@ -72,4 +72,35 @@ fn successes_are_what_the_node_says() {
     assert_eq!(ended(&commit(0, 70_000)).1, u16::MAX);
     assert_eq!(verdict(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), None);
     assert_eq!(verdict(r#"{"jsonrpc":"2.0","id":1}"#), None);
+}
+
+/// Claim: the quick way reads what a node writes of a transaction that it has taken, and what it reads the slow way
+/// reads as the same; a reply that differs in one byte is left to the slow way, or is the same reply of another.
+#[test]
+fn the_quick_way_says_what_the_slow_way_says() {
+    let taken = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"code":0,"data":"","log":"","codespace":"","hash":"{}"}}}}"#,
+            "0A".repeat(32)
+        )
+    };
+    for id in [0, 7, 65_536, 9_999_999_999_999_999_999] {
+        assert_eq!(quickly_accepted(&taken(&id.to_string())), Some(id));
+        assert_eq!(verdict(&taken(&id.to_string())), Some(Verdict::Accepted));
+    }
+    for id in ["", "-1", "007", "18446744073709551616", "\"7\"", "7.0"] {
+        assert_eq!(quickly_accepted(&taken(id)), None, "{id}");
+    }
+    let whole = taken("42").into_bytes();
+    for at in 0..whole.len() {
+        for flip in [1, 2, 0x10, 0x20] {
+            let mut altered = whole.clone();
+            altered[at] ^= flip;
+            let Ok(altered) = String::from_utf8(altered) else { continue };
+            let Some(id) = quickly_accepted(&altered) else { continue };
+            let slow: Reply<'_> = serde_json::from_str(&altered).unwrap();
+            assert_eq!((slow.id, slow.verdict()), (Some(id), Some(Verdict::Accepted)), "{altered}");
+        }
+        assert_eq!(quickly_accepted(&taken("42")[..at]), None);
+    }
 }
