@@ -40,7 +40,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let said = said(network);
     if total.late_p99_ns > allowed {
         return failed(format!(
-            "{said}; more than {} changes what was asked for: run on an idle machine, or with fewer nodes",
+            "{said}; more than {} changes what was asked for: run on an idle machine, with fewer nodes or less traffic",
             show(allowed)
         ));
     }

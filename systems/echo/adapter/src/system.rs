@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use model::Seed;
 use model::facts::PreflightFinding;
+use model::plan::CLIENT;
 use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
 
 use crate::control::Control;
@@ -128,8 +129,12 @@ impl System for Echo {
         arguments.extend(self.arguments.iter().cloned());
         bed.spawn_self(NODE, arguments)?;
         let ready = bed.ready_line(NODE, READY_WITHIN)?;
-        let endpoints = endpoints(&ready)?;
+        let mut endpoints = endpoints(&ready)?;
         bed.at_restart(NODE, |arguments| start_again(arguments, &endpoints))?;
+        for (_, address) in &mut endpoints {
+            // Where the links are forwarders, the instrument dials one.
+            *address = bed.forward(CLIENT, NODE, *address)?.unwrap_or(*address);
+        }
         Ok(Deployment {
             endpoints,
             nodes: bed.nodes(),
