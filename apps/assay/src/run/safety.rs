@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use model::options::{Options, Value};
+
 use crate::experiment::Experiment;
 
 /// Beyond this rate a target that is neither loopback nor private needs its owner's word.
@@ -13,9 +15,8 @@ pub fn check(experiment: &Experiment, is_owned: bool) -> Result<(), String> {
         return Ok(());
     }
     for setting in &experiment.plan.settings {
-        let url = setting.system.deploy.get("url").map(model::options::Options::label);
-        let attach = setting.system.deploy.get("attach").map(model::options::Options::label);
-        for target in [url, attach].into_iter().flatten() {
+        let deploy = &setting.system.deploy;
+        for target in ["url", "attach"].iter().filter_map(|key| deploy.get(key)).flat_map(targets) {
             if let Some(host) = host(&target)
                 && !is_near(host)
             {
@@ -26,6 +27,14 @@ pub fn check(experiment: &Experiment, is_owned: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The one target, or each of a list: one that is far makes the load far.
+fn targets(option: &Options) -> Vec<String> {
+    match &option.value {
+        Value::Array(list) => list.iter().map(Options::label).collect(),
+        _ => vec![option.label()],
+    }
 }
 
 /// The host in a URL or in `host:port`.
@@ -56,6 +65,18 @@ fn is_near(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: of a list every target is looked at by itself, and one alone is one.
+    #[test]
+    fn each_of_a_list() {
+        let text =
+            |text: &str| Options { value: Value::String(text.to_owned()), ..Options::empty() };
+        let list = vec![text("127.18.116.1:26657"), text("8.8.8.8:26657")];
+        let targets = super::targets(&Options { value: Value::Array(list), ..Options::empty() });
+        let near: Vec<bool> = targets.iter().map(|it| is_near(host(it).unwrap())).collect();
+        assert_eq!(near, [true, false]);
+        assert_eq!(super::targets(&text("http://127.0.0.1/a,b")), ["http://127.0.0.1/a,b"]);
+    }
 
     /// Claim: only loopback and private addresses are near; a public name or address is not.
     #[test]
