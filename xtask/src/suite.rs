@@ -60,6 +60,8 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         );
         let page = ["cargo", "xtask", "bench", "page", "--toy"];
         step(&mut tally, root, "toy page", &page, None);
+        let testnet = ["cargo", "xtask", "bench", "testnet", "--toy"];
+        step(&mut tally, root, "toy testnet", &testnet, None);
         step(&mut tally, root, "toy figures", &["cargo", "xtask", "figures", "--toy"], None);
         step(&mut tally, root, "toy theory", &["cargo", "xtask", "theory", "--toy"], None);
         step(&mut tally, root, "fuzzing", &["cargo", "xtask", "fuzz", "--seconds", &seconds], None);

@@ -25,7 +25,7 @@ struct Size {
     rounds: usize,
 }
 
-const FULL: Size = Size { shapes: &[(1, 200), (1, 800), (2, 800)], seconds: 15, rounds: 3 };
+const FULL: Size = Size { shapes: &[(1, 200), (1, 800), (2, 800)], seconds: 15, rounds: 2 };
 const TOY: Size = Size { shapes: &[(1, 50)], seconds: 3, rounds: 1 };
 
 /// What the published reports submit.
@@ -52,7 +52,7 @@ impl Turn {
         match self {
             Self::Theirs => "load (cometbft 0.38.19)",
             Self::Bursts => "assay, same bursts",
-            Self::Even => "assay, evenly paced",
+            Self::Even => "assay, evenly paced, coalesced",
         }
     }
 }
@@ -88,6 +88,11 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("making {}: {error}", folder.display()))?;
+    // A copy: a build meanwhile must not change what is measured.
+    let copy = folder.join("assay");
+    std::fs::copy(&assay, &copy)
+        .map_err(|error| format!("copying {}: {error}", assay.display()))?;
+    let assay = copy;
     let host = machine();
     let network = Network::start(&assay, &folder, &size)?;
     let bench = Bench { assay, tool, folder: folder.clone(), nodes: network.nodes.clone(), size };
@@ -146,7 +151,7 @@ impl Bench {
         let mut outcome = match turn {
             Turn::Theirs => self.theirs(shape)?,
             Turn::Bursts => self.ours(shape, r#"burst = { every = "1s" }"#)?,
-            Turn::Even => self.ours(shape, "")?,
+            Turn::Even => self.ours(shape, r#"pacing = "coalesced""#)?,
         };
         let after = self.settled()?;
         outcome.in_chain = self.in_chain(before + 1, after)?;
@@ -206,7 +211,7 @@ impl Bench {
         let words: Vec<String> = words.into_iter().chain([&*into]).map(str::to_owned).collect();
         let (said, cpu_us) = self.timed(&self.assay, &words)?;
         let document: Value = serde_json::from_str(&said)
-            .map_err(|error| format!("assay said no JSON ({error}): {said}"))?;
+            .map_err(|error| format!("assay said no JSON ({error}): {said}{}", self.complaint()))?;
         let trial = &document["settings"][0]["trials"][0];
         let count = |pointer: &str| trial.pointer(pointer).and_then(Value::as_u64);
         let (refused, accepted) = (count("/counts/rejected"), count("/latency/0/response/count"));
@@ -221,11 +226,16 @@ impl Bench {
         })
     }
 
+    /// What the last program wrote to its standard error.
+    fn complaint(&self) -> String {
+        std::fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
+    }
+
     /// Standard output, and the processor time by the shell's own account, which is in milliseconds.
     fn timed(&self, program: &Path, words: &[String]) -> Result<(String, f64), String> {
         let times = self.folder.join("times");
         let script =
-            format!("TIMEFORMAT='%3U %3S'; {{ time \"$@\" 2>/dev/null; }} 2>{}", times.display());
+            format!("TIMEFORMAT='%3U %3S'; {{ time \"$@\" 2>stderr; }} 2>{}", times.display());
         let output = Command::new("bash")
             .args(["-c", &script, "bash"])
             .arg(program)
@@ -402,7 +412,8 @@ fn page(rows: &[Row], size: &Size, host: &str) -> String {
          One network of four CometBFT 0.38.19 validators on this machine, loaded through the first of them with \
          `broadcast_tx_sync` and payloads of {TRANSACTION_BYTES} bytes in the published form, {} seconds a turn, in \
          turn by the published tool and by Assay attached to it. c × r: connections × transactions a second on each, \
-         in one burst at each second's beginning. CPU: of the whole process, user and system, for each transaction \
+         in one burst at each second's beginning; evenly paced, with pacing in quanta of a millisecond, is what the published \
+         tool cannot do. CPU: of the whole process, user and system, for each transaction \
          sent; Assay's includes the record, reading the chain back, analysis and report, and the column beside it ends \
          with the drain, when every reply has been read and the last commit seen. The published tool throws every reply away, so it does not know what was \
          refused or committed; what stands in the chain was counted here, block by block.\n\n\
