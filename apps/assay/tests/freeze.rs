@@ -174,3 +174,50 @@ fn a_server_that_is_killed() {
         expect_audit(&document, "ledger", "failed", "acknowledged and not in the ledger");
     }
 }
+
+/// Claim: a node that is restarted under load (`[[fault]] restart`) answers again at its old address, is sampled in
+/// both lives, and the report has a table that says when it was down; what it had acknowledged and not yet stored is
+/// found lost.
+#[test]
+fn a_server_that_is_restarted() {
+    let _alone = alone();
+    let place = Place::new();
+    let (said, document) = place.experiment(
+        r#"
+        [system]
+        kind = "echo"
+        [load]
+        rate = "200/s"
+        connections = 4
+        warmup = "0s"
+        duration = "4s"
+        timeout = "500ms"
+        [[fault]]
+        at = "1s"
+        for = "500ms"
+        restart = "echo"
+        "#,
+    );
+    assert!([0, 97, 99].contains(&said.code), "{}", said.stderr);
+    let trial = trial(&document);
+    let counts = &trial["counts"];
+    assert_eq!(number(&counts["due"]), 800);
+    // Down for half a second of four at 200 a second; those that wait for it past their time are unknown.
+    let committed = number(&counts["committed"]);
+    assert!((560..=790).contains(&committed), "{counts}");
+    let late: u64 = trial["seconds"].as_array().unwrap()[3]["committed"].as_u64().unwrap();
+    assert!(late > 150, "it serves again: {}", trial["seconds"]);
+    let fates = &trial["fates"];
+    // An acknowledged entry may be in its memory for 100 ms.
+    assert!(number(&fates["lost"]) <= 25, "{fates}");
+    assert!(number(&fates["once"]) > 550, "what it stored before it died is there: {fates}");
+    let faults = trial["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!((&faults[0]["kind"], &faults[0]["node"]), (&"restart".into(), &"echo".into()));
+    let length = number(&faults[0]["to_ns"]) - number(&faults[0]["from_ns"]);
+    assert!((500_000_000..700_000_000).contains(&length), "{faults:?}");
+    let page = std::fs::read_to_string(place.run_folder().join("report.html"));
+    let page = page.unwrap();
+    assert!(page.contains("data-name=\"faults\""), "the page has the table");
+    assert!(page.contains("started again after"), "and its words");
+}

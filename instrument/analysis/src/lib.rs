@@ -10,6 +10,7 @@
 
 mod audits;
 mod fates;
+mod faults;
 mod flow;
 mod folder;
 mod grid;

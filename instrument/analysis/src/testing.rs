@@ -51,6 +51,7 @@ pub(crate) struct Trial {
     pub facts: TrialFacts,
     pub environment: Environment,
     pub metrics: Vec<model::facts::MetricSample>,
+    pub events: Vec<model::facts::Event>,
     pub rows: Vec<Row>,
     pub entries: Option<Vec<model::facts::LedgerEntry>>,
     /// Whether the engine's counters and the ledger are made to agree with the rows.
@@ -91,6 +92,7 @@ impl Trial {
                 ..Environment::default()
             },
             metrics: Vec::new(),
+            events: Vec::new(),
             rows,
             entries: None,
             consistent: true,
@@ -118,7 +120,7 @@ impl Trial {
         for entry in self.entries.iter().flatten() {
             analysis.entry(entry);
         }
-        analysis.finish()
+        analysis.finish_with_picture(&self.events).0
     }
 
     fn make_consistent(&mut self) {

@@ -23,7 +23,7 @@ use crate::stated::Stated;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::vegeta::Vegeta;
-use crate::{LedgerCheck, nodes, picture, thresholds, verdict};
+use crate::{LedgerCheck, faults, nodes, picture, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -167,6 +167,7 @@ impl<'a> TrialAnalysis<'a> {
             result.fates = Some(fates);
             result.stated = self.stated.result(self.input.facts);
         }
+        (result.faults, result.faults_left_out) = faults::kept(faults::of_events(events));
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
@@ -222,6 +223,8 @@ impl<'a> TrialAnalysis<'a> {
             errors: self.groups.errors(&facts.errors),
             fates: None,
             stated: None,
+            faults: Vec::new(),
+            faults_left_out: 0,
             preflight: facts.preflight.clone(),
             audits: Vec::new(),
             checks: Vec::new(),

@@ -193,6 +193,12 @@ pub struct TrialResult {
     /// Latency by the ledger's own times; absent if it was not read or says none.
     #[serde(default)]
     pub stated: Option<StatedLatency>,
+    /// Faults that were injected, or should have been, by when they began; the first thousand.
+    #[serde(default)]
+    pub faults: Vec<FaultResult>,
+    /// How many more there were.
+    #[serde(default)]
+    pub faults_left_out: u64,
     /// What the preflight pass found.
     pub preflight: Vec<PreflightFinding>,
     /// Tests of the measurement.
@@ -507,6 +513,25 @@ pub struct StatedLatency {
     pub p99_ns: Option<i64>,
     /// Whose clocks the two times are by, in words.
     pub clocks: String,
+}
+
+/// A fault on one node, or on links.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultResult {
+    /// `pause`, `kill`, `restart`, `rotate`, `partition` or `link`.
+    pub kind: String,
+    /// The node, or both ends: `node0 to node1*`.
+    pub node: String,
+    /// When it began, or was found impossible; nanoseconds after the trial's start.
+    pub from_ns: i64,
+    /// When it was over; absent if it never was.
+    pub to_ns: Option<i64>,
+    /// From one to the other.
+    pub length_ns: Option<i64>,
+    /// What is said of it.
+    pub words: String,
+    /// Whether it took place.
+    pub happened: bool,
 }
 
 /// How an audit or check came out.

@@ -153,6 +153,10 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
+    let (faults, left_out) = tables::faults(shown, FAULTS_MAX);
+    let rest =
+        if left_out == 0 { String::new() } else { format!(" ({left_out} more in the result)") };
+    all.push((format!("Faults, by time after the start{rest}"), faults));
     all.extend(shown.iter().take(NODES_OF_TRIALS_MAX).map(|row| {
         let of = if shown.len() > 1 { format!(", {}", row.label) } else { String::new() };
         let (grid, left_out) = tables::metrics_of_nodes(row, METRICS_MAX);
@@ -186,6 +190,9 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
 const METRICS_MAX: usize = 16;
 /// Trials whose nodes are shown.
 const NODES_OF_TRIALS_MAX: usize = 4;
+/// The most faults in one table.
+const FAULTS_MAX: usize = 50;
+
 /// The most kinds in one table: a comment on a pull request has 65,536 characters.
 const KINDS_MAX: usize = 20;
 

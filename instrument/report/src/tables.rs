@@ -4,6 +4,7 @@
 //! the arithmetic there is.
 
 mod audits;
+mod faults;
 mod groups;
 mod latency;
 mod ledger;
@@ -14,6 +15,7 @@ mod stated;
 mod thresholds;
 
 pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names};
+pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};

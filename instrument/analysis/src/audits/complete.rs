@@ -26,6 +26,16 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted);
         return if evidence.flow.due_in_window == 0 { failed(said) } else { warn(said) };
     }
+    let faults = &evidence.result.faults;
+    let failed_ones: Vec<_> = faults.iter().filter(|fault| !fault.happened).collect();
+    if let [first, rest @ ..] = failed_ones.as_slice() {
+        let more =
+            if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+        return warn(format!(
+            "the fault {} {} did not take place ({}){more}",
+            first.kind, first.node, first.words
+        ));
+    }
     match ended {
         Some(node) if evidence.setting.faults.is_empty() => warn(format!(
             "node {} ended during the trial ({}), which the experiment did not ask for",
@@ -48,6 +58,23 @@ mod tests {
     use model::result::AuditOutcome;
 
     use crate::testing::{Trial, audit};
+
+    /// Claim: a fault that was planned and did not take place is said: what was asked for is not what was measured.
+    #[test]
+    fn a_fault_that_did_not_take_place() {
+        let mut trial = Trial::clean();
+        let failed = |node: &str| model::facts::Event {
+            at: 1,
+            name: "fault_failed".into(),
+            tx: None,
+            detail: format!("pause {node}: it has ended"),
+        };
+        trial.events = vec![failed("a"), failed("b")];
+        let result = trial.result();
+        let found = audit(&result, "complete");
+        assert_eq!(found.outcome, AuditOutcome::Warn);
+        assert_eq!(found.detail, "the fault pause a did not take place (it has ended), and 1 more");
+    }
 
     /// Claim: a crash fails, a clean interruption warns with the measured part, an interruption before the window fails.
     #[test]

@@ -17,6 +17,8 @@ use crate::tables::{self, Shown};
 pub(super) const GROUPS_SHOWN_MAX: usize = 100;
 /// Error texts that a table prints.
 pub(super) const ERRORS_SHOWN_MAX: usize = 200;
+/// Faults that a table prints.
+pub(super) const FAULTS_SHOWN_MAX: usize = 100;
 /// Classes that are not the system's answer.
 const CLIENT_SIDE: &[&str] = &["transport", "client"];
 
@@ -35,6 +37,7 @@ pub(super) fn failures(run: &Run<'_>) -> String {
         is_client_side,
     ));
     markup.push_str(&groups(run));
+    markup.push_str(&faults(run));
     markup.push_str(&fates(run));
     markup
 }
@@ -136,6 +139,19 @@ fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<
         cell("last_ns", show_ns(it.last_ns)),
         cell("example_tx", it.example_tx.to_string()),
     ]
+}
+
+/// What the experiment did to nodes and links.
+fn faults(run: &Run<'_>) -> String {
+    let (grid, left_out) = tables::faults(&run.shown, FAULTS_SHOWN_MAX);
+    let caption = "Faults: what was done to nodes and links, by time after the start";
+    let mut markup = of_grid(&run.document, "faults", caption, &grid);
+    if left_out > 0 {
+        let said =
+            format!("… and {} more in summary.json and the events.", plural(left_out, "fault"));
+        markup.push_str(&paragraph("legend", &said));
+    }
+    markup
 }
 
 /// By kind and by the system's own code: of the only trial in the open, of several folded away.

@@ -295,6 +295,8 @@ pub fn trial(key: &str) -> TrialResult {
         errors: Vec::new(),
         fates: None,
         stated: None,
+        faults: Vec::new(),
+        faults_left_out: 0,
         preflight: Vec::new(),
         audits: audits(),
         checks: Vec::new(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::facts::PreflightFinding;
 use model::result::{
-    AuditOutcome, Cell, ErrorResult, Exit, Fates, LoadSeries, RunResult, StatedLatency,
-    TableResult, ThresholdResult, Verdict,
+    AuditOutcome, Cell, ErrorResult, Exit, Fates, FaultResult, LoadSeries, RunResult,
+    StatedLatency, TableResult, ThresholdResult, Verdict,
 };
 
 use crate::sample_parts::{
@@ -191,6 +191,8 @@ pub fn liar() -> RunResult {
         p99_ns: Some(5_400 * US),
         clocks: "clocks of other hosts: offset unknown".to_owned(),
     });
+    it.faults = faults();
+    it.faults_left_out = 3;
     it.checks = vec![
         audit("no double spend", AuditOutcome::Ok, "199,877 entries checked"),
         audit("balance", AuditOutcome::Failed, "the sum of all accounts grew by 300"),
@@ -397,4 +399,26 @@ pub fn declared() -> RunResult {
     );
     run.audits = vec![audit("repeatability", AuditOutcome::Ok, "p99 of three trials within 4%")];
     run
+}
+
+/// A cycle of a rotation, a kill, and a fault that could not be injected.
+fn faults() -> Vec<FaultResult> {
+    let fault = |kind: &str, node: &str, from_s: i64, length_ms: Option<i64>, words: &str| {
+        let (from_ns, length_ns) = (from_s * 1_000 * MS, length_ms.map(|length| length * MS));
+        FaultResult {
+            kind: kind.to_owned(),
+            node: node.to_owned(),
+            from_ns,
+            to_ns: length_ns.map(|length| from_ns + length),
+            length_ns,
+            words: words.to_owned(),
+            happened: true,
+        }
+    };
+    vec![
+        fault("rotate", "full1", 0, Some(12_400), "caught up after 12.3 s, cycle 1"),
+        fault("rotate", "full2", 0, Some(14_100), "caught up after 14.0 s, cycle 1"),
+        fault("kill", "node|3", 20, None, ""),
+        FaultResult { happened: false, ..fault("pause", "node|3", 30, None, "it has ended") },
+    ]
 }

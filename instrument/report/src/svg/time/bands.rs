@@ -8,9 +8,16 @@ use crate::svg::plot::{Plot, Sample};
 /// Bands and ticks are worth a pixel each; more are not seen.
 const BANDS_MAX: usize = 200;
 
+/// Rows for the names of faults, below that of steps. A fault whose name fits in none is in the table of faults.
+const FAULT_ROWS: usize = 3;
+/// From one row of names to the next, and the least between two names in one.
+const ROW_HEIGHT: f64 = 12.0;
+const ROW_GAP: f64 = 6.0;
+
 /// Draws the bands behind a chart, with names where `is_named` and there is room.
 pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot, picture: &TrialPicture, is_named: bool) {
     let mut free_from = plot.area.left;
+    let mut faults_free_from = [plot.area.left; FAULT_ROWS];
     for band in picture.bands.iter().take(BANDS_MAX) {
         let (from, to) = (plot.x.at(band.from_ns as f64), plot.x.at(band.to_ns as f64));
         let word = band.kind.word();
@@ -32,12 +39,18 @@ pub(crate) fn draw(canvas: &mut Canvas, plot: &Plot, picture: &TrialPicture, is_
             BandKind::Warmup | BandKind::Drain => 0.0,
         };
         let text = fitted(text, room.max(0.0));
-        if is_named && room > 20.0 && from + 3.0 >= free_from && text.chars().count() > 2 {
-            let row = if band.kind == BandKind::Fault { 22.0 } else { 10.0 };
-            canvas.text(from + 3.0, top + row, "m h", &text);
-            if band.kind != BandKind::Fault {
-                free_from = from + 3.0 + text_width(&text);
-            }
+        if !is_named || room <= 20.0 || text.chars().count() <= 2 {
+            continue;
+        }
+        let left = from + 3.0;
+        let row = match band.kind {
+            // Faults begin together and one soon after another: each name stands in a row that is free there.
+            BandKind::Fault => faults_free_from.iter_mut().zip(2_u8..).find(|it| left >= *it.0),
+            _ => Some((&mut free_from, 1)).filter(|it| left >= *it.0),
+        };
+        if let Some((free, row)) = row {
+            canvas.text(left, top + f64::from(row) * ROW_HEIGHT - 2.0, "m h", &text);
+            *free = left + text_width(&text) + ROW_GAP;
         }
     }
     moments(canvas, plot, picture);
