@@ -124,8 +124,10 @@ impl Ticks {
         let usual = if apart.is_empty() { 1 } else { *apart.select_nth_unstable(middle).1 };
         let least = end.saturating_sub(start) / i64::try_from(TICKS_MAX).expect("small") + 1;
         let width = usual.max(least);
+        // Samples come at the middle of ticks, so that a late one is not the next tick's.
+        let first = start.saturating_sub(width / 2);
         let place = |at: Stamp| {
-            usize::try_from(at.saturating_sub(start) / width).expect("not before the first")
+            usize::try_from(at.saturating_sub(first) / width).expect("not before the first")
         };
         let count = place(end) + 1;
         let cells = series.iter().map(|(name, of_name)| {
@@ -135,7 +137,7 @@ impl Ticks {
             });
             ((*name).to_owned(), of_source.collect())
         });
-        Some(Self { start, width, count, cells: cells.collect() })
+        Some(Self { start: first, width, count, cells: cells.collect() })
     }
 
     fn sample(&self, source: &str, name: &str, tick: usize, value: f64) -> MetricSample {

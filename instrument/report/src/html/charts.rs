@@ -6,7 +6,7 @@ use model::picture::Series;
 use model::quantity::show_count;
 
 use super::Run;
-use super::markup::{details, paragraph, text};
+use super::markup::{coded, details, paragraph, text};
 use super::tables::{of_figure, of_grid, slow_column};
 use crate::metrics;
 use crate::svg::{Figure, FigureTable, Raw, Section};
@@ -45,6 +45,14 @@ pub(super) fn plain(run: &Run<'_>, section: Section, after: &str) -> String {
 /// Charts of time, a block a trial.
 pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
     let mut markup = plain(run, section, "");
+    if section == Section::Nodes && !run.left_out.is_empty() {
+        let names = run.left_out.join(", ");
+        let said = format!(
+            "This page has no room for charts of {names}. Their numbers are in the tables and in the result; `assay report \
+             --format svg` draws them."
+        );
+        markup.push_str(&format!("<p class=\"legend\">{}</p>\n", coded(&said)));
+    }
     for (index, row) in run.shown.iter().enumerate() {
         let of_trial: Vec<&Figure> = run
             .figures

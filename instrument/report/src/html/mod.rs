@@ -16,6 +16,7 @@ mod pack;
 mod policy;
 mod promises;
 mod results;
+mod room;
 mod tables;
 mod terms;
 
@@ -91,6 +92,8 @@ struct Run<'a> {
     shown: Vec<Shown<'a>>,
     figures: Vec<Figure>,
     document: Document,
+    /// Metrics of nodes that the page has no room for.
+    left_out: Vec<String>,
     /// Columns of time that each table of them holds; none if they stand here in full.
     columns_kept: Option<usize>,
 }
@@ -103,6 +106,11 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
     if runs.is_empty() {
         return Err(PageError::NoRun);
     }
+    let pruned = room::within(runs);
+    let (runs, left_out) = match &pruned {
+        Some((kept, left_out)) => (kept.as_slice(), left_out.as_slice()),
+        None => (runs, [].as_slice()),
+    };
     let mut prepared = Vec::new();
     let mut trials_before = 0;
     for (index, (result, picture)) in runs.iter().enumerate() {
@@ -133,6 +141,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
             shown,
             figures,
             document,
+            left_out: left_out.to_vec(),
             columns_kept: None,
         });
         trials_before += trials;

@@ -34,7 +34,11 @@ pub(super) fn pack(runs: &[(RunResult, RunPicture)]) -> String {
 fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
     let pictures: Vec<&TrialPicture> =
         runs.iter().flat_map(|(_, picture)| &picture.trials).collect();
-    let bounds = Bounds { slow: slow::Room::of(&pictures), merged: density::merges(&pictures) };
+    let bounds = Bounds {
+        slow: slow::Room::of(&pictures),
+        merged: density::merges(&pictures),
+        series_columns: series::columns_max(pictures.iter().map(|it| it.series.len()).sum()),
+    };
     let columns = |it: &&TrialPicture| it.series.iter().map(|it| 3 * it.mean.len()).sum::<usize>();
     let mut arrays = Arrays::for_reals(pictures.iter().map(columns).sum());
     let mut trials = Vec::new();
@@ -56,6 +60,7 @@ fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
 struct Bounds {
     slow: slow::Room,
     merged: u32,
+    series_columns: usize,
 }
 
 fn trial(
@@ -109,7 +114,7 @@ fn trial(
         .series
         .iter()
         .map(|it| {
-            let it = &series::few(it);
+            let it = &series::few(it, bounds.series_columns);
             let [min, mean, max] = arrays.reals([&it.min, &it.mean, &it.max]);
             json!({ "source": clean(&it.source), "name": clean(&it.name), "min": min, "mean": mean, "max": max })
         })
