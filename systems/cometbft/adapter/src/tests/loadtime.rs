@@ -22,7 +22,8 @@ const ID: [u8; 16] = *b"\x10\x32\x54\x76\x98\xba\x4c\xfe\x81\x23\x45\x67\x89\xab
 
 /// Connections, rate, size, seconds, nanoseconds; then what `payload.NewBytes` of CometBFT 0.38.19 made of them
 /// and of [`ID`]: everything before the padding's content, the padding's bytes, the transaction's.
-const MADE_BY_THE_TOOL: [(u64, u64, usize, i64, i64, &str, usize, usize); 6] = [
+type Made = (u64, u64, usize, i64, i64, &'static str, usize, usize);
+const MADE_BY_THE_TOOL: [Made; 6] = [
     (
         1,
         200,
