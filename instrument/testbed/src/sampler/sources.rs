@@ -192,8 +192,9 @@ impl HostSource {
             stat: Reread::open("/proc/stat"),
             load: Reread::open("/proc/loadavg"),
             memory: Reread::open("/proc/meminfo"),
-            snmp: Reread::open("/proc/net/snmp"),
-            netstat: Reread::open("/proc/net/netstat"),
+            // The thread's: in a trial with links that is the instrument's own network, not the host's.
+            snmp: Reread::open("/proc/thread-self/net/snmp"),
+            netstat: Reread::open("/proc/thread-self/net/netstat"),
             rates: rates.collect(),
             cpuinfo: Reread::open("/proc/cpuinfo"),
             rounds: 0,
