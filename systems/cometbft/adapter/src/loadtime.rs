@@ -210,7 +210,7 @@ impl Head {
     pub(crate) fn holds(&self, transaction: &[u8]) -> bool {
         let digits = transaction.strip_prefix(PREFIX).unwrap_or_default();
         let mut message = vec![0; digits.len() / 2];
-        digits.len() % 2 == 0
+        digits.len().is_multiple_of(2)
             && hexadecimal::read(digits, &mut message).is_some()
             && self.checksum_at + 4 <= message.len()
             && self.checksum == checksum(&message, self.checksum_at)
