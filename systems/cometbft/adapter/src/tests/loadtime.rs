@@ -117,6 +117,20 @@ fn payloads_are_the_tools_byte_for_byte() {
     }
 }
 
+/// Claim: the beginning of a transaction that the published tool itself (0.38.19, one connection, 200 a second)
+/// submitted to a network is read as what it was asked for and when; it carries no mark of any run of ours.
+#[test]
+fn a_transaction_of_the_tools_own() {
+    let submitted = "a=080110c801188008220b08f1eb87d80610aed0c3102a10d93f3e748ad54dbb\
+        86094e59ef53edbe32d503368538da1f55921fe1daf3b5926564ec30e8e5f3b902d7c155a79d\
+        c708e67fdba3cc0f9bda9c8270716c6d18411a692d940225f2a09ba0b22a";
+    let read = Head::read(submitted.as_bytes()).unwrap();
+    assert_eq!((read.connections, read.rate, read.size), (1, 200, 1024));
+    assert_eq!(read.time, WallTime::from_unix_ns(1_795_290_609_034_662_446));
+    assert_eq!(read.id[6] >> 4, 4, "a random UUID");
+    assert!(!read.holds(submitted.as_bytes()));
+}
+
 /// Claim: a transaction of any size from the least on is recognised in blocks, with its time to the nanosecond,
 /// by its beginning alone and whole.
 #[test]
