@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clock::{Clock, Instant};
+use model::Seed;
 use model::facts::{NetworkFacts, NodeFacts};
 use model::plan::LinksPlan;
 use model::plan::is_meant;
@@ -37,6 +38,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct Testbed {
     own_program: Option<(PathBuf, Vec<String>)>,
+    seed: Seed,
     shared: Arc<Shared>,
 }
 
@@ -76,7 +78,7 @@ impl Testbed {
         let folder = folder.to_owned();
         let (state, keeper, network) = (Mutex::default(), Mutex::default(), OnceLock::new());
         let shared = Arc::new(Shared { clock, folder, state, keeper, network });
-        Self { own_program: None, shared }
+        Self { own_program: None, seed: Seed::default(), shared }
     }
 
     /// Where the logs are. Adapters may keep files of their nodes here too.
@@ -103,12 +105,18 @@ impl Testbed {
         self.own_program = Some((program.into(), first_args));
     }
 
+    /// What is random on the network's links (loss, jitter, reordering) is drawn from this, the trial's seed. To be
+    /// called before [`Testbed::with_network`].
+    pub const fn set_seed(&mut self, seed: Seed) {
+        self.seed = seed;
+    }
+
     /// Makes the network that the plan's links are on. To be called before the first node is started.
     ///
     /// # Errors
     /// When it has a network already, or the system does not let one be made; the message says what is missing.
     pub fn with_network(&mut self, plan: &LinksPlan) -> Result<(), TestbedError> {
-        let network = Network::start(plan, self.shared.clock)?;
+        let network = Network::start(plan, self.shared.clock, self.seed.split("links"))?;
         self.shared.network.set(network).map_err(|_| TestbedError::Network {
             what: "there is one already; a testbed has one network".to_owned(),
         })

@@ -78,6 +78,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
 /// Makes the network of the plan's links, if it has any, and goes there.
 fn enter_links(trial: &Trial<'_>, bed: &mut Testbed) -> Result<Entered, String> {
     if let Some(links) = &trial.setting.links {
+        bed.set_seed(trial.seed);
         bed.with_network(links).map_err(|e| e.to_string())?;
     }
     bed.enter_network().map_err(|e| e.to_string())

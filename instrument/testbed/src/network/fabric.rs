@@ -98,13 +98,12 @@ pub(super) struct Wake {
 }
 
 impl Fabric {
-    pub(super) fn new(clock: Clock, table: Arc<Table>) -> Self {
+    pub(super) fn new(clock: Clock, table: Arc<Table>, seed: Seed) -> Self {
         Self {
             clock,
             followed: table.generation(),
-            // The plan's seed does not come this far, and which packets are lost is no result that anybody could
-            // repeat: when they come differs. What is repeated is the row of draws.
-            rng: Seed(0).split("links").rng(),
+            // What a seed repeats is the row of draws; which packet each falls to is a matter of when they come.
+            rng: seed.rng(),
             table,
             ports: Vec::new(),
             links: Vec::new(),

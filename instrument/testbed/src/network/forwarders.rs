@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use clock::{Clock, CpuTime};
+use model::Seed;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use super::link::Link;
@@ -41,6 +42,7 @@ pub(super) struct Forwarders {
 pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) table: Arc<Table>,
+    pub(super) seed: Seed,
     /// Rings from the end on.
     pub(super) bell: OwnedFd,
     /// Processor time of threads, nanoseconds.
@@ -62,13 +64,14 @@ struct Listener {
 }
 
 impl Forwarders {
-    pub(super) fn start(clock: Clock, table: Arc<Table>) -> io::Result<Self> {
+    pub(super) fn start(clock: Clock, table: Arc<Table>, seed: Seed) -> io::Result<Self> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let watched = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         epoll::add(&*watched, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
         let shared = Arc::new(Shared {
             clock,
             table,
+            seed,
             bell,
             cpu_ns: AtomicU64::new(0),
             listeners: Mutex::default(),

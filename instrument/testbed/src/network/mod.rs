@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clock::Clock;
+use model::Seed;
 use model::facts::NetworkFacts;
 use model::plan::{CLIENT, LinksPlan, Through};
 
@@ -76,14 +77,14 @@ struct End {
 
 impl Network {
     /// The instrument's end and no node.
-    pub(crate) fn start(plan: &LinksPlan, clock: Clock) -> Result<Self, TestbedError> {
+    pub(crate) fn start(plan: &LinksPlan, clock: Clock, seed: Seed) -> Result<Self, TestbedError> {
         let table = Arc::new(Table::new(plan.clone()));
         let rules = Arc::clone(&table);
         let refused = |error| host(&error);
         let carrier = match plan.through {
-            Through::Switch => Carrier::Switch(Switch::start(clock, rules).map_err(refused)?),
+            Through::Switch => Carrier::Switch(Switch::start(clock, rules, seed).map_err(refused)?),
             Through::Forwarders => {
-                Carrier::Forwarders(Forwarders::start(clock, rules).map_err(refused)?)
+                Carrier::Forwarders(Forwarders::start(clock, rules, seed).map_err(refused)?)
             }
         };
         let network = Self { table, carrier, ends: Mutex::default() };

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{CpuTime, Instant};
-use model::Seed;
 use model::seed::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -91,7 +90,11 @@ impl Pump {
             followed: None,
             is_cut: false,
             // The plan asks for no loss of a stream; only jitter draws.
-            rng: Seed(0).split("links").rng(),
+            rng: shared
+                .seed
+                .split_index("from", way.0 as u64)
+                .split_index("to", way.1 as u64)
+                .rng(),
             held: VecDeque::new(),
             held_bytes: 0,
             is_ending: false,

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use clock::{Clock, Instant};
+use model::Seed;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
 use super::NODES_MAX;
@@ -34,8 +35,8 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    pub(super) fn start(clock: Clock, table: Arc<Table>) -> io::Result<Self> {
-        let fabric = Arc::new(Mutex::new(Fabric::new(clock, table)));
+    pub(super) fn start(clock: Clock, table: Arc<Table>, seed: Seed) -> io::Result<Self> {
+        let fabric = Arc::new(Mutex::new(Fabric::new(clock, table, seed)));
         let watched = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&*watched, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
