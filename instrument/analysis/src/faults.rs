@@ -30,6 +30,7 @@ pub(crate) fn of_events(events: &[Event]) -> Vec<FaultResult> {
             length_ns: None,
             words: words.to_owned(),
             happened: event.name != "fault_failed",
+            ..FaultResult::default()
         };
         match event.name.as_str() {
             "fault_start" => {

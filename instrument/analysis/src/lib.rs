@@ -23,6 +23,7 @@ mod nodes;
 mod order;
 mod picture;
 mod run;
+mod silence;
 mod stated;
 mod tables;
 mod tally;

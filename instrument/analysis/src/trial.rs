@@ -19,6 +19,7 @@ use crate::grid::{Grid, SECOND};
 use crate::groups::Groups;
 use crate::latency::{Latencies, calls};
 use crate::order::Order;
+use crate::silence::Commits;
 use crate::stated::Stated;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
@@ -62,6 +63,8 @@ pub struct TrialAnalysis<'a> {
     order: Order,
     join: Join,
     stated: Stated,
+    /// Kept where faults are planned.
+    commits: Option<Commits>,
     timeline: TimelineTally,
 }
 
@@ -89,6 +92,7 @@ impl<'a> TrialAnalysis<'a> {
             order: Order::default(),
             join: Join::new(final_stage, grid.end.saturating_add(patience)),
             stated: Stated::default(),
+            commits: (!input.setting.faults.is_empty()).then(Commits::default),
             timeline: TimelineTally::new(
                 whole(facts, &grid, patience),
                 u8::from(input.setting.probe.is_some()),
@@ -117,6 +121,9 @@ impl<'a> TrialAnalysis<'a> {
             return;
         }
         self.timeline.row(row);
+        if let Some(commits) = &mut self.commits {
+            commits.add(row.marks[self.final_stage]);
+        }
         self.order.row(row, self.final_stage);
         self.join.row(row);
         self.flow.row(row);
@@ -168,6 +175,9 @@ impl<'a> TrialAnalysis<'a> {
             result.stated = self.stated.result(self.input.facts);
         }
         (result.faults, result.faults_left_out) = faults::kept(faults::of_events(events));
+        if let Some(commits) = &self.commits {
+            result.faults.iter_mut().for_each(|fault| commits.around(fault));
+        }
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);

@@ -532,6 +532,13 @@ pub struct FaultResult {
     pub words: String,
     /// Whether it took place.
     pub happened: bool,
+    /// The longest time in which nothing was committed, from its beginning to the first commit behind its end,
+    /// to the millisecond; absent if none came.
+    #[serde(default)]
+    pub silence_ns: Option<i64>,
+    /// From its end, or from the moment itself where it has none, to the next commit; absent if none came.
+    #[serde(default)]
+    pub back_after_ns: Option<i64>,
 }
 
 /// How an audit or check came out.

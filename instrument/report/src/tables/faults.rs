@@ -17,7 +17,7 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
         grid = grid.pin("setting");
     }
     grid = grid.pin("fault").words(1, "node");
-    for head in ["from", "to", "length"] {
+    for head in ["from", "to", "length", "longest silence", "back after"] {
         grid = grid.number(1, head);
     }
     grid = grid.words(1, "what is said of it");
@@ -46,6 +46,8 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
                 time("from_ns", Some(it.from_ns)),
                 time("to_ns", it.to_ns),
                 time("length_ns", it.length_ns),
+                time("silence_ns", it.silence_ns),
+                time("back_after_ns", it.back_after_ns),
                 words,
             ];
             grid.row(label.into_iter().chain(cells).collect());

@@ -413,12 +413,18 @@ fn faults() -> Vec<FaultResult> {
             length_ns,
             words: words.to_owned(),
             happened: true,
+            silence_ns: Some(1_700 * MS),
+            back_after_ns: length_ns.map(|_| 350 * MS),
         }
     };
     vec![
         fault("rotate", "full1", 0, Some(12_400), "caught up after 12.3 s, cycle 1"),
         fault("rotate", "full2", 0, Some(14_100), "caught up after 14.0 s, cycle 1"),
         fault("kill", "node|3", 20, None, ""),
-        FaultResult { happened: false, ..fault("pause", "node|3", 30, None, "it has ended") },
+        FaultResult {
+            happened: false,
+            silence_ns: None,
+            ..fault("pause", "node|3", 30, None, "it has ended")
+        },
     ]
 }
