@@ -65,8 +65,6 @@ pub(crate) fn named(name: &str) -> (String, Unit, &'static str) {
         (stem, Unit::Ns, "")
     } else if let Some(stem) = name.strip_suffix("_per_second") {
         (stem, Unit::Number, "per second")
-    } else if let Some(stem) = name.strip_suffix("_per_minute") {
-        (stem, Unit::Number, "per minute")
     } else if let Some(stem) = name.strip_suffix("_milliseconds") {
         (stem, Unit::Number, "ms")
     } else if let Some(stem) = name.strip_suffix("_seconds") {
