@@ -12,11 +12,12 @@ use crate::metrics::rank;
 /// Lines of all charts of series of a document: each is at least 24 points of about ten bytes, and its data.
 const LINES_MAX: usize = 600;
 
+/// Runs with what there is room for.
+type Kept = Vec<(RunResult, RunPicture)>;
+
 /// The runs without the metrics of nodes that there is no room for, and the names of those; none if there is room for all.
 /// What most readers look at stays longest.
-pub(super) fn within(
-    runs: &[(RunResult, RunPicture)],
-) -> Option<(Vec<(RunResult, RunPicture)>, Vec<String>)> {
+pub(super) fn within(runs: &[(RunResult, RunPicture)]) -> Option<(Kept, Vec<String>)> {
     let all: Vec<&Series> =
         runs.iter().flat_map(|(_, it)| &it.trials).flat_map(|it| &it.series).collect();
     if all.len() <= LINES_MAX {
