@@ -12,7 +12,7 @@
 //! It measures its own error: how late each packet was, and what it dropped that it was not asked to
 //! (`report.rs`). Nothing of it outlives the process: namespaces have no name and devices are descriptors.
 //!
-//! It must never touch the host's own network, and never run at a higher priority than the nodes.
+//! It must never touch the host's own network, and never take more of the processors than its packets do: it runs before the nodes, and it never spins.
 
 mod control;
 mod device;
