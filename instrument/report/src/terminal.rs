@@ -30,6 +30,7 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     promises(&mut page, &shown);
     distrust::preflight(&mut page, &shown);
     numbers::numbers(&mut page, run, &shown, style.verbose);
+    distrust::faults(&mut page, &shown);
     distrust::ledger(&mut page, &shown);
     distrust::checks(&mut page, &shown, style.verbose);
     if !is_invalid {

@@ -10,7 +10,7 @@ use model::result::RunResult;
 use crate::metrics::rank;
 
 /// Lines of all charts of series of a document: each is at least 24 points of about ten bytes, and its data.
-const LINES_MAX: usize = 600;
+const LINES_MAX: usize = 400;
 
 /// Runs with what there is room for.
 type Kept = Vec<(RunResult, RunPicture)>;

@@ -69,6 +69,21 @@ pub(super) fn preflight(page: &mut Page, shown: &[Shown<'_>]) {
     }
 }
 
+/// The most faults that a terminal shows; the page has more.
+const FAULTS_MAX: usize = 24;
+
+/// What was done to nodes and links, and what commits did meanwhile.
+pub(super) fn faults(page: &mut Page, shown: &[Shown<'_>]) {
+    let (grid, left_out) = tables::faults(shown, FAULTS_MAX);
+    if grid.rows.is_empty() {
+        return;
+    }
+    let rest =
+        if left_out == 0 { String::new() } else { format!(", {left_out} more in the report") };
+    page.heading("Faults", &format!("by time after the start{rest}"));
+    page.grid(&grid);
+}
+
 /// What the ledger says.
 pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>]) {
     let read: Vec<&Shown<'_>> = shown.iter().filter(|row| row.trial.fates.is_some()).collect();

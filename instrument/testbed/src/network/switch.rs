@@ -1,8 +1,8 @@
 //! The switch: one thread that carries packets between the devices of a network.
 //!
 //! It sleeps until a device has a packet or a packet is due, to the nanosecond as far as the kernel can (`ppoll` on
-//! the `epoll` descriptor: `epoll_wait` itself counts milliseconds). It runs with the priority that it was started
-//! with. It must never decide what a link does: that is `link.rs`.
+//! the `epoll` descriptor: `epoll_wait` itself counts milliseconds), and it runs before the nodes. It must never decide
+//! what a link does: that is `link.rs`.
 
 use std::fs::File;
 use std::io;
@@ -51,9 +51,8 @@ impl Switch {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&*watched, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
         let turns = Turns { clock, fabric: Arc::clone(&fabric), watched: Arc::clone(&watched) };
-        let thread = std::thread::Builder::new()
-            .name("testbed-switch".to_owned())
-            .spawn(move || {
+        let thread =
+            std::thread::Builder::new().name("testbed-switch".to_owned()).spawn(move || {
                 take_precedence();
                 turns.run();
             })?;
