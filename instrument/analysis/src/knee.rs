@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use model::plan::Plan;
 use model::quantity::show_ns;
-use model::result::{LoadSeries, SettingResult, TrialResult};
+use model::result::{AuditOutcome, LoadSeries, SettingResult, TrialResult};
 
 use crate::audits::percent;
 use crate::metric::metric;
 use crate::trial::planned_rate;
 
-/// A setting keeps up while its goodput is at least this share of what was offered.
+/// A setting keeps up while its goodput is at least this share of what was offered, or, where what was due was
+/// committed to this share and the backlog did not grow, whatever part of it came after the window: a system that commits
+/// in blocks loses up to a block at each end of it.
 const KEEPS_UP: f64 = 0.98;
 
 /// The knee of every series of settings that differ in offered load alone; empty if there is none to be seen.
@@ -65,7 +67,7 @@ fn series<'a>(
 
 /// The lowest load that the system did not keep up with.
 fn first_bad(points: &[Point<'_>]) -> Option<usize> {
-    points.iter().position(|point| point.share() < KEEPS_UP)
+    points.iter().position(|point| !point.keeps_up())
 }
 
 struct Point<'a> {
@@ -82,6 +84,15 @@ impl Point<'_> {
 
     fn share(&self) -> f64 {
         if self.offered() > 0.0 { self.trial.rates.goodput_per_s / self.offered() } else { 1.0 }
+    }
+
+    fn keeps_up(&self) -> bool {
+        let counts = &self.trial.counts;
+        #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
+        let success = counts.committed as f64 / counts.due.max(1) as f64;
+        let drift = self.trial.audits.iter().find(|audit| audit.name == "backlog_drift");
+        let is_steady = drift.is_some_and(|audit| audit.outcome == AuditOutcome::Ok);
+        self.share() >= KEEPS_UP || (success >= KEEPS_UP && is_steady)
     }
 
     fn p99(&self) -> String {
@@ -139,4 +150,33 @@ fn middle_trial(result: &SettingResult) -> Option<&TrialResult> {
     let mut trials: Vec<_> = result.trials.iter().collect();
     trials.sort_by(|a, b| a.rates.goodput_per_s.total_cmp(&b.rates.goodput_per_s));
     trials.get(trials.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Trial;
+
+    /// Claim: blocks that end outside the window are no knee while everything is committed and the backlog is steady;
+    /// a backlog that grows, or what is not committed, is one.
+    #[test]
+    fn blocks_at_the_edges() {
+        let mut trial = Trial::clean().result();
+        trial.rates.goodput_per_s = trial.rates.offered_per_s * 0.95;
+        let keeps_up = |trial: &TrialResult| {
+            let point = Point { key: "", name: String::new(), trial };
+            first_bad(&[point]).is_none()
+        };
+        assert!(keeps_up(&trial));
+        let drift = trial.audits.iter_mut().find(|audit| audit.name == "backlog_drift");
+        let before = std::mem::replace(
+            &mut drift.expect("every trial is tested for it").outcome,
+            AuditOutcome::Warn,
+        );
+        assert!(!keeps_up(&trial), "the backlog grows");
+        let drift = trial.audits.iter_mut().find(|audit| audit.name == "backlog_drift");
+        drift.expect("it was there").outcome = before;
+        trial.counts.committed = trial.counts.due * 9 / 10;
+        assert!(!keeps_up(&trial), "a tenth is not committed");
+    }
 }
