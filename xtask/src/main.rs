@@ -24,7 +24,7 @@ cargo xtask COMMAND
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
-  fuzz [--seconds N]   each fuzz target for N seconds (60)
+  fuzz [--seconds N]   fuzz targets for N seconds (60), those of small grammars for half
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
