@@ -8,13 +8,22 @@ const STEAL_MAX: f64 = 0.20;
 /// Mean clock rate as a share of the highest: a throttled host made low rates look slower than high ones.
 const MHZ_WARN: f64 = 0.80;
 const MHZ_MIN: f64 = 0.60;
+/// More nodes than processors that together keep this share of them busy wait for each other, which nodes with
+/// processors of their own would not.
+const SHARED_MAX: f64 = 0.90;
 /// Descriptors that this process needs beside its connections.
 const FILES_BESIDE: u64 = 64;
 
 /// The worst first.
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let findings = [limits(evidence), clock_rate(evidence), steal(evidence), governor(evidence)];
-    let worst = findings.iter().map(|(outcome, _)| *outcome).max().expect("four findings");
+    let findings = [
+        limits(evidence),
+        clock_rate(evidence),
+        steal(evidence),
+        governor(evidence),
+        shared(evidence),
+    ];
+    let worst = findings.iter().map(|(outcome, _)| *outcome).max().expect("five findings");
     let said: Vec<_> = findings
         .into_iter()
         .filter(|(outcome, said)| *outcome == worst && !said.is_empty())
@@ -81,6 +90,28 @@ fn steal(evidence: &Evidence<'_>) -> Finding {
 /// The series of stolen time, as a share of all processors' time.
 const STEAL: &str = "host.steal_share";
 
+/// Nodes that share the processors of this host and use them up.
+fn shared(evidence: &Evidence<'_>) -> Finding {
+    let nodes = evidence.facts.nodes.len();
+    let processors = evidence.environment.cpus;
+    let used = evidence.result.resources.get(NODES_CPU).map_or(0.0, |(_, mean, _)| *mean);
+    let share = used / f64::from(processors.max(1));
+    if nodes <= processors as usize || share < SHARED_MAX {
+        return ok(String::new());
+    }
+    let said = format!(
+        "{nodes} nodes share {processors} processors and used {} of them: latencies are this host's and not the system's",
+        percent(share)
+    );
+    if evidence.saturation_is_declared() {
+        return warn(said);
+    }
+    failed(format!("{said}; stretch its times, or start fewer"))
+}
+
+/// The series of what all nodes use together, in cores.
+const NODES_CPU: &str = "nodes.sum.cpu_cores";
+
 fn governor(evidence: &Evidence<'_>) -> Finding {
     match evidence.environment.governor.as_str() {
         "powersave" | "conservative" => {
@@ -92,7 +123,7 @@ fn governor(evidence: &Evidence<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use model::facts::MetricSample;
+    use model::facts::{MetricSample, NodeFacts};
     use model::result::AuditOutcome;
 
     use crate::testing::{Trial, audit};
@@ -102,6 +133,26 @@ mod tests {
         trial.metrics =
             vec![MetricSample { at: 5, source: "host".into(), name: name.into(), value }];
         audit(&trial.result(), "host").outcome
+    }
+
+    /// Claim: more nodes than processors which use them up fail, or warn where saturation is declared; two that do, and
+    /// many that do not, are fine.
+    #[test]
+    fn nodes_that_share() {
+        let outcome = |nodes: usize, each: f64| {
+            let mut trial = Trial::clean();
+            trial.environment.cpus = 2;
+            for node in 0..nodes {
+                let name = format!("node{node}");
+                let (source, metric) = (name.clone(), "cpu_cores".to_owned());
+                trial.metrics.push(MetricSample { at: 5, source, name: metric, value: each });
+                trial.facts.nodes.push(NodeFacts { name, ..NodeFacts::default() });
+            }
+            audit(&trial.result(), "host").outcome
+        };
+        assert_eq!(outcome(64, 0.03), AuditOutcome::Failed);
+        assert_eq!(outcome(64, 0.01), AuditOutcome::Ok);
+        assert_eq!(outcome(2, 0.99), AuditOutcome::Ok);
     }
 
     /// Claim: the throttled laptop (850 of 2,600 MHz), stolen time and too few descriptors each fail.
