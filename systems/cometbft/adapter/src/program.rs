@@ -1,8 +1,10 @@
 //! The `cometbft` program: which one, whether it is a version that this adapter knows, and running it to its end
 //! for files. Nodes are started by the testbed, never here.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clock::Clock;
@@ -62,21 +64,35 @@ fn run(path: &Path, arguments: &[&str], clock: Clock) -> Result<String, SutError
     let mut command = Command::new(path);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
     if !ends(&mut child, clock) {
         // It may have ended just now; either way it is waited for below.
         let _ = child.kill();
         let _ = child.wait();
         return Err(failed(format!("it did not end within {} s", END_WITHIN.as_secs())));
     }
-    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(failed(format!("{}: {}", output.status, said.trim())));
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    let [out, err] = [out, err].map(|text| text.join().unwrap_or_default());
+    if !status.success() {
+        return Err(failed(format!("{status}: {}", err.trim())));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(out)
 }
 
-/// What it prints fits the pipes, so it is read after the end.
+/// Reads a pipe to its end beside the program: for 200 nodes it prints more than a pipe holds, and would wait for
+/// somebody to read it.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What cannot be read is not there; the status says whether the program did its work.
+            let _ = pipe.read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+/// Whether it ends in time.
 fn ends(child: &mut Child, clock: Clock) -> bool {
     let deadline = clock.now().plus(END_WITHIN);
     loop {
@@ -87,5 +103,19 @@ fn ends(child: &mut Child, clock: Clock) -> bool {
             Ok(None) => return false,
             Ok(Some(_)) | Err(_) => return true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a program that prints more than a pipe holds, on both, ends and is heard in full.
+    #[test]
+    fn one_that_says_much() {
+        let line = "i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done";
+        let script = format!("{line}; ({line}) >&2");
+        let said = run(Path::new("/bin/sh"), &["-c", &script], Clock::start()).unwrap();
+        assert_eq!(said.len(), 3_000 * 41);
     }
 }
