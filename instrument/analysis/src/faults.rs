@@ -110,12 +110,9 @@ fn subject(detail: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::event;
 
     const S: Stamp = 1_000_000_000;
-
-    fn event(at: Stamp, name: &str, detail: &str) -> Event {
-        Event { at, name: name.into(), tx: None, detail: detail.into() }
-    }
 
     /// Claim: each end is put to the oldest beginning of the same fault, what never ended has no end, and what failed
     /// is there and did not happen.

@@ -170,13 +170,9 @@ fn series(metrics: &[&MetricSample], timeline: &Timeline) -> Vec<Series> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Trial;
+    use crate::testing::{Trial, event};
 
     const S: Stamp = 1_000_000_000;
-
-    fn event(at: Stamp, name: &str, detail: &str) -> Event {
-        Event { at, name: name.into(), tx: None, detail: detail.into() }
-    }
 
     /// Claim: warm-up, faults with their ends, and the drain become bands; a kill is a band without length.
     #[test]

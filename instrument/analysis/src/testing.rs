@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::facts::{Environment, LedgerFacts, TrialFacts, WorkerFacts};
+use model::facts::{Environment, Event, LedgerFacts, TrialFacts, WorkerFacts};
 use model::options::Options;
 use model::plan::{
     Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan, ThresholdPlan,
 };
 use model::quantity::Rate;
 use model::result::TrialResult;
-use model::{NO_STAMP, Outcome, Row};
+use model::{NO_STAMP, Outcome, Row, Stamp};
 
 use crate::{TrialAnalysis, TrialInput};
 
@@ -151,6 +151,11 @@ impl Trial {
             };
         }
     }
+}
+
+/// Something that happened, about no transaction.
+pub(crate) fn event(at: Stamp, name: &str, detail: &str) -> Event {
+    Event { at, name: name.into(), tx: None, detail: detail.into() }
 }
 
 /// A setting of constant load.
