@@ -26,6 +26,7 @@
 //! What is read may be damaged: sizes are checked before memory is taken, checksums before Parquet is parsed,
 //! and every error names the file and what to do.
 
+mod carried;
 mod columns;
 mod disk;
 mod error;

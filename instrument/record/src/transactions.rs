@@ -4,10 +4,11 @@
 //! | --- | --- | --- |
 //! | `tx` | unsigned 64 | the transaction |
 //! | `due_ns` | signed 64 | when it should have been sent, nanoseconds after the trial's start |
-//! | `ready_after_due_ns` | signed 64, null | when a connection was free for it, after due; null: never |
-//! | `sent_after_due_ns` | signed 64, null | the send lag; null: shed, never sent |
+//! | `follows` | boolean | `ready` counts from the end of the row before, see below; else from due |
+//! | `ready_after_ns` | signed 64, null | when a connection was free for it; null: never |
+//! | `sent_after_ready_ns` | signed 64, null | the instrument's own part of the send lag (after due, if never ready); null: shed, never sent |
 //! | `<stage>_after_due_ns` | signed 64, null | the response time of each stage; null: not reached |
-//! | `end_after_last_ns` | signed 64 | when the outcome was known, after the last stage that it reached (else after it was sent, else after due); zero for a transaction that its last mark ended |
+//! | `end_after_last_ns` | signed 64 | when the outcome was known, after the last stage that it reached, else after due; zero for a transaction that its last mark ended |
 //! | `outcome` | text | committed, rejected, unknown, shed |
 //! | `class` | text, null | why it was rejected |
 //! | `code` | unsigned 16 | the system's own code; 0: no answer |
@@ -16,28 +17,36 @@
 //! | `connection`, `worker`, `stream` | unsigned 32, 8, 8 | who carried it; stream 0 is the load, 1 the probe |
 //! | `bytes_out`, `bytes_in` | unsigned 32 | payload bytes |
 //!
-//! Stamps other than `due_ns` are stored as what people ask for, the time after due, and not as points in
-//! time: the noise of a stamp costs its bits in every column that holds it, and ready, end and (in closed
-//! loops) sent would each hold the noise of another column once more. The metadata `assay.sql` is a query that
-//! gives the points in time back.
+//! Stamps other than `due_ns` are stored as times after another and not as points in time: the noise of a
+//! stamp costs its bits in every column that holds it. Response times are what people ask for, so they are
+//! columns. The metadata `assay.sql` is a query that gives the points in time back.
+//!
+//! A transaction that waited for its connection got it when the one before it ended there. `follows` says so: its
+//! `ready` counts from the `end` of the last row before it in the file that has the same worker and connection
+//! and was sent. The writer sets it where the two stamps are equal and differ from due, as far as [`Carried`]
+//! remembers, so that a backlog costs no column another stamp.
 //!
 //! A file consists of row groups of [`GROUP_ROWS_MAX`] rows in the order of their ends, as the row log has
 //! them; inside a group rows are sorted by due time and then by `tx`, so that the steps of `tx` and `due_ns`
 //! are small. Due times are therefore nearly sorted in the file as a whole, and no reader may rely on more.
 //!
-//! Bytes a row for 2 million rows of 50,000 HTTP requests a second (`examples/ten_million.rs`, constant and
-//! Poisson arrivals): as described 5.2 and 7.3; with points in time instead of times after due 7.5 and 12.2;
-//! unsorted 8.2 and 8.2; compressed with lz4_raw 5.0 and 7.2, which does not pay for a decoder that a forged
-//! file could make allocate.
+//! Bytes a row for 2 million rows of 50,000 HTTP requests a second over 64 connections
+//! (`cargo run --release -p record --example ten_million` with `ROWS=2000000` and each `SHAPE`, 2026-11-21):
+//! constant arrivals 5.2, Poisson arrivals 7.3, Poisson arrivals that waited for a connection in half of the time
+//! 7.4. With all stamps stored after due the last is 8.6; points in time took 7.5 and 12.2 for the first two. Of
+//! the 7.4, due times take 2.1, the response time 2.6, the lateness 1.7 and the connection 0.8, which is noise;
+//! everything else takes 0.2. lz4_raw took the first two to 5.0 and 7.2, which does not pay for a decoder that a
+//! forged file could make allocate.
 
 use std::io::Write;
 use std::path::Path;
 
 use model::facts::TrialFacts;
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 
+use crate::carried::Carried;
 use crate::columns::{
     Column, ColumnReader, ColumnsReader, ColumnsWriter, GroupReader, Kind, Source, guarded, word,
 };
@@ -49,10 +58,10 @@ pub const GROUP_ROWS_MAX: usize = 128 << 10;
 /// Rows that a reader holds at a time: 425 kB, so that columns meet rows in the processor's cache.
 pub const READ_ROWS_MAX: usize = 4096;
 
-const SCHEMA: &str = "assay.transactions/1";
+const SCHEMA: &str = "assay.transactions/2";
 const AFTER_DUE: &str = "_after_due_ns";
 /// Columns before and after those of the stages.
-const FIRST: usize = 4;
+const FIRST: usize = 5;
 const LAST: usize = 11;
 
 /// The columns for a ladder with the given column names of stages.
@@ -60,8 +69,9 @@ fn columns(stage_columns: &[String]) -> Vec<Column> {
     let mut columns = vec![
         Column::required("tx", Kind::Unsigned64),
         Column::required("due_ns", Kind::Signed64),
-        Column::optional("ready_after_due_ns", Kind::Signed64),
-        Column::optional("sent_after_due_ns", Kind::Signed64),
+        Column::required("follows", Kind::Boolean),
+        Column::optional("ready_after_ns", Kind::Signed64),
+        Column::optional("sent_after_ready_ns", Kind::Signed64),
     ];
     columns.extend(stage_columns.iter().map(|name| Column::optional(name, Kind::Signed64)));
     columns.extend([
@@ -95,22 +105,27 @@ fn stage_columns(stages: &[String]) -> Vec<String> {
     stages.iter().enumerate().map(column).collect()
 }
 
-/// The query that gives points in time.
+/// The query that gives points in time. It numbers the rows, because `follows` counts in their order.
 fn sql(stage_columns: &[String]) -> String {
-    let mut query =
-        "SELECT *, due_ns + ready_after_due_ns AS ready_ns, due_ns + sent_after_due_ns AS sent_ns"
-            .to_owned();
-    let mut last = String::new();
+    let (mut marks, mut last) = (String::new(), String::new());
     for column in stage_columns {
         let name = column.strip_suffix(AFTER_DUE).unwrap_or(column).replace('"', "\"\"");
         let quoted = column.replace('"', "\"\"");
-        query.push_str(&format!(", due_ns + \"{quoted}\" AS \"{name}_ns\""));
+        marks.push_str(&format!(", due_ns + \"{quoted}\" AS \"{name}_ns\""));
         last = format!("\"{quoted}\", {last}");
     }
-    query.push_str(&format!(
-        ", due_ns + coalesce({last}sent_after_due_ns, 0) + end_after_last_ns AS end_ns"
-    ));
-    query + " FROM 'transactions.parquet'"
+    format!(
+        "WITH ended AS (\
+         SELECT *, due_ns + coalesce({last}0) + end_after_last_ns AS end_ns \
+         FROM read_parquet('transactions.parquet', file_row_number = true)), \
+         carried AS (\
+         SELECT *, CASE WHEN follows THEN last_value(\
+         CASE WHEN sent_after_ready_ns IS NOT NULL THEN end_ns END IGNORE NULLS) OVER (\
+         PARTITION BY worker, connection ORDER BY file_row_number \
+         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) \
+         ELSE due_ns END + ready_after_ns AS ready_ns FROM ended) \
+         SELECT *, coalesce(ready_ns, due_ns) + sent_after_ready_ns AS sent_ns{marks} FROM carried"
+    )
 }
 
 /// Writes rows to a Parquet file.
@@ -118,6 +133,7 @@ pub struct TransactionsWriter<W: Write + Send> {
     file: ColumnsWriter<W>,
     stage_count: usize,
     group: Vec<Row>,
+    carried: Carried,
 }
 
 impl<W: Write + Send> TransactionsWriter<W> {
@@ -138,6 +154,7 @@ impl<W: Write + Send> TransactionsWriter<W> {
             file: ColumnsWriter::start(out, "transactions", &columns(&stage_columns), &notes)?,
             stage_count: stages.len(),
             group: Vec::with_capacity(GROUP_ROWS_MAX),
+            carried: Carried::new(),
         })
     }
 
@@ -166,14 +183,17 @@ impl<W: Write + Send> TransactionsWriter<W> {
     fn write_group(&mut self) -> Result<(), ParquetError> {
         // Stable, so that the same log always makes the same file.
         self.group.sort_by_key(|row| (row.due, row.tx));
+        let (follows, ready): (Vec<_>, Vec<_>) =
+            self.group.iter().map(|row| ready(row, &mut self.carried)).unzip();
         let rows = &self.group;
         let after_due =
             |row: &Row, stamp: i64| (stamp != NO_STAMP).then(|| stamp.wrapping_sub(row.due));
         let mut group = self.file.group()?;
         group.signed_64(rows.iter().map(|row| row.tx.cast_signed()))?;
         group.signed_64(rows.iter().map(|row| row.due))?;
-        group.optional_64(rows.iter().map(|row| after_due(row, row.ready)))?;
-        group.optional_64(rows.iter().map(|row| after_due(row, row.sent)))?;
+        group.boolean(follows.into_iter())?;
+        group.optional_64(ready.into_iter())?;
+        group.optional_64(rows.iter().map(sent_after_ready))?;
         for stage in 0..self.stage_count {
             group.optional_64(rows.iter().map(|row| after_due(row, row.marks[stage])))?;
         }
@@ -195,10 +215,32 @@ impl<W: Write + Send> TransactionsWriter<W> {
     }
 }
 
-/// The stamp that `end_after_last_ns` counts from.
+/// Whether the `ready` of the next row in the file follows a row before it, and how long after.
+fn ready(row: &Row, carried: &mut Carried) -> (bool, Option<i64>) {
+    let before = carried.end_before(row);
+    carried.pass(row);
+    if row.ready == NO_STAMP {
+        (false, None)
+    } else if row.ready == before && before != row.due {
+        (true, Some(0))
+    } else {
+        (false, Some(row.ready.wrapping_sub(row.due)))
+    }
+}
+
+fn sent_after_ready(row: &Row) -> Option<i64> {
+    (row.sent != NO_STAMP).then(|| row.sent.wrapping_sub(ready_else_due(row)))
+}
+
+/// The stamp that `sent_after_ready_ns` counts from.
+const fn ready_else_due(row: &Row) -> i64 {
+    if row.ready == NO_STAMP { row.due } else { row.ready }
+}
+
+/// The stamp that `end_after_last_ns` counts from. It must not hang on `ready`, which hangs on other rows' ends.
 fn last_stamp(row: &Row) -> i64 {
-    let reached = row.marks.iter().rev().find(|mark| **mark != NO_STAMP).copied();
-    reached.unwrap_or(if row.sent == NO_STAMP { row.due } else { row.sent })
+    let reached = row.marks.iter().rev().find(|mark| **mark != NO_STAMP);
+    reached.copied().unwrap_or(row.due)
 }
 
 /// The words of the outcome columns, made once a row group.
@@ -246,6 +288,7 @@ pub struct TransactionsReader<'a> {
     stage_count: usize,
     next_group: usize,
     group: Option<Group>,
+    carried: Carried,
     rows: Vec<Row>,
 }
 
@@ -260,7 +303,8 @@ impl<'a> TransactionsReader<'a> {
             file.check(&columns(stages))?;
             Ok((file, stage_count))
         })?;
-        Ok(Self { path, file, stage_count, next_group: 0, group: None, rows: Vec::new() })
+        let (carried, rows) = (Carried::new(), Vec::new());
+        Ok(Self { path, file, stage_count, next_group: 0, group: None, carried, rows })
     }
 
     /// Rows that the file claims to have.
@@ -287,7 +331,7 @@ impl<'a> TransactionsReader<'a> {
     fn read_batch(&mut self) -> Result<bool, ParquetError> {
         loop {
             if let Some(group) = &mut self.group {
-                if group.read(&mut self.rows)? {
+                if group.read(&mut self.rows, &mut self.carried)? {
                     return Ok(true);
                 }
                 self.group = None;
@@ -306,6 +350,7 @@ struct Group {
     group: GroupReader,
     tx: ColumnReader<Int64Type>,
     due: ColumnReader<Int64Type>,
+    follows: ColumnReader<BoolType>,
     ready: ColumnReader<Int64Type>,
     sent: ColumnReader<Int64Type>,
     marks: Vec<ColumnReader<Int64Type>>,
@@ -328,6 +373,7 @@ impl Group {
         Ok(Self {
             tx: group.column()?,
             due: group.column()?,
+            follows: group.column()?,
             ready: group.column()?,
             sent: group.column()?,
             marks: (0..stage_count).map(|_| group.column()).collect::<Result<_, _>>()?,
@@ -347,7 +393,7 @@ impl Group {
     }
 
     /// Reads the next rows into `rows`; says whether there were any.
-    fn read(&mut self, rows: &mut Vec<Row>) -> Result<bool, ParquetError> {
+    fn read(&mut self, rows: &mut Vec<Row>, carried: &mut Carried) -> Result<bool, ParquetError> {
         let count = self.group.take_rows(READ_ROWS_MAX);
         rows.clear();
         rows.resize(count, BEFORE_FIRST);
@@ -356,8 +402,6 @@ impl Group {
         }
         put(rows, self.tx.required(count)?, |row, value| row.tx = value.cast_unsigned());
         put(rows, self.due.required(count)?, |row, value| row.due = value);
-        put_after_due(rows, self.ready.optional(count)?, |row, stamp| row.ready = stamp)?;
-        put_after_due(rows, self.sent.optional(count)?, |row, stamp| row.sent = stamp)?;
         for (stage, column) in self.marks.iter_mut().enumerate() {
             put_after_due(rows, column.optional(count)?, |row, stamp| row.marks[stage] = stamp)?;
         }
@@ -367,6 +411,9 @@ impl Group {
         put_outcomes(rows, self.outcome.required(count)?)?;
         put_classes(rows, self.class.optional(count)?)?;
         self.read_numbers(rows, count)?;
+        // Last, when ends and connections of all rows are known.
+        let (ready, sent) = (self.ready.optional(count)?, self.sent.optional(count)?);
+        put_ready_and_sent(rows, self.follows.required(count)?, ready, sent, carried)?;
         Ok(true)
     }
 
@@ -417,6 +464,40 @@ fn put_after_due(
         set(row, stamp);
     }
     Ok(())
+}
+
+/// What is left of a row once its end is known; rows come in the order of the file.
+fn put_ready_and_sent(
+    rows: &mut [Row],
+    follows: &[bool],
+    (ready, ready_levels): (&[i64], &[i16]),
+    (sent, sent_levels): (&[i64], &[i16]),
+    carried: &mut Carried,
+) -> Result<(), ParquetError> {
+    let (mut ready, mut sent) = (ready.iter(), sent.iter());
+    let levels = ready_levels.iter().zip(sent_levels);
+    for ((row, follows), (is_ready, is_sent)) in rows.iter_mut().zip(follows).zip(levels) {
+        row.ready = NO_STAMP;
+        if *is_ready != 0 {
+            let base = if *follows { carried.end_before(row) } else { row.due };
+            if *follows && base == NO_STAMP {
+                return Err(follows_none());
+            }
+            row.ready = base.wrapping_add(*ready.next().ok_or_else(unequal)?);
+        } else if *follows {
+            return Err(follows_none());
+        }
+        row.sent = NO_STAMP;
+        if *is_sent != 0 {
+            row.sent = ready_else_due(row).wrapping_add(*sent.next().ok_or_else(unequal)?);
+        }
+        carried.pass(row);
+    }
+    Ok(())
+}
+
+fn follows_none() -> ParquetError {
+    ParquetError::General("a row is said to follow another, and there is none".to_owned())
 }
 
 fn put_outcomes(rows: &mut [Row], words: &[ByteArray]) -> Result<(), ParquetError> {

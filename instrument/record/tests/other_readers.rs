@@ -11,7 +11,7 @@ use std::process::Command;
 
 use model::facts::{Event, LedgerEntry, MetricSample};
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
-use rows::{http_row, new_trial, read_all};
+use rows::{http_row, let_wait, new_trial, read_all};
 use serde_json::{Value, json};
 
 const MODULES: [&str; 3] = ["pyarrow.parquet", "duckdb", "hdrh.log"];
@@ -46,6 +46,9 @@ fn some_rows() -> Vec<Row> {
             1 => (row.marks[1], row.outcome) = (NO_STAMP, Outcome::Unknown),
             2 => {
                 (row.sent, row.marks) = (NO_STAMP, [NO_STAMP; 4]);
+                if rng.below(2) == 0 {
+                    row.ready = NO_STAMP;
+                }
                 row.outcome = Outcome::Shed;
             }
             3 => row.stream = 1,
@@ -53,6 +56,7 @@ fn some_rows() -> Vec<Row> {
         }
     }
     rows.sort_by_key(|row| row.end);
+    assert!(let_wait(&mut rng, &mut rows) > 50_000);
     rows
 }
 
@@ -120,10 +124,18 @@ fn check_sums(found: &Value, rows: &[Row]) {
     };
     let stamps = &found["duckdb"]["stamps"];
     assert_eq!(stamps["due"], sum(&|row| row.due));
+    assert_eq!(stamps["ready"], sum(&|row| row.ready));
+    assert_eq!(stamps["products"], products(rows));
     assert_eq!(stamps["sent"], sum(&|row| row.sent));
     assert_eq!(stamps["end"], sum(&|row| row.end));
     assert_eq!(stamps["end_not_null"], rows.len());
     assert_eq!(found["duckdb"]["bytes_in"], rows.len() * 615);
+}
+
+/// A sum in which no two rows can change places: were a stamp given to another row, it would differ.
+fn products(rows: &[Row]) -> String {
+    let product = |row: &Row| i128::from(row.tx) * i128::from(row.ready);
+    rows.iter().filter(|row| row.ready != NO_STAMP).map(product).sum::<i128>().to_string()
 }
 
 fn check_latencies(found: &Value, rows: &[Row]) {

@@ -59,8 +59,9 @@ def by_duckdb(folder, notes):
         "types": {name: kind for name, kind, *_ in ask("DESCRIBE SELECT * FROM 'transactions.parquet'")},
         # The query that the file itself brings: points in time instead of times after due.
         "stamps": dict(zip(
-            ("due", "sent", "end", "end_not_null"),
-            ask("SELECT sum(due_ns)::HUGEINT::VARCHAR, sum(sent_ns)::HUGEINT::VARCHAR,"
+            ("due", "ready", "products", "sent", "end", "end_not_null"),
+            ask("SELECT sum(due_ns)::HUGEINT::VARCHAR, sum(ready_ns)::HUGEINT::VARCHAR,"
+                " sum(tx::HUGEINT * ready_ns)::HUGEINT::VARCHAR, sum(sent_ns)::HUGEINT::VARCHAR,"
                 " sum(end_ns)::HUGEINT::VARCHAR, count(end_ns)"
                 f" FROM ({notes['assay.sql']})")[0])),
         "bytes_in": ask("SELECT sum(bytes_in)::BIGINT FROM 'transactions.parquet'")[0][0],

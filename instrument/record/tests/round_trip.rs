@@ -6,16 +6,7 @@ mod rows;
 use model::facts::{Event, LedgerEntry, MetricSample, TrialFacts};
 use model::{NO_STAMP, Row, STAGES_MAX, Seed};
 use record::{BATCH_ROWS_MAX, RowsRead};
-use rows::{any_row, http_row, new_trial, read_all};
-
-/// The order that for_each_batch documents for a sealed trial.
-fn sealed_order(rows: &[Row]) -> Vec<Row> {
-    let mut sorted = rows.to_vec();
-    for group in sorted.chunks_mut(128 << 10) {
-        group.sort_by_key(|row| (row.due, row.tx));
-    }
-    sorted
-}
+use rows::{any_row, http_row, let_wait, new_trial, read_all, sealed_order};
 
 /// Claim: rows with every combination of missing stamps, every outcome and extreme values come back exactly,
 /// from the log in the order appended and from Parquet in the documented order.
@@ -25,7 +16,8 @@ fn random_rows_survive_log_and_seal() {
         let mut rng = Seed(seed).rng();
         let stages = usize::try_from(rng.below(STAGES_MAX as u64 + 1)).unwrap();
         let count = rng.below(3000);
-        let rows: Vec<Row> = (0..count).map(|tx| any_row(&mut rng, tx, stages)).collect();
+        let mut rows: Vec<Row> = (0..count).map(|tx| any_row(&mut rng, tx, stages)).collect();
+        let_wait(&mut rng, &mut rows);
         let (_keep, trial) = new_trial(stages);
         let mut log = trial.row_log().unwrap();
         for batch in rows.chunks(1 + usize::try_from(rng.below(700)).unwrap()) {
@@ -52,7 +44,8 @@ fn random_rows_survive_log_and_seal() {
 #[test]
 fn many_row_groups() {
     let mut rng = Seed(11).rng();
-    let rows: Vec<Row> = (0..300_000).map(|tx| http_row(&mut rng, tx)).collect();
+    let mut rows: Vec<Row> = (0..300_000).map(|tx| http_row(&mut rng, tx)).collect();
+    let_wait(&mut rng, &mut rows);
     let (_keep, trial) = new_trial(1);
     let mut log = trial.row_log().unwrap();
     log.append(&rows).unwrap();
@@ -65,7 +58,36 @@ fn many_row_groups() {
     trial.for_each_batch(|batch| assert!(batch.len() <= BATCH_ROWS_MAX)).unwrap();
     let (_, found) = read_all(&trial);
     assert!(found == sealed_order(&rows));
-    assert!(first.len() < 300_000 * 8, "{} bytes", first.len());
+}
+
+/// Claim: a row takes at most eight bytes, also where transactions waited for a connection: 50,000 a second, due
+/// at random, of which 64 connections carry some 33,000.
+#[test]
+fn a_backlog_costs_no_more() {
+    let mut rng = Seed(12).rng();
+    let (mut due, mut free) = (0, [0; 64]);
+    let mut rows: Vec<Row> = (0..200_000)
+        .map(|tx| {
+            due += rng.exponential(20_000.0) as i64;
+            let at = (0..free.len()).min_by_key(|at| free[*at]).unwrap();
+            let ready = due.max(free[at]);
+            let sent = ready + 300 + rng.exponential(1_000.0) as i64;
+            let end = sent + 1_300_000 + rng.exponential(550_000.0) as i64;
+            free[at] = end;
+            let row = Row { tx, due, ready, sent, end, ..http_row(&mut rng, tx) };
+            Row { marks: [end, NO_STAMP, NO_STAMP, NO_STAMP], connection: at as u32, ..row }
+        })
+        .collect();
+    rows.sort_by_key(|row| row.end);
+    assert!(rows.iter().filter(|row| row.ready > row.due).count() > 190_000);
+    let (_keep, trial) = new_trial(1);
+    let mut log = trial.row_log().unwrap();
+    log.append(&rows).unwrap();
+    log.close().unwrap();
+    trial.seal().unwrap();
+    assert!(read_all(&trial).1 == sealed_order(&rows));
+    let bytes = std::fs::metadata(trial.path().join("transactions.parquet")).unwrap().len();
+    assert!(bytes <= 200_000 * 8, "{bytes} bytes");
 }
 
 /// Claim: a mark beyond the ladder that trial.json names is kept, under its stage's number.

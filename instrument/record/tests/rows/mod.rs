@@ -1,6 +1,8 @@
 //! Rows and trial folders that the tests of this crate start from. It asserts nothing.
 #![allow(dead_code, reason = "each test binary uses another part, so `expect` would fail in some")]
 
+use std::collections::HashMap;
+
 use clock::WallTime;
 use model::facts::TrialFacts;
 use model::seed::Rng;
@@ -93,4 +95,39 @@ pub fn any_row(rng: &mut Rng, tx: u64, stages: usize) -> Row {
         bytes_out: small(rng),
         bytes_in: small(rng),
     }
+}
+
+/// The order that for_each_batch documents for a sealed trial, as indices.
+fn sealed_indices(rows: &[Row]) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..rows.len()).collect();
+    for group in indices.chunks_mut(128 << 10) {
+        group.sort_by_key(|index| (rows[*index].due, rows[*index].tx));
+    }
+    indices
+}
+
+pub fn sealed_order(rows: &[Row]) -> Vec<Row> {
+    sealed_indices(rows).into_iter().map(|index| rows[index]).collect()
+}
+
+/// Makes about half of the rows ready at the end of the row before on their connection, in the order of the
+/// sealed file, or a nanosecond beside it. Says how many it was exactly that.
+pub fn let_wait(rng: &mut Rng, rows: &mut [Row]) -> usize {
+    let (mut carried, mut count) = (HashMap::new(), 0);
+    for index in sealed_indices(rows) {
+        let row = &mut rows[index];
+        let key = (row.worker, row.connection);
+        match (carried.get(&key), rng.below(10)) {
+            (Some(end), 0..=3) => {
+                row.ready = *end;
+                count += usize::from(*end != NO_STAMP);
+            }
+            (Some(end), 4) => row.ready = end.wrapping_add(1),
+            _ => {}
+        }
+        if row.sent != NO_STAMP {
+            carried.insert(key, row.end);
+        }
+    }
+    count
 }
