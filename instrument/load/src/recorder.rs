@@ -19,7 +19,8 @@ pub(crate) const BATCH_ROWS: usize = 1_024;
 pub(crate) const BATCHES_MAX: usize = 16;
 /// The display's numbers are of this long.
 const LIVE_NS: i64 = 1_000_000_000;
-const TICK: Duration = Duration::from_millis(50);
+/// As often as the display is redrawn.
+const TICK: Duration = Duration::from_millis(250);
 
 /// What workers tell the recorder.
 pub(crate) enum Message {

@@ -212,7 +212,8 @@ pub enum Pacing {
     Exact,
     /// Sleep to about 50 µs before the next due time, then spin.
     Balanced,
-    /// Sleep in quanta of 1 ms and send what has become due: cheap, and the lag says so.
+    /// Sleep in quanta of 1 ms, send what has become due and read what has come: cheap, and the lag says so. Answers
+    /// that a load follows are read as they come.
     Coalesced,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         show_ns(limit)
     );
     if evidence.setting.load.pacing == Pacing::Coalesced {
-        said += "; pacing is coalesced: arrivals are sent in quanta of 1 ms";
+        said += "; pacing is coalesced: arrivals are sent in quanta of 1 ms, and answers read in them: marks are late by up to 1 ms, too";
     }
     if high <= limit {
         return ok(said);

@@ -123,6 +123,8 @@ pub(crate) struct Engine<'t> {
     prepare_ns: i64,
     /// The last turn did not block.
     is_spinning: bool,
+    /// What came in this turn.
+    received_bytes: usize,
     last_failure: Option<(std::net::SocketAddr, String)>,
     live: turn::Shown,
 }

@@ -29,6 +29,7 @@ impl Engine<'_> {
         if at.key != Some(key) {
             return;
         }
+        self.received_bytes += bytes.len();
         let Some(tls) = &mut at.tls else { return self.deliver(connection, bytes) };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();

@@ -14,7 +14,7 @@ use crate::connection::Phase;
 use crate::pending::{Known, NONE};
 use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
 
-/// Rows leave after this long at the latest.
+/// Rows that are this old leave in the next turn, of which there are ten a second at least.
 const ROWS_AGE_NS_MAX: i64 = 50_000_000;
 
 impl Engine<'_> {

@@ -52,6 +52,7 @@ impl<'t> Engine<'t> {
             is_starting: true,
             prepare_ns: 200,
             is_spinning: false,
+            received_bytes: 0,
             last_failure: None,
             live: Default::default(),
         };

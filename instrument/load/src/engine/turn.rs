@@ -194,6 +194,7 @@ impl Engine<'_> {
     /// What came out of the kernel. Says whether there was anything.
     fn handle_events<D: Driver>(&mut self, driver: &mut D) -> bool {
         self.read_clock();
+        self.received_bytes = 0;
         let mut busy = false;
         while let Some(event) = driver.next_event() {
             busy = true;
