@@ -17,7 +17,7 @@ use crate::settle::{Settled, settle};
 use crate::transaction::Claim;
 
 /// How often that is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How long two more blocks are waited for: several times the interval of a network with default timeouts.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(10);

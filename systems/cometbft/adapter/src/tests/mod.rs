@@ -1,6 +1,7 @@
 //! The adapter without a network: options, transactions, the protocol against a peer that is a function from
 //! requests to answers, and files. A real network is in the application's tests.
 
+mod blocks;
 mod caring;
 mod conforming;
 mod files;
