@@ -35,8 +35,17 @@ pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    let front =
-        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
+    beta_cdf_inside(x, a, b, ln_beta_inverse(a, b))
+}
+
+/// ln 1/B(a, b).
+fn ln_beta_inverse(a: f64, b: f64) -> f64 {
+    ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)
+}
+
+/// For 0 < x < 1.
+fn beta_cdf_inside(x: f64, a: f64, b: f64, ln_beta_inverse: f64) -> f64 {
+    let front = (ln_beta_inverse + a * x.ln() + b * (1.0 - x).ln()).exp();
     if x < (a + 1.0) / (a + b + 2.0) {
         front * beta_fraction(x, a, b) / a
     } else {
@@ -72,9 +81,18 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
 #[must_use]
 pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    let ln_beta_inverse = ln_beta_inverse(a, b);
     for _ in 0..80 {
         let middle = 0.5 * (low + high);
-        if beta_cdf(middle, a, b) < p { low = middle } else { high = middle }
+        if middle <= low || middle >= high {
+            // Neighbours: no further step would change anything.
+            break;
+        }
+        if beta_cdf_inside(middle, a, b, ln_beta_inverse) < p {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     0.5 * (low + high)
 }
