@@ -1,7 +1,7 @@
 //! Measures the record at size: ten million rows of an HTTP load of 50,000 requests a second, appended, sealed
 //! and read back. Prints the figures that docs quote. `ROWS=100000` makes it small; `SHAPE=poisson` makes
 //! arrivals random; `SHAPE=backlogged` also makes the system too slow for four tenths of every second, so that
-//! transactions wait for a connection in half of the time. `KEEP=folder` keeps the run there. It measures
+//! four in ten transactions wait for a connection. `KEEP=folder` keeps the run there. It measures
 //! nothing but this crate.
 
 use std::cmp::Reverse;
