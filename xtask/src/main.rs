@@ -12,8 +12,9 @@ mod theory;
 mod tidy;
 mod web;
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -24,7 +25,7 @@ cargo xtask COMMAND
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
   new-system NAME      a new system's folder, its line in the list of systems, and its arrows
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
-  fuzz [--seconds N]   fuzz targets for N seconds (60), those of small grammars for half
+  fuzz [--seconds N]   each fuzz target for N seconds (60)
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
@@ -32,6 +33,10 @@ cargo xtask COMMAND
 ";
 
 fn main() -> ExitCode {
+    if let Err(error) = forget_cargo() {
+        eprintln!("xtask: starting anew: {error}");
+        return ExitCode::FAILURE;
+    }
     let root = workspace_root();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -71,6 +76,27 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Starts this program anew without what `cargo run` told it of its package. A build script may look at those variables
+/// (ring's does), so a build started from here would make everything that depends on it anew, and the next one by hand
+/// once more.
+fn forget_cargo() -> std::io::Result<()> {
+    let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| told(name))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut anew = Command::new(std::env::current_exe()?);
+    anew.args(std::env::args_os().skip(1));
+    for name in names {
+        anew.env_remove(name);
+    }
+    // It returns only if it could not start.
+    Err(anew.exec())
 }
 
 fn workspace_root() -> PathBuf {

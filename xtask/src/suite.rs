@@ -2,7 +2,7 @@
 //! tested here is skipped by name, with the reason, never silently.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// Readers in other languages, pinned; installed into a virtual environment in the target folder.
 const PYTHON_PACKAGES: [&str; 4] =
@@ -18,6 +18,15 @@ const SYSTEMS: [&str; 3] = ["cometbft", "cometbft-load", "cometbft-report"];
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 60;
 
+/// Benchmarks and experiments at toy size, so that they cannot rot, with their words behind `cargo xtask`.
+const TOYS: [(&str, &[&str]); 5] = [
+    ("toy benchmark", &["bench", "load", "--toy"]),
+    ("toy page", &["bench", "page", "--toy"]),
+    ("toy testnet", &["bench", "testnet", "--toy"]),
+    ("toy figures", &["figures", "--toy"]),
+    ("toy theory", &["theory", "--toy"]),
+];
+
 struct Tally {
     passed: u32,
     failed: Vec<String>,
@@ -27,10 +36,11 @@ struct Tally {
 /// Runs the suite; with `quick`, without fuzzing and benchmarks.
 pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     let mut tally = Tally { passed: 0, failed: Vec::new(), skipped: Vec::new() };
-    let python = python(root, &mut tally);
-    for (program, package) in DISTRIBUTION_PACKAGES {
-        distribution(program, package, &mut tally);
-    }
+    // Downloads wait for a network, compilers for processors: both at once.
+    let preparing = std::thread::spawn({
+        let root = root.to_owned();
+        move || prepare(&root)
+    });
     step(&mut tally, root, "format", &["cargo", "fmt", "--all", "--check"], None);
     step(&mut tally, root, "tidy", &["cargo", "xtask", "tidy"], None);
     let clippy =
@@ -38,35 +48,41 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     step(&mut tally, root, "lints", &clippy, None);
     // The binary first: the end-to-end tests start it.
     step(&mut tally, root, "build", &["cargo", "build", "--release", "--workspace"], None);
-    systems(root, &mut tally);
+    let installing = std::thread::spawn({
+        let root = root.to_owned();
+        move || systems(&root)
+    });
+    let build = ["cargo", "test", "--release", "--workspace", "--no-run"];
+    step(&mut tally, root, "build of the tests", &build, None);
+    let prepared = preparing.join().map_err(|_| "preparing panicked".to_owned())?;
+    tally.skipped.extend(prepared.skipped);
+    tally.skipped.extend(installing.join().map_err(|_| "installing panicked".to_owned())?);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
-    step(&mut tally, root, "tests", &tests, python.as_deref());
-    if let Some(reason) = crate::docs::missing(root) {
-        tally.skipped.push(format!("building the book and looking at its anchors: {reason}"));
-    }
+    step(&mut tally, root, "tests", &tests, prepared.python.as_deref());
     step(&mut tally, root, "docs", &["cargo", "xtask", "docs"], None);
     page(&mut tally, root);
     newcomer(&mut tally, root);
     if quick {
         tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
     } else {
-        let seconds = FUZZ_SECONDS.to_string();
-        step(
-            &mut tally,
-            root,
-            "toy benchmark",
-            &["cargo", "xtask", "bench", "load", "--toy"],
-            None,
-        );
-        let page = ["cargo", "xtask", "bench", "page", "--toy"];
-        step(&mut tally, root, "toy page", &page, None);
-        let testnet = ["cargo", "xtask", "bench", "testnet", "--toy"];
-        step(&mut tally, root, "toy testnet", &testnet, None);
-        step(&mut tally, root, "toy figures", &["cargo", "xtask", "figures", "--toy"], None);
-        step(&mut tally, root, "toy theory", &["cargo", "xtask", "theory", "--toy"], None);
-        step(&mut tally, root, "fuzzing", &["cargo", "xtask", "fuzz", "--seconds", &seconds], None);
+        at_length(&mut tally, root);
     }
     conclude(&tally)
+}
+
+/// Fuzzing beside the toy benchmarks: the former takes processors, the latter wait for their own loads most of the time,
+/// and at toy size nothing is judged by its speed.
+fn at_length(tally: &mut Tally, root: &Path) {
+    let seconds = FUZZ_SECONDS.to_string();
+    // What the benchmarks leave of the processors is its.
+    let fuzz = ["nice", "-n", "10", "cargo", "xtask", "fuzz", "--seconds", &seconds];
+    let fuzzing = Aside::start(root, "fuzzing", &fuzz);
+    for (name, words) in TOYS {
+        let command: Vec<&str> =
+            ["cargo", "xtask"].into_iter().chain(words.iter().copied()).collect();
+        step(tally, root, name, &command, None);
+    }
+    fuzzing.end(tally);
 }
 
 fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Option<&Path>) {
@@ -77,12 +93,48 @@ fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Op
         process.env("ASSAY_TEST_PYTHON", python);
     }
     let before = uptime_s();
-    match process.status() {
-        Ok(status) if status.success() => tally.passed += 1,
-        Ok(status) => tally.failed.push(format!("{name} ({status})")),
-        Err(error) => tally.failed.push(format!("{name} (could not start: {error})")),
-    }
+    tally.ended(name, process.status());
     println!("=== {name}: {:.0} s", uptime_s() - before);
+}
+
+impl Tally {
+    fn ended(&mut self, name: &str, status: std::io::Result<ExitStatus>) {
+        match status {
+            Ok(status) if status.success() => self.passed += 1,
+            Ok(status) => self.failed.push(format!("{name} ({status})")),
+            Err(error) => self.failed.push(format!("{name} (could not start: {error})")),
+        }
+    }
+}
+
+/// A step beside other steps. What it says is kept in a file, and said when it is waited for.
+struct Aside {
+    name: &'static str,
+    child: std::io::Result<Child>,
+    log: PathBuf,
+    began_s: f64,
+}
+
+impl Aside {
+    fn start(root: &Path, name: &'static str, command: &[&str]) -> Self {
+        println!("\n=== {name}, beside what follows: {}", command.join(" "));
+        let log = root.join("target").join(format!("{name}.log"));
+        let child = std::fs::File::create(&log).and_then(|file| {
+            let errors = file.try_clone()?;
+            let mut process = Command::new(command[0]);
+            process.args(&command[1..]).current_dir(root).stdin(Stdio::null());
+            process.stdout(file).stderr(errors).spawn()
+        });
+        Self { name, child, log, began_s: uptime_s() }
+    }
+
+    fn end(self, tally: &mut Tally) {
+        let status = self.child.and_then(|mut child| child.wait());
+        println!("\n=== {}", self.name);
+        print!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        tally.ended(self.name, status);
+        println!("=== {}: {:.0} s", self.name, uptime_s() - self.began_s);
+    }
 }
 
 /// Seconds since the host was started, for a reader of the log: which step the suite's time goes into.
@@ -91,15 +143,42 @@ fn uptime_s() -> f64 {
     text.split(' ').next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default()
 }
 
-/// Installs the systems that tests start; a test whose system is missing says so by name.
-fn systems(root: &Path, tally: &mut Tally) {
+/// What the steps need beside a compiler.
+struct Prepared {
+    python: Option<PathBuf>,
+    skipped: Vec<String>,
+}
+
+/// Gets what is not there yet; what cannot be had is said by name.
+fn prepare(root: &Path) -> Prepared {
+    let mut skipped = Vec::new();
+    let python = python(root).map_err(|reason| skipped.push(reason)).ok();
+    skipped.extend(
+        DISTRIBUTION_PACKAGES
+            .iter()
+            .filter_map(|(program, package)| distribution(program, package).err()),
+    );
+    if let Some(reason) = crate::docs::missing(root) {
+        skipped.push(format!("building the book and looking at its anchors: {reason}"));
+    }
+    if crate::web::missing().is_none() {
+        // The step that needs them says what is wrong with them.
+        let _ = crate::web::install(root, &root.join("web"));
+    }
+    Prepared { python, skipped }
+}
+
+/// Installs the systems that tests start; a test whose system is missing says so by name. Gives what is skipped.
+fn systems(root: &Path) -> Vec<String> {
     let assay = root.join("target/release/assay");
+    let mut skipped = Vec::new();
     for name in SYSTEMS {
-        println!("\n=== {name}: assay doctor --install {name}");
+        println!("=== {name}: assay doctor --install {name}");
         if !succeeds(Command::new(&assay).args(["doctor", "--install", name])) {
-            tally.skipped.push(format!("tests that start {name}: it could not be installed"));
+            skipped.push(format!("tests that start {name}: it could not be installed"));
         }
     }
+    skipped
 }
 
 /// The report's page: what is checked in is what the sources build, and a real report holds in a browser.
@@ -124,9 +203,20 @@ fn newcomer(tally: &mut Tally, root: &Path) {
     }
     let manifest = copy.join("Cargo.toml").display().to_string();
     let target = root.join("target").display().to_string();
-    let test =
-        ["cargo", "test", "--release", "--manifest-path", &manifest, "--target-dir", &target];
-    let test: Vec<&str> = test.into_iter().chain(["--package", "sample-adapter"]).collect();
+    // Nothing of the copy's build is used again, and its one test is short: it is not optimised.
+    let test = [
+        "cargo",
+        "test",
+        "--release",
+        "--config",
+        "profile.release.opt-level=0",
+        "--manifest-path",
+        &manifest,
+        "--target-dir",
+        &target,
+        "--package",
+        "sample-adapter",
+    ];
     step(tally, root, "new system", &test, None);
 }
 
@@ -169,14 +259,14 @@ fn conclude(tally: &Tally) -> Result<(), String> {
     if tally.failed.is_empty() { Ok(()) } else { Err(tally.failed.join(", ")) }
 }
 
-/// A Python with the readers, or a reason why there is none.
-fn python(root: &Path, tally: &mut Tally) -> Option<PathBuf> {
+/// A Python with the readers, or why there is none.
+fn python(root: &Path) -> Result<PathBuf, String> {
     let home = root.join("target/python");
     let python = home.join("bin/python3");
     let stamp = home.join("installed");
     let wanted = PYTHON_PACKAGES.join("\n");
     if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-        return Some(python);
+        return Ok(python);
     }
     println!("=== readers in other languages: {}", PYTHON_PACKAGES.join(" "));
     let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&home))
@@ -186,13 +276,12 @@ fn python(root: &Path, tally: &mut Tally) -> Option<PathBuf> {
                 .args(PYTHON_PACKAGES),
         );
     if made && std::fs::write(&stamp, wanted).is_ok() {
-        return Some(python);
+        return Ok(python);
     }
-    tally.skipped.push(format!(
+    Err(format!(
         "reading the run folder with DuckDB, pyarrow and hdrh: could not install {}",
         PYTHON_PACKAGES.join(" ")
-    ));
-    None
+    ))
 }
 
 /// Where a program is, if it is installed. Servers lie where only root looks.
@@ -202,19 +291,20 @@ pub fn program(name: &str) -> Option<PathBuf> {
     known.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
 }
 
-/// Installs a program of the distribution if it is missing and can be had.
-fn distribution(program: &str, package: &str, tally: &mut Tally) {
+/// Installs a program of the distribution if it is missing; or why it cannot be had.
+fn distribution(program: &str, package: &str) -> Result<(), String> {
     if self::program(program).is_some() {
-        return;
+        return Ok(());
     }
     println!("=== {program}: apt-get install {package}");
     let quiet = ["install", "-y", "-qq", "--no-install-recommends", package];
     let installed = succeeds(Command::new("apt-get").args(quiet))
         || (succeeds(Command::new("apt-get").args(["update", "-qq"]))
             && succeeds(Command::new("apt-get").args(quiet)));
-    if !installed {
-        tally.skipped.push(format!("tests that load {program}: could not install {package}"));
+    if installed {
+        return Ok(());
     }
+    Err(format!("tests that load {program}: could not install {package}"))
 }
 
 fn succeeds(command: &mut Command) -> bool {
