@@ -4,14 +4,12 @@
 //! The machine may be busy with other things while this runs; then `send_lag` may fail beside the audit that a
 //! trial is about, which is right and not asserted against.
 
-mod harness;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use harness::{
-    Echo, Place, Running, Said, alone, audit, await_that, beside_others, expect_audit,
+use crate::harness::{
+    self, Echo, Place, Running, Said, alone, audit, await_that, beside_others, expect_audit,
     processes_of, trial,
 };
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};

@@ -2,18 +2,14 @@
 //! says so, and nothing is left behind. Other shapes are in `cometbft/shapes.rs`, what breaks in
 //! `cometbft/failures.rs`.
 
-mod harness;
-
-#[path = "cometbft/failures.rs"]
 mod failures;
-#[path = "cometbft/shapes.rs"]
 mod shapes;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness::{
-    Place, Running, Said, audit, await_that, beside_others, number, processes_of, trial,
+use crate::harness::{
+    self, Place, Running, Said, audit, await_that, beside_others, number, processes_of, trial,
 };
 use serde_json::Value;
 

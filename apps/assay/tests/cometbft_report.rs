@@ -1,13 +1,11 @@
 //! The ledger's own latency, held against the published report tool on the same chain: the same transactions, the
 //! same figures to the millisecond.
 
-mod harness;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{Place, audit, beside_others, number, processes_of, trial};
+use crate::harness::{self, Place, audit, beside_others, number, processes_of, trial};
 use serde_json::Value;
 
 /// The installed programs; `None`, said by name, if one is missing.

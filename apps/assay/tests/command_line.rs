@@ -3,14 +3,12 @@
 //! rewrites the expected texts from what the binary says now, to be reviewed by eye before they are kept.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use harness::{Place, Running, finish};
+use crate::harness::{self, Place, Running, beside_others, finish};
 use serde_json::Value;
 
 /// One broken input.
@@ -32,6 +30,7 @@ struct Case {
 /// standard error, nothing on standard output, and ends with the code beside it; there are at least 40.
 #[test]
 fn every_mistake_has_its_words() {
+    let _machine = beside_others();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command_line/broken.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, cases) = cases(&text);
@@ -158,6 +157,7 @@ fn split(line: &str) -> Vec<String> {
 /// Claim: `assay` alone says what it is, that nothing is sent anywhere else, and four lines to try.
 #[test]
 fn alone_it_says_what_it_is() {
+    let _machine = beside_others();
     let said = Place::new().assay(&[]);
     said.expect_code(0)
         .expect_stdout("measures what a client of a transaction system really gets")
@@ -173,6 +173,7 @@ const COMMANDS: [&str; 10] =
 /// `serve`, whose options are the system's, show an example; `assay help COMMAND` is the same.
 #[test]
 fn every_command_has_help() {
+    let _machine = beside_others();
     let place = Place::new();
     let all = place.assay(&["--help"]);
     all.expect_code(0);
@@ -198,6 +199,7 @@ fn every_command_has_help() {
 /// Claim: the version names the commit that the binary was built from.
 #[test]
 fn the_version_names_the_commit() {
+    let _machine = beside_others();
     let said = Place::new().assay(&["--version"]);
     said.expect_code(0);
     let rest = said.stdout.trim_end().strip_prefix("assay ").expect("its name first");
@@ -209,6 +211,7 @@ fn the_version_names_the_commit() {
 /// Claim: there are completions for five shells and a manual page, and they name the commands.
 #[test]
 fn completions_and_manual() {
+    let _machine = beside_others();
     let place = Place::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let said = place.assay(&["completions", shell]);
@@ -225,6 +228,7 @@ fn completions_and_manual() {
 /// Claim: both schemas are JSON Schemas of objects whose properties are named.
 #[test]
 fn schemas_are_json() {
+    let _machine = beside_others();
     let place = Place::new();
     for of in ["result", "experiment"] {
         let said = place.assay(&["schema", of]);
@@ -238,6 +242,7 @@ fn schemas_are_json() {
 /// Claim: what `assay init` prints is an experiment file that `assay check` accepts, without anything sent.
 #[test]
 fn templates_pass_the_check() {
+    let _machine = beside_others();
     for template in ["http", "echo"] {
         let place = Place::new();
         let said = place.assay(&["init", "--template", template]);
@@ -255,6 +260,7 @@ fn templates_pass_the_check() {
 /// the file before what is built in.
 #[test]
 fn check_explains_where_values_come_from() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write(
         "my.toml",
@@ -290,6 +296,7 @@ fn check_explains_where_values_come_from() {
 /// Claim: a reader that has had enough is no error: no word, and no death by a signal or a panic.
 #[test]
 fn a_closed_pipe_is_quiet() {
+    let _machine = beside_others();
     let place = Place::new();
     for arguments in [&["schema", "result"][..], &["man"], &["completions", "bash"], &["--help"]] {
         let mut command = place.command(arguments);
@@ -316,6 +323,7 @@ const ESCAPE: char = '\u{1b}';
 /// Claim: in a pipe there is no escape code, unless --color always asks for it.
 #[test]
 fn colour_only_where_it_is_wanted() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("my.toml", "[system]\nkind = \"echo\"\n[load]\nrate = 5\n");
     let broken = place.assay(&["check", "my.toml"]);
@@ -331,6 +339,7 @@ fn colour_only_where_it_is_wanted() {
 /// Claim: on a terminal the output is coloured, and not with NO_COLOR, TERM=dumb or --color never.
 #[test]
 fn colour_on_a_terminal() {
+    let _machine = beside_others();
     let Some(script) = harness::program("script") else {
         harness::say("SKIPPED colour_on_a_terminal: script (util-linux) is not installed");
         return;
@@ -358,6 +367,7 @@ fn colour_on_a_terminal() {
 /// Claim: a folder without runs is an empty list, in words and as JSON.
 #[test]
 fn a_list_of_nothing() {
+    let _machine = beside_others();
     let place = Place::new();
     place.assay(&["list"]).expect_code(0);
     let document = place.assay(&["list", "--json"]).expect_code(0).json();
@@ -368,6 +378,7 @@ fn a_list_of_nothing() {
 /// Claim: the data sheet of this machine is JSON with figures that an instrument can have.
 #[test]
 fn the_data_sheet() {
+    let _machine = beside_others();
     let place = Place::new();
     let running = Running::start(&mut place.command(&["doctor", "--json"]));
     let sheet = running.finish_within(Duration::from_secs(30)).expect_code(0).json();

@@ -1,12 +1,10 @@
 //! `assay convert` as people and pipes meet it: formats by name and by content, notes, refusals, exit codes.
 
-mod harness;
-
 use std::fs;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use harness::{Place, Said};
+use crate::harness::{Place, Said, beside_others};
 
 /// What was said, by a command that must have ended with `code`.
 #[track_caller]
@@ -29,6 +27,7 @@ fn read(place: &Place, name: &str) -> Vec<u8> {
 /// names, by flags or by content.
 #[test]
 fn rows_go_round() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("v.csv", VEGETA);
     let said = coded(place.assay(&["convert", "v.csv", "-o", "a.csv"]), 0);
@@ -62,6 +61,7 @@ fn rows_go_round() {
 /// Claim: vegeta's results come back from rows in both of vegeta's forms, and its reports say the same of them.
 #[test]
 fn vegeta_goes_round() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("v.csv", VEGETA);
     coded(place.assay(&["convert", "v.csv", "-o", "v.ndjson", "--to", "vegeta-ndjson"]), 0);
@@ -90,12 +90,10 @@ fn vegeta_goes_round() {
 /// Claim: the trial of a run becomes any format; a run with several trials is refused with their names.
 #[test]
 fn a_run_folder() {
+    let _machine = beside_others();
     let place = Place::new();
     let text = "name = \"x\"\n[system]\nkind = \"echo\"\n[load]\nrate = \"200/s\"\nwarmup = \"500ms\"\nduration = \"1s\"\n";
-    let (said, _) = {
-        let _machine = harness::beside_others();
-        place.experiment(text)
-    };
+    let (said, _) = place.experiment(text);
     assert!([0, 97].contains(&said.code), "{}", said.stderr);
     let run = place.runs().pop().expect("there is a run").display().to_string();
     let said = coded(place.assay(&["convert", &run, "--to", "csv"]), 0);
@@ -125,6 +123,7 @@ fn a_run_folder() {
 /// leaves a file behind or touches the one that was there.
 #[test]
 fn refusals() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("v.csv", VEGETA);
     place.write("cut.csv", &VEGETA[..VEGETA.len() - 30]);
@@ -174,6 +173,7 @@ fn refusals() {
 #[test]
 fn devices_and_links_stay() {
     use std::os::unix::fs::{FileTypeExt as _, symlink};
+    let _machine = beside_others();
     let place = Place::new();
     place.write("v.csv", VEGETA);
     place.write("target.csv", "old");
@@ -195,6 +195,7 @@ fn devices_and_links_stay() {
 /// Claim: a pipe that has a name loses nothing by being looked at first.
 #[test]
 fn named_pipes() {
+    let _machine = beside_others();
     let place = Place::new();
     let fifo = place.path().join("fifo");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts");
@@ -208,6 +209,7 @@ fn named_pipes() {
 /// Claim: a reader that has had enough ends the conversion quietly and with 0.
 #[test]
 fn a_closed_pipe_is_quiet() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("v.csv", VEGETA.repeat(20_000));
     let mut command = place.command(&["convert", "v.csv", "--to", "ndjson"]);

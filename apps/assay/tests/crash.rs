@@ -3,14 +3,12 @@
 //! one.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::{
-    Place, Running, await_that, beside_others, expect_audit, finish, number, port_is_free,
+use crate::harness::{
+    self, Place, Running, await_that, beside_others, expect_audit, finish, number, port_is_free,
     processes_of, trial,
 };
 use rustix::process::Signal;

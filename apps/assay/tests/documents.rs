@@ -15,15 +15,12 @@
 //!
 //! In tables, code that begins with `assay ` is a command too.
 
-mod harness;
-
-#[path = "documents/pages.rs"]
 mod pages;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use harness::{ASSAY, Echo, Place, Said, beside_others, finish, locked, say};
+use crate::harness::{ASSAY, Echo, Place, Said, beside_others, finish, locked, say};
 use pages::{Block, Step};
 
 /// More blocks that cannot be run than this would make the promise above hollow.

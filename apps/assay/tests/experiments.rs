@@ -1,14 +1,13 @@
 //! Every experiment file of the repository is resolved, its adapter's options included.
 
-mod harness;
-
 use std::path::Path;
 
-use harness::Place;
+use crate::harness::{Place, beside_others};
 
 /// Claim: `assay check` accepts every experiment file and every template as it stands.
 #[test]
 fn every_experiment_resolves() {
+    let _machine = beside_others();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let mut count = 0;
     for system in std::fs::read_dir(&root).expect("there is a folder of experiments").flatten() {

@@ -2,13 +2,11 @@
 //! elsewhere, and DuckDB, pyarrow, hdrh and jsonschema in agreement with the summary.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use harness::{Place, Said, beside_others, finish, number, trial};
+use crate::harness::{self, Place, Said, beside_others, finish, number, trial};
 use serde_json::Value;
 
 /// One run with every kind of end in it, for all tests of this file: a matrix of two, a limiter and lost answers.

@@ -2,11 +2,9 @@
 //!
 //! What the forms hold is tested beside them, in `instrument/report`; here it must only agree with the run's document.
 
-mod harness;
-
 use std::path::PathBuf;
 
-use harness::{Place, beside_others};
+use crate::harness::{Place, beside_others};
 use serde_json::Value;
 
 /// A short run of two rates, and the path of its folder.

@@ -3,9 +3,7 @@
 //! for its end. What Assay must print follows from the schedule alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
-use harness::{Place, alone, expect_audit, number, trial};
+use crate::harness::{Place, alone, expect_audit, number, trial};
 use serde_json::Value;
 
 /// How far a figure may be from the one computed.

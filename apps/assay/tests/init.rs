@@ -1,11 +1,9 @@
 //! `assay init`: what it prints or writes passes `assay check` as it stands; it overwrites nothing and copies no
 //! secret.
 
-mod harness;
-
 use std::fs;
 
-use harness::{Place, Said};
+use crate::harness::{self, Place, Said, beside_others};
 
 /// What was said, by a command that must have ended with `code`.
 #[track_caller]
@@ -22,6 +20,7 @@ const SECRETS: [&str; 6] = ["hunter2", "s3cr3t", "tok-123", "sess-456", "key-789
 /// Claim: every template that the help names resolves as it stands, printed or written.
 #[test]
 fn every_template_resolves() {
+    let _machine = beside_others();
     let place = Place::new();
     let refused = coded(place.assay(&["init", "--template", "?"]), 2).stderr;
     let named = refused.split_once("[possible values: ").and_then(|(_, rest)| rest.split_once(']'));
@@ -43,6 +42,7 @@ fn every_template_resolves() {
 /// what was left out.
 #[test]
 fn a_recording() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("x.har", HAR);
     let said = coded(place.assay(&["init", "--from", "x.har", "-o", "my"]), 0);
@@ -67,6 +67,7 @@ fn a_recording() {
 /// Claim: nothing is overwritten, and what stands there stays as it is.
 #[test]
 fn nothing_is_overwritten() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("x.har", HAR);
     for name in ["experiment.toml", "targets.json"] {
@@ -84,6 +85,7 @@ fn nothing_is_overwritten() {
 /// Claim: where there is no room for both files, neither is left behind, so that the next attempt is not refused.
 #[test]
 fn no_room() {
+    let _machine = beside_others();
     let place = Place::new();
     let entry = r#"{"request":{"method":"GET","url":"http://127.0.0.1:9/a","headers":[]}}"#;
     let entries = vec![entry; 2000].join(",");
@@ -101,6 +103,7 @@ fn no_room() {
 /// Claim: a description becomes one target an operation, from YAML and from standard input, and passes.
 #[test]
 fn a_description() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write("shop.yaml", SHOP);
     for more in [&[][..], &["--all-methods"]] {
@@ -126,6 +129,7 @@ fn a_description() {
 /// Claim: a target file is used where it lies, bodies beside it included, from wherever the experiment is.
 #[test]
 fn a_target_file() {
+    let _machine = beside_others();
     let place = Place::new();
     place.write(
         "targets/t.txt",
@@ -149,6 +153,7 @@ fn a_target_file() {
 /// Claim: what cannot be imported is said with what to do, and leaves nothing behind.
 #[test]
 fn refusals() {
+    let _machine = beside_others();
     let place = Place::new();
     for (text, expected) in [
         ("swagger: '2.0'\n", "convert it to OpenAPI 3"),

@@ -1,11 +1,9 @@
 //! One lie in 100,000 acknowledged transactions, at full speed: found each time, by id, and nothing else is.
 //! The node writes down what it lied about; Assay is not told.
 
-mod harness;
-
 use std::collections::BTreeSet;
 
-use harness::{Place, alone, expect_audit, number, trial};
+use crate::harness::{Place, alone, expect_audit, number, trial};
 use serde_json::Value;
 
 /// How often each lie is told.

@@ -2,12 +2,10 @@
 //! declared; promises and the exit codes that they lead to.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use harness::{Place, Said, alone, beside_others, expect_audit, number, trial};
+use crate::harness::{Place, Said, alone, beside_others, expect_audit, number, trial};
 use model::Row;
 use record::RunFolder;
 use serde_json::Value;

@@ -2,14 +2,12 @@
 //! input, and by an experiment with a matrix of six rates; in the published table, computed as vegeta does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod harness;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use harness::{
-    Place, Said, Server, beside_others, expect_audit, expect_holds, number, program, trial,
+use crate::harness::{
+    self, Place, Said, Server, beside_others, expect_audit, expect_holds, number, program, trial,
 };
 use model::Row;
 use record::RunFolder;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use harness::{Place, audit, beside_others, number, processes_of, trial};
+use crate::harness::{self, Place, audit, beside_others, number, processes_of, trial};
 use serde_json::Value;
 
-use super::{TRANSACTIONS, cometbft, experiment, facts, harness, run};
+use super::{TRANSACTIONS, cometbft, experiment, facts, run};
 
 /// Writes a program.
 fn program(place: &Place, script: &str) {
@@ -157,9 +157,9 @@ fn a_network_that_never_begins_is_named() {
         cometbft.display()
     );
     program(&place, &asleep);
-    let (said, _) = place.experiment(&with_own_program("ready_within = \"2s\""));
+    let (said, _) = place.experiment(&with_own_program("ready_within = \"5s\""));
     said.expect_code(1)
-        .expect_stderr("node `node0` was not at height 2 2s after a network of 4 nodes began")
+        .expect_stderr("node `node0` was not at height 2 5s after a network of 4 nodes began")
         .expect_stderr("is at height 0 and has 1 peers; raise system.deploy.ready_within");
     let left = processes_of(place.path());
     assert!(left.is_empty(), "still running: {left:?}");

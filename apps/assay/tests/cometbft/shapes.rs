@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use harness::{Place, beside_others, number, trial};
+use crate::harness::{Place, beside_others, number, trial};
 
-use super::{cometbft, expect_all_committed, experiment, facts, harness, run};
+use super::{cometbft, expect_all_committed, experiment, facts, run};
 
 /// The testnet's manifest in the run folder, and one node's settings.
 fn files(place: &Place, node: &str) -> (String, String) {

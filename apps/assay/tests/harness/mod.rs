@@ -1,7 +1,6 @@
 //! Runs the built binary in a folder of its own and reads what it says. Every run is bounded in time; nothing
 //! outlives a test. It must never time a transaction: what it compares comes from the binary's own documents.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(missing_docs, reason = "test code")]
 
 mod processes;
@@ -17,9 +16,7 @@ use std::time::Duration;
 use clock::Clock;
 use serde_json::Value;
 
-#[allow(unused_imports, reason = "each test binary uses its own part")]
 pub use processes::{processes_of, signal};
-#[allow(unused_imports, reason = "each test binary uses its own part")]
 pub use server::{Echo, Server, port_is_free};
 
 /// The binary under test.
@@ -219,10 +216,6 @@ impl Running {
 
     pub fn signal(&self, kind: rustix::process::Signal) {
         signal(self.child.id(), kind);
-    }
-
-    pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("the child can be waited for").is_some()
     }
 
     /// Waits for the end, killing the process if there is none.
