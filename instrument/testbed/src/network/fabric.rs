@@ -24,6 +24,10 @@ use super::table::Table;
 const HELD_BYTES_MAX: usize = 256 << 20;
 /// Packets read from one device before the others have their turn: a quarter of a millisecond's work.
 const READ_PACKETS_MAX: usize = 64;
+/// Packets wait for others that are due soon after them for so long at most …
+const PATIENCE_MAX: Duration = Duration::from_micros(250);
+/// … and for this part of the smallest delay: one wake-up hands several over, and costs as much as handing over ten.
+const PATIENCE_PER_DELAY: u64 = 500;
 /// The first end's address; the others follow.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
@@ -161,9 +165,12 @@ impl Fabric {
         delays.into_iter().for_each(|ns| self.note_delay(ns));
     }
 
-    /// When the next packet is to be handed over.
+    /// When the thread is to wake up if nothing else wakes it: when the next packet has been due for as long as the
+    /// shortest delay makes harmless. It counts as lateness like any other.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.waiting.peek().map(|Reverse(held)| held.release)
+        let patience = Duration::from_nanos(self.delay_ns_min / PATIENCE_PER_DELAY);
+        let first = self.waiting.peek();
+        first.map(|Reverse(held)| held.release.plus(patience.min(PATIENCE_MAX)))
     }
 
     /// Hands over what is due.

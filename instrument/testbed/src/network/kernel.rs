@@ -1,9 +1,12 @@
-//! The calls of the network that have no safe form: leaving a namespace, devices' ioctls, and entering a namespace
-//! between fork and exec.
+//! The calls of the network that have no safe form: leaving a namespace, devices' ioctls, entering a namespace
+//! between fork and exec, and running before every thread that shares processors by turns.
 //!
 //! Everything unsafe of the network stands here, and nothing else does: what a device is to be is decided in
 //! `device.rs`.
-#![expect(unsafe_code, reason = "ioctl, unshare and code between fork and exec have no safe form")]
+#![expect(
+    unsafe_code,
+    reason = "ioctl, unshare, scheduling and code between fork and exec have no safe form"
+)]
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -72,6 +75,27 @@ pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: what makes unshare unsafe is CLONE_FILES, which would part the descriptors of threads; only the
     // network is unshared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// `SCHED_FIFO` of linux/sched.h.
+const SCHED_FIFO: i32 = 1;
+
+unsafe extern "C" {
+    fn pthread_self() -> usize;
+    fn pthread_setschedparam(thread: usize, policy: i32, priority: *const i32) -> i32;
+}
+
+/// Makes the calling thread run as soon as it can, before all that is not real-time, by the lowest of the real-time
+/// priorities.
+pub(crate) fn run_first() -> io::Result<()> {
+    let lowest = 1;
+    // SAFETY: `pthread_t` is an unsigned long (glibc) or a pointer (musl), both of a `usize`; the call reads one
+    // `struct sched_param`, which on Linux begins with the priority, an int (musl has 40 bytes behind it, which it
+    // never reads).
+    match unsafe { pthread_setschedparam(pthread_self(), SCHED_FIFO, &raw const lowest) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
 }
 
 /// Makes the device `device` in the namespace that `tun` (a descriptor of /dev/net/tun) was opened in: packets of
