@@ -8,8 +8,10 @@ pub(crate) use read::{BYTES_MAX, read};
 
 use crate::config_file::{Setting, quoted};
 
-/// Above this a full mesh drowns in gossip; each node then knows those 1, 2, 4 and 8 places on.
+/// Above this a full mesh drowns in gossip; each node then knows four others.
 const MESH_MAX: usize = 16;
+/// How many others each node knows where they are too many to know all.
+const PEERS_OF_MANY: usize = 4;
 
 /// What a node is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,8 +72,13 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// `node0` …, `full0` …, `seed0` …. With seeds each node asks one of them in turn, and seeds know each other;
-    /// without, nodes know each other.
-    pub(crate) fn of_counts(validators: usize, full_nodes: usize, seeds: usize) -> Self {
+    /// without, each node knows so many others (`None`: all, or in a large network four).
+    pub(crate) fn of_counts(
+        validators: usize,
+        full_nodes: usize,
+        seeds: usize,
+        peers: Option<usize>,
+    ) -> Self {
         let seed_names: Vec<String> = (0..seeds).map(|n| format!("seed{n}")).collect();
         let mut nodes = Vec::new();
         for (mode, prefix, count) in
@@ -92,7 +99,7 @@ impl Manifest {
         }
         let mut manifest = Self::of_nodes(nodes);
         if seeds == 0 {
-            manifest.acquaint();
+            manifest.acquaint(peers);
         }
         manifest
     }
@@ -111,25 +118,26 @@ impl Manifest {
         }
     }
 
-    /// Gives peers to those that name nobody: all others, or in a large network four (a seed still knows all).
-    /// Gives whether some got four only.
-    fn acquaint(&mut self) -> bool {
+    /// Gives peers to those that name nobody: so many each, or where that is not said all others, and in a large
+    /// network four (a seed still knows all). Gives whether some got fewer than all without being asked to.
+    fn acquaint(&mut self, peers: Option<usize>) -> bool {
         let names: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
         let others = |own: &str| names.iter().filter(|name| *name != own).cloned().collect();
-        let is_mesh = names.len() <= MESH_MAX;
         let followers = self.nodes.iter().filter(|node| node.mode != Mode::Seed);
         let ring: Vec<String> = followers.map(|node| node.name.clone()).collect();
+        let of_many = (ring.len() > MESH_MAX).then_some(PEERS_OF_MANY);
+        let known = peers.or(of_many).map(|count| steps(ring.len(), count));
         let mut is_sparse = false;
         for node in &mut self.nodes {
             if !node.seeds.is_empty() || !node.persistent_peers.is_empty() {
                 continue;
             }
             let place = ring.iter().position(|name| *name == node.name);
-            node.persistent_peers = match place {
-                Some(place) if !is_mesh && ring.len() > MESH_MAX => {
-                    is_sparse = true;
-                    let step = |step: usize| ring[(place + step) % ring.len()].clone();
-                    [1, 2, 4, 8].map(step).to_vec()
+            node.persistent_peers = match (place, &known) {
+                (Some(place), Some(steps)) => {
+                    is_sparse |= peers.is_none();
+                    let on = |step: &usize| ring[(place + step) % ring.len()].clone();
+                    steps.iter().map(on).collect()
                 }
                 _ => others(&node.name),
             };
@@ -207,6 +215,16 @@ impl Manifest {
         }
         out
     }
+}
+
+/// How many places on, in a ring of `nodes`, those stand that each knows: 1, 2, 4, 8, … up to half the way round,
+/// so that nobody is far, then what is missing. With the step 1 among them every run of neighbours is connected inside
+/// itself, so a network that is cut between two places of the ring falls into two parts and not more.
+fn steps(nodes: usize, peers: usize) -> Vec<usize> {
+    let doubled = std::iter::successors(Some(1), |step| Some(step * 2));
+    let doubled: Vec<usize> = doubled.take_while(|step| *step <= nodes / 2).collect();
+    let rest = (1..nodes).filter(|step| !doubled.contains(step));
+    doubled.iter().copied().chain(rest).take(peers).collect()
 }
 
 impl NodePlan {

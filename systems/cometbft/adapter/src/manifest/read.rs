@@ -240,7 +240,7 @@ fn check(manifest: &Manifest, nodes_max: usize, problems: &mut Problems) {
 
 /// With peers for those that name none.
 fn finished(mut manifest: Manifest) -> Manifest {
-    if manifest.acquaint() {
+    if manifest.acquaint(None) {
         let note = "nodes that name no peers know four others, not all: a full mesh of so many drowns in gossip";
         manifest.notes.push(note.to_owned());
     }

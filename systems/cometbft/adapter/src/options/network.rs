@@ -18,11 +18,12 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 const CAUGHT_UP_WITHIN: u64 = 5;
 
 /// Keys that say what is started, and so stand against `attach`.
-const OF_A_START: [&str; 12] = [
+const OF_A_START: [&str; 13] = [
     "program",
     "validators",
     "full_nodes",
     "seeds",
+    "peers",
     "manifest",
     "metrics",
     "time_scale",
@@ -33,8 +34,8 @@ const OF_A_START: [&str; 12] = [
     "ready_within",
 ];
 
-/// Keys that say how many, and so stand against `manifest`.
-const OF_COUNTS: [&str; 3] = ["validators", "full_nodes", "seeds"];
+/// Keys that say how many there are or know each other, and so stand against `manifest`.
+const OF_COUNTS: [&str; 4] = ["validators", "full_nodes", "seeds", "peers"];
 
 /// Reads what is to be started.
 pub(super) fn wish(
@@ -82,11 +83,12 @@ pub(super) fn refuse_beside_attach(deploy: &mut Section<'_>, problems: &mut Prob
     }
 }
 
-/// `validators`, `full_nodes` and `seeds`.
+/// `validators`, `full_nodes`, `seeds` and `peers`.
 fn counted(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Manifest> {
     let validators = deploy.integer("validators", 1, NODES_MAX, problems).unwrap_or(4);
     let full_nodes = deploy.integer("full_nodes", 0, NODES_MAX, problems).unwrap_or(0);
     let seeds = deploy.integer("seeds", 0, NODES_MAX, problems).unwrap_or(0);
+    let peers = deploy.integer("peers", 1, NODES_MAX - 1, problems);
     let sum = validators + full_nodes + seeds;
     if sum > NODES_MAX {
         let message = format!(
@@ -95,8 +97,26 @@ fn counted(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Manifest
         deploy.reject("validators", message, None, problems);
         return None;
     }
+    if let Some(message) = peers.and_then(|peers| impossible(peers, sum, seeds)) {
+        deploy.reject("peers", message, None, problems);
+        return None;
+    }
     let count = |number| usize::try_from(number).expect("bounded above");
-    Some(Manifest::of_counts(count(validators), count(full_nodes), count(seeds)))
+    let peers = peers.map(count);
+    Some(Manifest::of_counts(count(validators), count(full_nodes), count(seeds), peers))
+}
+
+/// Why no node can be told of so many others.
+fn impossible(peers: u64, nodes: u64, seeds: u64) -> Option<String> {
+    if seeds > 0 {
+        let message = "`peers` says of how many others each node is told, and `seeds` that nodes find each other; remove one of the two";
+        return Some(message.to_owned());
+    }
+    let message = format!(
+        "each node is to know {peers} others (`peers`), but in a network of {nodes} there are {}",
+        nodes - 1
+    );
+    (peers >= nodes).then_some(message)
 }
 
 /// A manifest in the published form; its mistakes stand at the key that names it.
@@ -109,7 +129,7 @@ fn from_file(
     for key in OF_COUNTS {
         if deploy.raw(key).is_some() {
             let message =
-                format!("`{key}` says how many nodes there are, and so does the manifest");
+                format!("`{key}` says what nodes there are or know, and so does the manifest");
             deploy.reject(key, message, Some("remove one of the two".to_owned()), problems);
         }
     }

@@ -12,33 +12,69 @@ fn mistakes(text: &str) -> String {
     read(text, 200).unwrap_err().join("\n")
 }
 
-/// Claim: in a small network each knows all others and not itself; in a large one each knows four, and every
-/// node can be reached from every other.
-#[test]
-fn who_knows_whom() {
-    let small = Manifest::of_counts(3, 1, 0);
-    assert_eq!(node(&small, "node2").persistent_peers, ["node0", "node1", "full0"]);
-    assert!(Manifest::of_counts(1, 0, 0).nodes[0].persistent_peers.is_empty());
-    let large = Manifest::of_counts(60, 4, 0);
-    assert!(!large.uses_pex());
-    let (mut reached, mut todo) = (vec!["node0"], vec!["node0"]);
+/// How many of these nodes are connected to the first of them without leaving them.
+fn connected(manifest: &Manifest, names: &[&str]) -> usize {
+    let (mut reached, mut todo) = (vec![names[0]], vec![names[0]]);
     while let Some(at) = todo.pop() {
-        let known = &node(&large, at).persistent_peers;
-        assert_eq!(known.len(), 4);
-        for other in known {
-            if !reached.contains(&other.as_str()) {
+        let is_joined = |other: &str| {
+            let knows = |who: &str, whom: &str| {
+                node(manifest, who).persistent_peers.iter().any(|name| name == whom)
+            };
+            knows(at, other) || knows(other, at)
+        };
+        for other in names.iter().filter(|other| is_joined(other)) {
+            if !reached.contains(other) {
                 reached.push(other);
                 todo.push(other);
             }
         }
     }
-    assert_eq!(reached.len(), 64);
+    reached.len()
+}
+
+/// Claim: in a small network each knows all others and not itself; in a large one each knows four, and every
+/// node can be reached from every other.
+#[test]
+fn who_knows_whom() {
+    let small = Manifest::of_counts(3, 1, 0, None);
+    assert_eq!(node(&small, "node2").persistent_peers, ["node0", "node1", "full0"]);
+    assert!(Manifest::of_counts(1, 0, 0, None).nodes[0].persistent_peers.is_empty());
+    let large = Manifest::of_counts(60, 4, 0, None);
+    assert!(!large.uses_pex());
+    assert!(large.nodes.iter().all(|node| node.persistent_peers.len() == 4));
+    let names: Vec<&str> = large.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(connected(&large, &names), 64);
+}
+
+/// Claim: each node knows as many others as is asked for, none twice and not itself; whatever run of neighbours is
+/// cut off, it and the rest are connected inside themselves; with as many as there are all know all.
+#[test]
+fn peers_that_are_asked_for() {
+    for peers in 1..16 {
+        let manifest = Manifest::of_counts(16, 0, 0, Some(peers));
+        let names: Vec<&str> = manifest.nodes.iter().map(|node| node.name.as_str()).collect();
+        for node in &manifest.nodes {
+            let mut known = node.persistent_peers.clone();
+            known.sort();
+            known.dedup();
+            assert_eq!(known.len(), peers);
+            assert!(!known.contains(&node.name));
+        }
+        for cut in 1..16 {
+            let (one, other) = names.split_at(cut);
+            assert_eq!(connected(&manifest, one), one.len(), "{peers} peers, cut at {cut}");
+            assert_eq!(connected(&manifest, other), other.len(), "{peers} peers, cut at {cut}");
+        }
+    }
+    let three = Manifest::of_counts(16, 0, 0, Some(3));
+    assert_eq!(node(&three, "node14").persistent_peers, ["node15", "node0", "node2"]);
+    assert_eq!(read(&three.to_toml(), 200).unwrap(), three);
 }
 
 /// Claim: with seeds, nodes ask them in turn and know nobody else; seeds know each other; peers are exchanged.
 #[test]
 fn seeds_are_asked_in_turn() {
-    let manifest = Manifest::of_counts(4, 2, 2);
+    let manifest = Manifest::of_counts(4, 2, 2, None);
     let names: Vec<&str> = manifest.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["node0", "node1", "node2", "node3", "full0", "full1", "seed0", "seed1"]);
     assert!(manifest.uses_pex());
@@ -87,7 +123,9 @@ fn a_written_manifest_is_read_again() {
     assert_eq!(manifest.zones(), "Far \"Away\": b late f s; Oregon: a");
     // The published form: who names nobody knows all others.
     assert_eq!(node(&manifest, "s").persistent_peers, ["a", "b", "late", "f"]);
-    for manifest in [manifest, Manifest::of_counts(20, 3, 0), Manifest::of_counts(4, 2, 2)] {
+    for manifest in
+        [manifest, Manifest::of_counts(20, 3, 0, None), Manifest::of_counts(4, 2, 2, None)]
+    {
         assert_eq!(read(&manifest.to_toml(), 200).unwrap(), manifest, "{}", manifest.to_toml());
     }
 }
