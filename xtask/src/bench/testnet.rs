@@ -15,18 +15,31 @@ use serde_json::Value;
 
 use super::{machine, spread};
 
-/// A load: connections, transactions a second on each.
-type Shape = (u32, u32);
+/// A load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    connections: u32,
+    /// Transactions a second on each connection.
+    rate: u32,
+    seconds: u32,
+}
 
 /// How much is measured.
 struct Size {
     shapes: &'static [Shape],
-    seconds: u32,
     rounds: usize,
 }
 
-const FULL: Size = Size { shapes: &[(1, 200), (1, 800), (2, 800)], seconds: 15, rounds: 2 };
-const TOY: Size = Size { shapes: &[(1, 50)], seconds: 3, rounds: 1 };
+/// At the low rate a turn is longer, so that a tool's start and end are not most of what a transaction costs.
+const FULL: Size = Size {
+    shapes: &[
+        Shape { connections: 1, rate: 200, seconds: 25 },
+        Shape { connections: 1, rate: 800, seconds: 12 },
+        Shape { connections: 2, rate: 800, seconds: 12 },
+    ],
+    rounds: 2,
+};
+const TOY: Size = Size { shapes: &[Shape { connections: 1, rate: 50, seconds: 3 }], rounds: 1 };
 
 /// What the published reports submit.
 const TRANSACTION_BYTES: u32 = 1024;
@@ -52,7 +65,7 @@ impl Turn {
         match self {
             Self::Theirs => "load (cometbft 0.38.19)",
             Self::Bursts => "assay, same bursts",
-            Self::Even => "assay, evenly paced, coalesced",
+            Self::Even => "assay, evenly paced",
         }
     }
 }
@@ -124,17 +137,22 @@ struct Bench {
 impl Bench {
     fn rounds(&self) -> Result<Vec<Row>, String> {
         let mut rows: Vec<Row> = Vec::new();
+        let mut height = self.settled()?;
         for round in 0..self.size.rounds {
             for shape in self.size.shapes {
                 for turn in Turn::ALL {
-                    let outcome = self.turn(*shape, turn)?;
+                    let outcome = self.turn(*shape, turn, &mut height)?;
                     eprintln!(
-                        "round {} {}×{} {}: {:.1} µs a transaction",
+                        "round {} {}×{} {}: {:.1} µs a transaction{}",
                         round + 1,
-                        shape.0,
-                        shape.1,
+                        shape.connections,
+                        shape.rate,
                         turn.name(),
-                        outcome.cpu_us / to_f64(outcome.sent)
+                        outcome.cpu_us / to_f64(outcome.sent),
+                        outcome.load_cpu_us.map_or_else(String::new, |us| format!(
+                            ", {:.1} until committed",
+                            us / to_f64(outcome.sent)
+                        ))
                     );
                     match rows.iter_mut().find(|(s, t, _)| s == shape && *t == turn) {
                         Some((.., list)) => list.push(outcome),
@@ -146,22 +164,24 @@ impl Bench {
         Ok(rows)
     }
 
-    fn turn(&self, shape: Shape, turn: Turn) -> Result<Outcome, String> {
-        let before = self.settled()?;
+    /// `height` is the last block before it, and then the last of it.
+    fn turn(&self, shape: Shape, turn: Turn, height: &mut u64) -> Result<Outcome, String> {
         let mut outcome = match turn {
             Turn::Theirs => self.theirs(shape)?,
             Turn::Bursts => self.ours(shape, r#"burst = { every = "1s" }"#)?,
-            Turn::Even => self.ours(shape, r#"pacing = "coalesced""#)?,
+            Turn::Even => self.ours(shape, "")?,
         };
         let after = self.settled()?;
-        outcome.in_chain = self.in_chain(before + 1, after)?;
+        outcome.in_chain = self.in_chain(*height + 1, after)?;
+        *height = after;
         Ok(outcome)
     }
 
     /// The tool sends its first burst after a second and stops before the last: one second more for as many.
-    fn theirs(&self, (connections, rate): Shape) -> Result<Outcome, String> {
+    fn theirs(&self, shape: Shape) -> Result<Outcome, String> {
+        let Shape { connections, rate, seconds } = shape;
         let statistics = self.folder.join("load.csv");
-        let seconds = self.size.seconds + 1;
+        let seconds = seconds + 1;
         let words = format!(
             "-c {connections} -T {seconds} -r {rate} -s {TRANSACTION_BYTES} --broadcast-tx-method sync --endpoints ws://{}/websocket --stats-output {}",
             self.nodes[0],
@@ -177,8 +197,9 @@ impl Bench {
         Ok(Outcome { sent, cpu_us, ..Outcome::default() })
     }
 
-    fn ours(&self, (connections, rate): Shape, burst: &str) -> Result<Outcome, String> {
-        let (seconds, total) = (self.size.seconds, connections * rate);
+    fn ours(&self, shape: Shape, burst: &str) -> Result<Outcome, String> {
+        let Shape { connections, rate, seconds } = shape;
+        let total = connections * rate;
         let experiment = format!(
             r#"
             name = "bench-testnet"
@@ -192,6 +213,7 @@ impl Bench {
             [load]
             rate = "{total}/s"
             {burst}
+            pacing = "coalesced"
             connections = {connections}
             threads = 1
             warmup = "0s"
@@ -289,9 +311,10 @@ struct Network {
 
 impl Network {
     fn start(assay: &Path, folder: &Path, size: &Size) -> Result<Self, String> {
-        let turns = u32::try_from(size.rounds * size.shapes.len() * Turn::ALL.len()).unwrap_or(1);
+        let turns = u32::try_from(size.rounds * Turn::ALL.len()).unwrap_or(1);
         // A turn, its drain and its settling take less; without anybody to stop it, it ends by itself.
-        let seconds = turns * (size.seconds + WAIT_SECONDS_MAX) + WAIT_SECONDS_MAX;
+        let turns = size.shapes.iter().map(|shape| turns * (shape.seconds + WAIT_SECONDS_MAX));
+        let seconds = turns.sum::<u32>() + WAIT_SECONDS_MAX;
         let experiment = format!(
             r#"
             name = "bench-testnet-owner"
@@ -410,16 +433,18 @@ fn page(rows: &[Row], size: &Size, host: &str) -> String {
     let mut text = format!(
         "# The published load tool beside Assay, on a real network\n\nMade by `cargo xtask bench testnet`. {host}\n\n\
          One network of four CometBFT 0.38.19 validators on this machine, loaded through the first of them with \
-         `broadcast_tx_sync` and payloads of {TRANSACTION_BYTES} bytes in the published form, {} seconds a turn, in \
-         turn by the published tool and by Assay attached to it. c × r: connections × transactions a second on each, \
-         in one burst at each second's beginning; evenly paced, with pacing in quanta of a millisecond, is what the published \
-         tool cannot do. CPU: of the whole process, user and system, for each transaction \
+         `broadcast_tx_sync` and payloads of {TRANSACTION_BYTES} bytes in the published form, {} seconds a turn in \
+         the order of the table (the longest at the lowest rate: what a tool costs before and after the load is \
+         the smaller share of a transaction, for both alike), in turn by the published tool and by Assay attached to it. c × r: connections × transactions a second on each, \
+         in one burst at each second's beginning; evenly paced is what the published tool cannot do. Assay's pacing is \
+         `coalesced`: what falls due is sent, and answers are read, in quanta of a millisecond, so marks are late by \
+         up to one; the published tool takes none. CPU: of the whole process, user and system, for each transaction \
          sent; Assay's includes the record, reading the chain back, analysis and report, and the column beside it ends \
          with the drain, when every reply has been read and the last commit seen. The published tool throws every reply away, so it does not know what was \
          refused or committed; what stands in the chain was counted here, block by block.\n\n\
-         | c × r | tool | CPU µs/tx (range) | until committed | ÷ load, same round (range) | sent | replies read | refused | committed | in chain |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-        size.seconds
+         | c × r | tool | CPU µs/tx (range) | until committed | ÷ load, same round (range) | until committed ÷ load | sent | replies read | refused | committed | in chain |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        size.shapes.iter().map(|it| it.seconds.to_string()).collect::<Vec<_>>().join(", ")
     );
     for (shape, turn, list) in rows {
         let theirs = rows.iter().find(|(s, t, _)| s == shape && *t == Turn::Theirs);
@@ -427,20 +452,22 @@ fn page(rows: &[Row], size: &Size, host: &str) -> String {
         let costs: Vec<f64> = list.iter().map(cost).collect();
         let load: Vec<f64> =
             list.iter().filter_map(|it| Some(it.load_cpu_us? / to_f64(it.sent))).collect();
-        let ratios: Vec<f64> = theirs
-            .into_iter()
-            .flat_map(|(.., theirs)| list.iter().zip(theirs))
-            .map(|(own, theirs)| cost(own) / cost(theirs))
-            .collect();
+        let pairs = || theirs.into_iter().flat_map(|(.., theirs)| list.iter().zip(theirs));
+        let ratios: Vec<f64> = pairs().map(|(own, theirs)| cost(own) / cost(theirs)).collect();
+        let until = |(own, theirs): (&Outcome, &Outcome)| {
+            Some(own.load_cpu_us? / to_f64(own.sent) / cost(theirs))
+        };
+        let ratios_until: Vec<f64> = pairs().filter_map(until).collect();
         let _ = writeln!(
             text,
-            "| {} × {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            shape.0,
-            shape.1,
+            "| {} × {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            shape.connections,
+            shape.rate,
             turn.name(),
             spread(&costs, 1),
             spread(&load, 1),
             spread(&ratios, 2),
+            spread(&ratios_until, 2),
             counts(list, |it| Some(it.sent)),
             counts(list, |it| it.replies),
             counts(list, |it| it.refused),
