@@ -1,9 +1,14 @@
 //! Networks that break: each gives a clear message or a clear report, and leaves nothing behind.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::harness::{self, Place, audit, beside_others, number, processes_of, trial};
+use crate::harness::{
+    self, Place, Running, audit, await_that, beside_others, number, processes_of, trial,
+};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{TRANSACTIONS, cometbft, experiment, facts, run};
@@ -191,4 +196,65 @@ fn ports_that_are_all_taken_are_named() {
         .expect_stderr("`ss -ltn` says so");
     let left = processes_of(place.path());
     assert!(left.is_empty(), "still running: {left:?}");
+}
+
+/// The network namespaces of processes: `net:[4026532008]`, as the kernel tells them apart.
+fn namespaces(of: impl Iterator<Item = u32>) -> BTreeSet<PathBuf> {
+    of.filter_map(|id| std::fs::read_link(format!("/proc/{id}/ns/net")).ok()).collect()
+}
+
+/// Processes on this machine that are in one of these namespaces or hold one by a descriptor. A namespace that nobody
+/// is in and nobody holds is no more, nor are its devices.
+fn holders(namespaces: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let processes = entries(Path::new("/proc")).map(|entry| entry.path());
+    let is_held =
+        |link: &Path| std::fs::read_link(link).is_ok_and(|target| namespaces.contains(&target));
+    let holds = |process: &PathBuf| {
+        is_held(&process.join("ns/net"))
+            || entries(&process.join("fd")).any(|descriptor| is_held(&descriptor.path()))
+    };
+    processes.filter(holds).collect()
+}
+
+/// Claim: kill -9 of Assay itself while a network on links of its own is loaded leaves no node, and no namespace, which
+/// is no device; what was recorded can be reported, invalid.
+#[test]
+fn a_killed_run_leaves_no_network() {
+    let test = "a_killed_run_leaves_no_network";
+    let Some(cometbft) = cometbft(test) else { return };
+    if !runs(&["unshare", "-n", "test", "-w", "/dev/net/tun"]) {
+        harness::say(&format!(
+            "SKIPPED cometbft tests: {test}: no namespaces and TUN devices here"
+        ));
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let links = "[links]\ndelay = \"5ms\"\n";
+    place.write("experiment.toml", format!("{}\n{links}", experiment(&cometbft, "")));
+    let arguments = ["run", "experiment.toml", "--progress", "none", "--no-calibration"];
+    let running = Running::start(&mut place.command(&arguments));
+    await_that(Duration::from_secs(30), "the load has begun", || {
+        let rows = |run: PathBuf| run.join("settings/default/trial-0/rows.log");
+        let size = |log: PathBuf| std::fs::metadata(log).map_or(0, |log| log.len());
+        place.runs().pop().is_some_and(|run| size(rows(run)) > 500)
+    });
+    let all = processes_of(place.path());
+    let nodes = all.iter().filter(|process| process.command.contains(" start --home "));
+    assert_eq!(namespaces(nodes.map(|node| node.id)).len(), 4, "one for each node: {all:?}");
+    // The trial's own processes may be in the instrument's namespace; Assay itself began in this test's.
+    let used = namespaces(all.iter().map(|process| process.id));
+    let host = namespaces(std::iter::once(std::process::id()));
+    let used: BTreeSet<PathBuf> = used.difference(&host).cloned().collect();
+    assert!(!holders(&used).is_empty());
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, -1);
+    await_that(Duration::from_secs(5), "no process is left", || {
+        processes_of(place.path()).is_empty()
+    });
+    await_that(Duration::from_secs(5), "no namespace is held", || holders(&used).is_empty());
+    let (_, document) = place.report();
+    assert_eq!(document["verdict"], "invalid");
+    assert!(number(&trial(&document)["counts"]["due"]) > 0, "{}", trial(&document)["counts"]);
 }
