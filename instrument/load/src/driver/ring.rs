@@ -97,7 +97,8 @@ impl Driver for Ring {
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(Errno::NOSYS);
         }
-        let buffers = Buffers::register(&ring.submitter()).map_err(|error| errno(&error))?;
+        let buffers =
+            Buffers::register(&ring.submitter(), connections_max).map_err(|error| errno(&error))?;
         // Fixed files save a reference count an operation; more than RLIMIT_NOFILE are refused, then plain
         // descriptors do.
         let has_files = ring.submitter().register_files_sparse(connections_max).is_ok();

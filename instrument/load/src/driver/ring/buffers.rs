@@ -10,50 +10,60 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// Buffers; a power of two. 512 × 8 KiB = 4 MiB a worker: a burst of answers on 512 connections, or 4 MiB of
-/// pipelined ones, between two turns of the loop. Running out is not an error, the receive is armed again.
-const COUNT: u16 = 512;
+/// Buffers, a power of two: one for each connection of a worker, within these. At the most 512 × 8 KiB = 4 MiB: a
+/// burst of answers on 512 connections, or 4 MiB of pipelined ones, between two turns of the loop. Running out is
+/// not an error, the receive is armed again; and few stay in the caches, which all of them pass through.
+const COUNT_MIN: u32 = 128;
+const COUNT_MAX: u32 = 512;
 /// Bytes of each: more than a pipelined batch of 64 small answers.
 const SIZE: usize = 8 * 1024;
+/// From one buffer to the next: an odd number of cache lines, so that short answers, which lie at the beginnings
+/// of buffers, do not all compete for the same few sets of the processor's caches.
+const STRIDE: usize = SIZE + 5 * 64;
 const GROUP: u16 = 0;
 const PAGE: usize = 4096;
+const ALIGN: usize = 16;
 
 /// The buffers and their ring. While registered, the kernel may write to any buffer that is in the ring.
 pub(super) struct Buffers {
     ring: NonNull<BufRingEntry>,
     memory: NonNull<u8>,
+    count: u16,
     tail: u16,
 }
 
 impl Buffers {
     pub(super) const GROUP: u16 = GROUP;
 
-    /// Allocates the buffers and registers them with the ring behind `submitter`.
-    pub(super) fn register(submitter: &Submitter<'_>) -> io::Result<Self> {
+    /// Allocates the buffers for so many connections and registers them with the ring behind `submitter`.
+    pub(super) fn register(submitter: &Submitter<'_>, connections: u32) -> io::Result<Self> {
+        let count = connections.clamp(COUNT_MIN, COUNT_MAX).next_power_of_two();
+        let count = u16::try_from(count).expect("the most fits");
         let mut buffers = Self {
-            ring: allocate(ring_layout()).cast(),
-            memory: allocate(memory_layout()),
+            ring: allocate(ring_layout(count)).cast(),
+            memory: allocate(memory_layout(count)),
+            count,
             tail: 0,
         };
-        for buffer in 0..COUNT {
+        for buffer in 0..count {
             buffers.offer(buffer);
         }
-        // SAFETY: `ring` is page-aligned, holds COUNT entries and is freed only by `Drop`, which the owner
+        // SAFETY: `ring` is page-aligned, holds `count` entries and is freed only by `Drop`, which the owner
         // runs after the kernel has let go of it (`Ring::drop`) or not at all.
         let registered = unsafe {
-            submitter.register_buf_ring_with_flags(buffers.ring.as_ptr() as u64, COUNT, GROUP, 0)
+            submitter.register_buf_ring_with_flags(buffers.ring.as_ptr() as u64, count, GROUP, 0)
         };
         registered.map(|()| buffers)
     }
 
     /// The first `length` bytes of a buffer that a completion handed over.
     pub(super) fn bytes(&self, buffer: u16, length: u32) -> &[u8] {
-        assert!(buffer < COUNT && length as usize <= SIZE, "the kernel keeps to the ring");
+        assert!(buffer < self.count && length as usize <= SIZE, "the kernel keeps to the ring");
         // SAFETY: in bounds by the assertion. The kernel wrote `length` bytes, gave the buffer to us with the
         // completion, and does not touch it until `offer` puts it back, which needs `&mut self`.
         unsafe {
             std::slice::from_raw_parts(
-                self.memory.as_ptr().add(usize::from(buffer) * SIZE),
+                self.memory.as_ptr().add(usize::from(buffer) * STRIDE),
                 length as usize,
             )
         }
@@ -61,14 +71,14 @@ impl Buffers {
 
     /// Gives a buffer (back) to the kernel.
     pub(super) fn offer(&mut self, buffer: u16) {
-        assert!(buffer < COUNT, "a buffer of this ring");
-        let slot = usize::from(self.tail & (COUNT - 1));
-        // SAFETY: `slot < COUNT` entries were allocated. The kernel reads an entry only below the published
+        assert!(buffer < self.count, "a buffer of this ring");
+        let slot = usize::from(self.tail & (self.count - 1));
+        // SAFETY: `slot < count` entries were allocated. The kernel reads an entry only below the published
         // tail, and this one is published by the store that follows. Entry 0's `resv` field is the tail; the
         // setters leave it alone. The tail is two aligned bytes that only this side writes.
         unsafe {
             let entry = &mut *self.ring.as_ptr().add(slot);
-            entry.set_addr(self.memory.as_ptr().add(usize::from(buffer) * SIZE) as u64);
+            entry.set_addr(self.memory.as_ptr().add(usize::from(buffer) * STRIDE) as u64);
             entry.set_len(SIZE as u32);
             entry.set_bid(buffer);
             self.tail = self.tail.wrapping_add(1);
@@ -82,19 +92,20 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         // SAFETY: allocated with the same layouts in `register`, freed once.
         unsafe {
-            dealloc(self.ring.as_ptr().cast(), ring_layout());
-            dealloc(self.memory.as_ptr(), memory_layout());
+            dealloc(self.ring.as_ptr().cast(), ring_layout(self.count));
+            dealloc(self.memory.as_ptr(), memory_layout(self.count));
         }
     }
 }
 
-fn ring_layout() -> Layout {
-    Layout::from_size_align(usize::from(COUNT) * size_of::<BufRingEntry>(), PAGE)
+fn ring_layout(count: u16) -> Layout {
+    Layout::from_size_align(usize::from(count) * size_of::<BufRingEntry>(), PAGE)
         .expect("constants that fit")
 }
 
-fn memory_layout() -> Layout {
-    Layout::from_size_align(usize::from(COUNT) * SIZE, PAGE).expect("constants that fit")
+/// Aligned as any allocation is, so that pages which no answer reaches are never touched.
+fn memory_layout(count: u16) -> Layout {
+    Layout::from_size_align(usize::from(count) * STRIDE, ALIGN).expect("constants that fit")
 }
 
 fn allocate(layout: Layout) -> NonNull<u8> {
