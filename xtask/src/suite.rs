@@ -59,30 +59,28 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     tally.skipped.extend(installing.join().map_err(|_| "installing panicked".to_owned())?);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
     step(&mut tally, root, "tests", &tests, prepared.python.as_deref());
+    let fuzzing = if quick {
+        tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
+        None
+    } else {
+        // Beside the rest, of which nothing is judged by its speed: fuzzing takes processors, and what follows waits
+        // for browsers and for its own loads most of the time. What that leaves of the processors is its.
+        let seconds = FUZZ_SECONDS.to_string();
+        let fuzz = ["nice", "-n", "10", "cargo", "xtask", "fuzz", "--seconds", &seconds];
+        Some(Aside::start(root, "fuzzing", &fuzz))
+    };
     step(&mut tally, root, "docs", &["cargo", "xtask", "docs"], None);
     page(&mut tally, root);
     newcomer(&mut tally, root);
-    if quick {
-        tally.skipped.push("fuzzing and toy benchmarks (--quick)".to_owned());
-    } else {
-        at_length(&mut tally, root);
+    if let Some(fuzzing) = fuzzing {
+        for (name, words) in TOYS {
+            let command: Vec<&str> =
+                ["cargo", "xtask"].into_iter().chain(words.iter().copied()).collect();
+            step(&mut tally, root, name, &command, None);
+        }
+        fuzzing.end(&mut tally);
     }
     conclude(&tally)
-}
-
-/// Fuzzing beside the toy benchmarks: the former takes processors, the latter wait for their own loads most of the time,
-/// and at toy size nothing is judged by its speed.
-fn at_length(tally: &mut Tally, root: &Path) {
-    let seconds = FUZZ_SECONDS.to_string();
-    // What the benchmarks leave of the processors is its.
-    let fuzz = ["nice", "-n", "10", "cargo", "xtask", "fuzz", "--seconds", &seconds];
-    let fuzzing = Aside::start(root, "fuzzing", &fuzz);
-    for (name, words) in TOYS {
-        let command: Vec<&str> =
-            ["cargo", "xtask"].into_iter().chain(words.iter().copied()).collect();
-        step(tally, root, name, &command, None);
-    }
-    fuzzing.end(tally);
 }
 
 fn step(tally: &mut Tally, root: &Path, name: &str, command: &[&str], python: Option<&Path>) {
