@@ -124,6 +124,7 @@ fn governor(evidence: &Evidence<'_>) -> Finding {
 #[cfg(test)]
 mod tests {
     use model::facts::{MetricSample, NodeFacts};
+    use model::plan::{Level, ThresholdPlan};
     use model::result::AuditOutcome;
 
     use crate::testing::{Trial, audit};
@@ -139,8 +140,9 @@ mod tests {
     /// many that do not, are fine.
     #[test]
     fn nodes_that_share() {
-        let outcome = |nodes: usize, each: f64| {
+        let outcome = |nodes: usize, each: f64, thresholds: &[ThresholdPlan]| {
             let mut trial = Trial::clean();
+            trial.thresholds = thresholds.to_vec();
             trial.environment.cpus = 2;
             for node in 0..nodes {
                 let name = format!("node{node}");
@@ -150,9 +152,15 @@ mod tests {
             }
             audit(&trial.result(), "host").outcome
         };
-        assert_eq!(outcome(64, 0.03), AuditOutcome::Failed);
-        assert_eq!(outcome(64, 0.01), AuditOutcome::Ok);
-        assert_eq!(outcome(2, 0.99), AuditOutcome::Ok);
+        assert_eq!(outcome(64, 0.03, &[]), AuditOutcome::Failed);
+        assert_eq!(outcome(64, 0.01, &[]), AuditOutcome::Ok);
+        assert_eq!(outcome(2, 0.99, &[]), AuditOutcome::Ok);
+        let declared = ThresholdPlan {
+            expr: "goodput >= 98% of offered".into(),
+            at: Default::default(),
+            level: Level::Saturated,
+        };
+        assert_eq!(outcome(64, 0.03, &[declared]), AuditOutcome::Warn);
     }
 
     /// Claim: the throttled laptop (850 of 2,600 MHz), stolen time and too few descriptors each fail.
