@@ -12,14 +12,11 @@ use io_uring::types::BufRingEntry;
 
 /// Buffers, a power of two: one for each connection of a worker, within these. At the most 512 × 8 KiB = 4 MiB: a
 /// burst of answers on 512 connections, or 4 MiB of pipelined ones, between two turns of the loop. Running out is
-/// not an error, the receive is armed again; and few stay in the caches, which all of them pass through.
-const COUNT_MIN: u32 = 128;
+/// not an error, the receive is armed again. At least twice what a quantum of `pace.rs` gathers.
+const COUNT_MIN: u32 = 256;
 const COUNT_MAX: u32 = 512;
 /// Bytes of each: more than a pipelined batch of 64 small answers.
 const SIZE: usize = 8 * 1024;
-/// From one buffer to the next: an odd number of cache lines, so that short answers, which lie at the beginnings
-/// of buffers, do not all compete for the same few sets of the processor's caches.
-const STRIDE: usize = SIZE + 5 * 64;
 const GROUP: u16 = 0;
 const PAGE: usize = 4096;
 const ALIGN: usize = 16;
@@ -63,7 +60,7 @@ impl Buffers {
         // completion, and does not touch it until `offer` puts it back, which needs `&mut self`.
         unsafe {
             std::slice::from_raw_parts(
-                self.memory.as_ptr().add(usize::from(buffer) * STRIDE),
+                self.memory.as_ptr().add(usize::from(buffer) * SIZE),
                 length as usize,
             )
         }
@@ -78,7 +75,7 @@ impl Buffers {
         // setters leave it alone. The tail is two aligned bytes that only this side writes.
         unsafe {
             let entry = &mut *self.ring.as_ptr().add(slot);
-            entry.set_addr(self.memory.as_ptr().add(usize::from(buffer) * STRIDE) as u64);
+            entry.set_addr(self.memory.as_ptr().add(usize::from(buffer) * SIZE) as u64);
             entry.set_len(SIZE as u32);
             entry.set_bid(buffer);
             self.tail = self.tail.wrapping_add(1);
@@ -103,9 +100,10 @@ fn ring_layout(count: u16) -> Layout {
         .expect("constants that fit")
 }
 
-/// Aligned as any allocation is, so that pages which no answer reaches are never touched.
+/// Aligned as any allocation is: the allocator then takes zeroed pages as they come, and those that no answer reaches
+/// are never touched.
 fn memory_layout(count: u16) -> Layout {
-    Layout::from_size_align(usize::from(count) * STRIDE, ALIGN).expect("constants that fit")
+    Layout::from_size_align(usize::from(count) * SIZE, ALIGN).expect("constants that fit")
 }
 
 fn allocate(layout: Layout) -> NonNull<u8> {
