@@ -83,14 +83,18 @@ impl Experiment {
     ) -> Option<Box<dyn System>> {
         // The reader of the plan has refused kinds that do not exist.
         let adapter = systems::adapter(&setting.system.kind)?;
-        let request = Request {
+        (adapter.build)(&self.request(setting, run_mark), problems)
+    }
+
+    /// What an adapter is asked with.
+    pub fn request<'a>(&'a self, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
+        Request {
             deploy: &setting.system.deploy,
             workload: &setting.system.workload,
             folder: &self.folder,
             run_mark,
             load: Some(&setting.load),
-        };
-        (adapter.build)(&request, problems)
+        }
     }
 
     /// Builds every setting's system once, and checks what only it can know: the stage and the thresholds.

@@ -85,6 +85,15 @@ impl Options {
         }
     }
 
+    /// The one value, or each of a list, as [`Self::label`] shows it.
+    #[must_use]
+    pub fn labels(&self) -> Vec<String> {
+        match &self.value {
+            Value::Array(items) => items.iter().map(Self::label).collect(),
+            _ => vec![self.label()],
+        }
+    }
+
     /// A word for the type, for messages.
     #[must_use]
     pub const fn type_word(&self) -> &'static str {

@@ -51,6 +51,10 @@ pub struct Adapter {
     pub summary: &'static str,
     /// Reads `[system.deploy]` and `[workload]`, reporting every mistake in them; `None` if there were any.
     pub build: fn(&Request<'_>, &mut Problems) -> Option<Box<dyn System>>,
+    /// What will be loaded: hosts, `host:port` or URLs, none of which is looked up or reached here; empty where all
+    /// of it is started on this host. `--i-own-this-target` judges by these alone, so nothing that a connection goes to
+    /// may be missing. Asked only of options that `build` has taken.
+    pub targets: fn(&Request<'_>) -> Vec<String>,
     /// Tests of the ledger's content beyond fates (no double spend, serializable, …). They stand here and not on
     /// [`System`], because a run folder is analysed where no system can be built.
     pub checks: &'static [Check],

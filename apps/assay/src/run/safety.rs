@@ -1,10 +1,12 @@
-//! Loads that could hurt somebody else ask first.
+//! Loads that could hurt somebody else ask first. What is loaded is what the adapter says: no key of any system is
+//! known here.
 
 use std::net::IpAddr;
 
-use model::options::{Options, Value};
+use sut::{Adapter, Request};
 
 use crate::experiment::Experiment;
+use crate::systems;
 
 /// Beyond this rate a target that is neither loopback nor private needs its owner's word.
 const RATE_MAX: f64 = 1_000.0;
@@ -15,41 +17,40 @@ pub fn check(experiment: &Experiment, is_owned: bool) -> Result<(), String> {
         return Ok(());
     }
     for setting in &experiment.plan.settings {
-        let deploy = &setting.system.deploy;
-        for target in ["url", "attach"].iter().filter_map(|key| deploy.get(key)).flat_map(targets) {
-            if let Some(host) = host(&target)
-                && !is_near(host)
-            {
-                return Err(format!(
-                    "{host} is neither loopback nor private, and the load may exceed 1,000/s: if it is yours, say --i-own-this-target"
-                ));
-            }
+        // The reader of the plan has refused kinds that do not exist.
+        let Some(adapter) = systems::adapter(&setting.system.kind) else { continue };
+        if let Some(host) = far(adapter, &experiment.request(setting, 0)) {
+            return Err(format!(
+                "{host} is neither loopback nor private, and the load may exceed 1,000/s: if it is yours, say --i-own-this-target"
+            ));
         }
     }
     Ok(())
 }
 
-/// The one target, or each of a list: one that is far makes the load far.
-fn targets(option: &Options) -> Vec<String> {
-    match &option.value {
-        Value::Array(list) => list.iter().map(Options::label).collect(),
-        _ => vec![option.label()],
-    }
+/// The first host that will be loaded and may be somebody else's.
+fn far(adapter: &Adapter, request: &Request<'_>) -> Option<String> {
+    let targets = (adapter.targets)(request);
+    targets.iter().map(|target| host(target)).find(|host| !is_near(host)).map(str::to_owned)
 }
 
-/// The host in a URL or in `host:port`.
-fn host(target: &str) -> Option<&str> {
+/// The host in a URL, in `host:port`, or alone.
+fn host(target: &str) -> &str {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let authority = authority.rsplit('@').next()?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if let Some(inside) = authority.strip_prefix('[') {
-        return inside.split(']').next();
+        return inside.split(']').next().unwrap_or(inside);
     }
-    Some(authority.rsplit_once(':').map_or(authority, |(host, _)| host))
-        .filter(|host| !host.is_empty())
+    if authority.parse::<IpAddr>().is_ok() {
+        // An IPv6 address without brackets: its last colon is no port's.
+        return authority;
+    }
+    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
 }
 
-/// Whether a host is this one or in a private network. A name other than `localhost` may be anywhere.
+/// Whether a host is this one or in a private network. A name other than `localhost` may be anywhere, and so may
+/// what is no host at all.
 fn is_near(host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => {
@@ -64,18 +65,68 @@ fn is_near(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use model::options::{Options, Value};
+
     use super::*;
 
-    /// Claim: of a list every target is looked at by itself, and one alone is one.
+    fn text(text: &str) -> Options {
+        Options { value: Value::String(text.to_owned()), ..Options::empty() }
+    }
+
+    fn list(texts: &[&str]) -> Options {
+        let items = texts.iter().copied().map(self::text).collect();
+        Options { value: Value::Array(items), ..Options::empty() }
+    }
+
+    fn found(adapter: &Adapter, key: &str, value: Options, workload: &Options) -> Option<String> {
+        let mut deploy = Options::empty();
+        deploy.set(key, value);
+        let folder = Path::new("/");
+        far(adapter, &Request { deploy: &deploy, workload, folder, run_mark: 0, load: None })
+    }
+
+    /// Claim: what a system calls its address is its own affair: one whose key is `endpoint` is looked at like any other.
     #[test]
-    fn each_of_a_list() {
-        let text =
-            |text: &str| Options { value: Value::String(text.to_owned()), ..Options::empty() };
-        let list = vec![text("127.18.116.1:26657"), text("8.8.8.8:26657")];
-        let targets = super::targets(&Options { value: Value::Array(list), ..Options::empty() });
-        let near: Vec<bool> = targets.iter().map(|it| is_near(host(it).unwrap())).collect();
-        assert_eq!(near, [true, false]);
-        assert_eq!(super::targets(&text("http://127.0.0.1/a,b")), ["http://127.0.0.1/a,b"]);
+    fn a_key_of_its_own() {
+        let adapter = Adapter {
+            kind: "bucket",
+            summary: "reached at `endpoint`",
+            build: |_, _| None,
+            targets: |request| {
+                request.deploy.get("endpoint").map(Options::labels).unwrap_or_default()
+            },
+            checks: &[],
+        };
+        let found = |value| found(&adapter, "endpoint", value, &Options::empty());
+        assert_eq!(
+            found(text("https://objects.example.com/b")).as_deref(),
+            Some("objects.example.com")
+        );
+        assert_eq!(found(text("http://127.0.0.1:9000/b")), None);
+        assert_eq!(found(list(&["10.0.0.1:9000", "8.8.8.8:9000"])).as_deref(), Some("8.8.8.8"));
+        assert_eq!(found(text("")).as_deref(), Some(""), "no host is not a near one");
+    }
+
+    /// Claim: every system in the list says where its load goes, one by one, a file of HTTP targets without a base URL included.
+    #[test]
+    fn each_system_says_its_own() {
+        let adapter = |kind| systems::adapter(kind).unwrap();
+        let none = Options::empty();
+        let one = text("8.8.8.8:7000");
+        assert_eq!(found(adapter("echo"), "attach", one, &none).as_deref(), Some("8.8.8.8"));
+        let nodes = list(&["127.18.116.1:26657", "8.8.4.4:26657"]);
+        assert_eq!(found(adapter("cometbft"), "attach", nodes, &none).as_deref(), Some("8.8.4.4"));
+        let url = text("https://example.com/x,y");
+        assert_eq!(found(adapter("http"), "url", url, &none).as_deref(), Some("example.com"));
+        let mut workload = Options::empty();
+        workload.set("targets_text", text("GET http://example.org:8080/a"));
+        let file = found(adapter("http"), "http_version", text("1.1"), &workload);
+        assert_eq!(file.as_deref(), Some("example.org"));
+        for kind in ["echo", "cometbft"] {
+            assert_eq!(found(adapter(kind), "in_flight_max", text("1"), &none), None, "{kind}");
+        }
     }
 
     /// Claim: only loopback and private addresses are near; a public name or address is not.
@@ -84,19 +135,24 @@ mod tests {
         for near in [
             "http://127.0.0.1:80/",
             "http://[::1]:80",
+            "::1",
             "localhost:7000",
+            "localhost",
             "https://10.1.2.3/x",
             "http://192.168.0.9",
         ] {
-            assert!(is_near(host(near).unwrap()), "{near}");
+            assert!(is_near(host(near)), "{near}");
         }
         for far in [
             "http://example.com/",
             "https://user:word@8.8.8.8/",
             "http://[2001:db8::1]/",
+            "2001:db8::1",
             "localhost.example.com:80",
+            "private-looking-name",
+            "http://",
         ] {
-            assert!(!is_near(host(far).unwrap()), "{far}");
+            assert!(!is_near(host(far)), "{far}");
         }
     }
 }

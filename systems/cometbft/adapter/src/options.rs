@@ -29,6 +29,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     Some(Box::new(system))
 }
 
+/// The nodes that run already; those that are started here run on this host.
+pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}
+
 pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<CometBft> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);

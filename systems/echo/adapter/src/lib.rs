@@ -20,5 +20,6 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "echo",
     summary: "the built-in canary: a queue whose theory is known, with a ledger, that lies on request",
     build: options::build,
+    targets: options::targets,
     checks: &[],
 };

@@ -94,6 +94,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }))
 }
 
+/// The node that runs already; one that is started here runs on this host.
+pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}
+
 /// Options that say how to talk to the server, not what it is.
 fn is_for_both(argument: &str) -> bool {
     argument.starts_with("--stages=") || argument.starts_with("--commit=")

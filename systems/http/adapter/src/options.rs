@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::options::{Problems, Section, Value};
+use model::options::{Options, Problems, Section, Value};
 use sut::{Request, System, Tls};
 
 use crate::requests::{Requests, Wish};
@@ -28,6 +28,14 @@ const PIPELINE_MAX: u64 = 1024;
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let system = read(request, problems)?;
     Some(Box::new(system))
+}
+
+/// The server that every request goes to: that of `url`, or the one that all targets of a file name.
+pub(crate) fn servers(request: &Request<'_>) -> Vec<String> {
+    match read(request, &mut Problems::default()) {
+        Some(system) => vec![system.origin.to_string()],
+        None => request.deploy.get("url").map(Options::labels).unwrap_or_default(),
+    }
 }
 
 /// Reads all keys.
