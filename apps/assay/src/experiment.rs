@@ -1,11 +1,14 @@
 //! From what the user named (a file, a URL, `-`, `demo`) and the layers over it to a resolved plan with its
 //! systems built once, so that every mistake is found before anything is sent or started.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use model::names::DeclaredNames;
 use model::options::Problems;
-use model::plan::{Arrivals, Plan, Schedule, SettingPlan};
+use model::plan::{Arrivals, Plan, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
 use sut::{Request, System};
@@ -81,49 +84,24 @@ impl Experiment {
         run_mark: u64,
         problems: &mut Problems,
     ) -> Option<Box<dyn System>> {
-        // The reader of the plan has refused kinds that do not exist.
-        let adapter = systems::adapter(&setting.system.kind)?;
-        (adapter.build)(&self.request(setting, run_mark), problems)
+        build(&self.folder, setting, run_mark, problems)
     }
 
     /// What an adapter is asked with.
     pub fn request<'a>(&'a self, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
-        Request {
-            deploy: &setting.system.deploy,
-            workload: &setting.system.workload,
-            folder: &self.folder,
-            run_mark,
-            load: Some(&setting.load),
-        }
+        request(&self.folder, setting, run_mark)
     }
 
-    /// Builds every setting's system once, and checks what only it can know: the stage and the thresholds.
+    /// Builds every setting's system once, for the mistakes that only its adapter can see.
     fn build_all(&self) -> Result<(), Refusal> {
         let mut problems = Problems::default();
         for setting in &self.plan.settings {
-            let Some(system) = self.build(setting, 0, &mut problems) else { continue };
-            self.check_stages(setting, &system.stages())?;
+            let _ = self.build(setting, 0, &mut problems);
         }
         if problems.is_empty() {
             return Ok(());
         }
         Err(Refusal::Rejected(plan::reject(&self.sources, problems)))
-    }
-
-    fn check_stages(&self, setting: &SettingPlan, stages: &[String]) -> Result<(), Refusal> {
-        let until = &setting.measure.until;
-        if !until.is_empty() && !stages.contains(until) {
-            return Err(Refusal::Usage(format!(
-                "`measure.until` is `{until}`, but the stages of `{}` are {}",
-                setting.system.kind,
-                stages.join(", ")
-            )));
-        }
-        for threshold in &self.plan.thresholds {
-            analysis::check_threshold(&threshold.expr, stages)
-                .map_err(|mistake| format!("threshold `{}`: {mistake}", threshold.expr))?;
-        }
-        Ok(())
     }
 
     /// The highest rate that any setting offers; `None` if one is not bounded by a rate.
@@ -137,6 +115,56 @@ impl Experiment {
             highest = highest.max(rate);
         }
         Some(highest)
+    }
+}
+
+/// What an adapter is asked with; relative paths are relative to `folder`.
+fn request<'a>(folder: &'a Path, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
+    Request {
+        deploy: &setting.system.deploy,
+        workload: &setting.system.workload,
+        folder,
+        run_mark,
+        load: Some(&setting.load),
+    }
+}
+
+/// Builds the system of a setting.
+fn build(
+    folder: &Path,
+    setting: &SettingPlan,
+    run_mark: u64,
+    problems: &mut Problems,
+) -> Option<Box<dyn System>> {
+    // The reader of the plan has refused kinds that do not exist.
+    let adapter = systems::adapter(&setting.system.kind)?;
+    (adapter.build)(&request(folder, setting, run_mark), problems)
+}
+
+/// Systems that are looked through for one that is the same: a matrix of thousands must not compare each with each.
+const KNOWN_MAX: usize = 64;
+
+/// What the systems of settings declare, each system built once. Its mistakes are not told here: [`Experiment::build_all`]
+/// finds them again.
+struct Declarations<'a> {
+    folder: &'a Path,
+    known: RefCell<Vec<(SystemPlan, Option<Rc<DeclaredNames>>)>>,
+}
+
+impl Declarations<'_> {
+    fn of(&self, setting: &SettingPlan) -> Option<Rc<DeclaredNames>> {
+        let system = &setting.system;
+        let is_it = |of: &SystemPlan| {
+            of.kind == system.kind && of.deploy == system.deploy && of.workload == system.workload
+        };
+        let mut known = self.known.borrow_mut();
+        if let Some((_, names)) = known.iter().rev().take(KNOWN_MAX).find(|(of, _)| is_it(of)) {
+            return names.clone();
+        }
+        let built = build(self.folder, setting, 0, &mut Problems::default());
+        let names = built.map(|built| Rc::new(DeclaredNames { stages: built.stages() }));
+        known.push((system.clone(), names.clone()));
+        names
     }
 }
 
@@ -313,14 +341,17 @@ fn resolve(
 ) -> Result<Resolved, Rejected> {
     let kinds: Vec<&str> = systems::ADAPTERS.iter().map(|adapter| adapter.kind).collect();
     let read_file = |path: &Path| read_text(&folder.join(path));
-    // Which stages there are, only the built system knows; here every adapter's are accepted, and
-    // `build_all` asks again.
-    let stages: Vec<String> = systems::STAGES.iter().map(|stage| (*stage).to_owned()).collect();
-    let check_threshold = |expr: &str| {
-        analysis::check_threshold(expr, &stages).map_err(|e| Mistake::from_sentence(expr, &e))
+    let declarations = Declarations { folder, known: RefCell::default() };
+    let names = |setting: &SettingPlan| declarations.of(setting);
+    let check_stage = |stage: &str, names: &DeclaredNames| match names.has_stage(stage) {
+        true => Ok(()),
+        false => Err(Mistake::from_sentence(stage, &analysis::no_stage(stage, names))),
     };
-    let check_metric = |name: &str| {
-        analysis::check_metric(name, &stages).map_err(|e| Mistake::from_sentence(name, &e))
+    let check_threshold = |expr: &str, names: Option<&DeclaredNames>| {
+        analysis::check_threshold(expr, names).map_err(|e| Mistake::from_sentence(expr, &e))
+    };
+    let check_metric = |name: &str, names: Option<&DeclaredNames>| {
+        analysis::check_metric(name, names).map_err(|e| Mistake::from_sentence(name, &e))
     };
     let env = std::env::vars().filter(|(name, _)| name.starts_with("ASSAY_")).collect();
     plan::resolve(&Input {
@@ -333,6 +364,8 @@ fn resolve(
         outside: Outside {
             kinds: &kinds,
             read_file: &read_file,
+            names: &names,
+            check_stage: &check_stage,
             check_threshold: &check_threshold,
             check_metric: &check_metric,
         },

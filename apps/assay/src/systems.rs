@@ -13,9 +13,6 @@ pub const ADAPTERS: &[Adapter] = &[
     // new-system: above this line
 ];
 
-/// Every stage name of any adapter's ladder: what a threshold may name before the system is built.
-pub const STAGES: &[&str] = &["accepted", "committed", "verified"];
-
 /// The adapter called `kind`.
 pub fn adapter(kind: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.kind == kind)

@@ -11,6 +11,7 @@ mod cometbft_report;
 mod command_line;
 mod convert;
 mod crash;
+mod declared;
 mod documents;
 mod experiments;
 mod folder;

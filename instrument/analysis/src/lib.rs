@@ -42,7 +42,7 @@ use model::facts::LedgerEntry;
 pub use audits::names as audit_names;
 pub use folder::{AnalysisError, ChecksOf, analyse, analyse_with_picture};
 pub use metric::{Metric, Unit, metric};
-pub use metric_names::{check_metric, percentiles_named};
+pub use metric_names::{check_metric, no_stage, percentiles_named};
 pub use run::{RunInput, SettingInput, summarise};
 pub use thresholds::check_threshold;
 pub use trial::{TrialAnalysis, TrialInput};

@@ -1,5 +1,6 @@
 //! Which names of numbers there are, and what kind of number each is. Thresholds and table columns use the same ones.
 
+use model::names::DeclaredNames;
 use model::options::did_you_mean;
 use model::{Class, quantity};
 
@@ -201,22 +202,25 @@ fn resource(name: &str) -> Option<Name> {
     (!source.is_empty() && !metric.is_empty()).then(|| Name::Resource { key: key.to_owned(), end })
 }
 
-/// Whether `name` is a number that a result has, before there is a result: for table columns and thresholds.
+/// Whether `name` is a number that a result has, before there is a result: for table columns and thresholds. `declared` is
+/// what the system declares; where that is not known (the system's own options are wrong), any stage may be named.
 ///
 /// # Errors
-/// A sentence that names the nearest known name.
-pub fn check_metric(name: &str, stages: &[String]) -> Result<(), String> {
+/// A sentence that names the nearest known name, or the stages that there are.
+pub fn check_metric(name: &str, declared: Option<&DeclaredNames>) -> Result<(), String> {
     match parse(name) {
-        Some(Name::StageThroughput(stage)) if !stages.contains(&stage) => {
-            Err(no_stage(&stage, stages))
-        }
-        Some(Name::Distribution { stage: Some(stage), .. }) if !stages.contains(&stage) => {
-            Err(no_stage(&stage, stages))
+        Some(Name::StageThroughput(stage) | Name::Distribution { stage: Some(stage), .. }) => {
+            match declared {
+                Some(names) if !names.has_stage(&stage) => Err(no_stage(&stage, names)),
+                _ => Ok(()),
+            }
         }
         Some(Name::Resource { key, end }) => check_series(&key, end),
         Some(_) => Ok(()),
-        None if stages.iter().any(|stage| stage == name) => Ok(()),
-        None => Err(unknown(name, stages)),
+        None => match declared {
+            Some(names) if !names.has_stage(name) => Err(unknown(name, names)),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -258,18 +262,29 @@ fn no_such_total(key: &str, rest: &str) -> String {
     )
 }
 
-fn no_stage(stage: &str, stages: &[String]) -> String {
-    let help = did_you_mean(stage, stages.iter().map(String::as_str))
-        .unwrap_or_else(|| format!("this system's stages are {}", stages.join(", ")));
-    format!("`{stage}` is not a stage of this system; {help}")
+/// What is said of a stage that a system does not declare.
+#[must_use]
+pub fn no_stage(stage: &str, declared: &DeclaredNames) -> String {
+    let stages = &declared.stages;
+    let near = did_you_mean(stage, stages.iter().map(String::as_str));
+    let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+    let all = match stages.as_slice() {
+        [only] => format!("its only stage is {only}"),
+        several => format!("its stages are {}", several.join(", ")),
+    };
+    format!("`{stage}` is not a stage of this system; {near}{all}")
 }
 
-fn unknown(name: &str, stages: &[String]) -> String {
-    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages.iter().map(String::as_str));
+fn unknown(name: &str, declared: &DeclaredNames) -> String {
+    let stages = declared.stages.iter().map(String::as_str);
+    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages);
     let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
     let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
-        "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema result)"
-            .to_owned()
+        format!(
+            "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema \
+             result), and this system's stages: {}",
+            declared.stages.join(", ")
+        )
     });
     format!("`{name}` is not a number that a result has; {help}")
 }
@@ -293,7 +308,9 @@ mod tests {
     /// Claim: every column that the experiments use is a name, and near misses are told what was meant.
     #[test]
     fn names_of_the_experiments() {
-        let stages = ["accepted".to_owned(), "make_block".to_owned()];
+        let stages = ["accepted", "make_block"].map(str::to_owned).to_vec();
+        let declared = DeclaredNames { stages };
+        let declared = Some(&declared);
         for name in [
             "requests",
             "rate",
@@ -330,11 +347,13 @@ mod tests {
             "nodes.sum.mempool_transactions.max",
             "nodes.median.committed_transactions_per_minute.mean",
         ] {
-            assert_eq!(check_metric(name, &stages), Ok(()), "{name}");
+            assert_eq!(check_metric(name, declared), Ok(()), "{name}");
         }
         for (name, help) in [
             ("comitted", "did you mean `committed`?"),
-            ("p50.acepted", "did you mean `accepted`?"),
+            ("p50.acepted", "did you mean `accepted`? its stages are accepted, make_block"),
+            ("p50.verified", "; its stages are accepted, make_block"),
+            ("verified", "and this system's stages: accepted, make_block"),
             ("stage.make_blok.throughput", "did you mean `make_block`?"),
             ("rejected.limitd", "is not a number that a result has"),
             ("p101", "is not a number"),
@@ -345,8 +364,11 @@ mod tests {
             ("host.load1.last", "write host.load1.max"),
             ("generator.colour.max", "`generator` has cpu_cores, rss_bytes, threads"),
         ] {
-            let message = check_metric(name, &stages).unwrap_err();
+            let message = check_metric(name, declared).unwrap_err();
             assert!(message.contains(help), "{name}: {message}");
+        }
+        for name in ["started", "stage.started.throughput", "p99.started", "p99"] {
+            assert_eq!(check_metric(name, None), Ok(()), "{name}");
         }
         let sorted: Vec<_> = PLAIN.iter().map(|(name, _)| *name).collect();
         assert!(sorted.is_sorted(), "the list is alphabetical");

@@ -1,5 +1,6 @@
 //! Promises: checked before the run, evaluated after it.
 
+use model::names::DeclaredNames;
 use model::plan::{Level, ThresholdPlan};
 use model::result::{ThresholdResult, TrialResult};
 
@@ -7,15 +8,15 @@ use crate::metric::{Metric, Unit, metric};
 use crate::metric_names::{check_metric, parse as parse_name};
 use crate::threshold_expr::{Comparison, Operand, parse};
 
-/// Whether an expression can be evaluated on a trial of a system with these stages: syntax, names, units.
+/// Whether an expression can be evaluated on a trial of a system that declares this: syntax, names, units.
 ///
 /// # Errors
 /// A sentence for people, with the nearest known name.
-pub fn check_threshold(expr: &str, stages: &[String]) -> Result<(), String> {
+pub fn check_threshold(expr: &str, declared: Option<&DeclaredNames>) -> Result<(), String> {
     for comparison in parse(expr)? {
         for operand in [&comparison.left, &comparison.right] {
             if let Operand::Name(name) | Operand::ShareOf(_, name) = operand {
-                check_metric(name, stages)?;
+                check_metric(name, declared)?;
             }
         }
         let (left, right) = (unit_of(&comparison.left), unit_of(&comparison.right));
@@ -202,6 +203,10 @@ mod tests {
     use super::*;
     use crate::testing::{Trial, row};
 
+    fn declared() -> DeclaredNames {
+        DeclaredNames { stages: vec!["committed".to_owned()] }
+    }
+
     fn on_clean(expr: &str) -> ThresholdResult {
         let mut trial = Trial::clean();
         trial.thresholds =
@@ -229,7 +234,7 @@ mod tests {
             let result = on_clean(expr);
             assert_eq!(result.holds, Some(holds), "{expr}: {} {}", result.actual, result.detail);
             assert!(!result.actual.is_empty());
-            assert_eq!(check_threshold(expr, &["committed".into()]), Ok(()), "{expr}");
+            assert_eq!(check_threshold(expr, Some(&declared())), Ok(()), "{expr}");
         }
         assert_eq!(
             on_clean("committed >= 98% of offered").actual,
@@ -277,7 +282,7 @@ mod tests {
             ("p99 (x) < 1s", "is not a name"),
             ("p99 < -1s", "is negative"),
         ] {
-            let found = check_threshold(expr, &["committed".into()]).unwrap_err();
+            let found = check_threshold(expr, Some(&declared())).unwrap_err();
             assert!(found.contains(message), "{expr}: {found}");
         }
     }

@@ -5,6 +5,7 @@
 //! written the same way in a file, in a flag and in a report.
 
 pub mod facts;
+pub mod names;
 pub mod options;
 pub mod outcome;
 pub mod picture;

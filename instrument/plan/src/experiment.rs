@@ -8,7 +8,7 @@ use model::plan::{Axis, Plan, SettingPlan};
 
 use crate::effective::{COMMAND_LINE, ENVIRONMENT, Gathered};
 use crate::matrix::{Combination, Matrix};
-use crate::promise::{self, Known, Labels};
+use crate::promise::{self, Declared, Known, Labels};
 use crate::table::{Reading, Table};
 use crate::{
     Input, Rejected, Resolved, SOURCES_MAX, Source, TRIALS_MAX, keys, layer, matrix, order, parse,
@@ -298,7 +298,10 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
     };
     let labels = matrix.as_ref().map(labels_of_settings).unwrap_or_default();
     let axes = matrix.as_ref().map(axes).unwrap_or_default();
-    let known = matrix.is_some().then_some(Known { axes: &axes, settings: &labels });
+    let is_asked = ["threshold", "report"].into_iter().any(|key| root.get(key).is_some());
+    let declared = declared(settings.as_deref().filter(|_| is_asked), reading);
+    let known =
+        matrix.is_some().then_some(Known { axes: &axes, settings: &labels, declared: &declared });
     let thresholds = promise::thresholds(root, known, reading);
     let expectations = promise::expectations(root, known, reading);
     let tables = promise::tables(root, known, reading);
@@ -340,7 +343,8 @@ fn settings(
     let mut due_times = 0_usize;
     let mut complete = true;
     for combination in &matrix.combinations {
-        let read = setting::read(&set(root, combination), reading);
+        let tree = set(root, combination);
+        let read = setting::read(&tree, reading);
         gathered.add(std::mem::take(&mut reading.effects));
         let Some(read) = read else {
             complete = false;
@@ -358,7 +362,7 @@ fn settings(
             reading.problems.add(root.span, message, Some("shorten the matrix".to_owned()));
             return None;
         }
-        settings.push(SettingPlan {
+        let setting = SettingPlan {
             key: combination.key.clone(),
             values: combination.labels.iter().cloned().collect(),
             trials: head.trials,
@@ -369,9 +373,28 @@ fn settings(
             measure: read.measure,
             faults: read.faults,
             links: read.links,
-        });
+        };
+        check_until(&tree, &setting, reading);
+        settings.push(setting);
     }
     complete.then_some(settings)
+}
+
+/// A stage that the setting's system has not is a mistake where it is written.
+fn check_until(tree: &Options, setting: &SettingPlan, reading: &mut Reading<'_>) {
+    let until = &setting.measure.until;
+    let Some(written) = tree.get("measure.until") else { return };
+    if let Some(names) = (reading.outside.names)(setting)
+        && let Err(mistake) = (reading.outside.check_stage)(until, &names)
+    {
+        promise::add_mistake(written.span, until, mistake, reading);
+    }
+}
+
+/// What the system of each setting declares, in their order; nothing where a setting could not be read.
+fn declared(settings: Option<&[SettingPlan]>, reading: &Reading<'_>) -> Vec<Declared> {
+    let of = |setting: &SettingPlan| (reading.outside.names)(setting);
+    settings.unwrap_or_default().iter().map(of).collect()
 }
 
 /// Problems after which no further setting is read: most are repetitions of one another.

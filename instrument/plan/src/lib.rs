@@ -31,8 +31,10 @@ mod table;
 mod trace;
 
 use std::path::Path;
+use std::rc::Rc;
 
-use model::plan::Plan;
+use model::names::DeclaredNames;
+use model::plan::{Plan, SettingPlan};
 
 pub use fuzz::fuzz_experiment;
 pub use outline::{Outline, OutlineSetting, outline};
@@ -86,6 +88,9 @@ pub struct Input<'a> {
     pub outside: Outside<'a>,
 }
 
+/// Checks an expression or a name; what a system declares is `None` where that is not known.
+pub type CheckNames<'a> = dyn Fn(&str, Option<&DeclaredNames>) -> Result<(), Mistake> + 'a;
+
 /// What `plan` cannot know by itself, supplied by the caller.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
@@ -94,10 +99,14 @@ pub struct Outside<'a> {
     /// Reads a file named in the experiment (a trace), relative to the experiment's folder. The error is for
     /// people and does not repeat the path.
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
-    /// Checks the grammar and the names of a threshold's expression.
-    pub check_threshold: &'a dyn Fn(&str) -> Result<(), Mistake>,
-    /// Checks the name of a metric in a report table; the error is for people.
-    pub check_metric: &'a dyn Fn(&str) -> Result<(), Mistake>,
+    /// What the system of a setting declares; `None` if it cannot be built, which is told elsewhere.
+    pub names: &'a dyn Fn(&SettingPlan) -> Option<Rc<DeclaredNames>>,
+    /// Checks that a stage is one of those declared.
+    pub check_stage: &'a dyn Fn(&str, &DeclaredNames) -> Result<(), Mistake>,
+    /// Checks the grammar and the names of a threshold's expression, against what is declared if that is known.
+    pub check_threshold: &'a CheckNames<'a>,
+    /// Checks the name of a metric in a report table, in the same way; the error is for people.
+    pub check_metric: &'a CheckNames<'a>,
 }
 
 impl Default for Outside<'_> {
@@ -106,8 +115,10 @@ impl Default for Outside<'_> {
         Self {
             kinds: &[],
             read_file: &|_| Err("no files can be read here".to_owned()),
-            check_threshold: &|_| Ok(()),
-            check_metric: &|_| Ok(()),
+            names: &|_| None,
+            check_stage: &|_, _| Ok(()),
+            check_threshold: &|_, _| Ok(()),
+            check_metric: &|_, _| Ok(()),
         }
     }
 }

@@ -2,7 +2,9 @@
 //! percentiles.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
+use model::names::DeclaredNames;
 use model::options::{Options, Problem, Span, Value};
 use model::plan::{Axis, Level, TablePlan, ThresholdPlan};
 use model::quantity::parse_percent;
@@ -23,7 +25,12 @@ pub(crate) type Labels = BTreeMap<String, String>;
 pub(crate) struct Known<'a> {
     pub axes: &'a [Axis],
     pub settings: &'a [Labels],
+    /// In the order of the settings; empty where one of these could not be read.
+    pub declared: &'a [Declared],
 }
+
+/// What a setting's system declares, if it can be built.
+pub(crate) type Declared = Option<Rc<DeclaredNames>>;
 
 fn items<'a>(root: &'a Options, path: &str, reading: &mut Reading<'_>) -> &'a [Options] {
     match root.get(path) {
@@ -54,12 +61,12 @@ pub(crate) fn thresholds(
         let mut table = Table::open(item, &format!("threshold[{index}]"), reading);
         let expr = table.string("expr", reading);
         table.require("expr", expr, "expr = \"p99 < 1s\"", reading);
+        let at = at(&mut table, known, reading);
         if let (Some(expr), Some(given)) = (expr, table.given("expr"))
-            && let Err(mistake) = (reading.outside.check_threshold)(expr)
+            && let Err(mistake) = check_everywhere(expr, &at, known, reading)
         {
             add_mistake(given.span, expr, mistake, reading);
         }
-        let at = at(&mut table, known, reading);
         let words = ["fail", "invalid", "saturated", "warn"];
         let level =
             match table.one_of_or("level", &words, keys::fixed("threshold[].level"), reading) {
@@ -74,6 +81,32 @@ pub(crate) fn thresholds(
         }
     }
     thresholds
+}
+
+/// Whether a threshold can be evaluated in every setting that it is of.
+fn check_everywhere(
+    expr: &str,
+    at: &Labels,
+    known: Option<Known<'_>>,
+    reading: &Reading<'_>,
+) -> Result<(), Mistake> {
+    let check = reading.outside.check_threshold;
+    let mut seen: Vec<&DeclaredNames> = Vec::new();
+    for (labels, declared) in known.into_iter().flat_map(|it| it.settings.iter().zip(it.declared)) {
+        let Some(names) = declared.as_deref().filter(|_| is_at(at, labels)) else { continue };
+        if seen.contains(&names) {
+            continue;
+        }
+        if let Err(mut mistake) = check(expr, Some(names)) {
+            if !seen.is_empty() {
+                let words: Vec<String> = labels.iter().map(|(a, l)| format!("{a}={l}")).collect();
+                mistake.message.push_str(&format!(", in the setting {}", words.join(",")));
+            }
+            return Err(mistake);
+        }
+        seen.push(names);
+    }
+    if seen.is_empty() { check(expr, None) } else { Ok(()) }
 }
 
 /// `[[expect]]`: which settings, and their verdict.
@@ -130,7 +163,7 @@ pub(crate) fn is_at(at: &Labels, setting: &Labels) -> bool {
 }
 
 /// Puts a mistake in an expression where the expression stands in the source.
-fn add_mistake(span: Span, expr: &str, mistake: Mistake, reading: &mut Reading<'_>) {
+pub(crate) fn add_mistake(span: Span, expr: &str, mistake: Mistake, reading: &mut Reading<'_>) {
     let text = reading.sources.get(usize::from(span.source)).map_or("", |s| s.text.as_str());
     // With escapes in it the text as written differs; then all of it is pointed at.
     let written = text.get(span.start..span.end).and_then(|written| written.find(expr));
@@ -194,7 +227,7 @@ fn one_table(
         }
         None => {
             for name in &names {
-                check_metric(&mut table, "columns", name, reading);
+                check_metric(&mut table, "columns", name, known, reading);
             }
             if cell.is_some() {
                 let message = "`cell` needs an axis along the top";
@@ -203,7 +236,7 @@ fn one_table(
         }
     }
     if let Some(cell) = cell {
-        check_metric(&mut table, "cell", cell, reading);
+        check_metric(&mut table, "cell", cell, known, reading);
     }
     let units = ["ns", "us", "ms", "s"];
     let unit = if table.given("unit").is_some() {
@@ -261,8 +294,20 @@ fn check_axis(
     }
 }
 
-fn check_metric(table: &mut Table<'_>, key: &'static str, name: &str, reading: &mut Reading<'_>) {
-    if let Err(mistake) = (reading.outside.check_metric)(name) {
+/// A column may name what the system of any setting declares; the cells of the others are empty.
+fn check_metric(
+    table: &mut Table<'_>,
+    key: &'static str,
+    name: &str,
+    known: Option<Known<'_>>,
+    reading: &mut Reading<'_>,
+) {
+    let declared = known.map_or(&[][..], |known| known.declared);
+    let mut any: Option<DeclaredNames> = None;
+    for names in declared.iter().flatten() {
+        any.get_or_insert_default().join(names);
+    }
+    if let Err(mistake) = (reading.outside.check_metric)(name, any.as_ref()) {
         let span = place_of(table, key, name);
         add_mistake(span, name, mistake, reading);
     }

@@ -72,8 +72,9 @@ fn rejection(case: &Case) -> String {
     let outside = Outside {
         kinds: &["echo", "http"],
         read_file: &read_file,
-        check_threshold: &|expr| misspelt(expr),
-        check_metric: &|name| misspelt(name),
+        check_threshold: &|expr, _| misspelt(expr),
+        check_metric: &|name, _| misspelt(name),
+        ..Outside::default()
     };
     let input = Input {
         file: Source { name: "my.toml".into(), text: case.toml.clone() },

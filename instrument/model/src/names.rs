@@ -1,0 +1,25 @@
+//! Names that a system declares and that promises and tables may use: the one list of them.
+
+/// What a system declares, before anything is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredNames {
+    /// Its ladder of stages, lowest first.
+    pub stages: Vec<String>,
+}
+
+impl DeclaredNames {
+    /// Whether a transaction can reach a stage of this name.
+    #[must_use]
+    pub fn has_stage(&self, name: &str) -> bool {
+        self.stages.iter().any(|stage| stage == name)
+    }
+
+    /// Adds what another system declares: of several, what any of them has.
+    pub fn join(&mut self, other: &Self) {
+        for stage in &other.stages {
+            if !self.has_stage(stage) {
+                self.stages.push(stage.clone());
+            }
+        }
+    }
+}
