@@ -158,14 +158,14 @@ fn client_failures() {
 }
 
 /// Claim: a wall clock that was set during the trial makes the system's own times useless. The machine's clock
-/// is not touched: a real trial's trial.json is altered (`wall_step_ns`) and reported again.
+/// is not touched: a real trial's trial.json is altered (`load.wall_step_ns`) and reported again.
 #[test]
 fn clock() {
     let (_place, said, document) = altered(|trial| {
         let facts = trial.join("trial.json");
         let text = std::fs::read_to_string(&facts).unwrap();
         let mut facts_of: Value = serde_json::from_str(&text).unwrap();
-        facts_of["wall_step_ns"] = Value::from(-5_000_000_000_i64);
+        facts_of["load"]["wall_step_ns"] = Value::from(-5_000_000_000_i64);
         std::fs::write(facts, facts_of.to_string()).unwrap();
     });
     let words = ["the wall clock moved back by 5.00 s", "it was set during the trial"];
@@ -316,8 +316,8 @@ fn links() {
     expect_failed(&said, &said.json(), "links", &words);
     let facts = place.run_folder().join("settings/default/trial-0/trial.json");
     let facts: Value = serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();
-    assert_eq!(facts["network"]["nodes"], serde_json::json!(["echo"]));
-    assert_eq!(facts["network"]["total"]["emulator_dropped"], 0);
+    assert_eq!(facts["after"]["network"]["nodes"], serde_json::json!(["echo"]));
+    assert_eq!(facts["after"]["network"]["total"]["emulator_dropped"], 0);
 }
 
 /// Claim: a window that ends in the middle of a freeze is not stable, whatever its rate says.

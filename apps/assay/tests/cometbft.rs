@@ -96,10 +96,10 @@ fn four_validators_commit_everything() {
     let (said, document, place) = run(&experiment(&program, ""));
     expect_all_committed(&said, &document);
     let facts = facts(&place, &document);
-    let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
+    let way = facts["after"]["ledger"]["detail"].as_str().expect("the ledger's way");
     assert!(way.contains(".4:26657 over HTTP, with all mempools empty"), "{way}");
-    assert_eq!(facts["system"]["cometbft.version"], "0.38.19");
-    assert_eq!(facts["nodes"].as_array().map(Vec::len), Some(4));
+    assert_eq!(facts["declared"]["system"]["cometbft.version"], "0.38.19");
+    assert_eq!(facts["after"]["nodes"].as_array().map(Vec::len), Some(4));
 }
 
 /// Claim: submitted to all nodes in turn and watched at the last, with settings of the nodes' own file, it is
@@ -126,9 +126,9 @@ fn three_of_four_go_on() {
     let (said, document, place) = run(&text);
     expect_all_committed(&said, &document);
     let facts = facts(&place, &document);
-    let ended = facts["nodes"][3]["ended"].as_str().expect("how it ended");
+    let ended = facts["after"]["nodes"][3]["ended"].as_str().expect("how it ended");
     assert!(ended.contains("SIGKILL"), "{ended}");
-    let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
+    let way = facts["after"]["ledger"]["detail"].as_str().expect("the ledger's way");
     assert!(way.contains(".3:26657 over HTTP"), "{way}");
 }
 

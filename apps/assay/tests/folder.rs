@@ -172,6 +172,32 @@ fn a_damaged_folder_is_named() {
     }
 }
 
+/// Claim: a folder of another version is refused with the file, both versions and what to do; it is neither called
+/// damaged nor read as if nothing were in it.
+#[test]
+fn a_folder_of_another_version_is_refused() {
+    let _beside = beside_others();
+    let (place, document) = &*RUN;
+    let trial = trial(document)["path"].as_str().unwrap();
+    for (file, ours, theirs) in [
+        ("plan.toml".to_owned(), "assay.plan/2", "assay.plan/1"),
+        (format!("{trial}/trial.json"), "assay.trial/2", "assay.trial/1"),
+    ] {
+        let elsewhere = Place::new();
+        let copied = elsewhere.path().join("run");
+        copy(&place.run_folder(), &copied);
+        let path = copied.join(&file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(ours), "{file}: {text}");
+        std::fs::write(&path, text.replace(ours, theirs)).unwrap();
+        let said = report(elsewhere.path(), Path::new("run"), &[]);
+        said.expect_code(1)
+            .expect_stderr(&file)
+            .expect_stderr(&format!("it is `{theirs}`; this one reads `{ours}`"))
+            .expect_stderr("run the experiment again");
+    }
+}
+
 /// A Python with the readers; `None`, said by name, if there is none.
 fn python(test: &str) -> Option<String> {
     let Ok(python) = std::env::var("ASSAY_TEST_PYTHON") else {

@@ -182,9 +182,7 @@ fn carried_out(place: &Place) -> Vec<(usize, u32)> {
     let trials = run.trials().unwrap();
     let mut begun: Vec<_> = trials
         .iter()
-        .map(|trial| {
-            (trial.facts().unwrap().started_unix_ns, index(trial.setting()), trial.trial())
-        })
+        .map(|trial| (trial.facts().unwrap().load.started, index(trial.setting()), trial.trial()))
         .collect();
     begun.sort_unstable();
     begun.into_iter().map(|(_, setting, trial)| (setting, trial)).collect()

@@ -153,7 +153,7 @@ fn measured(place: &Place) -> Vec<Row> {
     let facts = trial.facts().unwrap();
     let mut rows = Vec::new();
     trial.for_each_batch(|batch| rows.extend_from_slice(batch)).unwrap();
-    rows.retain(|row| (facts.measure_start..facts.measure_end).contains(&row.due));
+    rows.retain(|row| (facts.measure_start()..facts.measure_end()).contains(&row.due));
     rows
 }
 

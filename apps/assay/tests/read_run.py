@@ -62,6 +62,7 @@ def main(run, trial, schema):
     folder = os.path.join(run, trial)
     with open(os.path.join(folder, "trial.json"), encoding="utf-8") as file:
         facts = json.load(file)
+    declared = facts["declared"]
     with open(os.path.join(run, "summary.json"), encoding="utf-8") as file:
         summary = json.load(file)
     with open(schema, encoding="utf-8") as file:
@@ -72,12 +73,12 @@ def main(run, trial, schema):
     rows = os.path.join(folder, "transactions.parquet")
     parquet = pyarrow.parquet.ParquetFile(rows)
     notes = {k.decode(): v.decode() for k, v in (parquet.metadata.metadata or {}).items()}
-    start, end = facts["measure_start"], facts["measure_end"]
+    start, end = declared["measure_start"], declared["measure_end"]
     print(json.dumps({
         "schema_mistakes": mistakes,
         "pyarrow": {"rows": parquet.read().num_rows, "metadata_rows": parquet.metadata.num_rows},
         "duckdb": by_duckdb(rows, notes, start, end),
-        "hdrh": by_hdrh(os.path.join(folder, "latency.hlog"), facts["stages"][facts["final_stage"]],
+        "hdrh": by_hdrh(os.path.join(folder, "latency.hlog"), declared["stages"][declared["final_stage"]],
                         start // SECOND_NS, end // SECOND_NS),
     }, indent=1, sort_keys=True))
 

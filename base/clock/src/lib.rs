@@ -229,6 +229,12 @@ impl Clock {
         WallTime(self.origin_wall.0 + at.as_ns())
     }
 
+    /// The wall time of a point of this line, as the wall clock stands now: steps since the origin are followed.
+    #[must_use]
+    pub fn wall_now_at(&self, at: Instant) -> WallTime {
+        WallTime(self.wall_at(at).0 + self.wall_drift_ns())
+    }
+
     /// How far the wall clock has moved against this line since the origin, in nanoseconds. A jump is a
     /// clock step; the clock audit reports it.
     #[must_use]

@@ -8,7 +8,10 @@ mod parts;
 use std::time::Duration;
 
 use clock::WallTime;
-use model::facts::{Environment, Event, MetricSample, NodeFacts, TrialFacts, WorkerFacts};
+use model::facts::{
+    AfterFacts, DeclaredFacts, Environment, Event, LoadFacts, MetricSample, NodeFacts, TrialFacts,
+    WorkerFacts,
+};
 use model::plan::{Axis, Plan, SettingPlan};
 use model::seed::Rng;
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
@@ -136,23 +139,29 @@ fn facts(rate: u64, seconds: u64) -> TrialFacts {
         ended: String::new(),
     };
     TrialFacts {
-        setting: key(rate),
-        stages: vec!["accepted".into(), "committed".into()],
-        final_stage: 1,
-        kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
-        errors: vec![String::new(), "429 Too Many Requests".into()],
-        measure_start: 10 * SECOND,
-        measure_end: end,
-        drain_end: end + SECOND,
+        declared: DeclaredFacts {
+            setting: key(rate),
+            stages: vec!["accepted".into(), "committed".into()],
+            final_stage: 1,
+            kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+            measure_start: 10 * SECOND,
+            measure_end: end,
+            ..DeclaredFacts::default()
+        },
+        load: LoadFacts {
+            errors: vec![String::new(), "429 Too Many Requests".into()],
+            drain_end: end + SECOND,
+            workers: vec![WorkerFacts {
+                due: rows,
+                sent: rows,
+                answered: rows,
+                wall_ns: u64::try_from(end).expect("positive"),
+                ..WorkerFacts::default()
+            }],
+            ..LoadFacts::default()
+        },
+        after: AfterFacts { nodes: (0..4).map(node).collect(), ..AfterFacts::default() },
         complete: true,
-        workers: vec![WorkerFacts {
-            due: rows,
-            sent: rows,
-            answered: rows,
-            wall_ns: u64::try_from(end).expect("positive"),
-            ..WorkerFacts::default()
-        }],
-        nodes: (0..4).map(node).collect(),
         ..TrialFacts::default()
     }
 }
@@ -163,7 +172,7 @@ fn key(rate: u64) -> String {
 
 fn plan(rates: &[u64], seconds: u64) -> Plan {
     Plan {
-        schema: "assay.plan/1".into(),
+        schema: model::plan::PLAN_SCHEMA.into(),
         name: "long-run".into(),
         question: "What does the report of a long run cost?".into(),
         notes: String::new(),

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use analysis::{TrialAnalysis, TrialInput};
 use clock::CpuTime;
-use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
+use model::facts::{
+    AfterFacts, DeclaredFacts, Environment, LedgerEntry, LedgerFacts, LoadFacts, TrialFacts,
+    WorkerFacts,
+};
 use model::plan::{Plan, SettingPlan};
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
 
@@ -101,7 +104,7 @@ fn write(path: &str) {
 
 fn plan(seconds: u64) -> Plan {
     Plan {
-        schema: "assay.plan/1".into(),
+        schema: model::plan::PLAN_SCHEMA.into(),
         name: "ten-million".into(),
         question: "How long does the analysis of ten million rows take?".into(),
         notes: String::new(),
@@ -154,24 +157,33 @@ fn row(tx: u64, random: &mut model::seed::Rng) -> Row {
 
 fn facts(seconds: u64) -> TrialFacts {
     TrialFacts {
-        stages: vec!["accepted".into(), "committed".into()],
-        final_stage: 1,
-        kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
-        errors: vec![String::new(), "429 Too Many Requests".into()],
-        measure_end: i64::try_from(seconds * 1_000_000_000).expect("minutes"),
-        drain_end: i64::try_from((seconds + 1) * 1_000_000_000).expect("minutes"),
-        complete: true,
-        workers: vec![WorkerFacts {
-            due: ROWS,
-            sent: ROWS,
-            answered: ROWS,
-            ..WorkerFacts::default()
-        }],
-        ledger: LedgerFacts {
-            read: true,
-            entries: ROWS - ROWS.div_ceil(997),
-            detail: "in memory".into(),
+        declared: DeclaredFacts {
+            stages: vec!["accepted".into(), "committed".into()],
+            final_stage: 1,
+            kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+            measure_end: i64::try_from(seconds * 1_000_000_000).expect("minutes"),
+            ..DeclaredFacts::default()
         },
+        load: LoadFacts {
+            errors: vec![String::new(), "429 Too Many Requests".into()],
+            drain_end: i64::try_from((seconds + 1) * 1_000_000_000).expect("minutes"),
+            workers: vec![WorkerFacts {
+                due: ROWS,
+                sent: ROWS,
+                answered: ROWS,
+                ..WorkerFacts::default()
+            }],
+            ..LoadFacts::default()
+        },
+        after: AfterFacts {
+            ledger: LedgerFacts {
+                read: true,
+                entries: ROWS - ROWS.div_ceil(997),
+                detail: "in memory".into(),
+            },
+            ..AfterFacts::default()
+        },
+        complete: true,
         ..TrialFacts::default()
     }
 }

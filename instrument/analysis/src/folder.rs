@@ -135,11 +135,17 @@ impl Read {
             Err(RecordError::Missing { .. }) if !facts.complete => {}
             read => analysis.dropped(read?.dropped_bytes),
         }
-        if facts.ledger.read {
+        if facts.after.ledger.read {
             folder.for_each_ledger_entry(|entry| analysis.entry(entry))?;
         }
         let (result, picture) = analysis.finish_with_picture(&folder.events()?);
-        let interrupted = !facts.complete || !facts.interrupted.is_empty();
-        Ok(Some(Self { setting: index, result, picture, interrupted, fidelity: facts.fidelity }))
+        let interrupted = !facts.complete || !facts.interrupted().is_empty();
+        Ok(Some(Self {
+            setting: index,
+            result,
+            picture,
+            interrupted,
+            fidelity: facts.declared.fidelity,
+        }))
     }
 }

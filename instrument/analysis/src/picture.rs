@@ -30,12 +30,12 @@ pub(crate) fn of_trial(
     let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
     TrialPicture {
         path: path.to_owned(),
-        stages: facts.stages.clone(),
-        final_stage: facts.final_stage,
+        stages: facts.declared.stages.clone(),
+        final_stage: facts.declared.final_stage,
         density: tally.density(),
         slowest: tally.slowest(),
-        kinds: facts.kinds.clone(),
-        errors: facts.errors.clone(),
+        kinds: facts.declared.kinds.clone(),
+        errors: facts.load.errors.clone(),
         bands: bands(setting, facts, &faults::of_events(events), end),
         moments: moments(events),
         series: series(&chosen(metrics), timeline),
@@ -54,14 +54,14 @@ fn bands(
             bands.push(Band { kind, from_ns, to_ns, label });
         }
     };
-    if facts.measure_start > 0 {
-        add(BandKind::Warmup, 0, facts.measure_start, BandKind::Warmup.word().to_owned());
+    if facts.measure_start() > 0 {
+        add(BandKind::Warmup, 0, facts.measure_start(), BandKind::Warmup.word().to_owned());
     }
     if let Arrivals::Open { schedule: Schedule::Steps { steps } } = &setting.load.arrivals {
-        let mut from = facts.measure_start;
+        let mut from = facts.measure_start();
         for step in steps {
             let length = i64::try_from(step.length.as_nanos()).unwrap_or(i64::MAX);
-            let to = from.saturating_add(length).min(facts.measure_end);
+            let to = from.saturating_add(length).min(facts.measure_end());
             add(BandKind::Step, from, to, step.rate.to_string());
             from = to;
         }
@@ -69,9 +69,9 @@ fn bands(
     for band in faults::bands(faults) {
         add(band.kind, band.from_ns, band.to_ns, band.label);
     }
-    let drained = if facts.drain_end == NO_STAMP { end } else { facts.drain_end };
-    if facts.measure_end > 0 && drained > facts.measure_end {
-        add(BandKind::Drain, facts.measure_end, drained, BandKind::Drain.word().to_owned());
+    let drained = if facts.load.drain_end == NO_STAMP { end } else { facts.load.drain_end };
+    if facts.measure_end() > 0 && drained > facts.measure_end() {
+        add(BandKind::Drain, facts.measure_end(), drained, BandKind::Drain.word().to_owned());
     }
     bands.sort_by(|a, b| (a.from_ns, a.kind, &a.label).cmp(&(b.from_ns, b.kind, &b.label)));
     bands
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn bands_of_a_trial() {
         let mut trial = Trial::clean();
-        trial.facts.measure_start = S;
-        trial.facts.measure_end = 9 * S;
-        trial.facts.drain_end = 10 * S;
+        trial.facts.declared.measure_start = S;
+        trial.facts.declared.measure_end = 9 * S;
+        trial.facts.load.drain_end = 10 * S;
         let events = [
             event(2 * S, "fault_start", "pause a"),
             event(2 * S, "fault_start", "pause b"),

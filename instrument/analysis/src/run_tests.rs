@@ -27,7 +27,7 @@ fn plan() -> Plan {
         })
         .collect();
     Plan {
-        schema: "assay.plan/1".into(),
+        schema: model::plan::PLAN_SCHEMA.into(),
         name: "test".into(),
         question: "?".into(),
         notes: String::new(),
@@ -84,7 +84,7 @@ fn trials(plan: &Plan) -> Vec<(usize, TrialResult)> {
                 row(tx, due, free - due, Outcome::Committed)
             })
             .collect();
-        trial.facts.drain_end = 30_000_000_000;
+        trial.facts.load.drain_end = 30_000_000_000;
         (index, trial.result())
     };
     RATES.iter().enumerate().map(of).collect()

@@ -9,9 +9,6 @@ use model::facts::{LedgerEntry, TrialFacts};
 use model::result::StatedLatency;
 use stats::Histogram;
 
-/// The fact by which an adapter says whose clocks its ledger's times are by.
-const CLOCKS: &str = "clocks";
-
 /// The entries so far.
 #[derive(Default)]
 pub(crate) struct Stated {
@@ -44,7 +41,6 @@ impl Stated {
             return None;
         }
         let moments = self.latencies.moments();
-        let clocks = facts.system.get(CLOCKS).cloned();
         Some(StatedLatency {
             count: moments.count(),
             without_time: self.without_time,
@@ -56,7 +52,7 @@ impl Stated {
             stddev_ns: moments.variance().map(f64::sqrt),
             p50_ns: self.latencies.quantile(0.5),
             p99_ns: self.latencies.quantile(0.99),
-            clocks: clocks.unwrap_or_else(|| "whose clocks these are is not known".to_owned()),
+            clocks: facts.declared.clocks,
         })
     }
 }
@@ -64,6 +60,7 @@ impl Stated {
 #[cfg(test)]
 mod tests {
     use clock::WallTime;
+    use model::facts::ClockRelation;
 
     use super::*;
     use crate::testing::Trial;
@@ -93,7 +90,7 @@ mod tests {
             entry.position = place;
         }
         trial.entries = Some(entries);
-        trial.facts.system.insert("clocks".into(), "one clock".into());
+        trial.facts.declared.clocks = ClockRelation::OneHost;
         let stated = trial.result().stated.unwrap();
         assert_eq!((stated.count, stated.without_time, stated.duplicates), (4, 1, 1));
         assert_eq!((stated.negative, stated.min_ns, stated.max_ns), (1, Some(-1_000), Some(8_000)));
@@ -101,7 +98,7 @@ mod tests {
         assert_eq!(stated.mean_ns, Some(4_250.0));
         let deviation = (44_750_000.0_f64 / 3.0).sqrt();
         assert!((stated.stddev_ns.unwrap() - deviation).abs() < 1e-6, "{:?}", stated.stddev_ns);
-        assert_eq!(stated.clocks, "one clock");
+        assert_eq!(stated.clocks, ClockRelation::OneHost);
     }
 
     /// Claim: a ledger that knows no times states nothing.

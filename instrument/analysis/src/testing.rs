@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::facts::{Environment, Event, LedgerFacts, TrialFacts, WorkerFacts};
+use model::facts::{
+    DeclaredFacts, Environment, Event, LedgerFacts, LoadFacts, TrialFacts, WorkerFacts,
+};
 use model::options::Options;
 use model::plan::{
     Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan, ThresholdPlan,
@@ -74,13 +76,14 @@ impl Trial {
             thresholds: Vec::new(),
             percentiles: vec![0.5, 0.99],
             facts: TrialFacts {
-                setting: "default".into(),
-                stages: vec!["committed".into()],
-                kinds: vec!["tx".into()],
-                errors: vec![String::new()],
-                measure_start: 0,
-                measure_end: 10_000 * MS,
-                drain_end: 10_100 * MS,
+                declared: DeclaredFacts {
+                    setting: "default".into(),
+                    stages: vec!["committed".into()],
+                    kinds: vec!["tx".into()],
+                    measure_end: 10_000 * MS,
+                    ..DeclaredFacts::default()
+                },
+                load: LoadFacts { drain_end: 10_100 * MS, ..LoadFacts::default() },
                 complete: true,
                 ..TrialFacts::default()
             },
@@ -131,12 +134,13 @@ impl Trial {
         let unanswered = count(&|row| row.outcome == Outcome::Unknown);
         let shed = count(&|row| row.outcome == Outcome::Shed);
         let due = count(&|_| true);
-        if self.facts.workers.is_empty() {
+        if self.facts.load.workers.is_empty() {
             self.facts
+                .load
                 .workers
                 .push(WorkerFacts { wall_ns: 10_000_000_000, ..WorkerFacts::default() });
         }
-        let worker = &mut self.facts.workers[0];
+        let worker = &mut self.facts.load.workers[0];
         worker.due = due;
         worker.sent = sent;
         worker.unanswered = unanswered;
@@ -144,7 +148,7 @@ impl Trial {
         worker.shed = shed;
         worker.refused = due - sent - shed;
         if let Some(entries) = &self.entries {
-            self.facts.ledger = LedgerFacts {
+            self.facts.after.ledger = LedgerFacts {
                 read: true,
                 entries: u64::try_from(entries.len()).unwrap(),
                 detail: "read back by a test".into(),

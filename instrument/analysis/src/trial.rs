@@ -74,7 +74,7 @@ impl<'a> TrialAnalysis<'a> {
     pub fn new(input: TrialInput<'a>, checks: Vec<Box<dyn LedgerCheck>>) -> Self {
         let facts = input.facts;
         let grid = window(facts, &input.setting.load);
-        let final_stage = facts.final_stage.min(model::STAGES_MAX - 1);
+        let final_stage = facts.declared.final_stage.min(model::STAGES_MAX - 1);
         let window_ns = i64::try_from(input.setting.measure.window.as_nanos()).unwrap_or(i64::MAX);
         let load = &input.setting.load;
         let patience =
@@ -85,7 +85,7 @@ impl<'a> TrialAnalysis<'a> {
             final_stage,
             all: Tally::default(),
             streams: Default::default(),
-            latencies: Latencies::new(facts.stages.len().max(1), grid.slots),
+            latencies: Latencies::new(facts.declared.stages.len().max(1), grid.slots),
             flow: Flow::new(grid, final_stage, window_ns),
             vegeta: Vegeta::default(),
             groups: Groups::default(),
@@ -170,7 +170,7 @@ impl<'a> TrialAnalysis<'a> {
         result.resources.extend(resources(&all_nodes, &self.grid));
         result.resources_last = nodes::last(self.input.metrics, &self.grid);
         result.resources_last.extend(nodes::last(&all_nodes, &self.grid));
-        if self.input.facts.ledger.read {
+        if self.input.facts.after.ledger.read {
             result.fates = Some(fates);
             result.stated = self.stated.result(self.input.facts);
         }
@@ -201,8 +201,8 @@ impl<'a> TrialAnalysis<'a> {
         let (send_lag, own_lag) = self.latencies.lags(input.percentiles);
         TrialResult {
             path: input.path.clone(),
-            trial: facts.trial,
-            seed: facts.seed.0,
+            trial: facts.declared.trial,
+            seed: facts.declared.seed.0,
             verdict: Verdict::Pass,
             reason: String::new(),
             window_ns: self.window_ns(),
@@ -212,30 +212,30 @@ impl<'a> TrialAnalysis<'a> {
             background: (self.stream == 1).then(|| self.streams[0].counts()),
             rates: self.rates(),
             latency: self.latencies.results(
-                &facts.stages,
+                &facts.declared.stages,
                 input.percentiles,
                 measured.due(),
                 timeout_ns(input.setting),
             ),
             send_lag,
             own_lag,
-            vegeta: self.vegeta.result(&facts.errors),
+            vegeta: self.vegeta.result(&facts.load.errors),
             throughput_windows: self.flow.throughput_windows(),
             seconds: self.seconds(),
-            timeline: self.timeline.timeline(facts.stages.len()),
+            timeline: self.timeline.timeline(facts.declared.stages.len()),
             calls: self
                 .latencies
                 .response(self.final_stage)
                 .map(|times| calls(times.all(), measured.due()))
                 .unwrap_or_default(),
-            kinds: self.groups.kinds(&facts.kinds),
+            kinds: self.groups.kinds(&facts.declared.kinds),
             codes: self.groups.codes(),
-            errors: self.groups.errors(&facts.errors),
+            errors: self.groups.errors(&facts.load.errors),
             fates: None,
             stated: None,
             faults: Vec::new(),
             faults_left_out: 0,
-            preflight: facts.preflight.clone(),
+            preflight: facts.declared.preflight.clone(),
             audits: Vec::new(),
             checks: Vec::new(),
             thresholds: Vec::new(),
@@ -251,7 +251,7 @@ impl<'a> TrialAnalysis<'a> {
         let load = &self.input.setting.load;
         let bounded = load.transactions_max > 0 && self.all.due() >= load.transactions_max;
         let facts = self.input.facts;
-        let cut = bounded || !facts.complete || !facts.interrupted.is_empty();
+        let cut = bounded || !facts.complete || !facts.interrupted().is_empty();
         if !cut || due < 2 {
             return self.grid.length();
         }
@@ -270,7 +270,7 @@ impl<'a> TrialAnalysis<'a> {
             times.and_then(|times| times.all().quantile(0.05)).unwrap_or(0)
         };
         let reached = |stage: usize| per_s(self.flow.in_time(stage, typical_ns(stage)));
-        let names = self.input.facts.stages.iter().take(model::STAGES_MAX).enumerate();
+        let names = self.input.facts.declared.stages.iter().take(model::STAGES_MAX).enumerate();
         Rates {
             planned_per_s: planned_rate(&self.input.setting.load),
             offered_per_s: per_s(self.streams[0].due()),
@@ -321,7 +321,7 @@ impl<'a> TrialAnalysis<'a> {
             facts,
             environment: self.input.environment,
             thresholds: self.input.thresholds,
-            engine: engine_total(&facts.workers),
+            engine: engine_total(&facts.load.workers),
             result,
             all: &self.all,
             flow: &self.flow,
@@ -337,7 +337,7 @@ impl<'a> TrialAnalysis<'a> {
 
 /// The measured window: as the trial recorded it, or, where a crash kept it from doing so, as planned.
 fn window(facts: &TrialFacts, load: &LoadPlan) -> Grid {
-    let recorded = Grid::new(facts.measure_start, facts.measure_end);
+    let recorded = Grid::new(facts.measure_start(), facts.measure_end());
     if facts.complete || recorded.slots > 0 {
         return recorded;
     }
@@ -348,10 +348,10 @@ fn window(facts: &TrialFacts, load: &LoadPlan) -> Grid {
 /// When the last thing of a trial happened: the end of the drain, or, where a crash kept that from being written
 /// down, the latest that was planned.
 fn whole(facts: &TrialFacts, grid: &Grid, patience: i64) -> Stamp {
-    if facts.drain_end == NO_STAMP || facts.drain_end <= 0 {
+    if facts.load.drain_end == NO_STAMP || facts.load.drain_end <= 0 {
         grid.end.saturating_add(patience)
     } else {
-        facts.drain_end.max(grid.end)
+        facts.load.drain_end.max(grid.end)
     }
 }
 
@@ -381,7 +381,7 @@ fn check_result(check: Box<dyn LedgerCheck>) -> AuditResult {
 }
 
 fn stage_name(facts: &TrialFacts, stage: usize) -> String {
-    facts.stages.get(stage).cloned().unwrap_or_default()
+    facts.declared.stages.get(stage).cloned().unwrap_or_default()
 }
 
 /// How long an answer is waited for: the probe's patience if the probe is measured.
@@ -469,9 +469,9 @@ mod tests {
     #[test]
     fn each_stage_by_its_own_time() {
         let mut trial = Trial::clean();
-        trial.facts.stages = vec!["accepted".into(), "committed".into()];
-        trial.facts.final_stage = 1;
-        trial.facts.drain_end = 14_000_000_000;
+        trial.facts.declared.stages = vec!["accepted".into(), "committed".into()];
+        trial.facts.declared.final_stage = 1;
+        trial.facts.load.drain_end = 14_000_000_000;
         for row in &mut trial.rows {
             row.marks[0] = row.due + 2_000_000;
             row.marks[1] = row.due + 3_000_000_000;

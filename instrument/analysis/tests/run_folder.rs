@@ -8,7 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use analysis::{LedgerCheck, analyse};
-use model::facts::{Environment, LedgerEntry, LedgerFacts, TrialFacts, WorkerFacts};
+use model::facts::{
+    AfterFacts, DeclaredFacts, Environment, LedgerEntry, LedgerFacts, LoadFacts, TrialFacts,
+    WorkerFacts,
+};
 use model::options::Options;
 use model::plan::{
     Arrivals, Level, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
@@ -56,7 +59,7 @@ fn plan() -> Plan {
     let promise =
         |expr: &str| ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail };
     Plan {
-        schema: "assay.plan/1".into(),
+        schema: model::plan::PLAN_SCHEMA.into(),
         name: "folder".into(),
         question: "?".into(),
         notes: String::new(),
@@ -95,30 +98,30 @@ fn row(tx: u64) -> Row {
 }
 
 fn facts(complete: bool) -> TrialFacts {
-    let whole = TrialFacts {
-        schema: "assay.trial/1".into(),
+    let declared = DeclaredFacts {
         setting: "default".into(),
         stages: vec!["committed".into()],
         kinds: vec!["tx".into()],
-        errors: vec![String::new()],
-        complete,
-        ..TrialFacts::default()
+        measure_end: 5_000 * MS,
+        ..DeclaredFacts::default()
     };
     if !complete {
-        return whole;
+        return TrialFacts { declared, ..TrialFacts::default() };
     }
+    let workers = vec![WorkerFacts {
+        due: ROWS,
+        sent: ROWS,
+        answered: ROWS,
+        wall_ns: 1,
+        ..WorkerFacts::default()
+    }];
+    let ledger = LedgerFacts { read: true, entries: ROWS, detail: "by a test".into() };
     TrialFacts {
-        measure_end: 5_000 * MS,
-        drain_end: 5_010 * MS,
-        workers: vec![WorkerFacts {
-            due: ROWS,
-            sent: ROWS,
-            answered: ROWS,
-            wall_ns: 1,
-            ..WorkerFacts::default()
-        }],
-        ledger: LedgerFacts { read: true, entries: ROWS, detail: "by a test".into() },
-        ..whole
+        declared,
+        load: LoadFacts { drain_end: 5_010 * MS, workers, ..LoadFacts::default() },
+        after: AfterFacts { ledger, ..AfterFacts::default() },
+        complete,
+        ..TrialFacts::default()
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use model::facts::TrialFacts;
+use clock::WallTime;
+use model::facts::{DeclaredFacts, LoadFacts, TrialFacts};
 use model::{Row, STAGES_MAX, Stamp};
 
 /// The most kinds that are told apart; a file of a million different URLs would otherwise be kept in memory.
@@ -38,14 +39,14 @@ impl Names {
 
     /// As a trial has them.
     pub(crate) fn of_facts(facts: &TrialFacts) -> Self {
-        let has_window = facts.measure_end > facts.measure_start;
+        let has_window = facts.measure_end() > facts.measure_start();
         Self {
-            started_unix_ns: facts.started_unix_ns,
-            stages: facts.stages.iter().take(STAGES_MAX).cloned().collect(),
-            final_stage: facts.final_stage.min(STAGES_MAX - 1),
-            window: has_window.then_some((facts.measure_start, facts.measure_end)),
-            kinds: Table::of(&facts.kinds),
-            errors: Table::of(&facts.errors),
+            started_unix_ns: facts.load.started.unix_ns(),
+            stages: facts.declared.stages.iter().take(STAGES_MAX).cloned().collect(),
+            final_stage: facts.declared.final_stage.min(STAGES_MAX - 1),
+            window: has_window.then_some((facts.measure_start(), facts.measure_end())),
+            kinds: Table::of(&facts.declared.kinds),
+            errors: Table::of(&facts.load.errors),
         }
     }
 
@@ -101,11 +102,17 @@ impl Names {
     /// As trial.json has them, for sealing.
     pub(crate) fn facts(&self) -> TrialFacts {
         TrialFacts {
-            started_unix_ns: self.started_unix_ns,
-            stages: self.stages.clone(),
-            final_stage: self.final_stage,
-            kinds: self.kinds.names.clone(),
-            errors: self.errors.names.clone(),
+            declared: DeclaredFacts {
+                stages: self.stages.clone(),
+                final_stage: self.final_stage,
+                kinds: self.kinds.names.clone(),
+                ..DeclaredFacts::default()
+            },
+            load: LoadFacts {
+                started: WallTime::from_unix_ns(self.started_unix_ns),
+                errors: self.errors.names.clone(),
+                ..LoadFacts::default()
+            },
             ..TrialFacts::default()
         }
     }

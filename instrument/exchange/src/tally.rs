@@ -57,7 +57,7 @@ pub fn summarise(
         ));
     }
     let percentiles = of_histogram(&tally.response, stage, tally.due);
-    Ok((Summary { stream, percentiles, errors: names.facts().errors }, notes))
+    Ok((Summary { stream, percentiles, errors: names.facts().load.errors }, notes))
 }
 
 /// One stream.

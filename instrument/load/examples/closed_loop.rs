@@ -114,8 +114,8 @@ impl System for Target {
     fn kinds(&self) -> Vec<String> {
         vec!["/".to_owned()]
     }
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
         Box::new(Nothing)
@@ -236,13 +236,13 @@ fn report(plan: &SettingPlan, target: &Target) {
         stages: target.stages(),
         final_stage: 0,
         system: target,
-        deployment: &Deployment::default(),
+        deployment: &Deployment::new(Clock::start()),
         seed: Seed(1),
-        clock: Clock::start(),
         control: Arc::<Control>::default(),
         live: Arc::<Live>::default(),
     };
-    let facts = load::run(setup, &mut sums).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = load::run(setup, &mut sums).unwrap_or_else(|error| panic!("{error}"));
+    let facts = loaded.facts;
     let cpu = CpuTime::of_this_process().since(cpu);
     let worker = &facts.workers[0];
     sums.lags.sort_unstable();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use clock::Clock;
-use model::facts::{Calibration, Event, TrialFacts};
+use model::facts::{Calibration, Event, LoadFacts};
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
@@ -71,7 +71,7 @@ fn measure(
     arrivals: Arrivals,
     connections: u32,
     duration: Duration,
-) -> Result<(TrialFacts, Samples), LoadError> {
+) -> Result<(LoadFacts, Samples), LoadError> {
     let plan = plan(arrivals, connections, duration);
     let system = Null { address };
     let mut samples = Samples::default();
@@ -80,13 +80,12 @@ fn measure(
         stages: system.stages(),
         final_stage: 0,
         system: &system,
-        deployment: &Deployment::default(),
+        deployment: &Deployment::new(clock),
         seed: Seed(0),
-        clock,
         control: Arc::<Control>::default(),
         live: Arc::<Live>::default(),
     };
-    Ok((run(setup, &mut samples)?, samples))
+    Ok((run(setup, &mut samples)?.facts, samples))
 }
 
 fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan {
@@ -148,8 +147,8 @@ impl System for Null {
         vec!["null".to_owned()]
     }
 
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {

@@ -152,7 +152,7 @@ fn open<'t>(
         stream.source.fill(missing);
     }
     let facts = WorkerFacts { connects: clients.len() as u64, ..WorkerFacts::default() };
-    let origin = trial.setup.clock.now();
+    let origin = trial.setup.deployment.clock.now();
     let state = State { origin, streams, callers, rows, facts, is_over: false };
     let desk = Desk { trial, state: Mutex::new(state), work: Condvar::new(), back: Condvar::new() };
     Ok((desk, clients))
@@ -164,7 +164,7 @@ impl Desk<'_> {
     }
 
     fn stamp(&self, origin: Instant) -> Stamp {
-        self.trial.setup.clock.now().ns_since(origin)
+        self.trial.setup.deployment.clock.now().ns_since(origin)
     }
 
     /// A caller whose thread could not be started.
@@ -236,7 +236,9 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
         let now = desk.stamp(origin);
         state.begin(caller, &prepared, due, now);
         drop(state);
-        let wall = |stamp| desk.trial.setup.clock.wall_at(Instant::from_ns(origin.as_ns() + stamp));
+        let wall = |stamp| {
+            desk.trial.setup.deployment.clock.wall_at(Instant::from_ns(origin.as_ns() + stamp))
+        };
         let transaction = Transaction {
             id: prepared.id,
             kind: prepared.kind,

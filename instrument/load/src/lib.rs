@@ -27,11 +27,11 @@ mod trial;
 
 use std::sync::Arc;
 
-use clock::Clock;
+use clock::{Clock, Instant};
 pub use control::Control;
 pub use error::LoadError;
 pub use live::{Live, LiveSnapshot, Phase};
-use model::facts::{Calibration, Event, TrialFacts};
+use model::facts::{Calibration, Event, LoadFacts};
 use model::plan::SettingPlan;
 use model::{Row, Seed};
 use sut::{Deployment, System};
@@ -49,12 +49,10 @@ pub struct Setup<'a> {
     pub final_stage: usize,
     /// The system under test.
     pub system: &'a dyn System,
-    /// Where it is.
+    /// Where it is, and the trial's clock, which stamps: its reading at the trial's start becomes stamp 0.
     pub deployment: &'a Deployment,
     /// The trial's seed.
     pub seed: Seed,
-    /// The clock that stamps. The trial's start becomes stamp 0.
-    pub clock: Clock,
     /// How the trial is stopped from outside.
     pub control: Arc<Control>,
     /// What is shown while it runs.
@@ -73,12 +71,20 @@ pub trait RowSink: Send {
     fn event(&mut self, event: Event);
 }
 
-/// Carries out one trial, and returns when its last transaction has ended. Fills the facts that the engine
-/// knows; the rest are at their defaults.
+/// What a load leaves behind beside its rows.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the engine says of it.
+    pub facts: LoadFacts,
+    /// The trial's start, stamp 0, on the clock of the setup.
+    pub start: Instant,
+}
+
+/// Carries out one trial, and returns when its last transaction has ended.
 ///
 /// # Errors
 /// When the load could not begin: no connection, no threads, a plan that cannot be carried out.
-pub fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
+pub fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<Loaded, LoadError> {
     threads::run(setup, sink)
 }
 

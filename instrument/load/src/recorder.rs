@@ -75,7 +75,7 @@ impl<'a> Recorder<'a> {
             sink,
             spare,
             window: LiveWindow::default(),
-            wall_drift_ns: trial.setup.clock.wall_drift_ns(),
+            wall_drift_ns: trial.setup.deployment.clock.wall_drift_ns(),
             wall_step_ns: 0,
             refused: None,
             lost_rows: 0,
@@ -141,11 +141,11 @@ impl<'a> Recorder<'a> {
 
     fn tick(&mut self, start: Instant) {
         let live = &self.trial.setup.live;
-        let now = self.trial.setup.clock.now().ns_since(start);
+        let now = self.trial.setup.deployment.clock.now().ns_since(start);
         if now - self.window.shown_at < 100_000_000 {
             return;
         }
-        let drift = self.trial.setup.clock.wall_drift_ns();
+        let drift = self.trial.setup.deployment.clock.wall_drift_ns();
         let step = drift - self.wall_drift_ns;
         self.wall_drift_ns = drift;
         if step.abs() > self.wall_step_ns.abs() {

@@ -4,9 +4,9 @@
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use clock::{Clock, Instant};
-use model::facts::TrialFacts;
-use model::{NO_STAMP, WallTime};
+use clock::Instant;
+use model::NO_STAMP;
+use model::facts::LoadFacts;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sut::{Link, Role};
 
@@ -17,7 +17,7 @@ use crate::engine::{Routes, Seat, run as run_worker};
 use crate::live::Phase;
 use crate::recorder::{BATCHES_MAX, Recorder};
 use crate::trial::{Trial, WORKERS_MAX};
-use crate::{LoadError, RowSink, Setup, call};
+use crate::{LoadError, Loaded, RowSink, Setup, call};
 
 /// Descriptors that the process needs beside its connections.
 const FILES_BESIDE: u64 = 256;
@@ -36,7 +36,7 @@ pub(crate) enum Choice {
 }
 
 /// Carries out one trial.
-pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts, LoadError> {
+pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<Loaded, LoadError> {
     let first = setup.system.connect(setup.deployment, Role::Submit, 0);
     let (choice, address) = match first {
         Ok(Link::Call(_)) => (Choice::Call, None),
@@ -45,9 +45,9 @@ pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<TrialFacts
         }
         Err(source) => return Err(LoadError::System { index: 0, source }),
     };
-    let mut facts = run_with(setup, sink, choice)?;
-    facts.congestion_control = address.map(socket::congestion_control).unwrap_or_default();
-    Ok(facts)
+    let mut loaded = run_with(setup, sink, choice)?;
+    loaded.facts.congestion_control = address.map(socket::congestion_control).unwrap_or_default();
+    Ok(loaded)
 }
 
 /// Carries out one trial with a given driver.
@@ -55,7 +55,7 @@ pub(crate) fn run_with(
     setup: Setup<'_>,
     sink: &mut dyn RowSink,
     choice: Choice,
-) -> Result<TrialFacts, LoadError> {
+) -> Result<Loaded, LoadError> {
     check(&setup)?;
     raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
     let workers = match choice {
@@ -92,7 +92,7 @@ pub(crate) fn run_with(
             trial.begin(None);
             return Err(error);
         }
-        let start = trial.setup.clock.now().plus(START_DELAY);
+        let start = trial.setup.deployment.clock.now().plus(START_DELAY);
         trial.begin(Some(start));
         trial.setup.live.set_started(start);
         recorder.run(&from, start);
@@ -111,7 +111,7 @@ pub(crate) fn run_with(
         facts.interrupted =
             format!("the record could not be written: {reason} ({lost_rows} rows were lost)");
     }
-    Ok(facts)
+    Ok(Loaded { facts, start })
 }
 
 /// What the plan must have for a load to make sense.
@@ -162,7 +162,7 @@ fn facts(
     start: Instant,
     driver: &str,
     mut reports: Vec<crate::recorder::WorkerReport>,
-) -> TrialFacts {
+) -> LoadFacts {
     reports.sort_by_key(|report| report.worker);
     let setup = &trial.setup;
     let was_cut = reports.iter().any(|report| report.cut);
@@ -175,31 +175,16 @@ fn facts(
         None if setup.control.is_stopped() => "stopped by request",
         None => "",
     };
-    let measure_end = trial.window.measure_end;
-    TrialFacts {
-        schema: "assay.trial/1".to_owned(),
-        setting: setup.plan.key.clone(),
-        seed: setup.seed,
-        started_unix_ns: wall_of(&setup.clock, start).unix_ns(),
-        stages: setup.stages.clone(),
-        final_stage: setup.final_stage,
-        kinds: setup.system.kinds(),
+    LoadFacts {
+        started: setup.deployment.clock.wall_now_at(start),
         errors: trial.errors(),
-        measure_start: trial.window.measure_start,
-        measure_end: trial.cut_at().map_or(measure_end, |cut| cut.min(measure_end)),
+        cut_at: trial.cut_at(),
         drain_end: if was_cut { NO_STAMP } else { drain_end },
         drain_left: reports.iter().map(|report| report.drain_left).sum(),
         interrupted: interrupted.to_owned(),
-        complete: true,
         transport: trial.transport.get().cloned().unwrap_or_else(|| "plain".to_owned()),
         driver: driver.to_owned(),
-        fidelity: setup.system.fidelity(),
         workers: reports.into_iter().map(|report| report.facts).collect(),
-        ..TrialFacts::default()
+        ..LoadFacts::default()
     }
-}
-
-/// The calendar's reading of a point on the clock's line.
-fn wall_of(clock: &Clock, at: Instant) -> WallTime {
-    WallTime::from_unix_ns(clock.origin_wall().unix_ns() + at.as_ns() + clock.wall_drift_ns())
 }

@@ -104,8 +104,8 @@ impl System for EchoSystem {
     fn kinds(&self) -> Vec<String> {
         vec!["echo".to_owned()]
     }
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
         Box::new(Reports)
@@ -190,13 +190,12 @@ fn transactions_do_not_allocate() {
         stages: system.stages(),
         final_stage: 0,
         system: &system,
-        deployment: &Deployment::default(),
+        deployment: &Deployment::new(clock::Clock::start()),
         seed: Seed(1),
-        clock: clock::Clock::start(),
         control: Arc::<Control>::default(),
         live: Arc::<Live>::default(),
     };
-    let facts = load::run(setup, &mut rows).expect("the load begins");
+    let facts = load::run(setup, &mut rows).expect("the load begins").facts;
     assert_eq!((rows.0, facts.workers[0].answered), (TRANSACTIONS, TRANSACTIONS));
     assert!(AT_SETTLED.load(Relaxed) > 0, "the counter counts: setting up does allocate");
     let allocations = AT_END.load(Relaxed) - AT_SETTLED.load(Relaxed);

@@ -8,43 +8,121 @@ use serde::{Deserialize, Serialize};
 use crate::row::Stamp;
 use crate::seed::Seed;
 
-/// `trial.json`: everything that the rows do not hold and that analysis needs.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// The schema of trial.json that this version writes and reads.
+pub const TRIAL_SCHEMA: &str = "assay.trial/2";
+
+/// `trial.json`: everything that the rows do not hold and that analysis needs. Each part has one writer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialFacts {
-    /// `assay.trial/1`.
+    /// [`TRIAL_SCHEMA`].
     pub schema: String,
+    /// What was known before the load; the app writes it.
+    pub declared: DeclaredFacts,
+    /// What the engine says of the load; the engine writes it.
+    pub load: LoadFacts,
+    /// What was found beside the load and after it; the app writes it.
+    pub after: AfterFacts,
+    /// Whether the trial came to its end (false in a folder that a crash left behind).
+    pub complete: bool,
+}
+
+impl Default for TrialFacts {
+    fn default() -> Self {
+        Self {
+            schema: TRIAL_SCHEMA.to_owned(),
+            declared: DeclaredFacts::default(),
+            load: LoadFacts::default(),
+            after: AfterFacts::default(),
+            complete: false,
+        }
+    }
+}
+
+impl TrialFacts {
+    /// Due times before this are warm-up.
+    #[must_use]
+    pub const fn measure_start(&self) -> Stamp {
+        self.declared.measure_start
+    }
+
+    /// Due times from this on are not part of what was measured: the plan's end, or where the load was cut short.
+    #[must_use]
+    pub fn measure_end(&self) -> Stamp {
+        self.load.cut_at.map_or(self.declared.measure_end, |cut| cut.min(self.declared.measure_end))
+    }
+
+    /// Why the trial is not whole, in words; empty = nothing came between.
+    #[must_use]
+    pub fn interrupted(&self) -> &str {
+        match self.load.interrupted.as_str() {
+            "" => &self.after.not_kept,
+            why => why,
+        }
+    }
+}
+
+/// What a trial is, before anything is sent.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeclaredFacts {
     /// The setting's key.
     pub setting: String,
     /// From 0.
     pub trial: u32,
     /// The trial's seed.
     pub seed: Seed,
-    /// Wall time of the trial's start (stamp 0), nanoseconds after the Unix epoch.
-    pub started_unix_ns: i64,
     /// The ladder: names of the stages in order; `Row::marks` is indexed by it.
     pub stages: Vec<String>,
     /// Index of the stage that counts as committed.
     pub final_stage: usize,
     /// Names of kinds (targets, operations); `Row::kind` is an index into it.
     pub kinds: Vec<String>,
-    /// Error texts; `Row::error` is an index into it, entry 0 is empty.
-    pub errors: Vec<String>,
     /// Due times before this are warm-up.
     pub measure_start: Stamp,
-    /// Due times from this on are not part of the plan.
+    /// Due times from this on are not part of the plan; see [`TrialFacts::measure_end`].
     pub measure_end: Stamp,
+    /// What the preflight pass found, one entry a kind that was tried.
+    pub preflight: Vec<PreflightFinding>,
+    /// What the null-target calibration of this machine gave before the trial, if it ran.
+    pub calibration: Option<Calibration>,
+    /// Fidelity switches that were on, in words.
+    pub fidelity: Vec<String>,
+    /// Facts for the reader that the adapter adds (versions, addresses without secrets). Nothing reads them back.
+    pub system: BTreeMap<String, String>,
+    /// Whose clocks the system's own times are by.
+    pub clocks: ClockRelation,
+}
+
+/// How the clocks of a system's nodes relate to the instrument's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockRelation {
+    /// Nobody says.
+    #[default]
+    Unknown,
+    /// Nodes and instrument are on one host and read one clock.
+    OneHost,
+    /// Nodes are on other hosts; how far their clocks are off is not known.
+    OtherHosts,
+}
+
+/// What the engine says of the load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadFacts {
+    /// The calendar's reading of the trial's start (stamp 0).
+    pub started: WallTime,
+    /// Error texts; `Row::error` is an index into it, entry 0 is empty.
+    pub errors: Vec<String>,
+    /// Where the load was cut short, if it was: the last due time that was taken.
+    pub cut_at: Option<Stamp>,
     /// When the drain ended; [`crate::NO_STAMP`] if the trial was cut off.
     pub drain_end: Stamp,
     /// Transactions still outstanding when the drain ended (they were resolved as unknown).
     pub drain_left: u64,
     /// Whether the load was stopped before its time, and by what, in words; empty = no.
     pub interrupted: String,
-    /// Whether rows were closed properly (false in a folder that a crash left behind).
-    pub complete: bool,
-    /// Processor time of this whole process during the load, connecting and draining included, nanoseconds:
-    /// the engine, the record, the sampling and the display.
-    pub generator_cpu_ns: u64,
     /// Counters of the engine, by worker.
     pub workers: Vec<WorkerFacts>,
     /// Client-visible shape of the connection: `plain` or the TLS version and cipher.
@@ -53,18 +131,42 @@ pub struct TrialFacts {
     pub driver: String,
     /// The congestion control of the sockets.
     pub congestion_control: String,
-    /// What the preflight pass found, one entry a kind that was tried.
-    pub preflight: Vec<PreflightFinding>,
     /// Largest jump of the wall clock against the monotonic line during the trial, nanoseconds.
     pub wall_step_ns: i64,
-    /// What the null-target calibration of this machine gave before the trial, if it ran.
-    pub calibration: Option<Calibration>,
-    /// Fidelity switches that were on, in words.
-    pub fidelity: Vec<String>,
+}
+
+impl Default for LoadFacts {
+    /// Those of a trial whose engine has not reported yet.
+    fn default() -> Self {
+        Self {
+            started: WallTime::default(),
+            errors: vec![String::new()],
+            cut_at: None,
+            drain_end: crate::NO_STAMP,
+            drain_left: 0,
+            interrupted: String::new(),
+            workers: Vec::new(),
+            transport: String::new(),
+            driver: String::new(),
+            congestion_control: String::new(),
+            wall_step_ns: 0,
+        }
+    }
+}
+
+/// What was found beside the load and after it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AfterFacts {
+    /// Processor time of this whole process during the load, connecting and draining included, nanoseconds:
+    /// the engine, the record, the sampling and the display.
+    pub generator_cpu_ns: u64,
+    /// Why a part of the record could not be kept, in words; empty = all of it was.
+    pub not_kept: String,
+    /// What became of asking nodes for their own metrics, in words; empty = none serves any.
+    pub scraped: String,
     /// Whether the system's ledger was read, and if not why not.
     pub ledger: LedgerFacts,
-    /// Facts that the adapter adds (versions, addresses without secrets).
-    pub system: BTreeMap<String, String>,
     /// Processes of the system under test: name and process id.
     pub nodes: Vec<NodeFacts>,
     /// What the testbed's own network did; absent: the trial had none.

@@ -20,10 +20,13 @@ use crate::quantity::{Rate, duration_text};
 use crate::result::Verdict;
 use crate::seed::Seed;
 
+/// The schema of plan.toml that this version writes and reads.
+pub const PLAN_SCHEMA: &str = "assay.plan/2";
+
 /// A whole experiment, resolved.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// `assay.plan/1`.
+    /// [`PLAN_SCHEMA`].
     pub schema: String,
     /// A short name; also part of the run folder's name.
     pub name: String,

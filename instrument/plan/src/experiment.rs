@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::Seed;
 use model::options::{Options, Problems, Span, Value};
-use model::plan::{Axis, Plan, SettingPlan};
+use model::plan::{Axis, PLAN_SCHEMA, Plan, SettingPlan};
 
 use crate::effective::{COMMAND_LINE, ENVIRONMENT, Gathered};
 use crate::matrix::{Combination, Matrix};
@@ -15,8 +15,6 @@ use crate::{
     reject, setting, trace,
 };
 
-/// The format of plan.toml.
-const PLAN_SCHEMA: &str = "assay.plan/1";
 /// The most trials in all.
 const TRIALS_TOTAL_MAX: u64 = 100_000;
 /// The most that all settings together may hold, in bytes of the file's values: each setting keeps its own.

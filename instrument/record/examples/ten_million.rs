@@ -30,7 +30,8 @@ fn main() {
     let place = keep.as_deref().unwrap_or(folder.path());
     let run = RunFolder::create(place, "size", WallTime::now()).expect("a run folder");
     let trial = run.trial("rate=50000/s", 0).expect("a trial folder");
-    let facts = TrialFacts { stages: vec!["committed".to_owned()], ..TrialFacts::default() };
+    let mut facts = TrialFacts::default();
+    facts.declared.stages = vec!["committed".to_owned()];
     trial.write_facts(&facts).expect("facts");
     println!("{rows} rows, {shape}");
 

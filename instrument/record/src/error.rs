@@ -53,6 +53,20 @@ pub enum RecordError {
         /// What to do.
         next: &'static str,
     },
+    /// Another version of Assay wrote the file, and what it says cannot be held against what this one asks.
+    #[error(
+        "{path} was written by another version of Assay ({}; this one reads `{known}`); report the run with the version \
+         that wrote it (its commit stands in the run's environment.json), or run the experiment again",
+        written_as(found)
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// The schema that it names; empty if it names none.
+        found: String,
+        /// The schema that this version reads.
+        known: &'static str,
+    },
     /// A file that is needed is not there.
     #[error("{path} is missing; {next}")]
     Missing {
@@ -72,6 +86,10 @@ pub enum RecordError {
 /// What to do about a file that does not hold what it should.
 pub(crate) const RESTORE: &str =
     "restore it from a copy of the run folder, or leave this trial out by moving its folder away";
+
+fn written_as(schema: &str) -> String {
+    if schema.is_empty() { "it names no schema".to_owned() } else { format!("it is `{schema}`") }
+}
 
 impl RecordError {
     /// A failure to read, with a missing file told apart.

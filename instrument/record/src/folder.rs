@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use clock::WallTime;
 use model::facts::Environment;
 use model::picture::RawFile;
-use model::plan::Plan;
+use model::plan::{PLAN_SCHEMA, Plan};
 use model::result::RunResult;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::disk;
 use crate::error::RecordError;
@@ -27,6 +27,13 @@ const SETTINGS: &str = "settings";
 const TRIAL_FILES_MAX: usize = 1000;
 /// Runs of one name that may start in the same second.
 const SAME_SECOND_MAX: u32 = 1000;
+
+/// What a document says first: which version wrote it.
+#[derive(Deserialize)]
+pub(crate) struct Schema {
+    #[serde(default)]
+    pub schema: String,
+}
 
 /// One run on disk: `runs/<utc>_<name>/`.
 #[derive(Clone, Debug)]
@@ -125,7 +132,13 @@ impl RunFolder {
     /// When it is missing or is not a plan.
     pub fn plan(&self) -> Result<Plan, RecordError> {
         let path = self.path.join(PLAN);
-        parse_plan(&disk::read_text(&path)?).map_err(|why| RecordError::damaged(&path, why))
+        let text = disk::read_text(&path)?;
+        if let Ok(Schema { schema }) = toml::from_str(&text)
+            && schema != PLAN_SCHEMA
+        {
+            return Err(RecordError::OtherVersion { path, found: schema, known: PLAN_SCHEMA });
+        }
+        parse_plan(&text).map_err(|why| RecordError::damaged(&path, why))
     }
 
     /// plan.toml as it stands; empty if there is none.

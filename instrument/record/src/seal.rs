@@ -62,7 +62,7 @@ impl TrialFolder {
         }
         let facts = self.facts()?;
         let mut last_frames = LastFrames::default();
-        let final_stage = facts.final_stage.min(STAGES_MAX - 1);
+        let final_stage = facts.declared.final_stage.min(STAGES_MAX - 1);
         let read = self.log_batches(|rows| last_frames.frame(rows, final_stage))?;
         let stages = stage_names(&facts, last_frames.stages_used());
         let seconds = OpenSeconds::new(last_frames, final_stage);
@@ -199,7 +199,7 @@ impl TrialFolder {
                 &mut log_file,
                 &mut serializer,
                 stages,
-                facts.started_unix_ns,
+                facts.load.started.unix_ns(),
             )?;
             let mut outcome = Ok(());
             let read = self.log_batches(|rows| {
@@ -229,7 +229,7 @@ impl TrialFolder {
 
 /// A name for every stage that the ladder has or that a row reached.
 fn stage_names(facts: &TrialFacts, used: usize) -> Vec<String> {
-    let mut names: Vec<String> = facts.stages.iter().take(STAGES_MAX).cloned().collect();
+    let mut names: Vec<String> = facts.declared.stages.iter().take(STAGES_MAX).cloned().collect();
     for index in names.len()..used {
         names.push(format!("stage{index}"));
     }

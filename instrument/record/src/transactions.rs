@@ -144,10 +144,10 @@ impl<W: Write + Send> TransactionsWriter<W> {
         let list = |names: &[String]| serde_json::json!(names).to_string();
         let notes = [
             ("assay.schema", SCHEMA.to_owned()),
-            ("assay.started_unix_ns", facts.started_unix_ns.to_string()),
+            ("assay.started_unix_ns", facts.load.started.unix_ns().to_string()),
             ("assay.stages", list(stages)),
-            ("assay.kinds", list(&facts.kinds)),
-            ("assay.errors", list(&facts.errors)),
+            ("assay.kinds", list(&facts.declared.kinds)),
+            ("assay.errors", list(&facts.load.errors)),
             ("assay.sql", sql(&stage_columns)),
         ];
         Ok(Self {

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use model::Row;
-use model::facts::TrialFacts;
+use model::facts::{TRIAL_SCHEMA, TrialFacts};
 
 use crate::disk;
 use crate::error::RecordError;
-use crate::folder::{read_json, write_json};
+use crate::folder::{Schema, read_json, write_json};
 use crate::row_log::{LogError, RowLogReader, RowLogWriter};
 
 pub(crate) const ROW_LOG: &str = "rows.log";
@@ -88,9 +88,14 @@ impl TrialFolder {
     /// Reads trial.json.
     ///
     /// # Errors
-    /// When it is missing or is not one.
+    /// When it is missing, is not one, or was written by another version of Assay.
     pub fn facts(&self) -> Result<TrialFacts, RecordError> {
-        read_json(&self.file(FACTS))
+        let path = self.file(FACTS);
+        let Schema { schema } = read_json(&path)?;
+        if schema != TRIAL_SCHEMA {
+            return Err(RecordError::OtherVersion { path, found: schema, known: TRIAL_SCHEMA });
+        }
+        read_json(&path)
     }
 
     /// Appends one line (a JSON document) to faults.ndjson. Line breaks in it become spaces.

@@ -30,7 +30,7 @@ fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
         })
     };
     serde_json::from_value(serde_json::json!({
-        "schema": "assay.plan/1", "name": "n", "question": "q?\nline \"two\"", "notes": "", "seed": seed,
+        "schema": "assay.plan/2", "name": "n", "question": "q?\nline \"two\"", "notes": "", "seed": seed,
         "shuffled": true, "percentiles": [0.5, 0.99], "profile": "",
         "axes": [{"name": "rate", "labels": ["50/s"]}],
         "settings": keys.iter().map(setting).collect::<Vec<_>>(),

@@ -37,7 +37,7 @@ fn mutated_files_never_panic_out() {
     ledger.close().unwrap();
     let file = |name: &str| fs::read(trial.path().join(name)).unwrap();
     let plan =
-        b"schema = 'assay.plan/1'\nname = 'n'\nsettings = [{ key = 'a/b', trials = 3 }]\n".to_vec();
+        b"schema = 'assay.plan/2'\nname = 'n'\nsettings = [{ key = 'a/b', trials = 3 }]\n".to_vec();
     let facts = serde_json::to_vec(&TrialFacts::default()).unwrap();
     let seeds = [
         (0, log_bytes),

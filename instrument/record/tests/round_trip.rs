@@ -113,7 +113,9 @@ fn marks_without_a_name_are_kept() {
 fn strange_stage_names() {
     let (_keep, trial) = new_trial(0);
     let stages = ["sent", "a,b \"c\"\n", "x", "x"].map(str::to_owned).to_vec();
-    trial.write_facts(&TrialFacts { stages, ..TrialFacts::default() }).unwrap();
+    let mut facts = TrialFacts::default();
+    facts.declared.stages = stages;
+    trial.write_facts(&facts).unwrap();
     let rows: Vec<Row> = (0..100).map(|tx| any_row(&mut Seed(tx).rng(), tx, 4)).collect();
     let mut log = trial.row_log().unwrap();
     log.append(&rows).unwrap();

@@ -164,8 +164,9 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
             if left_out > 0 { format!(" ({left_out} more in the result)") } else { String::new() };
         (format!("Nodes{of}: metrics over all of them{rest}"), grid)
     }));
-    let clocks = shown.iter().find_map(|row| row.trial.stated.as_ref()).map(|it| clean(&it.clocks));
-    let title = format!("Latency by two definitions ({})", clocks.unwrap_or_default());
+    let stated = shown.iter().find_map(|row| row.trial.stated.as_ref());
+    let clocks = stated.map_or("", |it| tables::clock_words(it.clocks));
+    let title = format!("Latency by two definitions ({clocks})");
     all.push((title, tables::two_definitions(shown)));
     if let [only] = shown {
         for (head, groups) in [("kind", &only.trial.kinds), ("code", &only.trial.codes)] {

@@ -22,7 +22,7 @@ pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
-pub(crate) use stated::{definition_lines, two_definitions};
+pub(crate) use stated::{clock_words, definition_lines, two_definitions};
 pub(crate) use thresholds::thresholds;
 
 use model::result::{RunResult, SettingResult, TrialResult};

@@ -8,14 +8,15 @@
 pub mod conformance;
 mod marks;
 
+use std::any::Any;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::WallTime;
+use clock::{Clock, WallTime};
 pub use marks::{Answer, Mark, Marks};
-use model::facts::{LedgerEntry, NodeFacts, PreflightFinding};
+use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
 use model::{Outcome, Row, Seed, TxId};
@@ -128,14 +129,21 @@ pub trait System: Send + Sync {
 }
 
 /// A system that is up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Deployment {
+    /// The trial's clock, the testbed's: an adapter starts none of its own.
+    pub clock: Clock,
     /// Addresses by name; an adapter gives them the names that it needs.
     pub endpoints: Vec<(String, SocketAddr)>,
     /// Processes that belong to it, for resource use.
     pub nodes: Vec<NodeFacts>,
-    /// Facts for the report (versions, sizes). No secrets.
+    /// Facts for the reader of the report (versions, sizes). No secrets, and nothing that is read back: what an
+    /// adapter has to remember is its `state`.
     pub facts: std::collections::BTreeMap<String, String>,
+    /// Whose clocks the system's own times are by.
+    pub clocks: ClockRelation,
+    /// What the adapter has to remember of this deployment.
+    pub state: Option<Arc<dyn Any + Send + Sync>>,
     /// Where the system keeps what it stores, if on this host.
     pub folder: Option<PathBuf>,
     /// Metrics that its nodes serve themselves, to be recorded beside what the host says of them.
@@ -145,6 +153,28 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// One without endpoints, nodes or anything to say.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            endpoints: Vec::new(),
+            nodes: Vec::new(),
+            facts: Default::default(),
+            clocks: ClockRelation::default(),
+            state: None,
+            folder: None,
+            scrape: Vec::new(),
+            care: None,
+        }
+    }
+
+    /// What the adapter remembers, if it is a `T`.
+    #[must_use]
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        self.state.as_deref()?.downcast_ref()
+    }
+
     /// The address called `name`.
     #[must_use]
     pub fn endpoint(&self, name: &str) -> Option<SocketAddr> {

@@ -266,7 +266,7 @@ fn load_cpu_ms(runs: &Path) -> Option<f64> {
     let run = std::fs::read_dir(runs).ok()?.flatten().next()?.path();
     let text = std::fs::read_to_string(run.join("settings/default/trial-0/trial.json")).ok()?;
     let document: serde_json::Value = serde_json::from_str(&text).ok()?;
-    document["generator_cpu_ns"].as_f64().map(|ns| ns / 1e6)
+    document["after"]["generator_cpu_ns"].as_f64().map(|ns| ns / 1e6)
 }
 
 /// The program in the cache folder of `assay doctor --install` (`NAME/VERSION/` or its `bin/`), or on the path.

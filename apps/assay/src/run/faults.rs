@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use clock::Clock;
 use load::Live;
 use model::plan::{CLIENT, FaultKind, FaultPlan, is_meant};
 use sut::Deployment;
@@ -20,7 +19,6 @@ pub(super) fn start(
     trial: &Trial<'_>,
     bed: &Testbed,
     deployment: &Deployment,
-    clock: Clock,
     (live, sampler): (&Arc<Live>, &ResourceSampler),
 ) -> Result<Option<FaultRunner>, String> {
     let faults = &trial.setting.faults;
@@ -40,7 +38,7 @@ pub(super) fn start(
         care: deployment.care.clone(),
         watcher: Some(sampler.watcher()),
     };
-    let runner = FaultRunner::start(clock, setup, bed.control(), measure_start);
+    let runner = FaultRunner::start(bed.clock(), setup, bed.control(), measure_start);
     runner.map(Some).map_err(|error| error.to_string())
 }
 

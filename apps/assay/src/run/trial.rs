@@ -1,12 +1,13 @@
 //! One trial: deploy, preflight, load, drain, read the ledger, seal. Here the parts meet; none of them knows another.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::{Clock, CpuTime, Instant};
-use load::{Control, Live, RowSink, Setup};
-use model::facts::{Calibration, Event, LedgerFacts, MetricSample, TrialFacts};
+use clock::{Clock, CpuTime};
+use load::{Control, Live, Loaded, RowSink, Setup};
+use model::facts::{
+    AfterFacts, Calibration, DeclaredFacts, Event, LedgerFacts, LoadFacts, MetricSample, TrialFacts,
+};
 use model::plan::SettingPlan;
 use model::{Row, Seed};
 use record::{RowLogWriter, RunFolder, TrialFolder};
@@ -54,21 +55,22 @@ pub struct Trial<'a> {
 /// When the trial could not be carried out or kept, for people.
 pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
+    // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
     let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
     // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one.
     let _inside = enter_links(trial, &mut bed)?;
     let deployed = trial.system.deploy(&mut bed);
     check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
     let deployment = deployed.map_err(|e| e.to_string())?;
-    let mut facts = first_facts(trial, &deployment);
-    facts.preflight = trial.system.preflight(&deployment).map_err(|e| e.to_string())?;
+    // The folder holds what is known from the first moment, so that a crash leaves one that can be read.
+    let declared = declare(trial, &deployment)?;
+    let mut facts = TrialFacts { declared, ..TrialFacts::default() };
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
 
-    let loaded = load_it(trial, &folder, &deployment, &bed)?;
-    merge(&mut facts, loaded);
-    facts.ledger = read_ledger(trial, &folder, &deployment);
-    facts.nodes = bed.nodes();
-    facts.network = bed.network_report();
+    (facts.load, facts.after) = load_it(trial, &folder, &deployment, &bed)?;
+    facts.after.ledger = read_ledger(trial, &folder, &deployment);
+    facts.after.nodes = bed.nodes();
+    facts.after.network = bed.network_report();
     facts.complete = true;
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
     bed.stop_all(STOP_GRACE).map_err(|e| e.to_string())?;
@@ -98,52 +100,32 @@ fn check_links(trial: &Trial<'_>, bed: &Testbed, failed: Option<String>) -> Resu
     ))
 }
 
-/// What is known before the load. The folder holds it from the first moment, so that a crash leaves a
-/// folder that can be read.
-fn first_facts(trial: &Trial<'_>, deployment: &Deployment) -> TrialFacts {
+/// What is known before the load, the preflight pass included.
+fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, String> {
     let stages = trial.system.stages();
-    let last = stages.len() - 1;
-    let until = &trial.setting.measure.until;
-    let final_stage = stages.iter().position(|stage| stage == until).unwrap_or(last);
     let warmup = i64::try_from(trial.setting.load.warmup.as_nanos()).unwrap_or(i64::MAX);
     let duration = i64::try_from(trial.setting.load.duration.as_nanos()).unwrap_or(i64::MAX);
-    TrialFacts {
-        schema: "assay.trial/1".to_owned(),
+    Ok(DeclaredFacts {
         setting: trial.setting.key.clone(),
         trial: trial.index,
         seed: trial.seed,
+        final_stage: final_stage(trial, &stages),
         stages,
-        final_stage,
         kinds: trial.system.kinds(),
-        errors: vec![String::new()],
         measure_start: warmup,
         measure_end: warmup.saturating_add(duration),
-        drain_end: model::NO_STAMP,
+        preflight: trial.system.preflight(deployment).map_err(|e| e.to_string())?,
         calibration: trial.calibration.clone(),
         fidelity: trial.system.fidelity(),
         system: deployment.facts.clone(),
-        nodes: deployment.nodes.clone(),
-        ..TrialFacts::default()
-    }
+        clocks: deployment.clocks,
+    })
 }
 
-/// Puts what the engine knows over what was known before; what the app knows stays.
-fn merge(facts: &mut TrialFacts, engine: TrialFacts) {
-    let before = std::mem::replace(facts, engine);
-    facts.schema = before.schema;
-    facts.setting = before.setting;
-    facts.trial = before.trial;
-    facts.seed = before.seed;
-    facts.stages = before.stages;
-    facts.final_stage = before.final_stage;
-    facts.kinds = before.kinds;
-    facts.preflight = before.preflight;
-    facts.calibration = before.calibration;
-    facts.fidelity = before.fidelity;
-    facts.nodes = before.nodes;
-    let mut system: BTreeMap<String, String> = before.system;
-    system.append(&mut facts.system);
-    facts.system = system;
+/// Which stage counts as committed: the one that the experiment names, else the last.
+fn final_stage(trial: &Trial<'_>, stages: &[String]) -> usize {
+    let until = &trial.setting.measure.until;
+    stages.iter().position(|stage| stage == until).unwrap_or(stages.len() - 1)
 }
 
 /// The load, with everything that is watched meanwhile.
@@ -152,26 +134,25 @@ fn load_it(
     folder: &TrialFolder,
     deployment: &Deployment,
     bed: &Testbed,
-) -> Result<TrialFacts, String> {
+) -> Result<(LoadFacts, AfterFacts), String> {
     let control = Arc::new(Control::default());
     let live = Arc::new(Live::default());
     trial.interrupt.attach(Arc::clone(&control));
     trial.progress.trial(trial.title.clone(), Arc::clone(&live));
 
-    let clock = Clock::start();
+    let clock = bed.clock();
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
     let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes).map_err(|e| e.to_string())?;
     let scraper = start_scraper(clock, deployment)?;
-    let faults = faults::start(trial, bed, deployment, clock, (&live, &sampler))?;
+    let faults = faults::start(trial, bed, deployment, (&live, &sampler))?;
     let stages = trial.system.stages();
     let setup = Setup {
         plan: trial.setting,
-        final_stage: first_facts(trial, deployment).final_stage,
+        final_stage: final_stage(trial, &stages),
         stages,
         system: trial.system,
         deployment,
         seed: trial.seed,
-        clock,
         control,
         live,
     };
@@ -185,39 +166,35 @@ fn load_it(
     trial.progress.pause();
     let FolderSink { log, mut events } = sink;
     let closed = log.close().map_err(|e| e.to_string());
-    let mut facts = loaded.map_err(|e| e.to_string())?;
-    facts.generator_cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
+    let Loaded { facts, start } = loaded.map_err(|e| e.to_string())?;
+    let mut after = AfterFacts {
+        generator_cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
+        ..AfterFacts::default()
+    };
     // The rows' line begins where the load did, a moment after the clock's origin.
-    let trial_start = Instant::from_ns(facts.started_unix_ns - clock.origin_wall().unix_ns());
-    let mut samples = sampler.finish(trial_start);
+    let mut samples = sampler.finish(start);
     if let Some(scraper) = scraper {
-        let mut scraped = scraper.finish(trial_start);
+        let mut scraped = scraper.finish(start);
         samples.append(&mut scraped.samples);
-        facts.system.insert("metrics of nodes".to_owned(), scraped.said);
+        after.scraped = scraped.said;
     }
     if let Some(faults) = faults {
-        let (mut done, lines) = faults.finish(trial_start);
+        let (mut done, lines) = faults.finish(start);
         events.append(&mut done);
         for line in &lines {
             folder.append_fault_line(line).map_err(|e| e.to_string())?;
         }
     }
     events.sort_by_key(|event| event.at);
-    if let Err(error) = closed {
-        facts.interrupted = error;
-    }
-    keep(folder, &samples, &events, &mut facts);
-    Ok(facts)
+    let kept = closed.and_then(|()| keep(folder, &samples, &events));
+    after.not_kept = kept.err().unwrap_or_default();
+    Ok((facts, after))
 }
 
 /// Metrics and events are worth keeping and not worth losing a trial for: a full disk is said, and goes on.
-fn keep(folder: &TrialFolder, samples: &[MetricSample], events: &[Event], facts: &mut TrialFacts) {
+fn keep(folder: &TrialFolder, samples: &[MetricSample], events: &[Event]) -> Result<(), String> {
     let kept = folder.write_metrics(samples).and_then(|()| folder.write_events(events));
-    if let Err(error) = kept
-        && facts.interrupted.is_empty()
-    {
-        facts.interrupted = error.to_string();
-    }
+    kept.map_err(|error| error.to_string())
 }
 
 /// Asks nodes for the metrics that they serve, where the adapter says that they do.

@@ -102,7 +102,7 @@ exec "$real" "$@"
     expect_every_fate_known(&document);
     assert_eq!(number(&trial(&document)["counts"]["committed"]), TRANSACTIONS);
     let facts = facts(&place, &document);
-    let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
+    let way = facts["after"]["ledger"]["detail"].as_str().expect("the ledger's way");
     assert!(
         way.contains(".3:26657 over HTTP") && way.contains("without what stands still"),
         "{way}"

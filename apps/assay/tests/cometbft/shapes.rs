@@ -37,7 +37,7 @@ fn nodes_find_each_other_by_a_seed() {
     let (said, document, place) = run(&shaped(&program, more));
     expect_all_committed(&said, &document);
     let facts = facts(&place, &document);
-    let system = &facts["system"];
+    let system = &facts["declared"]["system"];
     assert_eq!(system["cometbft.peers"], "from seeds");
     assert_eq!(
         (&system["cometbft.seeds"], &system["cometbft.full_nodes"]),
@@ -45,14 +45,14 @@ fn nodes_find_each_other_by_a_seed() {
     );
     let timeouts = system["cometbft.timeouts"].as_str().expect("the timeouts");
     assert!(timeouts.contains("timeout_commit = 500ms"), "{timeouts}");
-    let metrics = system["metrics of nodes"].as_str().expect("whether metrics were had");
+    let metrics = facts["after"]["scraped"].as_str().expect("whether metrics were had");
     assert!(metrics.starts_with("5 nodes asked every"), "{metrics}");
-    let fidelity = facts["fidelity"][0].as_str().expect("a switch is on");
+    let fidelity = facts["declared"]["fidelity"][0].as_str().expect("a switch is on");
     assert!(fidelity.starts_with("time_scale = 0.5"), "{fidelity}");
     let (manifest, config) = files(&place, "seed0");
     assert!(manifest.contains("[node.full0]\nmode = \"full\"\nseeds = [\"seed0\"]"), "{manifest}");
     assert!(config.contains("seed_mode = true") && config.contains("pex = true"));
-    let way = facts["ledger"]["detail"].as_str().expect("the ledger's way");
+    let way = facts["after"]["ledger"]["detail"].as_str().expect("the ledger's way");
     assert!(way.contains(".3:26657 over HTTP"), "a validator that is not loaded: {way}");
 }
 
@@ -89,18 +89,21 @@ fn a_manifest_is_started() {
     let (said, document) = place.experiment(&text);
     expect_all_committed(&said, &document);
     let facts = facts(&place, &document);
-    let names: Vec<&str> = facts["nodes"]
+    let names: Vec<&str> = facts["after"]["nodes"]
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(|node| node["name"].as_str())
         .collect();
     assert_eq!(names, ["alpha", "beta", "gamma", "late"]);
-    assert_eq!(facts["system"]["cometbft.zones"], "Oregon: alpha gamma late; Tokyo: beta");
-    assert!(facts["system"]["metrics of nodes"].is_null());
-    let first = facts["system"]["cometbft.height_at_start"].as_str().expect("a height");
+    assert_eq!(
+        facts["declared"]["system"]["cometbft.zones"],
+        "Oregon: alpha gamma late; Tokyo: beta"
+    );
+    assert!(facts["after"]["scraped"] == "");
+    let first = facts["declared"]["system"]["cometbft.height_at_start"].as_str().expect("a height");
     assert!(first.parse::<u64>().expect("a number") >= 1002, "{first}");
-    let fidelity = facts["fidelity"][0].as_str().expect("what was not honoured");
+    let fidelity = facts["declared"]["fidelity"][0].as_str().expect("what was not honoured");
     assert!(fidelity.contains("nodes.toml: `pbts_enable_height` is not honoured"), "{fidelity}");
     let (written, config) = files(&place, "late");
     assert!(config.contains("prometheus = false"));

@@ -81,7 +81,7 @@ mod tests {
             let wait = i64::try_from(n).unwrap() * 200_000;
             *old = row(old.tx, old.due, 2_000_000 + wait, Outcome::Committed);
         }
-        trial.facts.drain_end = 20_000_000_000;
+        trial.facts.load.drain_end = 20_000_000_000;
         trial
     }
 

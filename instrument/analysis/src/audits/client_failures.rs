@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn connections_that_could_not_be_opened() {
         let mut trial = Trial::clean();
-        trial.facts.workers = vec![model::facts::WorkerFacts {
+        trial.facts.load.workers = vec![model::facts::WorkerFacts {
             wall_ns: 10_000_000_000,
             connect_failures: 3,
             ..Default::default()

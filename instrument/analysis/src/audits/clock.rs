@@ -12,7 +12,7 @@ const WALL_STEP_MAX_NS: u64 = 2_000_000_000;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let order = evidence.order;
-    let step = evidence.facts.wall_step_ns;
+    let step = evidence.facts.load.wall_step_ns;
     if order.negative > 0 {
         return failed(format!(
             "{} transactions have a time before they were due (the first is {}): times run backwards, nothing was clamped",
@@ -54,7 +54,7 @@ mod tests {
             (9, AuditOutcome::Ok),
         ] {
             let mut trial = Trial::clean();
-            trial.facts.wall_step_ns = step;
+            trial.facts.load.wall_step_ns = step;
             assert_eq!(audit(&trial.result(), "clock").outcome, outcome);
         }
     }

@@ -7,7 +7,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.grid.slots == 0 {
         return failed("the trial has no measured window: it ended before its warm-up did");
     }
-    let ended = facts.nodes.iter().find(|node| !node.ended.is_empty());
+    let ended = facts.after.nodes.iter().find(|node| !node.ended.is_empty());
     if !facts.complete {
         return failed(format!(
             "the run ended without closing this trial (a crash, a kill, a full disk): it shows the part that was \
@@ -18,12 +18,12 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.dropped_bytes > 0 {
         return failed(format!("the record is damaged{}", lost_tail(evidence.dropped_bytes)));
     }
-    if !facts.interrupted.is_empty() {
+    if !facts.interrupted().is_empty() {
         #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
         let measured = evidence.result.window_ns as f64 / 1e9;
         let planned = evidence.setting.load.duration.as_secs_f64();
         let said =
-            format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted);
+            format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted());
         return if evidence.flow.due_in_window == 0 { failed(said) } else { warn(said) };
     }
     let faults = &evidence.result.faults;
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(audit(&crashed.result(), "complete").outcome, AuditOutcome::Failed);
 
         let mut stopped = Trial::clean();
-        stopped.facts.interrupted = "stopped by Ctrl-C".into();
+        stopped.facts.load.interrupted = "stopped by Ctrl-C".into();
         stopped.rows.truncate(4_000);
         let result = stopped.result();
         let found = audit(&result, "complete");
@@ -93,7 +93,7 @@ mod tests {
         assert!((result.rates.offered_per_s - 1_000.0).abs() < 0.5, "{:?}", result.rates);
 
         let mut early = Trial::clean();
-        early.facts.interrupted = "stopped by Ctrl-C".into();
+        early.facts.load.interrupted = "stopped by Ctrl-C".into();
         early.rows.clear();
         assert_eq!(audit(&early.result(), "complete").outcome, AuditOutcome::Failed);
     }

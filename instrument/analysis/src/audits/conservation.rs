@@ -42,7 +42,7 @@ fn rows_with_themselves(evidence: &Evidence<'_>) -> Vec<String> {
 /// What the engine counted and what it recorded.
 fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
     let (engine, all) = (&evidence.engine, evidence.all);
-    if evidence.facts.workers.is_empty() {
+    if evidence.facts.load.workers.is_empty() {
         return Vec::new();
     }
     let never_sent = all.due().saturating_sub(all.sent() + all.of(Outcome::Shed));
@@ -74,7 +74,7 @@ fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
 /// The ledger holds what was submitted, once, and nothing else.
 fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
     let Some(fates) = &evidence.result.fates else { return Vec::new() };
-    if evidence.facts.drain_end == NO_STAMP {
+    if evidence.facts.load.drain_end == NO_STAMP {
         return Vec::new();
     }
     let mut broken = Vec::new();
@@ -97,10 +97,10 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
             show_count(in_ledger)
         ));
     }
-    if evidence.facts.ledger.entries != fates.entries {
+    if evidence.facts.after.ledger.entries != fates.entries {
         broken.push(format!(
             "{} ledger entries were read, {} were recorded",
-            show_count(evidence.facts.ledger.entries),
+            show_count(evidence.facts.after.ledger.entries),
             show_count(fates.entries)
         ));
     }
@@ -127,7 +127,7 @@ mod tests {
         assert!(audit(&result, "conservation").detail.contains("1 rows repeat"));
         let mut trial = Trial::clean();
         trial.consistent = false;
-        trial.facts.workers = vec![model::facts::WorkerFacts {
+        trial.facts.load.workers = vec![model::facts::WorkerFacts {
             due: 10_001,
             sent: 10_000,
             answered: 10_000,

@@ -10,15 +10,15 @@ const LEFT_SHARE_MAX: f64 = 0.001;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let facts = evidence.facts;
-    if facts.drain_end == NO_STAMP {
+    if facts.load.drain_end == NO_STAMP {
         return if evidence.is_cut() {
             skipped("the trial was cut off before its drain ended")
         } else {
             failed("the end of the drain was not recorded, though the trial was not interrupted")
         };
     }
-    let took = show_ns(facts.drain_end.saturating_sub(facts.measure_end).max(0));
-    if facts.drain_left == 0 {
+    let took = show_ns(facts.load.drain_end.saturating_sub(facts.measure_end()).max(0));
+    if facts.load.drain_left == 0 {
         return ok(format!("reached zero outstanding after {took}"));
     }
     let due = evidence.all.due();
@@ -31,12 +31,12 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let said = format!(
         "{} transactions ({}) were still outstanding when the drain of {} ended; they were given up before their \
          timeout of {} and count as unknown; {advice}",
-        show_count(facts.drain_left),
-        percent(share(facts.drain_left, due)),
+        show_count(facts.load.drain_left),
+        percent(share(facts.load.drain_left, due)),
         show_duration(load.drain_max),
         show_duration(load.timeout),
     );
-    if share(facts.drain_left, due) > LEFT_SHARE_MAX { failed(said) } else { warn(said) }
+    if share(facts.load.drain_left, due) > LEFT_SHARE_MAX { failed(said) } else { warn(said) }
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
     fn advice_that_helps() {
         let detail = |drain_s: u64| {
             let mut trial = Trial::clean();
-            trial.facts.drain_left = 5;
+            trial.facts.load.drain_left = 5;
             trial.setting.load.drain_max = std::time::Duration::from_secs(drain_s);
             audit(&trial.result(), "drain").detail.clone()
         };
@@ -67,11 +67,11 @@ mod tests {
             [(0, AuditOutcome::Ok), (5, AuditOutcome::Warn), (50, AuditOutcome::Failed)]
         {
             let mut trial = Trial::clean();
-            trial.facts.drain_left = left;
+            trial.facts.load.drain_left = left;
             assert_eq!(audit(&trial.result(), "drain").outcome, outcome);
         }
         let mut trial = Trial::clean();
-        trial.facts.drain_end = NO_STAMP;
+        trial.facts.load.drain_end = NO_STAMP;
         assert_eq!(audit(&trial.result(), "drain").outcome, AuditOutcome::Failed);
     }
 }

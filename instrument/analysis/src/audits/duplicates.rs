@@ -45,8 +45,8 @@ mod tests {
         ];
         for (change, words) in counters {
             let mut trial = Trial::clean();
-            trial.facts.workers.push(WorkerFacts { wall_ns: 1, ..WorkerFacts::default() });
-            change(&mut trial.facts.workers[0]);
+            trial.facts.load.workers.push(WorkerFacts { wall_ns: 1, ..WorkerFacts::default() });
+            change(&mut trial.facts.load.workers[0]);
             let result = trial.result();
             let found = audit(&result, "duplicates");
             assert_eq!(found.outcome, AuditOutcome::Failed);

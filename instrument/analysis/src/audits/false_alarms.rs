@@ -25,15 +25,15 @@ fn trial(servers: u32, utilisation: f64, seconds: u32, seed: u64) -> Trial {
     trial.setting = setting(plan_rate, Duration::from_secs(u64::from(seconds)));
     trial.setting.load.arrivals =
         Arrivals::Open { schedule: Schedule::Poisson { rate: plan_rate } };
-    trial.facts.measure_start = WARM_UP_NS;
-    trial.facts.measure_end = WARM_UP_NS + i64::from(seconds) * 1_000_000_000;
-    trial.facts.drain_end = trial.facts.measure_end + 1_000_000_000;
+    trial.facts.declared.measure_start = WARM_UP_NS;
+    trial.facts.declared.measure_end = WARM_UP_NS + i64::from(seconds) * 1_000_000_000;
+    trial.facts.load.drain_end = trial.facts.measure_end() + 1_000_000_000;
     trial.rows.clear();
     let mut free_at = vec![0.0_f64; servers as usize];
     let mut now = 0.0;
     loop {
         now += random.exponential(1e9 / rate);
-        if now as i64 >= trial.facts.measure_end {
+        if now as i64 >= trial.facts.measure_end() {
             return trial;
         }
         let first = (0..free_at.len()).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b])).unwrap();

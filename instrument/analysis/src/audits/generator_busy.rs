@@ -14,7 +14,7 @@ const RUN_QUEUE_WARN: f64 = 0.05;
 const RUN_QUEUE_MAX: f64 = 0.50;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let workers = evidence.facts.workers.iter().filter(|worker| worker.wall_ns > 0);
+    let workers = evidence.facts.load.workers.iter().filter(|worker| worker.wall_ns > 0);
     let shares: Vec<(f64, f64)> = workers.map(shares).collect();
     let Some(busy) = shares.iter().map(|(busy, _)| *busy).max_by(f64::total_cmp) else {
         return skipped("the engine recorded no processor time");
@@ -68,7 +68,7 @@ mod tests {
             (200, 0, 10, AuditOutcome::Ok),
         ] {
             let mut trial = Trial::clean();
-            trial.facts.workers.push(WorkerFacts {
+            trial.facts.load.workers.push(WorkerFacts {
                 wall_ns: 1_000,
                 cpu_ns,
                 spin_ns,

@@ -92,7 +92,7 @@ const STEAL: &str = "host.steal_share";
 
 /// Nodes that share the processors of this host and use them up.
 fn shared(evidence: &Evidence<'_>) -> Finding {
-    let nodes = evidence.facts.nodes.len();
+    let nodes = evidence.facts.after.nodes.len();
     let processors = evidence.environment.cpus;
     let used = evidence.result.resources.get(NODES_CPU).map_or(0.0, |(_, mean, _)| *mean);
     let share = used / f64::from(processors.max(1));
@@ -148,7 +148,7 @@ mod tests {
                 let name = format!("node{node}");
                 let (source, metric) = (name.clone(), "cpu_cores".to_owned());
                 trial.metrics.push(MetricSample { at: 5, source, name: metric, value: each });
-                trial.facts.nodes.push(NodeFacts { name, ..NodeFacts::default() });
+                trial.facts.after.nodes.push(NodeFacts { name, ..NodeFacts::default() });
             }
             audit(&trial.result(), "host").outcome
         };

@@ -11,7 +11,7 @@ const NAMED_MAX: usize = 3;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(fates) = &evidence.result.fates else {
-        let why = &evidence.facts.ledger.detail;
+        let why = &evidence.facts.after.ledger.detail;
         let why = if why.is_empty() { "the system has none that can be read" } else { why };
         return skipped(format!("the ledger was not read: {why}"));
     };

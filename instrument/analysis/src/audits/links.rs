@@ -15,7 +15,7 @@ const LATE_PER_DELAY: u64 = 10;
 const TAIL_WARN: f64 = 0.01;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let Some(network) = &evidence.facts.network else {
+    let Some(network) = &evidence.facts.after.network else {
         return skipped(match evidence.setting.links {
             None => "the plan has no links of its own",
             Some(_) => "the trial ended before its network was read",
@@ -91,7 +91,7 @@ mod tests {
         let mut facts = NetworkFacts { total, delay_ns_min: 20_000_000, ..NetworkFacts::default() };
         change(&mut facts);
         let mut trial = Trial::clean();
-        trial.facts.network = Some(facts);
+        trial.facts.after.network = Some(facts);
         let found = trial.result();
         let found = audit(&found, "links");
         (found.outcome, found.detail.clone())

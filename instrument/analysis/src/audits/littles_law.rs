@@ -62,7 +62,7 @@ mod tests {
             for old in &mut trial.rows {
                 *old = row(old.tx, old.due, length(old.due), Outcome::Committed);
             }
-            trial.facts.drain_end = 40_000_000_000;
+            trial.facts.load.drain_end = 40_000_000_000;
             let result = trial.result();
             audit(&result, "littles_law").clone()
         };

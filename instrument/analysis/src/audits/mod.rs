@@ -91,7 +91,7 @@ impl Evidence<'_> {
 
     /// Whether the trial ended before its time.
     pub fn is_cut(&self) -> bool {
-        !self.facts.complete || !self.facts.interrupted.is_empty()
+        !self.facts.complete || !self.facts.interrupted().is_empty()
     }
 
     /// The open schedule, if the load is one.

@@ -6,7 +6,7 @@ use super::{Evidence, Finding, failed, ok, skipped};
 const NAMED_MAX: usize = 3;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let tried = &evidence.facts.preflight;
+    let tried = &evidence.facts.declared.preflight;
     if tried.is_empty() {
         return skipped("the system offers no pass over its kinds");
     }
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn names_the_target() {
         let mut trial = Trial::clean();
-        trial.facts.preflight = (0..41)
+        trial.facts.declared.preflight = (0..41)
             .map(|n| PreflightFinding {
                 kind: if n == 40 { "GET /block/last/".into() } else { format!("GET /{n}") },
                 ok: n != 40,

@@ -24,7 +24,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if missing > counts.committed {
         return failed(format!("{said}: the latencies are of the minority that survived"));
     }
-    let final_latency = evidence.result.latency.get(evidence.facts.final_stage);
+    let final_latency = evidence.result.latency.get(evidence.facts.declared.final_stage);
     let quantiles = final_latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let infinite: Vec<_> = quantiles
         .iter()

@@ -100,8 +100,9 @@ impl Engine<'_> {
         let at = &mut self.connections[connection as usize];
         row.ready = due.max(at.freed_at);
         row.connection = at.index;
-        let wall =
-            |stamp| self.trial.setup.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp));
+        let wall = |stamp| {
+            self.trial.setup.deployment.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp))
+        };
         let (due, given) = (wall(due), wall(self.now));
         let transaction = Transaction { id, kind, payload: &payload, due, given };
         row.bytes_out = at.session.submit(&transaction, &mut at.out);
@@ -139,7 +140,7 @@ impl Engine<'_> {
             send(driver, connection, key);
             if !D::GATHERS && index + 1 < self.dirty.len() {
                 // Each send was a system call of microseconds: the next one's stamp is its own.
-                self.now = self.trial.setup.clock.now().ns_since(self.origin);
+                self.now = self.trial.setup.deployment.clock.now().ns_since(self.origin);
             }
         }
         self.dirty.clear();

@@ -132,7 +132,7 @@ pub(crate) struct Engine<'t> {
 impl Engine<'_> {
     /// The stamp of this moment.
     fn read_clock(&mut self) -> Stamp {
-        self.now = self.trial.setup.clock.now().ns_since(self.origin);
+        self.now = self.trial.setup.deployment.clock.now().ns_since(self.origin);
         self.now
     }
 

@@ -33,7 +33,7 @@ impl<'t> Engine<'t> {
         let mut engine = Self {
             trial,
             worker,
-            origin: trial.setup.clock.now(),
+            origin: trial.setup.deployment.clock.now(),
             now: 0,
             streams: vec![main_stream(trial, worker)],
             connections: Vec::new(),

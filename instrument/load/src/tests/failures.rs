@@ -165,13 +165,13 @@ fn a_full_disk_stops_the_load() {
         let mut plan = plan(closed(8));
         plan.load.duration = Duration::from_secs(30);
         let system = ToySystem::new(server.address);
-        let facts = try_run(&plan, &system, choice, &mut kept, Arc::default()).unwrap();
+        let facts = try_run(&plan, &system, choice, &mut kept, Arc::default()).unwrap().facts;
         assert!(
             facts
                 .interrupted
                 .starts_with("the record could not be written: no space left on device (")
         );
-        assert!(facts.measure_end < 10_000_000_000);
+        assert!(facts.cut_at.is_some_and(|cut| cut < 10_000_000_000));
         let due: u64 = facts.workers.iter().map(|worker| worker.due).sum();
         let lost: u64 =
             facts.interrupted.split(['(', ' ']).filter_map(|word| word.parse::<u64>().ok()).sum();
@@ -200,14 +200,14 @@ fn stop_and_quit() {
             plan.load.duration = Duration::from_secs(30);
             let mut kept = Kept::default();
             let system = ToySystem::new(server.address);
-            let facts = try_run(&plan, &system, choice, &mut kept, control).unwrap();
+            let facts = try_run(&plan, &system, choice, &mut kept, control).unwrap().facts;
             stopper.join().unwrap();
             let left = count(&kept.rows, Outcome::Unknown) as u64;
             assert_eq!(facts.drain_left, left);
             assert_eq!(left > 0, quits);
             assert_eq!(facts.drain_end == model::NO_STAMP, quits);
             assert!(facts.interrupted.starts_with("stopped by request"));
-            assert!(facts.measure_end < 1_000_000_000);
+            assert!(facts.cut_at.is_some_and(|cut| cut < 1_000_000_000));
             assert_eq!(kept.rows.len() as u64, facts.workers[0].due);
         }
     });

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::Clock;
-use model::facts::{Event, TrialFacts};
+use model::facts::{Event, LoadFacts};
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
@@ -18,7 +18,7 @@ use sut::{
 };
 
 use crate::threads::{Choice, run_with};
-use crate::{Control, Live, LoadError, RowSink, Setup};
+use crate::{Control, Live, LoadError, Loaded, RowSink, Setup};
 
 /// Codes below this are stages; this one is a refusal, and this one no code of the protocol.
 pub const REFUSE: u8 = 100;
@@ -256,8 +256,8 @@ impl System for ToySystem {
         vec!["even".to_owned(), "odd".to_owned()]
     }
 
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
@@ -352,11 +352,12 @@ pub fn closed(clients: u32) -> Arrivals {
 
 /// Runs a trial and checks what holds for each: one row a transaction, dense ids, ordered stamps, counters
 /// that add up.
-pub fn run(plan: &SettingPlan, system: &ToySystem, choice: Choice) -> (TrialFacts, Kept) {
+pub fn run(plan: &SettingPlan, system: &ToySystem, choice: Choice) -> (LoadFacts, Kept) {
     let mut kept = Kept::default();
-    let facts = try_run(plan, system, choice, &mut kept, Arc::default()).expect("the load begins");
+    let loaded = try_run(plan, system, choice, &mut kept, Arc::default());
+    let facts = loaded.expect("the load begins").facts;
     kept.rows.sort_by_key(|row| row.tx);
-    check_rows(&facts, &kept.rows);
+    check_rows(&facts, system.stages as usize - 1, &kept.rows);
     (facts, kept)
 }
 
@@ -366,23 +367,22 @@ pub fn try_run(
     choice: Choice,
     sink: &mut dyn RowSink,
     control: Arc<Control>,
-) -> Result<TrialFacts, LoadError> {
+) -> Result<Loaded, LoadError> {
     let final_stage = system.stages as usize - 1;
     let setup = Setup {
         plan,
         stages: system.stages(),
         final_stage,
         system,
-        deployment: &Deployment::default(),
+        deployment: &Deployment::new(Clock::start()),
         seed: Seed(42),
-        clock: Clock::start(),
         control,
         live: Arc::<Live>::default(),
     };
     run_with(setup, sink, choice)
 }
 
-fn check_rows(facts: &TrialFacts, rows: &[Row]) {
+fn check_rows(facts: &LoadFacts, final_stage: usize, rows: &[Row]) {
     let sum = |of: fn(&model::facts::WorkerFacts) -> u64| facts.workers.iter().map(of).sum::<u64>();
     assert_eq!(sum(|worker| worker.due), rows.len() as u64, "one row for each due transaction");
     let count = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count() as u64;
@@ -396,7 +396,7 @@ fn check_rows(facts: &TrialFacts, rows: &[Row]) {
         }
         let reached: Vec<_> = row.marks.iter().filter(|mark| **mark != model::NO_STAMP).collect();
         assert!(reached.iter().all(|mark| (row.sent..=row.end).contains(*mark)), "{row:?}");
-        let is_final = row.marks[facts.final_stage] != model::NO_STAMP;
+        let is_final = row.marks[final_stage] != model::NO_STAMP;
         assert_eq!(is_final, row.outcome == Outcome::Committed, "{row:?}");
     }
 }

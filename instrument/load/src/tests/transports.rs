@@ -166,8 +166,8 @@ impl System for Called {
     fn kinds(&self) -> Vec<String> {
         vec!["call".to_owned()]
     }
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
         Box::new(NoPayload)
@@ -191,13 +191,12 @@ fn client_libraries_are_called() {
             stages: Called.stages(),
             final_stage: 1,
             system: &Called,
-            deployment: &Deployment::default(),
+            deployment: &Deployment::new(clock::Clock::start()),
             seed: Seed(1),
-            clock: clock::Clock::start(),
             control: Arc::<Control>::default(),
             live: Arc::<Live>::default(),
         };
-        let facts = crate::run(setup, &mut kept).unwrap();
+        let facts = crate::run(setup, &mut kept).unwrap().facts;
         kept.rows.sort_by_key(|row| row.tx);
         assert_eq!(facts.driver, "call");
         assert_eq!(facts.workers[0].due, kept.rows.len() as u64);

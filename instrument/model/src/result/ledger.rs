@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::ClockRelation;
+
 /// What the ledger says of every transaction of the trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fates {
@@ -51,6 +53,6 @@ pub struct StatedLatency {
     pub p50_ns: Option<i64>,
     /// p99.
     pub p99_ns: Option<i64>,
-    /// Whose clocks the two times are by, in words.
-    pub clocks: String,
+    /// Whose clocks the two times are by.
+    pub clocks: ClockRelation,
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use clock::WallTime;
-use model::facts::TrialFacts;
+use model::facts::{DeclaredFacts, LoadFacts, TrialFacts};
 use model::seed::Rng;
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
 use record::{RowsRead, RunFolder, TrialFolder};
@@ -21,11 +21,17 @@ pub fn new_trial(stages: usize) -> (tempfile::TempDir, TrialFolder) {
 pub fn facts(stages: usize) -> TrialFacts {
     let names = ["accepted", "committed", "verified", "archived"];
     TrialFacts {
-        stages: names[..stages].iter().map(|name| (*name).to_owned()).collect(),
-        final_stage: stages.saturating_sub(1),
-        kinds: vec!["GET /".to_owned()],
-        errors: vec![String::new(), "500 Internal Server Error".to_owned()],
-        started_unix_ns: 1_795_243_832_000_000_000,
+        declared: DeclaredFacts {
+            stages: names[..stages].iter().map(|name| (*name).to_owned()).collect(),
+            final_stage: stages.saturating_sub(1),
+            kinds: vec!["GET /".to_owned()],
+            ..DeclaredFacts::default()
+        },
+        load: LoadFacts {
+            errors: vec![String::new(), "500 Internal Server Error".to_owned()],
+            started: WallTime::from_unix_ns(1_795_243_832_000_000_000),
+            ..LoadFacts::default()
+        },
         ..TrialFacts::default()
     }
 }

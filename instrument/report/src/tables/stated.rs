@@ -3,6 +3,7 @@
 //! It must never show the second alone: what was refused, lost or never sent is not in it, and its two times may be
 //! of two clocks.
 
+use model::facts::ClockRelation;
 use model::quantity::show_count;
 use model::result::{LatencyResult, StatedLatency};
 
@@ -101,6 +102,15 @@ fn of_ledger(it: &StatedLatency, row: &Shown<'_>) -> [Cell; 7] {
     ]
 }
 
+/// Whose clocks two times are by.
+pub(crate) const fn clock_words(clocks: ClockRelation) -> &'static str {
+    match clocks {
+        ClockRelation::Unknown => "whose clocks these are is not known",
+        ClockRelation::OneHost => "nodes and instrument are on one host: one clock",
+        ClockRelation::OtherHosts => "clocks of other hosts: offset unknown",
+    }
+}
+
 /// What must be read with it: what each definition is of, whose clocks, and what is odd about the entries.
 pub(crate) fn definition_lines(shown: &[Shown<'_>]) -> Vec<String> {
     let stated: Vec<&StatedLatency> =
@@ -112,7 +122,7 @@ pub(crate) fn definition_lines(shown: &[Shown<'_>]) -> Vec<String> {
         "Response: due to seen by the client, in the measured window; of all due, no answer counts as infinitely long, and in the mean as the timeout. Stated by the ledger: submitted to recorded, over what stands in it, the warm-up included.".to_owned(),
     ];
     for it in &stated {
-        let line = format!("The ledger's times: {}.", clean(&it.clocks));
+        let line = format!("The ledger's times: {}.", clock_words(it.clocks));
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -189,7 +189,7 @@ pub fn liar() -> RunResult {
         stddev_ns: Some(812_345.5),
         p50_ns: Some(2_340 * US),
         p99_ns: Some(5_400 * US),
-        clocks: "clocks of other hosts: offset unknown".to_owned(),
+        clocks: model::facts::ClockRelation::OtherHosts,
     });
     it.faults = faults();
     it.faults_left_out = 3;

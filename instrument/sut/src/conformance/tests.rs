@@ -423,8 +423,8 @@ impl System for Paper {
     fn kinds(&self) -> Vec<String> {
         self.kinds.iter().map(ToString::to_string).collect()
     }
-    fn deploy(&self, _: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::default())
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Ok(Deployment::new(bed.clock()))
     }
     fn workload(&self, seed: Seed, _: u32, _: u32) -> Box<dyn Workload> {
         static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clock::Clock;
 use model::Seed;
-use model::facts::PreflightFinding;
+use model::facts::{ClockRelation, PreflightFinding};
 use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
 
 use crate::answer::Method;
@@ -22,8 +21,8 @@ use crate::sightings::Sightings;
 use crate::testnet::{self, Wish};
 use crate::transaction::KeyValues;
 
-/// The fact that says from which height on the chain is this trial's.
-const HEIGHT_AT_START: &str = "cometbft.height_at_start";
+/// What the adapter remembers of a deployment: up to this height the chain is of earlier trials.
+struct HeightAtStart(u64);
 
 /// A network as an experiment wants it.
 pub(crate) struct CometBft {
@@ -81,7 +80,7 @@ impl CometBft {
     /// Starts the nodes, or takes those that run. Gives where clients reach those that follow the chain.
     fn reach(&self, bed: &mut Testbed) -> Result<(Vec<SocketAddr>, Deployment), SutError> {
         let Some(wish) = &self.start else {
-            return Ok((self.attach.clone(), Deployment::default()));
+            return Ok((self.attach.clone(), Deployment::new(bed.clock())));
         };
         let started = testnet::start(wish, bed)?;
         let deployment = Deployment {
@@ -90,18 +89,18 @@ impl CometBft {
             folder: Some(bed.folder().to_owned()),
             scrape: started.scrape,
             care: Some(Arc::new(started.care)),
-            ..Deployment::default()
+            ..Deployment::new(bed.clock())
         };
         Ok((started.clients, deployment))
     }
 }
 
 /// Whose clocks the ledger's times are by, for what is made of them.
-fn clocks(nodes: &[SocketAddr], are_ours: bool) -> &'static str {
+fn clocks(nodes: &[SocketAddr], are_ours: bool) -> ClockRelation {
     if are_ours || nodes.iter().all(|address| address.ip().is_loopback()) {
-        "nodes and instrument are on one host: one clock"
+        ClockRelation::OneHost
     } else {
-        "clocks of other hosts: offset unknown"
+        ClockRelation::OtherHosts
     }
 }
 
@@ -134,10 +133,11 @@ impl System for CometBft {
         }
         // The highest: what is in blocks by now cannot be of this trial.
         let height = heights.iter().max().copied().unwrap_or(0);
-        facts.insert(HEIGHT_AT_START.to_owned(), height.to_string());
+        facts.insert("cometbft.height_at_start".to_owned(), height.to_string());
         facts.insert("cometbft.nodes".to_owned(), nodes.len().to_string());
         facts.insert("cometbft.method".to_owned(), self.method.name().to_owned());
-        facts.insert("clocks".to_owned(), clocks(&nodes, self.start.is_some()).to_owned());
+        deployment.clocks = clocks(&nodes, self.start.is_some());
+        deployment.state = Some(Arc::new(HeightAtStart(height)));
         let endpoints = nodes.iter().enumerate();
         deployment.endpoints =
             endpoints.map(|(n, address)| (format!("rpc-{n}"), *address)).collect();
@@ -196,18 +196,12 @@ impl System for CometBft {
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
-        let height = of.facts.get(HEIGHT_AT_START).and_then(|text| text.parse::<u64>().ok());
-        let first = height.expect("deploy says so") + 1;
+        let HeightAtStart(height) = of.state().expect("deploy says so");
+        let first = height + 1;
         let nodes = self.readers(of);
         let usage = if self.attach.is_empty() { Use::Own } else { Use::Shared };
-        let chain = Chain::open(
-            &nodes,
-            first,
-            self.run_mark,
-            usage,
-            self.loadtime.is_some(),
-            Clock::start(),
-        )?;
+        let chain =
+            Chain::open(&nodes, first, self.run_mark, usage, self.loadtime.is_some(), of.clock)?;
         Ok(Some(Box::new(chain)))
     }
 }

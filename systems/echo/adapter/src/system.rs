@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use model::Seed;
-use model::facts::PreflightFinding;
+use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
 use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
 
@@ -74,9 +74,9 @@ impl Echo {
         }
     }
 
-    fn attached(&self, address: SocketAddr) -> Result<Deployment, SutError> {
+    fn attached(&self, address: SocketAddr, bed: &Testbed) -> Result<Deployment, SutError> {
         let endpoints = vec![(self.protocol.endpoint().to_owned(), address)];
-        let deployment = Deployment { endpoints, ..Deployment::default() };
+        let deployment = Deployment { endpoints, ..Deployment::new(bed.clock()) };
         std::net::TcpStream::connect_timeout(&address, READY_WITHIN).map_err(|error| {
             SutError::Deploy(format!(
                 "attaching to {address}: {error}; is `assay serve echo` running there?"
@@ -107,7 +107,7 @@ impl System for Echo {
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         if let Some(address) = self.attach {
-            return self.attached(address);
+            return self.attached(address, bed);
         }
         let folder = bed.folder().to_owned();
         std::fs::create_dir_all(&folder).map_err(|error| {
@@ -140,7 +140,8 @@ impl System for Echo {
             nodes: bed.nodes(),
             facts: BTreeMap::from([("echo.arguments".to_owned(), self.arguments.join(" "))]),
             folder: Some(folder),
-            ..Deployment::default()
+            clocks: ClockRelation::OneHost,
+            ..Deployment::new(bed.clock())
         })
     }
 

@@ -43,9 +43,8 @@ impl HttpSystem {
     ///
     /// # Errors
     /// When there is no such name, or nobody answers at any of its addresses.
-    pub(crate) fn attach(&self) -> Result<Deployment, SutError> {
-        let clock = Clock::start();
-        let mut deployment = Deployment::default();
+    pub(crate) fn attach(&self, clock: Clock) -> Result<Deployment, SutError> {
+        let mut deployment = Deployment::new(clock);
         let mut failures = Vec::new();
         for address in self.addresses()? {
             let limits = self.rules.limits();
@@ -103,8 +102,8 @@ impl System for HttpSystem {
         self.requests.kinds.clone()
     }
 
-    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
-        self.attach()
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        self.attach(bed.clock())
     }
 
     fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
@@ -129,7 +128,7 @@ impl System for HttpSystem {
             rules: &self.rules,
             address: *address,
             tls: self.tls.as_ref(),
-            clock: Clock::start(),
+            clock: to.clock,
         };
         pass.run()
     }

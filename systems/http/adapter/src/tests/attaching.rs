@@ -20,7 +20,7 @@ fn preflight_names_what_cannot_succeed() {
     let paths = "/\n/missing\n/limited\n/moved\n/last\n/until-close\n/cut\n/nothing\n/garbage\n/ok";
     let workload = format!("{{\"targets_text\":{paths:?}}}");
     let system = system(&server.url("http", "127.0.0.1"), &workload);
-    let deployment = system.attach().unwrap();
+    let deployment = system.attach(clock::Clock::start()).unwrap();
     assert_eq!(deployment.facts["http.transport"], "plain");
     assert_eq!(deployment.facts["http.targets"], "10");
     let findings = system.preflight(&deployment).unwrap();
@@ -52,7 +52,7 @@ fn preflight_is_bounded() {
     let url = server.url("http", "127.0.0.1");
     let workload = |more: &str| format!("{{\"targets_text\":{paths:?}{more}}}");
     let tried = system(&url, &workload(""));
-    let deployment = tried.attach().unwrap();
+    let deployment = tried.attach(clock::Clock::start()).unwrap();
     let findings = tried.preflight(&deployment).unwrap();
     assert_eq!(findings.len(), 501);
     assert_eq!(findings[499].kind, "GET /1497");
@@ -69,12 +69,15 @@ fn servers_that_are_not_there() {
     let held = TcpStream::connect(server.address).unwrap();
     let port = held.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
-    let message = system(&url, "{}").attach().unwrap_err().to_string();
+    let message = system(&url, "{}").attach(clock::Clock::start()).unwrap_err().to_string();
     let expected = "connection refused; is the server running there?";
     assert_eq!(message, format!("connecting to {url}: 127.0.0.1:{port}: {expected}"));
     // A label of 64 characters cannot be a name, so no resolver is asked.
     let host = format!("{}.invalid", "x".repeat(64));
-    let message = system(&format!("http://{host}/"), "{}").attach().unwrap_err().to_string();
+    let message = system(&format!("http://{host}/"), "{}")
+        .attach(clock::Clock::start())
+        .unwrap_err()
+        .to_string();
     assert!(
         message.starts_with(&format!("looking up `{host}` of http://{host}:80: ")),
         "{message}"
@@ -87,7 +90,7 @@ fn servers_that_are_not_there() {
 fn connections_go_round_the_addresses() {
     let server = Server::start(None);
     let system = system(&server.url("http", "localhost"), "{}");
-    let deployment = system.attach().unwrap();
+    let deployment = system.attach(clock::Clock::start()).unwrap();
     assert!(
         deployment.endpoints.iter().all(|(_, address)| *address == server.address),
         "{deployment:?}"
@@ -151,7 +154,7 @@ fn certificates() {
         let url = server.url("https", "localhost");
         let deploy = format!("{{\"url\":\"{url}\",\"ca\":\"ca.pem\"{more}}}");
         let system = built(&deploy, "{}", folder.path()).unwrap();
-        let deployment = system.attach().map_err(|error| error.to_string())?;
+        let deployment = system.attach(clock::Clock::start()).map_err(|error| error.to_string())?;
         let findings = system.preflight(&deployment).map_err(|error| error.to_string())?;
         assert_eq!(findings[0].detail, "200 OK");
         Ok::<String, String>(deployment.facts["http.transport"].clone())

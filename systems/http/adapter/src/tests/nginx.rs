@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clock::Clock;
 use model::Seed;
 use sut::{Link, Mark, Marks, Role, System as _, Transaction};
 
@@ -58,7 +57,7 @@ impl Nginx {
 
     /// Until it listens, up to 10 s.
     fn wait(&self) {
-        let clock = Clock::start();
+        let clock = clock::Clock::start();
         let deadline = clock.now().plus(Duration::from_secs(10));
         while TcpStream::connect(self.address).is_err() {
             assert!(clock.now() < deadline, "nginx does not listen");
@@ -78,7 +77,7 @@ impl Drop for Nginx {
 
 /// Sends `count` transactions one after another and gives what each came to.
 fn drive(system: &HttpSystem, count: u64) -> Vec<String> {
-    let deployment = system.attach().unwrap();
+    let deployment = system.attach(clock::Clock::start()).unwrap();
     let mut source = system.workload(Seed(1), 0, 1);
     let Link::Wire(endpoint, mut session) = system.connect(&deployment, Role::Submit, 0).unwrap()
     else {
@@ -136,7 +135,7 @@ fn nginx_is_understood() {
     fs::write(folder.path().join("targets.txt"), targets).unwrap();
     let system =
         built("{}", r#"{"kind":"targets","targets":"targets.txt"}"#, folder.path()).unwrap();
-    let findings = system.preflight(&system.attach().unwrap()).unwrap();
+    let findings = system.preflight(&system.attach(clock::Clock::start()).unwrap()).unwrap();
     let bad: Vec<_> =
         findings.iter().filter(|f| !f.ok).map(|f| format!("{} {}", f.kind, f.detail)).collect();
     assert_eq!(bad, ["GET /missing 404 Not Found"]);
