@@ -103,6 +103,8 @@ fn row(tx: u64, rate: u64, random: &mut Rng) -> Row {
         connection: u32::try_from(tx % 64).expect("below 64"),
         worker: 0,
         stream: 0,
+        attempts: 1,
+        client: 0,
         bytes_out: 0,
         bytes_in: 512,
     }

@@ -150,6 +150,8 @@ fn row(tx: u64, random: &mut model::seed::Rng) -> Row {
         connection: u32::try_from(tx % 64).expect("below 64"),
         worker: 0,
         stream: 0,
+        attempts: 1,
+        client: 0,
         bytes_out: 0,
         bytes_in: 512,
     }

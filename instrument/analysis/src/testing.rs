@@ -40,6 +40,8 @@ pub(crate) fn row(tx: u64, due: i64, length: i64, outcome: Outcome) -> Row {
         connection: 0,
         worker: 0,
         stream: 0,
+        attempts: u8::from(!shed),
+        client: 0,
         bytes_out: 1,
         bytes_in: 2,
     }

@@ -92,6 +92,8 @@ fn row(tx: u64) -> Row {
         connection: 0,
         worker: 0,
         stream: 0,
+        attempts: 1,
+        client: 0,
         bytes_out: 8,
         bytes_in: 8,
     }

@@ -1,7 +1,7 @@
 //! The columns of a row as CSV and NDJSON have them, and the way from a cell to a row and back.
 //!
 //! `tx, due_ns, ready_ns, sent_ns, <stage>_ns …, end_ns, outcome, class, code, error, kind, connection, worker,
-//! stream, bytes_out, bytes_in, started_unix_ns`. Times are nanoseconds after the trial's start, which is
+//! stream, client, attempts, bytes_out, bytes_in, started_unix_ns`. Times are nanoseconds after the trial's start, which is
 //! `started_unix_ns` in wall time; a time that is absent is an empty cell or null.
 
 use std::io::Write as _;
@@ -28,13 +28,15 @@ pub(crate) enum Column {
     Connection,
     Worker,
     Stream,
+    Client,
+    Attempts,
     BytesOut,
     BytesIn,
     Started,
 }
 
 /// Columns that are no stage.
-const FIXED: [(&str, Column); 16] = [
+const FIXED: [(&str, Column); 18] = [
     ("tx", Column::Tx),
     ("due_ns", Column::Due),
     ("ready_ns", Column::Ready),
@@ -48,6 +50,8 @@ const FIXED: [(&str, Column); 16] = [
     ("connection", Column::Connection),
     ("worker", Column::Worker),
     ("stream", Column::Stream),
+    ("client", Column::Client),
+    ("attempts", Column::Attempts),
     ("bytes_out", Column::BytesOut),
     ("bytes_in", Column::BytesIn),
     ("started_unix_ns", Column::Started),
@@ -130,13 +134,14 @@ pub(crate) struct Reading {
     outcome: Option<Outcome>,
     class: Option<Class>,
     started_unix_ns: Option<i64>,
+    attempts: Option<u8>,
 }
 
 impl Reading {
     /// A row that says nothing yet; `index` is its number unless it has one.
     pub(crate) fn start(index: u64) -> Self {
         let row = Row { tx: index, ..Row::EMPTY };
-        Self { row, outcome: None, class: None, started_unix_ns: None }
+        Self { row, outcome: None, class: None, started_unix_ns: None, attempts: None }
     }
 
     /// Takes a cell.
@@ -169,6 +174,8 @@ impl Reading {
             Column::Connection => row.connection = number(cell)?.unwrap_or(0),
             Column::Worker => row.worker = number(cell)?.unwrap_or(0),
             Column::Stream => row.stream = number(cell)?.unwrap_or(0),
+            Column::Client => row.client = number(cell)?.unwrap_or(0),
+            Column::Attempts => self.attempts = number(cell)?,
             Column::BytesOut => row.bytes_out = number(cell)?.unwrap_or(0),
             Column::BytesIn => row.bytes_in = number(cell)?.unwrap_or(0),
             Column::Started => self.started_unix_ns = number(cell)?,
@@ -189,6 +196,8 @@ impl Reading {
                 );
             }
         }
+        // Files of other tools do not say it; what was sent was sent once.
+        self.row.attempts = self.attempts.unwrap_or_else(|| u8::from(self.row.sent != NO_STAMP));
         self.row.outcome = match (self.outcome, self.class) {
             (Some(Outcome::Rejected(_)), Some(class)) => Outcome::Rejected(class),
             (Some(outcome), None) => outcome,
@@ -275,6 +284,8 @@ pub(crate) fn cell<'a>(row: &Row, column: Column, names: &'a Names) -> Cell<'a> 
         Column::Connection => Cell::Number(row.connection.into()),
         Column::Worker => Cell::Number(row.worker.into()),
         Column::Stream => Cell::Number(row.stream.into()),
+        Column::Client => Cell::Number(row.client.into()),
+        Column::Attempts => Cell::Number(row.attempts.into()),
         Column::BytesOut => Cell::Number(row.bytes_out.into()),
         Column::BytesIn => Cell::Number(row.bytes_in.into()),
         Column::Started => Cell::Number(names.started_unix_ns.into()),

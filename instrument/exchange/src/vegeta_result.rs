@@ -34,6 +34,7 @@ impl VegetaRecord<'_> {
         if outcome == Outcome::Committed {
             row.marks[0] = end;
         }
+        row.attempts = 1;
         row.code = self.status;
         if !self.error.is_empty() {
             row.error =

@@ -18,8 +18,8 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan
 use model::quantity::Rate;
 use model::{NO_STAMP, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
-    Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    System, Testbed, Transaction, Workload,
 };
 
 #[path = "closed_loop/server.rs"]
@@ -97,8 +97,8 @@ impl Session for Http {
 struct Nothing;
 
 impl Workload for Nothing {
-    fn next(&mut self, _id: u64, _payload: &mut Vec<u8>) -> u32 {
-        0
+    fn next(&mut self, _id: u64, client: Option<u32>, _payload: &mut Vec<u8>) -> Made {
+        Made::of(0, client)
     }
 }
 

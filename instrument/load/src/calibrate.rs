@@ -20,8 +20,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
-    Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    System, Testbed, Transaction, Workload,
 };
 
 use crate::threads::run;
@@ -163,8 +163,8 @@ impl System for Null {
 struct NoPayload;
 
 impl Workload for NoPayload {
-    fn next(&mut self, _id: TxId, _payload: &mut Vec<u8>) -> u32 {
-        0
+    fn next(&mut self, _id: TxId, client: Option<u32>, _payload: &mut Vec<u8>) -> Made {
+        Made::of(0, client)
     }
 }
 

@@ -241,10 +241,12 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
         };
         let transaction = Transaction {
             id: prepared.id,
-            kind: prepared.kind,
+            client: prepared.made.client,
+            kind: prepared.made.kind,
             payload: &prepared.payload,
             due: wall(due),
             given: wall(now),
+            attempt: 1,
         };
         let answer = client.execute(&transaction, &mut |stage| {
             let at = desk.stamp(origin);
@@ -299,9 +301,10 @@ impl State {
     fn begin(&mut self, caller: usize, prepared: &Prepared, due: Stamp, now: Stamp) {
         let at = &mut self.callers[caller];
         let stream = u8::try_from(at.stream).expect("two streams");
-        let mut row = fresh_row(0, stream, prepared.id, prepared.kind, due);
+        let mut row = fresh_row(0, stream, prepared.id, prepared.made, due);
         row.ready = due.max(at.freed_at);
         row.sent = now;
+        row.attempts = 1;
         row.connection = at.index;
         row.bytes_out = u32::try_from(prepared.payload.len()).unwrap_or(u32::MAX);
         at.row = Some(row);
@@ -400,7 +403,7 @@ impl State {
 
     fn shed(&mut self, stream: usize, prepared: Prepared, due: Stamp, now: Stamp) {
         let number = u8::try_from(stream).expect("two streams");
-        let mut row = fresh_row(0, number, prepared.id, prepared.kind, due);
+        let mut row = fresh_row(0, number, prepared.id, prepared.made, due);
         row.end = now;
         row.outcome = Outcome::Shed;
         self.facts.shed += 1;

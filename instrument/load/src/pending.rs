@@ -174,6 +174,7 @@ impl Pending {
         while slot != NONE {
             let entry = &mut self.entries[slot as usize];
             entry.row.sent = sent;
+            entry.row.attempts = 1;
             entry.earlier = self.youngest;
             let next = entry.next_here;
             if self.youngest == NONE {

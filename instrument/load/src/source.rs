@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use model::TxId;
-use sut::Workload;
+use sut::{Made, Workload};
 
 /// A transaction whose payload is ready.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Prepared {
     pub id: TxId,
     /// Its number in its stream on this worker.
     pub number: u64,
-    pub kind: u32,
+    pub made: Made,
     pub payload: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl Source {
         self.next_number += 1;
         let id = self.first_id + number * self.stride;
         let mut payload = self.spare.pop().unwrap_or_default();
-        let kind = self.workload.next(id, &mut payload);
-        self.ahead.push_back(Prepared { id, number, kind, payload });
+        let made = self.workload.next(id, None, &mut payload);
+        self.ahead.push_back(Prepared { id, number, made, payload });
     }
 }

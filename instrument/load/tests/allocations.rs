@@ -16,8 +16,8 @@ use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
 use model::{Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
-    Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    System, Testbed, Transaction, Workload,
 };
 
 thread_local! {
@@ -56,7 +56,7 @@ static AT_END: AtomicU64 = AtomicU64::new(0);
 struct Reports;
 
 impl Workload for Reports {
-    fn next(&mut self, id: u64, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, id: u64, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.extend_from_slice(&id.to_le_bytes());
         let count = ALLOCATIONS.with(Cell::get);
         if id == SETTLED {
@@ -64,7 +64,7 @@ impl Workload for Reports {
         } else if id == TRANSACTIONS - 1 {
             AT_END.store(count, Relaxed);
         }
-        0
+        Made::of(0, client)
     }
 }
 

@@ -46,6 +46,11 @@ pub struct Row {
     pub worker: u8,
     /// The load stream: 0 the main (or background) load, 1 the probe.
     pub stream: u8,
+    /// How many times it was sent; 0 = never. More than 1 only where the load resends what is unknown.
+    pub attempts: u8,
+    /// Whose it is: the client of a closed loop, or what the workload calls one (an account, a session); 0 where
+    /// there are none.
+    pub client: u32,
     /// Payload bytes out (bodies only, as vegeta counts).
     pub bytes_out: u32,
     /// Payload bytes in (bodies only).
@@ -68,6 +73,8 @@ impl Row {
         connection: 0,
         worker: 0,
         stream: 0,
+        attempts: 0,
+        client: 0,
         bytes_out: 0,
         bytes_in: 0,
     };

@@ -149,6 +149,8 @@ impl Load {
             connection,
             worker: 0,
             stream: 0,
+            attempts: 1,
+            client: 0,
             bytes_out: 0,
             bytes_in: 615,
         }

@@ -8,13 +8,15 @@
 //! flags       1 byte   bit 0 ready = due · bit 1 was sent · bit 2 end = last stamp · bit 3 details follow
 //!                      bits 4–7 which stages were reached
 //! details     1 byte   if bit 3: bit 0 outcome, code, error · 1 kind · 2 worker · 3 stream · 4 bytes_out · 5 bytes_in
+//!                      6 client · 7 attempts other than 1 if sent, 0 if not
 //! tx, due     zigzag   − those of the row before
 //! ready       zigzag   − due, unless bit 0
 //! sent        zigzag   − ready, if bit 1
 //! marks       zigzag   each reached one − the stamp before it in this row (sent, or due if never sent)
 //! end         zigzag   − the last of these, unless bit 2
 //! connection  varint
-//! then the details that changed: outcome 1 byte, code, error, kind varint, worker, stream 1 byte, bytes varint
+//! then the details that changed: outcome 1 byte, code, error, kind varint, worker, stream 1 byte, bytes, client varint,
+//! attempts 1 byte
 //! ```
 //! Numbers are LEB128, low seven bits first; zigzag maps signed to unsigned as in Protocol Buffers.
 
@@ -22,8 +24,8 @@ use model::{NO_STAMP, Outcome, Row};
 
 /// The fewest bytes that a row takes: flags, tx, due, connection.
 pub const ROW_BYTES_MIN: usize = 4;
-/// The most bytes: 2 of flags, 9 numbers of 64 bits (10 each), 4 of 32 bits (5), 2 of 16 bits (3), 3 single.
-pub const ROW_BYTES_MAX: usize = 2 + 9 * 10 + 4 * 5 + 2 * 3 + 3;
+/// The most bytes: 2 of flags, 9 numbers of 64 bits (10 each), 5 of 32 bits (5), 2 of 16 bits (3), 4 single.
+pub const ROW_BYTES_MAX: usize = 2 + 9 * 10 + 5 * 5 + 2 * 3 + 4;
 
 const READY_IS_DUE: u8 = 1;
 const WAS_SENT: u8 = 2;
@@ -37,6 +39,8 @@ const WORKER: u8 = 4;
 const STREAM: u8 = 8;
 const BYTES_OUT: u8 = 16;
 const BYTES_IN: u8 = 32;
+const CLIENT: u8 = 64;
+const ATTEMPTS: u8 = 128;
 
 /// What the first row of a frame is a difference to.
 pub const BEFORE_FIRST: Row = Row { due: 0, ready: 0, end: 0, ..Row::EMPTY };
@@ -114,6 +118,7 @@ pub fn decode(bytes: &[u8], at: &mut usize, before: &Row) -> Option<Row> {
         row.end = last.wrapping_add(cursor.signed()?);
     }
     row.connection = cursor.unsigned_32()?;
+    row.attempts = usual_attempts(&row);
     cursor.details(&mut row, details)?;
     *at = cursor.at;
     Some(row)
@@ -130,6 +135,13 @@ fn changed(row: &Row, before: &Row) -> u8 {
         | bit(row.stream != before.stream, STREAM)
         | bit(row.bytes_out != before.bytes_out, BYTES_OUT)
         | bit(row.bytes_in != before.bytes_in, BYTES_IN)
+        | bit(row.client != before.client, CLIENT)
+        | bit(row.attempts != usual_attempts(row), ATTEMPTS)
+}
+
+/// What is sent is sent once.
+const fn usual_attempts(row: &Row) -> u8 {
+    if row.sent == NO_STAMP { 0 } else { 1 }
 }
 
 /// One row's bytes on the stack: a `Vec` would check its capacity for each of them.
@@ -176,6 +188,12 @@ impl Bytes {
         }
         if details & BYTES_IN != 0 {
             self.unsigned(u64::from(row.bytes_in));
+        }
+        if details & CLIENT != 0 {
+            self.unsigned(u64::from(row.client));
+        }
+        if details & ATTEMPTS != 0 {
+            self.byte(row.attempts);
         }
     }
 }
@@ -238,6 +256,12 @@ impl Cursor<'_> {
         if details & BYTES_IN != 0 {
             row.bytes_in = self.unsigned_32()?;
         }
+        if details & CLIENT != 0 {
+            row.client = self.unsigned_32()?;
+        }
+        if details & ATTEMPTS != 0 {
+            row.attempts = self.byte()?;
+        }
         Some(())
     }
 }
@@ -263,6 +287,8 @@ mod tests {
             connection: u32::MAX,
             worker: 255,
             stream: 255,
+            attempts: 255,
+            client: u32::MAX,
             bytes_out: u32::MAX,
             bytes_in: u32::MAX,
         };

@@ -22,7 +22,9 @@ use crate::error::RecordError;
 use crate::row_code::{self, BEFORE_FIRST, ROW_BYTES_MAX, ROW_BYTES_MIN};
 
 const MAGIC: &[u8; 8] = b"ASSAYROW";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// What a message calls this version.
+const VERSION_WORDS: &str = "row log of version 2";
 const HEADER_BYTES: usize = 16;
 const FRAME_HEADER_BYTES: usize = 12;
 /// The most rows in a frame: what a reader holds in memory, under 1 MB of rows.
@@ -181,8 +183,15 @@ pub struct RowLogReader<R> {
 /// Why a log cannot be read at all.
 #[derive(Debug)]
 pub enum LogError {
-    /// It is no row log, or one of a version that this program does not know.
+    /// It is no row log.
     Foreign(String),
+    /// It is one of a version that this program does not read.
+    OtherVersion {
+        /// What it is.
+        found: String,
+        /// What this program reads.
+        known: &'static str,
+    },
     /// The file could not be read.
     Io(io::Error),
 }
@@ -204,9 +213,8 @@ impl<R: Read> RowLogReader<R> {
         }
         let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if whole && version != VERSION {
-            let why =
-                format!("it is a row log of version {version}, and this program reads {VERSION}");
-            return Err(LogError::Foreign(why));
+            let found = format!("row log of version {version}");
+            return Err(LogError::OtherVersion { found, known: VERSION_WORDS });
         }
         Ok(Self {
             input,

@@ -15,6 +15,8 @@
 //! | `error` | unsigned 16 | index into the list in the metadata `assay.errors`; 0: none |
 //! | `kind` | unsigned 32 | index into the list in `assay.kinds` |
 //! | `connection`, `worker`, `stream` | unsigned 32, 8, 8 | who carried it; stream 0 is the load, 1 the probe |
+//! | `client` | unsigned 32 | whose it is; 0 where there are no clients |
+//! | `attempts` | unsigned 8 | how many times it was sent; 0: never |
 //! | `bytes_out`, `bytes_in` | unsigned 32 | payload bytes |
 //!
 //! Stamps other than `due_ns` are stored as times after another and not as points in time: the noise of a
@@ -58,11 +60,11 @@ pub const GROUP_ROWS_MAX: usize = 128 << 10;
 /// Rows that a reader holds at a time: 425 kB, so that columns meet rows in the processor's cache.
 pub const READ_ROWS_MAX: usize = 4096;
 
-const SCHEMA: &str = "assay.transactions/2";
+const SCHEMA: &str = "assay.transactions/3";
 const AFTER_DUE: &str = "_after_due_ns";
 /// Columns before and after those of the stages.
 const FIRST: usize = 5;
-const LAST: usize = 11;
+const LAST: usize = 13;
 
 /// The columns for a ladder with the given column names of stages.
 fn columns(stage_columns: &[String]) -> Vec<Column> {
@@ -84,6 +86,8 @@ fn columns(stage_columns: &[String]) -> Vec<Column> {
         Column::required("connection", Kind::Unsigned(32)),
         Column::required("worker", Kind::Unsigned(8)),
         Column::required("stream", Kind::Unsigned(8)),
+        Column::required("client", Kind::Unsigned(32)),
+        Column::required("attempts", Kind::Unsigned(8)),
         Column::required("bytes_out", Kind::Unsigned(32)),
         Column::required("bytes_in", Kind::Unsigned(32)),
     ]);
@@ -207,6 +211,8 @@ impl<W: Write + Send> TransactionsWriter<W> {
         group.unsigned(rows.iter().map(|row| row.connection))?;
         group.unsigned(rows.iter().map(|row| u32::from(row.worker)))?;
         group.unsigned(rows.iter().map(|row| u32::from(row.stream)))?;
+        group.unsigned(rows.iter().map(|row| row.client))?;
+        group.unsigned(rows.iter().map(|row| u32::from(row.attempts)))?;
         group.unsigned(rows.iter().map(|row| row.bytes_out))?;
         group.unsigned(rows.iter().map(|row| row.bytes_in))?;
         group.finish()?;
@@ -295,8 +301,11 @@ pub struct TransactionsReader<'a> {
 impl<'a> TransactionsReader<'a> {
     /// Opens a file and checks that it has the columns of one; `path` is for messages.
     pub fn open(path: &'a Path, source: Source) -> Result<Self, RecordError> {
+        let file = guarded(path, || ColumnsReader::open(source))?;
+        if let Some(found) = file.note("assay.schema").filter(|schema| schema != SCHEMA) {
+            return Err(RecordError::OtherVersion { path: path.to_owned(), found, known: SCHEMA });
+        }
         let (file, stage_count) = guarded(path, || {
-            let file = ColumnsReader::open(source)?;
             let names = file.names();
             let stage_count = names.len().saturating_sub(FIRST + LAST).min(STAGES_MAX);
             let stages = names.get(FIRST..FIRST + stage_count).unwrap_or_default();
@@ -363,6 +372,8 @@ struct Group {
     connection: ColumnReader<Int32Type>,
     worker: ColumnReader<Int32Type>,
     stream: ColumnReader<Int32Type>,
+    client: ColumnReader<Int32Type>,
+    attempts: ColumnReader<Int32Type>,
     bytes_out: ColumnReader<Int32Type>,
     bytes_in: ColumnReader<Int32Type>,
 }
@@ -386,6 +397,8 @@ impl Group {
             connection: group.column()?,
             worker: group.column()?,
             stream: group.column()?,
+            client: group.column()?,
+            attempts: group.column()?,
             bytes_out: group.column()?,
             bytes_in: group.column()?,
             group,
@@ -427,6 +440,8 @@ impl Group {
         });
         put(rows, self.worker.required(count)?, |row, value| row.worker = value as u8);
         put(rows, self.stream.required(count)?, |row, value| row.stream = value as u8);
+        put(rows, self.client.required(count)?, |row, value| row.client = value.cast_unsigned());
+        put(rows, self.attempts.required(count)?, |row, value| row.attempts = value as u8);
         put(rows, self.bytes_out.required(count)?, |row, value| {
             row.bytes_out = value.cast_unsigned();
         });

@@ -141,6 +141,9 @@ impl TrialFolder {
         let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
         RowLogReader::open(file).map_err(|error| match error {
             LogError::Foreign(why) => RecordError::damaged(&path, why),
+            LogError::OtherVersion { found, known } => {
+                RecordError::OtherVersion { path: path.clone(), found, known }
+            }
             LogError::Io(error) => RecordError::reading(&path, error),
         })
     }

@@ -204,6 +204,39 @@ fn damaged_files_are_named() {
     assert!(missing.contains("/no/such/run") && missing.contains("assay list"), "{missing}");
 }
 
+/// Claim: rows of an earlier version, in Parquet or still in the log, are refused by a sentence that says what to do.
+#[test]
+fn rows_of_an_earlier_version_are_refused() {
+    let (_keep, trial) = new_trial(1);
+    let mut log = trial.row_log().unwrap();
+    log.append(&[http_row(&mut Seed(1).rng(), 1)]).unwrap();
+    log.close().unwrap();
+    let refused = |error: RecordError, found: &str| {
+        let said = error.to_string();
+        for part in
+            ["written by another version", found, "environment.json", "run the experiment again"]
+        {
+            assert!(said.contains(part), "{said}");
+        }
+    };
+    let path = trial.path().join("rows.log");
+    let now = fs::read(&path).unwrap();
+    let mut earlier = now.clone();
+    earlier[8] = 1;
+    fs::write(&path, &earlier).unwrap();
+    refused(trial.for_each_batch(|_| ()).unwrap_err(), "row log of version 1");
+    fs::write(&path, &now).unwrap();
+
+    trial.seal().unwrap();
+    let path = trial.path().join("transactions.parquet");
+    let mut earlier = fs::read(&path).unwrap();
+    let schema = b"assay.transactions/3";
+    let at = earlier.windows(schema.len()).position(|bytes| bytes == schema).unwrap();
+    earlier[at + schema.len() - 1] = b'2';
+    fs::write(&path, &earlier).unwrap();
+    refused(record::TransactionsFile::open(&path).unwrap_err(), "assay.transactions/2");
+}
+
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {

@@ -222,6 +222,8 @@ pub struct Tls {
 pub struct Transaction<'a> {
     /// Its number in the trial.
     pub id: TxId,
+    /// Whose it is; 0 where there are no clients.
+    pub client: u32,
     /// Index into [`System::kinds`].
     pub kind: u32,
     /// What the workload prepared; empty where the session knows the bytes from the kind alone.
@@ -231,21 +233,49 @@ pub struct Transaction<'a> {
     /// When the engine gave it to the session, by the same clock: the time that tools put into a payload which
     /// stamp it as they make it, and with which a delay of their own stays hidden.
     pub given: WallTime,
+    /// Which time it is sent: 1 the first. Whatever it is, the bytes are to name the same transaction.
+    pub attempt: u8,
 }
 
 impl<'a> Transaction<'a> {
-    /// One that was due and given at the Unix epoch, for protocols that carry no time.
+    /// The first attempt of one that is nobody's, was due and given at the Unix epoch, for protocols that carry no
+    /// time.
     #[must_use]
     pub const fn new(id: TxId, kind: u32, payload: &'a [u8]) -> Self {
-        Self { id, kind, payload, due: WallTime::from_unix_ns(0), given: WallTime::from_unix_ns(0) }
+        let epoch = WallTime::from_unix_ns(0);
+        Self { id, client: 0, kind, payload, due: epoch, given: epoch, attempt: 1 }
     }
 }
 
 /// The seeded source of transactions of one engine thread. It is called ahead of the due times, so it may
 /// sign and encode; it must not do I/O.
 pub trait Workload: Send {
-    /// Prepares the transaction `id`: writes its payload (the buffer comes empty) and gives its kind.
-    fn next(&mut self, id: TxId, payload: &mut Vec<u8>) -> u32;
+    /// Prepares the transaction `id`: writes its payload (the buffer comes empty), and says what it made.
+    ///
+    /// `client` is whose turn it is in a closed loop, whose clients the engine counts from 0 over all workers; what is
+    /// made must then be that client's. `None`: arrivals are open, and the workload says whose it is.
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made;
+}
+
+/// What a workload made beside the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Index into [`System::kinds`].
+    pub kind: u32,
+    /// Whose it is: an account, a session; 0 where the workload knows no clients.
+    pub client: u32,
+}
+
+impl Made {
+    /// What workloads make whose transactions are the same for everybody: whoever was asked for, else nobody's.
+    #[must_use]
+    pub const fn of(kind: u32, client: Option<u32>) -> Self {
+        let client = match client {
+            Some(client) => client,
+            None => 0,
+        };
+        Self { kind, client }
+    }
 }
 
 /// One connection's protocol as a value: requests out, marks in. No socket, no clock, no retry, no thread.

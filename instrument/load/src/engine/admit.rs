@@ -3,7 +3,7 @@
 
 use clock::Instant;
 use model::{Class, NO_STAMP, Outcome, Stamp};
-use sut::Transaction;
+use sut::{Made, Transaction};
 
 use super::{Engine, Stream, Waiting, fresh_row};
 use crate::connection::Connection;
@@ -95,8 +95,8 @@ impl Engine<'_> {
 
     /// Gives a transaction to a connection. Its bytes leave with the flush of this turn.
     fn submit(&mut self, index: usize, connection: u32, prepared: Prepared, due: Stamp) {
-        let Prepared { id, number, kind, payload } = prepared;
-        let mut row = fresh_row(self.worker, self.streams[index].index, id, kind, due);
+        let Prepared { id, number, made, payload } = prepared;
+        let mut row = fresh_row(self.worker, self.streams[index].index, id, made, due);
         let at = &mut self.connections[connection as usize];
         row.ready = due.max(at.freed_at);
         row.connection = at.index;
@@ -104,7 +104,9 @@ impl Engine<'_> {
             self.trial.setup.deployment.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp))
         };
         let (due, given) = (wall(due), wall(self.now));
-        let transaction = Transaction { id, kind, payload: &payload, due, given };
+        let Made { kind, client } = made;
+        let transaction =
+            Transaction { id, client, kind, payload: &payload, due, given, attempt: 1 };
         row.bytes_out = at.session.submit(&transaction, &mut at.out);
         let stream = &mut self.streams[index];
         stream.pending.insert(number, row, connection, &mut at.list);
@@ -166,7 +168,7 @@ impl Engine<'_> {
         let stream = &mut self.streams[index];
         stream.pending.note_unsent(prepared.number);
         stream.source.recycle(prepared.payload);
-        let mut row = fresh_row(self.worker, stream.index, prepared.id, prepared.kind, due);
+        let mut row = fresh_row(self.worker, stream.index, prepared.id, prepared.made, due);
         row.end = self.now;
         row.outcome = outcome;
         row.error = self.trial.error(text);

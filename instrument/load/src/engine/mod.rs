@@ -19,7 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use clock::Instant;
 use model::facts::{Event, WorkerFacts};
 use model::{NO_STAMP, Outcome, Row, Stamp, TxId};
-use sut::Marks;
+use sut::{Made, Marks};
 
 use crate::connection::Connection;
 use crate::demand::Demand;
@@ -151,7 +151,7 @@ impl Engine<'_> {
 }
 
 /// A row at the moment that its transaction falls due.
-pub(crate) fn fresh_row(worker: u32, stream: u8, id: TxId, kind: u32, due: Stamp) -> Row {
+pub(crate) fn fresh_row(worker: u32, stream: u8, id: TxId, made: Made, due: Stamp) -> Row {
     Row {
         tx: id,
         due,
@@ -162,10 +162,12 @@ pub(crate) fn fresh_row(worker: u32, stream: u8, id: TxId, kind: u32, due: Stamp
         outcome: Outcome::Unknown,
         code: 0,
         error: 0,
-        kind,
+        kind: made.kind,
         connection: 0,
         worker: u8::try_from(worker).expect("bounded by WORKERS_MAX"),
         stream,
+        attempts: 0,
+        client: made.client,
         bytes_out: 0,
         bytes_in: 0,
     }

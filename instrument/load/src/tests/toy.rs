@@ -13,8 +13,8 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan
 use model::quantity::Rate;
 use model::{Class, Outcome, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Marks, ProtocolError, Role, Session, SutError, System,
-    Testbed, Tls, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    System, Testbed, Tls, Transaction, Workload,
 };
 
 use crate::threads::{Choice, run_with};
@@ -215,9 +215,9 @@ struct ToyWorkload {
 }
 
 impl Workload for ToyWorkload {
-    fn next(&mut self, id: u64, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, id: u64, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.extend_from_slice(&id.to_le_bytes());
-        u32::try_from(id % u64::from(self.kinds)).expect("small")
+        Made::of(u32::try_from(id % u64::from(self.kinds)).expect("small"), client)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::{NO_STAMP, Outcome, Seed};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use sut::{
-    Answer, Client, Deployment, Link, Role, SutError, System, Testbed, Transaction, Workload,
+    Answer, Client, Deployment, Link, Made, Role, SutError, System, Testbed, Transaction, Workload,
 };
 
 use super::toy::{
@@ -152,8 +152,8 @@ impl Client for Library {
 struct NoPayload;
 
 impl Workload for NoPayload {
-    fn next(&mut self, _id: u64, _payload: &mut Vec<u8>) -> u32 {
-        0
+    fn next(&mut self, _id: u64, client: Option<u32>, _payload: &mut Vec<u8>) -> Made {
+        Made::of(0, client)
     }
 }
 

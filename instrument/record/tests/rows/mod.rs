@@ -63,6 +63,8 @@ pub fn http_row(rng: &mut Rng, tx: u64) -> Row {
         connection: u32::try_from(rng.below(64)).unwrap(),
         worker: 0,
         stream: 0,
+        attempts: 1,
+        client: 0,
         bytes_out: 0,
         bytes_in: 615,
     }
@@ -98,6 +100,8 @@ pub fn any_row(rng: &mut Rng, tx: u64, stages: usize) -> Row {
         connection: small(rng),
         worker: small(rng) as u8,
         stream: small(rng) as u8,
+        attempts: small(rng) as u8,
+        client: small(rng),
         bytes_out: small(rng),
         bytes_in: small(rng),
     }

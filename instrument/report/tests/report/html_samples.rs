@@ -117,6 +117,8 @@ fn picture(trial: &TrialResult) -> TrialPicture {
             connection: 3,
             worker: 0,
             stream: 0,
+            attempts: 1,
+            client: 0,
             bytes_out: 0,
             bytes_in: 0,
         };

@@ -142,9 +142,10 @@ impl Line {
     /// Submits the transaction `tx` and gives the bytes that it made of it.
     pub(super) fn submit(&mut self, tx: TxId) -> Result<Vec<u8>, String> {
         self.payload.clear();
-        let kind = self.workload.next(tx, &mut self.payload);
+        let made = self.workload.next(tx, None, &mut self.payload);
         self.judge.give(tx);
-        let transaction = Transaction::new(tx, kind, &self.payload);
+        let transaction =
+            Transaction { client: made.client, ..Transaction::new(tx, made.kind, &self.payload) };
         let mut out = BEFORE.to_vec();
         let bytes_out = self.session.submit(&transaction, &mut out);
         let bytes = appended(out, "submit")?;

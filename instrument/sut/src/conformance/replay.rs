@@ -56,7 +56,7 @@ impl Recording {
         let (mut transactions, mut requests) = (Vec::new(), Vec::new());
         for tx in 0..TxId::from(line.window()?.min(RECORDED_MAX)) {
             let mut payload = Vec::new();
-            let kind = source.next(tx, &mut payload);
+            let kind = source.next(tx, None, &mut payload).kind;
             transactions.push((tx, kind, payload));
             requests.extend(line.submit(tx)?);
         }

@@ -9,6 +9,8 @@ use crate::System;
 
 /// Transactions drawn from each source.
 const DRAWN: u64 = 500;
+/// Whose turn it is in a closed loop: no order that a workload could guess.
+const CLIENTS: [u32; 5] = [3, 0, 3, 70_000, 1];
 
 type Scenario = fn(&dyn System) -> Result<(), String>;
 
@@ -67,20 +69,30 @@ fn distinct(what: &str, names: &[String]) -> Result<(), String> {
 /// fill.
 fn workload(system: &dyn System) -> Result<(), String> {
     let kinds = system.kinds().len();
-    for worker in 0..2 {
+    // As arrivals are open, and as clients take turns.
+    for (worker, is_closed) in [(0, false), (1, false), (0, true), (1, true)] {
         let mut first = system.workload(Seed(7), worker, 2);
         let mut second = system.workload(Seed(7), worker, 2);
         for tx in 0..DRAWN {
             let (mut payload, mut again) = (Vec::new(), Vec::with_capacity(4096));
-            let kind = first.next(tx, &mut payload);
-            if second.next(tx, &mut again) != kind || payload != again {
+            let client =
+                is_closed.then(|| CLIENTS[usize::try_from(tx).expect("few") % CLIENTS.len()]);
+            let made = first.next(tx, client, &mut payload);
+            if second.next(tx, client, &mut again) != made || payload != again {
                 return Err(format!(
                     "made another transaction {tx} from the same seed for the same worker"
                 ));
             }
-            if usize::try_from(kind).is_ok_and(|kind| kind >= kinds) {
+            if usize::try_from(made.kind).is_ok_and(|kind| kind >= kinds) {
                 return Err(format!(
-                    "made transaction {tx} of kind {kind}, but there are {kinds} kinds, counted from 0"
+                    "made transaction {tx} of kind {}, but there are {kinds} kinds, counted from 0",
+                    made.kind
+                ));
+            }
+            if let Some(client) = client.filter(|client| *client != made.client) {
+                return Err(format!(
+                    "was asked for transaction {tx} of client {client} and made one of client {}",
+                    made.client
                 ));
             }
         }

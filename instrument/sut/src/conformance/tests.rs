@@ -8,7 +8,8 @@ use model::{Class, Outcome, Seed, TxId};
 
 use super::*;
 use crate::{
-    Abandon, Deployment, Link, Marks, ProtocolError, Role, SutError, System, Testbed, Transaction,
+    Abandon, Deployment, Link, Made, Marks, ProtocolError, Role, SutError, System, Testbed,
+    Transaction,
 };
 
 /// The ways to break the contract.
@@ -190,8 +191,8 @@ fn line_peer() -> Peer {
 struct NoPayload;
 
 impl Workload for NoPayload {
-    fn next(&mut self, _: TxId, _: &mut Vec<u8>) -> u32 {
-        0
+    fn next(&mut self, _: TxId, client: Option<u32>, _: &mut Vec<u8>) -> Made {
+        Made::of(0, client)
     }
 }
 
@@ -414,6 +415,7 @@ struct Paper {
     kinds: Vec<&'static str>,
     kind: u32,
     is_random: bool,
+    forgets_clients: bool,
 }
 
 impl System for Paper {
@@ -429,14 +431,14 @@ impl System for Paper {
     fn workload(&self, seed: Seed, _: u32, _: u32) -> Box<dyn Workload> {
         static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let salt = CALLS.fetch_add(u64::from(self.is_random), std::sync::atomic::Ordering::Relaxed);
-        struct Source(u64, u32);
+        struct Source(u64, u32, bool);
         impl Workload for Source {
-            fn next(&mut self, tx: TxId, payload: &mut Vec<u8>) -> u32 {
+            fn next(&mut self, tx: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
                 payload.extend_from_slice(&(tx ^ self.0).to_le_bytes());
-                self.1
+                Made::of(self.1, client.filter(|_| !self.2))
             }
         }
-        Box::new(Source(seed.0 ^ salt, self.kind))
+        Box::new(Source(seed.0 ^ salt, self.kind, self.forgets_clients))
     }
     fn connect(&self, _: &Deployment, _: Role, _: u32) -> Result<Link, SutError> {
         Err(SutError::Deploy("on paper only".to_owned()))
@@ -451,6 +453,7 @@ fn systems() {
         kinds: vec!["put"],
         kind: 0,
         is_random: false,
+        forgets_clients: false,
     };
     system_conformance(&good()).unwrap();
     for (system, words) in [
@@ -462,6 +465,10 @@ fn systems() {
         (Paper { kinds: vec!["x", "x"], ..good() }, "has two kinds called `x`"),
         (Paper { kind: 1, ..good() }, "made transaction 0 of kind 1, but there are 1 kinds"),
         (Paper { is_random: true, ..good() }, "made another transaction 0 from the same seed"),
+        (
+            Paper { forgets_clients: true, ..good() },
+            "transaction 0 of client 3 and made one of client 0",
+        ),
     ] {
         let said = system_conformance(&system).expect_err(words).to_string();
         assert!(said.contains(words), "{said}");

@@ -14,7 +14,7 @@ use clock::WallTime;
 use model::TxId;
 use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::seed::{Rng, Seed};
-use sut::{Transaction, Workload};
+use sut::{Made, Transaction, Workload};
 
 use crate::hexadecimal;
 
@@ -168,10 +168,10 @@ struct Paddings {
 }
 
 impl Workload for Paddings {
-    fn next(&mut self, _id: TxId, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, _id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.resize(self.bytes, 0);
         self.rng.fill(payload);
-        0
+        Made::of(0, client)
     }
 }
 

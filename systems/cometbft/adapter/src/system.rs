@@ -181,7 +181,7 @@ impl System for CometBft {
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let Some(address) = self.nodes(to).first().copied() else { return Ok(Vec::new()) };
         let mut payload = Vec::new();
-        let kind = self.workload(Seed(self.run_mark), 0, 1).next(0, &mut payload);
+        let kind = self.workload(Seed(self.run_mark), 0, 1).next(0, None, &mut payload).kind;
         let base64 = match &self.loadtime {
             None => STANDARD.encode(payload),
             Some(loadtime) => loadtime.base64_now(&payload),

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use clock::WallTime;
 use model::seed::Rng;
 use model::{Seed, TxId};
-use sut::Workload;
+use sut::{Made, Workload};
 
 use crate::hexadecimal;
 use crate::loadtime::{HEAD_CHARS_MAX, Head};
@@ -130,7 +130,7 @@ impl KeyValues {
 }
 
 impl Workload for KeyValues {
-    fn next(&mut self, id: TxId, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.resize(self.bytes, 0);
         let (head, value) = payload.split_at_mut(HEAD_BYTES);
         self.rng.fill(value);
@@ -142,6 +142,6 @@ impl Workload for KeyValues {
         hexadecimal::write_number(&mut head[17..33], id);
         hexadecimal::write_number(&mut head[33..41], u64::from(checksum(self.run_mark, id, value)));
         head[HEAD_BYTES - 1] = b'=';
-        0
+        Made::of(0, client)
     }
 }

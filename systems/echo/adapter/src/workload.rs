@@ -2,7 +2,7 @@
 
 use model::seed::Rng;
 use model::{Seed, TxId};
-use sut::Workload;
+use sut::{Made, Workload};
 
 /// Random payloads of one size.
 pub(crate) struct Payloads {
@@ -20,10 +20,10 @@ impl Payloads {
 }
 
 impl Workload for Payloads {
-    fn next(&mut self, id: TxId, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         let start = payload.len();
         payload.resize(start + self.payload_bytes, 0);
         self.rng.fill(&mut payload[start..]);
-        u32::try_from(id % self.kinds).expect("few kinds")
+        Made::of(u32::try_from(id % self.kinds).expect("few kinds"), client)
     }
 }

@@ -114,7 +114,7 @@ impl Trial {
         let (mut committed, mut payload) = (Vec::new(), Vec::new());
         for id in 0..COUNT {
             payload.clear();
-            let kind = workload.next(id, &mut payload);
+            let kind = workload.next(id, None, &mut payload).kind;
             let mut out = Vec::new();
             wire.session.submit(&Transaction::new(id, kind, &payload), &mut out);
             wire.stream.write_all(&out).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::seed::Rng;
 use model::{Seed, TxId};
-use sut::Workload;
+use sut::{Made, Workload};
 
 use crate::requests::Requests;
 
@@ -32,7 +32,7 @@ impl Source {
 }
 
 impl Workload for Source {
-    fn next(&mut self, id: TxId, payload: &mut Vec<u8>) -> u32 {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         let count = self.requests.sequence.len() as u64;
         let place = self.rng.as_mut().map_or(id % count, |rng| rng.below(count));
         let place = usize::try_from(place).expect("an index of a list in memory");
@@ -41,6 +41,6 @@ impl Workload for Source {
         if kind != index {
             payload.extend_from_slice(&index.to_le_bytes());
         }
-        kind
+        Made::of(kind, client)
     }
 }

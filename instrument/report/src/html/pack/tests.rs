@@ -97,6 +97,8 @@ fn row(noise: &mut Noise, column: usize, width_ns: i64) -> Row {
         connection: u32::try_from(noise.next(64)).expect("small"),
         worker: u8::try_from(noise.next(2)).expect("small"),
         stream: 0,
+        attempts: 1,
+        client: 0,
         bytes_out: 0,
         bytes_in: 0,
     }

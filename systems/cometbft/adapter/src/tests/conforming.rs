@@ -39,7 +39,7 @@ fn in_base64(run_mark: u64, ids: std::ops::Range<TxId>) -> Vec<String> {
     let mut source = KeyValues::new(Seed(9), 0, run_mark, 200);
     let encoded = ids.map(|id| {
         let mut payload = Vec::new();
-        source.next(id, &mut payload);
+        source.next(id, None, &mut payload);
         STANDARD.encode(payload)
     });
     encoded.collect()

@@ -80,7 +80,7 @@ const MADE_BY_THE_TOOL: [Made; 6] = [
 /// A transaction of `form`, as it stands in a block.
 fn written(form: &Loadtime, tx: TxId, due: WallTime) -> Vec<u8> {
     let mut padding = Vec::new();
-    form.workload(Seed(5), 0).next(tx, &mut padding);
+    form.workload(Seed(5), 0).next(tx, None, &mut padding);
     let (mut message, mut base64) = (Vec::new(), Vec::new());
     let given = WallTime::from_unix_ns(due.unix_ns() + 1_000);
     let transaction = Transaction { due, given, ..Transaction::new(tx, 0, &padding) };
@@ -242,7 +242,7 @@ fn sessions_write_the_time() {
         assert_eq!(system.fidelity().len(), switches);
         let mut session = system.session(Role::Submit, 0, "127.0.0.1:26657".parse().unwrap());
         let mut payload = Vec::new();
-        system.workload(Seed(1), 0, 1).next(3, &mut payload);
+        system.workload(Seed(1), 0, 1).next(3, None, &mut payload);
         let (due, given) = (WallTime::from_unix_ns(1_000), WallTime::from_unix_ns(2_000));
         let transaction = Transaction { due, given, ..Transaction::new(3, 0, &payload) };
         let mut out = Vec::new();

@@ -12,7 +12,7 @@ use crate::transaction::{BYTES_MIN, HEAD_BYTES, Key, KeyValues};
 
 fn transaction(tx: u64, bytes: usize) -> Vec<u8> {
     let mut payload = Vec::new();
-    KeyValues::new(Seed(3), 0, RUN_MARK, bytes).next(tx, &mut payload);
+    KeyValues::new(Seed(3), 0, RUN_MARK, bytes).next(tx, None, &mut payload);
     payload
 }
 

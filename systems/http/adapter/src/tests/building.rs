@@ -72,14 +72,14 @@ fn orders() {
     let fixed = system("http://h/", &format!("{{{text}}}"));
     let mut payload = Vec::new();
     let mut source = fixed.workload(Seed(1), 1, 2);
-    let kinds: Vec<u32> = (0..9).map(|id| source.next(id, &mut payload)).collect();
+    let kinds: Vec<u32> = (0..9).map(|id| source.next(id, None, &mut payload).kind).collect();
     assert_eq!(kinds, [0, 1, 2, 0, 0, 1, 2, 0, 0]);
     assert!(payload.is_empty(), "the kind alone says which request it is");
 
     let random = system("http://h/", &format!("{{{text},\"order\":\"random\"}}"));
     let draw = |seed, worker| {
         let mut source = random.workload(Seed(seed), worker, 2);
-        (0..64).map(|id| source.next(id, &mut Vec::new())).collect::<Vec<u32>>()
+        (0..64).map(|id| source.next(id, None, &mut Vec::new()).kind).collect::<Vec<u32>>()
     };
     assert_eq!(draw(1, 0), draw(1, 0));
     assert_ne!(draw(1, 0), draw(1, 1));

@@ -91,7 +91,7 @@ fn drive(system: &HttpSystem, count: u64) -> Vec<String> {
     let (mut stream, mut received, mut found) = (connect(), Vec::new(), Vec::new());
     for id in 0..count {
         let (mut payload, mut out, mut marks) = (Vec::new(), Vec::new(), Marks::default());
-        let kind = source.next(id, &mut payload);
+        let kind = source.next(id, None, &mut payload).kind;
         session.submit(&Transaction::new(id, kind, &payload), &mut out);
         stream.write_all(&out).unwrap();
         while marks.list().is_empty() {
