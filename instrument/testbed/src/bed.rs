@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 use model::Seed;
-use model::facts::{NetworkFacts, NodeFacts};
-use model::plan::LinksPlan;
-use model::plan::is_meant;
+use model::facts::{DiskFacts, NetworkFacts, NodeFacts};
+use model::plan::{DiskChange, DisksPlan, LinksPlan, PowerLoss, is_meant};
 use rustix::process::Signal;
 
 mod lives;
 
 use crate::TestbedError;
+use crate::disk::{Disks, EnteredDisks, PowerCut};
 use crate::guard::Guard;
 use crate::keeper::Keeper;
 use crate::log::{self, LOG_BYTES_MAX, LineSearch};
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     keeper: Mutex<Option<Keeper>>,
     /// The trial's own network, where its plan has links.
     network: OnceLock<Network>,
+    /// The nodes' disks, where its plan has any.
+    disks: OnceLock<Disks>,
 }
 
 #[derive(Debug, Default)]
@@ -76,8 +78,9 @@ impl Testbed {
     #[must_use]
     pub fn new(folder: &Path, clock: Clock) -> Self {
         let folder = folder.to_owned();
-        let (state, keeper, network) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        let shared = Arc::new(Shared { clock, folder, state, keeper, network });
+        let (state, keeper) = (Mutex::default(), Mutex::default());
+        let (network, disks) = (OnceLock::new(), OnceLock::new());
+        let shared = Arc::new(Shared { clock, folder, state, keeper, network, disks });
         Self { own_program: None, seed: Seed::default(), shared }
     }
 
@@ -169,6 +172,61 @@ impl Testbed {
     #[must_use]
     pub fn network_cpu(&self) -> Duration {
         self.shared.network.get().map_or(Duration::ZERO, Network::cpu)
+    }
+
+    /// Gives the nodes that the plan means a disk each, which can lose its power and be slow, full or faulty. To be
+    /// called before the first node is started; [`Testbed::node_folder`] then gives each its disk.
+    ///
+    /// # Errors
+    /// When they have been given already, a node has been started, or the host cannot have them; the message says
+    /// what is missing.
+    pub fn with_disks(&mut self, plan: &DisksPlan) -> Result<(), TestbedError> {
+        let refused = |what: &str| TestbedError::Disk { what: what.to_owned() };
+        if self.shared.keeper().is_some() {
+            return Err(refused("a node has been started already, where they do not show"));
+        }
+        let disks = Disks::start(plan, self.shared.clock, self.seed.split("disks"))?;
+        self.shared.disks.set(disks).map_err(|_| refused("the testbed has been given them already"))
+    }
+
+    /// The folder for the files of the node called `name`, made if it is not there: on a disk of its own where the
+    /// plan gives it one. The same question gets the same answer.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn node_folder(&mut self, name: &str) -> Result<PathBuf, TestbedError> {
+        check_name(name)?;
+        let host = |source| TestbedError::Host {
+            what: format!("the folder of node `{name}` could not be made"),
+            source,
+        };
+        let folder = std::path::absolute(self.shared.folder.join(name)).map_err(host)?;
+        std::fs::create_dir_all(&folder).map_err(host)?;
+        if let Some(disks) = self.shared.disks.get() {
+            disks.provide(name, &folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// Takes the calling thread, and every thread that it starts afterwards, to where the files on the nodes' disks
+    /// can be seen, until the guard is dropped. Without disks it does nothing.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn enter_disks(&self) -> Result<EnteredDisks, TestbedError> {
+        self.shared.enter_disks()
+    }
+
+    /// What the nodes' disks have done so far, their own cost included; empty: no node has one.
+    #[must_use]
+    pub fn disk_report(&self) -> Vec<DiskFacts> {
+        self.shared.disks.get().map(Disks::report).unwrap_or_default()
+    }
+
+    /// Processor time that the disks have used in this process so far: it is no part of the generator's.
+    #[must_use]
+    pub fn disk_cpu(&self) -> Duration {
+        self.shared.disks.get().map_or(Duration::ZERO, Disks::cpu)
     }
 
     /// Starts a program as a node.
@@ -348,6 +406,9 @@ impl Drop for Testbed {
         if let Some(network) = self.shared.network.get() {
             network.close();
         }
+        if let Some(disks) = self.shared.disks.get() {
+            disks.close();
+        }
     }
 }
 
@@ -380,6 +441,41 @@ impl BedControl {
     #[must_use]
     pub fn links(&self) -> Option<LinkControl> {
         self.shared.network.get().map(Network::control)
+    }
+
+    /// Cuts the power of a node: ends it with SIGKILL if it runs, and takes from its disk what was not synced. It is
+    /// not started again.
+    ///
+    /// # Errors
+    /// When there is no such node, it does not end, or it has no disk.
+    pub fn cut_power(&self, name: &str, loss: PowerLoss) -> Result<PowerCut, TestbedError> {
+        let disks = self.disks(name)?;
+        if self.ended(name)?.is_none() {
+            // It may end by itself in this moment.
+            let _ = self.kill(name);
+        }
+        self.await_end(name)?;
+        disks.cut(name, loss)
+    }
+
+    /// What is wrong with a node's disk from now on; the default is nothing.
+    ///
+    /// # Errors
+    /// When it has no disk.
+    pub fn change_disk(&self, name: &str, change: DiskChange) -> Result<(), TestbedError> {
+        self.disks(name)?.change(name, change)
+    }
+
+    /// Names of the nodes that have a disk of their own.
+    #[must_use]
+    pub fn nodes_with_disk(&self) -> Vec<String> {
+        self.shared.disks.get().map(Disks::nodes).unwrap_or_default()
+    }
+
+    fn disks(&self, node: &str) -> Result<&Disks, TestbedError> {
+        self.shared.disks.get().ok_or_else(|| TestbedError::Disk {
+            what: format!("`{node}` has none: the trial has no [disk]"),
+        })
     }
 
     /// Names of the nodes that a pattern means: a name, or a beginning with `*` behind it.
@@ -435,6 +531,11 @@ impl Shared {
     /// The lock is taken even if a thread panicked with it: nodes must be ended all the same.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the calling thread to where the nodes' files are.
+    pub(crate) fn enter_disks(&self) -> Result<EnteredDisks, TestbedError> {
+        self.disks.get().map_or_else(|| Ok(EnteredDisks::nothing()), Disks::enter)
     }
 
     /// Notices ends.

@@ -110,6 +110,12 @@ pub enum TestbedError {
         /// What is missing, and what to do.
         what: String,
     },
+    /// A node's disk could not be made, or cannot do that.
+    #[error("the disks of the plan: {what}")]
+    Disk {
+        /// What is missing, and what to do.
+        what: String,
+    },
     /// Something of the host could not be read or set.
     #[error("{what}: {source}")]
     Host {

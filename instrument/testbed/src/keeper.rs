@@ -74,6 +74,8 @@ impl Drop for Keeper {
 }
 
 fn keep(shared: &Shared, orders: &Receiver<Order>, bell: &OwnedFd) {
+    // What it starts is where it is. Refused here it would be refused to the trial's own thread, which says so.
+    let _inside = shared.enter_disks();
     loop {
         match orders.try_recv() {
             Ok(mut order) => {

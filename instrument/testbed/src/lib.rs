@@ -20,6 +20,7 @@
 mod bed;
 mod care;
 mod death_signal;
+mod disk;
 mod environment;
 mod error;
 mod fault;
@@ -27,6 +28,7 @@ mod findings;
 mod guard;
 pub mod install;
 mod keeper;
+mod lateness;
 mod log;
 mod network;
 mod node;
@@ -37,6 +39,7 @@ mod scrape;
 
 pub use bed::{BedControl, Testbed};
 pub use care::NodeCare;
+pub use disk::{EnteredDisks, PowerCut};
 pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
 pub use fault::{FaultRunner, FaultSetup};

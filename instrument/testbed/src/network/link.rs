@@ -11,8 +11,8 @@ use clock::Instant;
 use model::facts::LinkTraffic;
 use model::seed::Rng;
 
-use super::lateness::Lateness;
 use super::table::Rule;
+use crate::lateness::Lateness;
 
 /// The queue before a link of limited bandwidth holds what the link sends in this time …
 const QUEUE: Duration = Duration::from_millis(50);

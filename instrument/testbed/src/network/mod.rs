@@ -19,7 +19,6 @@ mod device;
 mod fabric;
 mod forwarders;
 mod kernel;
-mod lateness;
 mod link;
 mod namespace;
 mod pump;
@@ -46,6 +45,7 @@ use table::Table;
 
 pub use control::LinkControl;
 pub use namespace::Entered;
+pub(crate) use switch::take_precedence;
 
 /// The most nodes: each costs two descriptors, and one thread carries for all.
 const NODES_MAX: usize = 1_000;

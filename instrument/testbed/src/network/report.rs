@@ -6,8 +6,8 @@ use model::facts::{LinkFacts, LinkTraffic, NetworkFacts};
 
 use super::fabric::Fabric;
 use super::forwarders::Forwarders;
-use super::lateness::Lateness;
 use super::link::Link;
+use crate::lateness::Lateness;
 
 /// Of a network of more nodes than this only the worst links are listed …
 const NODES_LISTED_MAX: usize = 16;

@@ -43,7 +43,7 @@ const NICE: i32 = -10;
 /// many milliseconds as there are busy nodes. It takes no more than its packets do, and the kernel leaves
 /// others a twentieth of each second whatever a real-time thread does. Where the kernel refuses, the lateness says what
 /// that costs.
-fn take_precedence() {
+pub(crate) fn take_precedence() {
     if kernel::run_first().is_err() {
         // On Linux a thread's number is a process id to setpriority(2), and the priority is the thread's own.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
