@@ -15,7 +15,7 @@ use crate::systems;
 /// # Errors
 /// When the folder cannot be read, for people.
 pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
-    analysis::analyse(run, &|kind| systems::ledger_checks(kind)).map_err(|error| error.to_string())
+    analysis::analyse(run, &systems::checks).map_err(|error| error.to_string())
 }
 
 /// The same with what only the page draws, in one pass over the rows.
@@ -23,8 +23,7 @@ pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
 /// # Errors
 /// When the folder cannot be read, for people.
 pub fn analyse_with_picture(run: &RunFolder) -> Result<(RunResult, RunPicture), String> {
-    analysis::analyse_with_picture(run, &|kind| systems::ledger_checks(kind))
-        .map_err(|error| error.to_string())
+    analysis::analyse_with_picture(run, &systems::checks).map_err(|error| error.to_string())
 }
 
 /// Writes `report.html` and `report.md` beside the result and says where the page is. Neither is read again: both can be

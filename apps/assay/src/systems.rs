@@ -1,9 +1,6 @@
 //! The list of systems: one line each. This is all that the command line knows of them.
 
-use analysis::LedgerCheck;
-use model::Row;
-use model::facts::LedgerEntry;
-use sut::{Adapter, Check, CheckState};
+use sut::{Adapter, Check};
 
 /// Every adapter, in alphabetical order.
 pub const ADAPTERS: &[Adapter] = &[
@@ -30,31 +27,7 @@ pub fn serve(words: &[String]) -> std::process::ExitCode {
     }
 }
 
-/// The checks of a system's ledger, in the form that the analysis takes.
-pub fn ledger_checks(kind: &str) -> Vec<Box<dyn LedgerCheck>> {
-    let checks = adapter(kind).map_or(&[][..], |adapter| adapter.checks);
-    let running = |check: &Check| -> Box<dyn LedgerCheck> {
-        Box::new(Running { name: check.name, state: (check.start)() })
-    };
-    checks.iter().map(running).collect()
-}
-
-/// A check of the contract, as the analysis sees it.
-struct Running {
-    name: &'static str,
-    state: Box<dyn CheckState>,
-}
-
-impl LedgerCheck for Running {
-    fn row(&mut self, row: &Row) {
-        self.state.row(row);
-    }
-
-    fn entry(&mut self, entry: &LedgerEntry) {
-        self.state.entry(entry);
-    }
-
-    fn finish(self: Box<Self>) -> (String, Result<String, String>) {
-        (self.name.to_owned(), self.state.finish())
-    }
+/// The checks that the system called `kind` brings.
+pub fn checks(kind: &str) -> &'static [Check] {
+    adapter(kind).map_or(&[], |adapter| adapter.checks)
 }

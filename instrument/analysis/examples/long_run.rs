@@ -145,7 +145,9 @@ fn facts(rate: u64, seconds: u64) -> TrialFacts {
             setting: key(rate),
             stages: vec!["accepted".into(), "committed".into()],
             final_stage: 1,
-            kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+            kinds: (0..12)
+                .map(|n| model::facts::KindFacts::recorded(format!("GET /{n}")))
+                .collect(),
             measure_start: 10 * SECOND,
             measure_end: end,
             ..DeclaredFacts::default()

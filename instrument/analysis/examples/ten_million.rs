@@ -45,7 +45,7 @@ fn in_memory() {
         environment: &environment,
         dropped_bytes: 0,
     };
-    let mut analysis = TrialAnalysis::new(input, Vec::new());
+    let mut analysis = TrialAnalysis::new(input, analysis::Checks::default());
     let (mut making, mut reading) = (Duration::ZERO, Duration::ZERO);
     let mut random = Seed(1).rng();
     let mut batch = Vec::with_capacity(4_096);
@@ -62,7 +62,7 @@ fn in_memory() {
     }
     let start = CpuTime::of_this_thread();
     for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
-        analysis.entry(&LedgerEntry::new(tx, tx, true));
+        analysis.entry(&LedgerEntry::new(tx, tx, true), &[]);
     }
     let entries = CpuTime::of_this_thread().since(start);
     let start = CpuTime::of_this_thread();
@@ -95,7 +95,7 @@ fn write(path: &str) {
     log.close().expect("the log is closed");
     let mut ledger = trial.ledger_writer().expect("a ledger");
     for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
-        ledger.push(LedgerEntry::new(tx, tx, true)).expect("entries are written");
+        ledger.push(LedgerEntry::new(tx, tx, true), None).expect("entries are written");
     }
     ledger.close().expect("the ledger is closed");
     trial.seal().expect("the trial is sealed");
@@ -123,7 +123,7 @@ fn plan(seconds: u64) -> Plan {
 fn folder(path: &str) {
     let start = CpuTime::of_this_thread();
     let run = record::RunFolder::open(path).expect("a run folder at the path given");
-    let result = analysis::analyse(&run, &|_| Vec::new()).expect("it can be read");
+    let result = analysis::analyse(&run, &|_| &[]).expect("it can be read");
     println!("{:?}, peak memory {}", CpuTime::of_this_thread().since(start), peak_memory());
     println!("{} {}", result.verdict.word(), result.reason);
 }
@@ -162,7 +162,9 @@ fn facts(seconds: u64) -> TrialFacts {
         declared: DeclaredFacts {
             stages: vec!["accepted".into(), "committed".into()],
             final_stage: 1,
-            kinds: (0..12).map(|n| format!("GET /{n}")).collect(),
+            kinds: (0..12)
+                .map(|n| model::facts::KindFacts::recorded(format!("GET /{n}")))
+                .collect(),
             measure_end: i64::try_from(seconds * 1_000_000_000).expect("minutes"),
             ..DeclaredFacts::default()
         },
@@ -182,6 +184,7 @@ fn facts(seconds: u64) -> TrialFacts {
                 read: true,
                 entries: ROWS - ROWS.div_ceil(997),
                 detail: "in memory".into(),
+                ..LedgerFacts::default()
             },
             ..AfterFacts::default()
         },

@@ -1,4 +1,5 @@
-//! What the ledger says of every transaction: once, lost, duplicate, phantom, late, refused yet present.
+//! What the ledger says of every transaction: once, lost, duplicate, phantom, late, refused yet present, refused and
+//! logged as such. What is of a kind that the ledger does not record cannot be lost.
 //!
 //! A join of rows with ledger entries in bounded memory: transaction ids are dense (from 0 for the load, from
 //! 2^40 for the probe), so half a byte each suffices: two bits for what the client was told, two for how often
@@ -6,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::facts::LedgerEntry;
+use model::facts::{KindFacts, LedgerEntry};
 use model::result::Fates;
 use model::{NO_STAMP, Outcome, Row};
 
@@ -26,10 +27,16 @@ const NEVER: u8 = 0;
 const ACKNOWLEDGED: u8 = 1;
 const REFUSED: u8 = 2;
 const UNANSWERED: u8 = 3;
-/// Which bits hold how often the ledger has it (0, 1, more), and one bit more for "a row was seen".
+/// Which bits hold how often the ledger has it: not, once, more often, or as refused only. Of what was NEVER sent
+/// they hold why an entry of it is nobody's.
 const SEEN_ONE: u8 = 1 << 2;
 const SEEN_MORE: u8 = 2 << 2;
+const SEEN_REFUSED: u8 = 3 << 2;
 const SEEN_MASK: u8 = 3 << 2;
+/// There is a row, and nothing was sent. Kept, so that a second row with its id shows.
+const NOT_SENT: u8 = NEVER | 3 << 2;
+/// Of a kind that the ledger does not record.
+const UNRECORDED: u8 = NEVER | 1 << 2;
 
 /// One half byte an id, in pages.
 #[derive(Default)]
@@ -136,7 +143,11 @@ struct Space {
 pub(crate) struct Join {
     spaces: [Space; 2],
     final_stage: usize,
+    /// Whether the ledger records a kind, by its index.
+    is_recorded: Vec<bool>,
     rows: u64,
+    /// Acknowledged ones whose kind the ledger does not record.
+    pub acknowledged_unrecorded: u64,
     /// Rows with an id that another row has, and rows with an id out of all bounds.
     pub repeated_rows: u64,
     pub strange_rows: u64,
@@ -149,13 +160,15 @@ pub(crate) struct Join {
 
 impl Join {
     /// `span_ns` bounds the stamps of the trial; it chooses the unit of time for the order.
-    pub fn new(final_stage: usize, span_ns: i64) -> Self {
+    pub fn new(final_stage: usize, span_ns: i64, kinds: &[KindFacts]) -> Self {
         let unit_ns = (span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000);
         let space = || Space { times: Times { unit_ns, ..Times::default() }, ..Space::default() };
         Self {
             spaces: [space(), space()],
             final_stage,
+            is_recorded: kinds.iter().map(|kind| kind.is_recorded).collect(),
             rows: 0,
+            acknowledged_unrecorded: 0,
             repeated_rows: 0,
             strange_rows: 0,
             fates: Fates::default(),
@@ -172,11 +185,15 @@ impl Join {
             return;
         };
         let told = match row.outcome {
+            Outcome::Shed => NOT_SENT,
+            Outcome::Rejected(_) if row.sent == NO_STAMP => NOT_SENT,
+            outcome if !self.is_recorded(row.kind) => {
+                self.acknowledged_unrecorded += u64::from(outcome == Outcome::Committed);
+                UNRECORDED
+            }
             Outcome::Committed => ACKNOWLEDGED,
-            Outcome::Rejected(_) if row.sent != NO_STAMP => REFUSED,
+            Outcome::Rejected(_) => REFUSED,
             Outcome::Unknown => UNANSWERED,
-            // Never sent: an entry for it is nobody's. Kept as seen, so that a second row with its id shows.
-            Outcome::Shed | Outcome::Rejected(_) => NEVER | SEEN_MASK,
         };
         let space = &mut self.spaces[space];
         if space.told.get(id) != 0 {
@@ -195,17 +212,34 @@ impl Join {
         let Some((space, id)) = known else { return self.phantom(entry.tx) };
         let told = self.spaces[space].told.get(id);
         if told & 3 == NEVER {
+            self.fates.phantom_unrecorded += u64::from(told == UNRECORDED);
             return self.phantom(entry.tx);
         }
-        if told & SEEN_MASK == 0 {
-            self.spaces[space].told.set(id, told | SEEN_ONE);
+        let seen = told & SEEN_MASK;
+        if seen == 0 {
             self.placed(space, id, entry.tx);
+        }
+        if entry.is_refused {
+            // However often it is logged so, it had no effect.
+            self.fates.refused_entries += 1;
+            let seen = if seen == 0 { SEEN_REFUSED } else { seen };
+            self.spaces[space].told.set(id, told & 3 | seen);
+            return false;
+        }
+        if seen == 0 || seen == SEEN_REFUSED {
+            self.spaces[space].told.set(id, told & 3 | SEEN_ONE);
             return false;
         }
         self.spaces[space].told.set(id, told & 3 | SEEN_MORE);
         self.fates.duplicate += 1;
         example(&mut self.fates.examples, "duplicate", entry.tx);
         true
+    }
+
+    /// A kind that nobody named is taken for one that is recorded: a row must not escape the ledger by a wrong number.
+    #[inline]
+    fn is_recorded(&self, kind: u32) -> bool {
+        usize::try_from(kind).ok().and_then(|kind| self.is_recorded.get(kind)).is_none_or(|is| *is)
     }
 
     /// The ledger's order must not contradict real time: nothing may stand before an entry that was
@@ -240,12 +274,17 @@ impl Join {
             for (id, value) in space.told.each() {
                 let seen = value & SEEN_MASK;
                 match value & 3 {
-                    ACKNOWLEDGED if seen == 0 => {
+                    ACKNOWLEDGED if seen == 0 || seen == SEEN_REFUSED => {
                         fates.lost += 1;
+                        fates.lost_as_refused += u64::from(seen == SEEN_REFUSED);
                         example(&mut fates.examples, "lost", base + id);
                     }
                     ACKNOWLEDGED if seen == SEEN_ONE => fates.once += 1,
                     ACKNOWLEDGED => self.acknowledged_often += 1,
+                    REFUSED | UNANSWERED if seen == SEEN_REFUSED => {
+                        fates.refused_as_logged += 1;
+                        example(&mut fates.examples, "refused_as_logged", base + id);
+                    }
                     REFUSED if seen != 0 => {
                         fates.refused_yet_present += 1;
                         example(&mut fates.examples, "refused_yet_present", base + id);
@@ -290,7 +329,7 @@ mod tests {
     /// Claim: one of each fate in a hundred thousand is found, counted and named by id.
     #[test]
     fn every_fate_by_id() {
-        let mut join = Join::new(0, 1_000_000_000_000);
+        let mut join = Join::new(0, 1_000_000_000_000, &[]);
         for tx in 0..100_000 {
             let outcome = match tx {
                 70_001 => Outcome::Unknown,
@@ -324,7 +363,7 @@ mod tests {
     /// overlapped in time may stand either way.
     #[test]
     fn real_time_order() {
-        let mut join = Join::new(0, 1_000_000_000);
+        let mut join = Join::new(0, 1_000_000_000, &[]);
         for (tx, due, length) in
             [(0, 0, 5_000_000), (1, 1_000_000, 5_000_000), (2, 20_000_000, 1_000_000)]
         {
@@ -341,7 +380,7 @@ mod tests {
     /// Claim: the probe's ids are told apart from the load's, and absurd ids neither crash nor take memory.
     #[test]
     fn id_spaces() {
-        let mut join = Join::new(0, 1_000_000_000);
+        let mut join = Join::new(0, 1_000_000_000, &[]);
         join.row(&row(0, 0, 1_000, Outcome::Committed));
         join.row(&row(PROBE_BASE, 0, 1_000, Outcome::Committed));
         join.row(&row(u64::MAX, 0, 1_000, Outcome::Committed));
@@ -351,5 +390,53 @@ mod tests {
         let fates = join.finish();
         assert_eq!((fates.once, fates.lost, fates.phantom), (1, 1, 1));
         assert_eq!((join.strange_rows, join.repeated_rows), (1, 1));
+    }
+    /// Claim: what the ledger does not record is never lost, and an entry of it is a phantom of its own; what was
+    /// logged and refused is fine where it was refused, lost where it was acknowledged, and no late commit where
+    /// nobody answered; an entry that was accepted counts whatever refused ones stand beside it.
+    #[test]
+    fn reads_and_refusals() {
+        let kinds = [KindFacts::recorded("put"), KindFacts::read("get")];
+        let mut join = Join::new(0, 1_000_000_000_000, &kinds);
+        let told = |tx: u64| match tx {
+            20..30 => Outcome::Rejected(Class::Invalid),
+            30..40 => Outcome::Unknown,
+            _ => Outcome::Committed,
+        };
+        for tx in 0..50 {
+            let due = 1_000_000 * i64::try_from(tx).unwrap();
+            let kind = u32::from(tx >= 40);
+            join.row(&Row { kind, ..row(tx, due, 500_000, told(tx)) });
+        }
+        let mut position = 0..;
+        let mut log = |join: &mut Join, tx: u64, is_refused: bool| {
+            let entry = LedgerEntry { is_refused, ..entry(position.next().unwrap(), tx) };
+            join.entry(&entry)
+        };
+        // Acknowledged: 0 to 16 are accepted, 17 only as refused, 18 first as refused, 19 not there.
+        for (tx, is_refused) in
+            (0..17).map(|tx| (tx, false)).chain([(17, true), (18, true), (18, false)])
+        {
+            assert!(!log(&mut join, tx, is_refused));
+        }
+        // Refused: 20 to 22 logged as such, 20 twice; 23 accepted all the same.
+        for (tx, is_refused) in [(20, true), (21, true), (22, true), (20, true), (23, false)] {
+            assert!(!log(&mut join, tx, is_refused));
+        }
+        // No answer: 30 refused, 31 accepted, and again as refused.
+        for (tx, is_refused) in [(30, true), (31, false), (31, true)] {
+            assert!(!log(&mut join, tx, is_refused));
+        }
+        // A read that stands in the ledger.
+        log(&mut join, 44, false);
+        let fates = join.finish();
+        assert_eq!((fates.once, fates.lost, fates.lost_as_refused), (18, 2, 1));
+        assert_eq!(fates.examples["lost"], [17, 19]);
+        assert_eq!((fates.refused_as_logged, fates.refused_yet_present, fates.late), (4, 1, 1));
+        assert_eq!(fates.examples["refused_as_logged"], [20, 21, 22, 30]);
+        assert_eq!((fates.phantom, fates.phantom_unrecorded), (1, 1));
+        assert_eq!(fates.examples["phantom"], [44]);
+        assert_eq!((fates.duplicate, fates.entries, fates.refused_entries), (0, 29, 8));
+        assert_eq!(join.acknowledged_unrecorded, 10);
     }
 }

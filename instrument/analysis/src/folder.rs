@@ -1,13 +1,14 @@
 //! The way from a run folder to a result: reads each trial's files once and hands them on. The only file of
 //! this crate that does I/O, and all of it through `record`.
 
+use model::check::Check;
 use model::facts::Environment;
 use model::picture::{RunPicture, TrialPicture};
 use model::plan::Plan;
 use model::result::{RunResult, TrialResult};
 use record::{RecordError, RunFolder, TrialFolder};
 
-use crate::LedgerCheck;
+use crate::checks::Checks;
 use crate::run::{RunInput, SettingInput, summarise};
 use crate::trial::{TrialAnalysis, TrialInput};
 
@@ -29,8 +30,8 @@ pub enum AnalysisError {
     },
 }
 
-/// Makes the ledger checks of one trial of a system of the given kind.
-pub type ChecksOf<'a> = &'a dyn Fn(&str) -> Vec<Box<dyn LedgerCheck>>;
+/// The checks that the system of the given kind brings.
+pub type ChecksOf<'a> = &'a dyn Fn(&str) -> &'static [Check];
 
 /// The result of the run in a folder: a pure function of its files, so a copy gives the same bytes.
 ///
@@ -129,14 +130,15 @@ impl Read {
             environment,
             dropped_bytes: 0,
         };
-        let mut analysis = TrialAnalysis::new(input, checks(&setting.system.kind));
+        let checks = Checks::start(checks(&setting.system.kind), setting, &facts);
+        let mut analysis = TrialAnalysis::new(input, checks);
         match folder.for_each_batch(|rows| analysis.rows(rows)) {
             // Killed before the first row: there is nothing to read, and `complete` says so.
             Err(RecordError::Missing { .. }) if !facts.complete => {}
             read => analysis.dropped(read?.dropped_bytes),
         }
         if facts.after.ledger.read {
-            folder.for_each_ledger_entry(|entry| analysis.entry(entry))?;
+            folder.for_each_ledger_entry(|entry, content| analysis.entry(entry, content))?;
         }
         let (result, picture) = analysis.finish_with_picture(&folder.events()?);
         let interrupted = !facts.complete || !facts.interrupted().is_empty();

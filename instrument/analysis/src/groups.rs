@@ -1,5 +1,6 @@
 //! Counts and latencies by kind, by code and by error text.
 
+use model::facts::KindFacts;
 use model::result::{ErrorResult, GroupResult};
 use model::{Class, Outcome, Row, Stamp};
 use stats::SparseHistogram;
@@ -108,14 +109,15 @@ impl Groups {
     }
 
     /// By kind, in the order of the trial's list of kinds; kinds that never came are left out.
-    pub fn kinds(&self, names: &[String]) -> Vec<GroupResult> {
+    pub fn kinds(&self, known: &[KindFacts]) -> Vec<GroupResult> {
         let mut results: Vec<_> = self
             .kinds
             .iter()
             .enumerate()
             .filter_map(|(index, group)| group.as_ref().map(|group| (index, group)))
             .map(|(index, group)| {
-                let name = names.get(index).cloned().unwrap_or_else(|| format!("kind {index}"));
+                let name = known.get(index).map(|kind| kind.name.clone());
+                let name = name.unwrap_or_else(|| format!("kind {index}"));
                 group.result(name)
             })
             .collect();

@@ -9,6 +9,7 @@
 //! `knee` across settings.
 
 mod audits;
+mod checks;
 mod fates;
 mod faults;
 mod flow;
@@ -36,10 +37,8 @@ mod trial;
 mod vegeta;
 mod verdict;
 
-use model::Row;
-use model::facts::LedgerEntry;
-
 pub use audits::names as audit_names;
+pub use checks::Checks;
 pub use folder::{AnalysisError, ChecksOf, analyse, analyse_with_picture};
 pub use metric::{Metric, Unit, metric};
 pub use metric_names::{check_metric, no_stage, percentiles_named};
@@ -47,17 +46,6 @@ pub use run::{RunInput, SettingInput, summarise};
 pub use thresholds::check_threshold;
 pub use trial::{TrialAnalysis, TrialInput};
 pub use vegeta::Vegeta;
-
-/// A test of the ledger's content by the system's own rules, as analysis sees it: every row of the trial, then
-/// every ledger entry, then the finding.
-pub trait LedgerCheck {
-    /// A row, in the order of the record.
-    fn row(&mut self, row: &Row);
-    /// A ledger entry, in the ledger's order.
-    fn entry(&mut self, entry: &LedgerEntry);
-    /// The check's name, and `Ok` or what is wrong, with ids.
-    fn finish(self: Box<Self>) -> (String, Result<String, String>);
-}
 
 /// How percentiles are computed, for the report.
 pub const PERCENTILE_METHOD: &str = "smallest recorded value v with count(≤ v) ≥ ceil(q·n), HdrHistogram with three \

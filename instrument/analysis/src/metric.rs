@@ -140,6 +140,7 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         "phantom" => fate(|fates| fates.phantom)?,
         "planned" => rates.planned_per_s?,
         "rate" => vegeta.rate,
+        "refused_as_logged" => fate(|fates| fates.refused_as_logged)?,
         "refused_yet_present" => fate(|fates| fates.refused_yet_present)?,
         "rejected" => to_f64(counts.rejected),
         "reordered" => fate(|fates| fates.reordered)?,

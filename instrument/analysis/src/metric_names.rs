@@ -7,7 +7,7 @@ use model::{Class, quantity};
 use crate::metric::Unit;
 
 /// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
-pub(crate) const PLAIN: [(&str, Unit); 57] = [
+pub(crate) const PLAIN: [(&str, Unit); 58] = [
     ("attack", Unit::Ns),
     ("bytes_in", Unit::Bytes),
     ("bytes_out", Unit::Bytes),
@@ -31,6 +31,7 @@ pub(crate) const PLAIN: [(&str, Unit); 57] = [
     ("phantom", Unit::Count),
     ("planned", Unit::PerSecond),
     ("rate", Unit::PerSecond),
+    ("refused_as_logged", Unit::Count),
     ("refused_yet_present", Unit::Count),
     ("rejected", Unit::Count),
     ("reordered", Unit::Count),

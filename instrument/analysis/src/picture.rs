@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::facts::{Event, MetricSample, TrialFacts};
+use model::facts::{Event, KindFacts, MetricSample, TrialFacts};
 use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, adds_up, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
@@ -34,7 +34,7 @@ pub(crate) fn of_trial(
         final_stage: facts.declared.final_stage,
         density: tally.density(),
         slowest: tally.slowest(),
-        kinds: facts.declared.kinds.clone(),
+        kinds: KindFacts::names(&facts.declared.kinds),
         errors: facts.load.errors.clone(),
         bands: bands(setting, facts, &faults::of_events(events), end),
         moments: moments(events),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::facts::{
-    DeclaredFacts, Environment, Event, LedgerFacts, LoadFacts, TrialFacts, WorkerFacts,
+    DeclaredFacts, Environment, Event, KindFacts, LedgerFacts, LoadFacts, TrialFacts, WorkerFacts,
 };
 use model::options::Options;
 use model::plan::{
@@ -81,7 +81,7 @@ impl Trial {
                 declared: DeclaredFacts {
                     setting: "default".into(),
                     stages: vec!["committed".into()],
-                    kinds: vec!["tx".into()],
+                    kinds: vec![KindFacts::recorded("tx")],
                     measure_end: 10_000 * MS,
                     ..DeclaredFacts::default()
                 },
@@ -118,12 +118,12 @@ impl Trial {
             environment: &self.environment,
             dropped_bytes: 0,
         };
-        let mut analysis = TrialAnalysis::new(input, Vec::new());
+        let mut analysis = TrialAnalysis::new(input, crate::Checks::default());
         for batch in self.rows.chunks(512) {
             analysis.rows(batch);
         }
         for entry in self.entries.iter().flatten() {
-            analysis.entry(entry);
+            analysis.entry(entry, &[]);
         }
         analysis.finish_with_picture(&self.events).0
     }
@@ -154,6 +154,7 @@ impl Trial {
                 read: true,
                 entries: u64::try_from(entries.len()).unwrap(),
                 detail: "read back by a test".into(),
+                ..LedgerFacts::default()
             };
         }
     }

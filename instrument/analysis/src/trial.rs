@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
 use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
-use model::result::{AuditOutcome, AuditResult, Rates, SecondResult, TrialResult, Verdict};
-use model::{NO_STAMP, Row, Stamp};
+use model::result::{Rates, SecondResult, TrialResult, Verdict};
+use model::{NO_STAMP, Observation, Row, Stamp};
 
 use crate::audits::{self, Evidence};
+use crate::checks::Checks;
 use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::{Grid, SECOND};
@@ -24,7 +25,7 @@ use crate::stated::Stated;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::vegeta::Vegeta;
-use crate::{LedgerCheck, faults, nodes, picture, thresholds, verdict};
+use crate::{faults, nodes, picture, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -49,7 +50,7 @@ pub struct TrialInput<'a> {
 /// A trial's analysis while rows and entries stream through it: all rows first, then all entries.
 pub struct TrialAnalysis<'a> {
     input: TrialInput<'a>,
-    checks: Vec<Box<dyn LedgerCheck>>,
+    checks: Checks,
     grid: Grid,
     /// The stream whose latency is the result.
     stream: u8,
@@ -69,9 +70,9 @@ pub struct TrialAnalysis<'a> {
 }
 
 impl<'a> TrialAnalysis<'a> {
-    /// Starts with no rows. `checks` see every row and every entry.
+    /// Starts with no rows. `checks` see what they ask for.
     #[must_use]
-    pub fn new(input: TrialInput<'a>, checks: Vec<Box<dyn LedgerCheck>>) -> Self {
+    pub fn new(input: TrialInput<'a>, checks: Checks) -> Self {
         let facts = input.facts;
         let grid = window(facts, &input.setting.load);
         let final_stage = facts.declared.final_stage.min(model::STAGES_MAX - 1);
@@ -90,7 +91,7 @@ impl<'a> TrialAnalysis<'a> {
             vegeta: Vegeta::default(),
             groups: Groups::default(),
             order: Order::default(),
-            join: Join::new(final_stage, grid.end.saturating_add(patience)),
+            join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds),
             stated: Stated::default(),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
             timeline: TimelineTally::new(
@@ -108,9 +109,7 @@ impl<'a> TrialAnalysis<'a> {
         for row in rows {
             self.row(row);
         }
-        for check in &mut self.checks {
-            rows.iter().for_each(|row| check.row(row));
-        }
+        self.checks.rows(rows);
     }
 
     #[inline]
@@ -146,13 +145,16 @@ impl<'a> TrialAnalysis<'a> {
         self.input.dropped_bytes += bytes;
     }
 
-    /// Adds a ledger entry; all rows come first.
-    pub fn entry(&mut self, entry: &LedgerEntry) {
+    /// Adds what a transaction was seen to return; all rows come first.
+    pub fn observation(&mut self, observation: &Observation<'_>) {
+        self.checks.observation(observation);
+    }
+
+    /// Adds a ledger entry with what it holds; all rows come first.
+    pub fn entry(&mut self, entry: &LedgerEntry, content: &[u8]) {
         let is_duplicate = self.join.entry(entry);
         self.stated.entry(entry, is_duplicate);
-        for check in &mut self.checks {
-            check.entry(entry);
-        }
+        self.checks.entry(entry, content);
     }
 
     /// The result, with audits, checks, thresholds and verdict.
@@ -179,7 +181,7 @@ impl<'a> TrialAnalysis<'a> {
             result.faults.iter_mut().for_each(|fault| commits.around(fault));
         }
         result.audits = audits::all(&self.evidence(&result));
-        result.checks = std::mem::take(&mut self.checks).into_iter().map(check_result).collect();
+        result.checks = std::mem::take(&mut self.checks).finish(self.input.facts);
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
         (result.verdict, result.reason) = verdict::of_trial(&result);
         let picture = picture::of_trial(
@@ -370,15 +372,6 @@ fn is_plausible(row: &Row) -> bool {
 
 /// Thirty-six years, in nanoseconds.
 const STAMP_MAX: u64 = 1 << 60;
-
-fn check_result(check: Box<dyn LedgerCheck>) -> AuditResult {
-    let (name, finding) = check.finish();
-    let (outcome, detail) = match finding {
-        Ok(detail) => (AuditOutcome::Ok, detail),
-        Err(detail) => (AuditOutcome::Failed, detail),
-    };
-    AuditResult { name, outcome, detail }
-}
 
 fn stage_name(facts: &TrialFacts, stage: usize) -> String {
     facts.declared.stages.get(stage).cloned().unwrap_or_default()

@@ -1,6 +1,8 @@
 //! From audits, checks and thresholds to pass, fail or invalid; from verdicts to an exit code.
 
-use model::result::{AuditOutcome, AuditResult, Exit, SettingResult, TrialResult, Verdict};
+use model::result::{
+    AuditOutcome, AuditResult, CheckResult, Exit, SettingResult, TrialResult, Verdict,
+};
 
 /// A trial's verdict and the sentence that explains it. Invalid outranks fail.
 ///
@@ -13,8 +15,9 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
             more(format!("{}: {}", audit.name, audit.detail), failures(&trial.audits)),
         );
     }
-    if let Some(check) = first_failed(&trial.checks) {
-        return (Verdict::Invalid, format!("check {}: {}", check.name, check.detail));
+    let has_failed = |check: &&CheckResult| check.outcome == AuditOutcome::Failed;
+    if let Some(check) = trial.checks.iter().find(has_failed) {
+        return (Verdict::Invalid, format!("check {}: {}", check.name, check.sentence()));
     }
     let at = |level: &'static str| {
         trial.thresholds.iter().filter(move |threshold| threshold.level == level)

@@ -7,10 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::{LedgerCheck, analyse};
+use analysis::analyse;
+use model::check::{Check, CheckFinding, CheckState, Entries, Reads};
 use model::facts::{
-    AfterFacts, DeclaredFacts, Environment, LedgerEntry, LedgerFacts, LoadFacts, TrialFacts,
-    WorkerFacts,
+    AfterFacts, DeclaredFacts, Environment, KindFacts, LedgerEntry, LedgerFacts, LoadFacts,
+    TrialFacts, WorkerFacts,
 };
 use model::options::Options;
 use model::plan::{
@@ -103,7 +104,7 @@ fn facts(complete: bool) -> TrialFacts {
     let declared = DeclaredFacts {
         setting: "default".into(),
         stages: vec!["committed".into()],
-        kinds: vec!["tx".into()],
+        kinds: vec![KindFacts::recorded("tx")],
         measure_end: 5_000 * MS,
         ..DeclaredFacts::default()
     };
@@ -117,7 +118,12 @@ fn facts(complete: bool) -> TrialFacts {
         wall_ns: 1,
         ..WorkerFacts::default()
     }];
-    let ledger = LedgerFacts { read: true, entries: ROWS, detail: "by a test".into() };
+    let ledger = LedgerFacts {
+        read: true,
+        entries: ROWS,
+        detail: "by a test".into(),
+        ..LedgerFacts::default()
+    };
     TrialFacts {
         declared,
         load: LoadFacts { drain_end: 5_010 * MS, workers, ..LoadFacts::default() },
@@ -142,7 +148,7 @@ fn write(root: &Path, complete: bool) -> RunFolder {
     if complete {
         let mut ledger = trial.ledger_writer().unwrap();
         for tx in 0..ROWS {
-            ledger.push(LedgerEntry::new(tx, tx, true)).unwrap();
+            ledger.push(LedgerEntry::new(tx, tx, true), None).unwrap();
         }
         ledger.close().unwrap();
         trial.seal().unwrap();
@@ -166,17 +172,36 @@ fn copy(from: &Path, to: &Path) {
 /// A check that counts what it sees and finds fault with it.
 struct Complaint(u64, u64);
 
-impl LedgerCheck for Complaint {
+impl CheckState for Complaint {
     fn row(&mut self, _: &Row) {
         self.0 += 1;
     }
-    fn entry(&mut self, _: &LedgerEntry) {
+    fn entry(&mut self, _: &LedgerEntry, _: &[u8]) {
         self.1 += 1;
     }
-    fn finish(self: Box<Self>) -> (String, Result<String, String>) {
-        ("complaint".into(), Err(format!("saw {} rows and {} entries", self.0, self.1)))
+    fn finish(self: Box<Self>) -> CheckFinding {
+        let words = format!("are wrong in {} rows and {} entries", self.0, self.1);
+        CheckFinding { holds: false, count: 2, examples: vec![7, 9], words }
     }
 }
+
+/// It complains of every trial with the seed 0, and has nothing to say of others.
+const COMPLAINTS: &[Check] = &[
+    Check {
+        name: "complaint",
+        summary: "nothing is right",
+        reads: Reads { rows: true, observations: false, entries: Entries::Bare },
+        applies: |input| input.seed == Seed(0) && input.kinds[0].is_recorded,
+        start: |_| Box::new(Complaint(0, 0)),
+    },
+    Check {
+        name: "elsewhere",
+        summary: "for other workloads",
+        reads: Reads { rows: true, observations: false, entries: Entries::Bare },
+        applies: |input| input.kinds.iter().any(|kind| !kind.is_recorded),
+        start: |_| Box::new(Complaint(0, 0)),
+    },
+];
 
 /// Claim: a whole folder passes, and its copy elsewhere gives the same bytes.
 #[test]
@@ -186,7 +211,7 @@ fn a_copy_gives_the_same_bytes() {
     let elsewhere = root.path().join("elsewhere");
     copy(run.path(), &elsewhere);
     let text = |run: &RunFolder| {
-        let result = analyse(run, &|_| Vec::new()).unwrap();
+        let result = analyse(run, &|_| &[]).unwrap();
         assert_eq!((result.verdict, result.exit_code), (Verdict::Pass, 0), "{}", result.reason);
         assert_eq!(result.settings[0].trials[0].fates.as_ref().unwrap().once, ROWS);
         serde_json::to_string(&result).unwrap()
@@ -194,18 +219,22 @@ fn a_copy_gives_the_same_bytes() {
     assert_eq!(text(&run), text(&RunFolder::open(&elsewhere).unwrap()));
 }
 
-/// Claim: a check of the system's own sees every row and entry, and what it finds makes the run invalid.
+/// Claim: a check of the system's own that applies to the trial sees every row and entry, and what it finds makes the
+/// run invalid; one that does not apply is not asked.
 #[test]
 fn checks_are_heard() {
     let root = tempfile::tempdir().unwrap();
     let run = write(root.path(), true);
-    let checks = |kind: &str| -> Vec<Box<dyn LedgerCheck>> {
+    let checks = |kind: &str| {
         assert_eq!(kind, "echo");
-        vec![Box::new(Complaint(0, 0))]
+        COMPLAINTS
     };
     let result = analyse(&run, &checks).unwrap();
     assert_eq!(result.exit_code, 97);
-    assert!(result.reason.contains("saw 5000 rows and 5000 entries"), "{}", result.reason);
+    let said = "check complaint: 2 are wrong in 5000 rows and 5000 entries (tx 7, tx 9)";
+    assert!(result.reason.contains(said), "{}", result.reason);
+    let found = &result.settings[0].trials[0].checks;
+    assert_eq!((found.len(), &found[0].examples[..]), (1, &[7, 9][..]));
 }
 
 /// Claim: a folder that a kill left behind is reported as far as it goes, from the row log and over the planned
@@ -214,7 +243,7 @@ fn checks_are_heard() {
 fn what_a_kill_left_behind() {
     let root = tempfile::tempdir().unwrap();
     let run = write(root.path(), false);
-    let result = analyse(&run, &|_| Vec::new()).unwrap();
+    let result = analyse(&run, &|_| &[]).unwrap();
     assert!(result.interrupted);
     assert_eq!((result.verdict, result.exit_code), (Verdict::Invalid, 130), "{}", result.reason);
     let trial = &result.settings[0].trials[0];
@@ -230,7 +259,7 @@ fn a_trial_without_facts() {
     run.write_plan(&plan()).unwrap();
     run.write_environment(&Environment::default()).unwrap();
     run.trial("default", 0).unwrap();
-    let result = analyse(&run, &|_| Vec::new()).unwrap();
+    let result = analyse(&run, &|_| &[]).unwrap();
     assert!(result.interrupted && result.settings[0].trials.is_empty());
     assert_eq!(result.exit_code, 130);
 }

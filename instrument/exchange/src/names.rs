@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use clock::WallTime;
-use model::facts::{DeclaredFacts, LoadFacts, TrialFacts};
+use model::facts::{DeclaredFacts, KindFacts, LoadFacts, TrialFacts};
 use model::{Row, STAGES_MAX, Stamp};
 
 /// The most kinds that are told apart; a file of a million different URLs would otherwise be kept in memory.
@@ -45,7 +45,7 @@ impl Names {
             stages: facts.declared.stages.iter().take(STAGES_MAX).cloned().collect(),
             final_stage: facts.declared.final_stage.min(STAGES_MAX - 1),
             window: has_window.then_some((facts.measure_start(), facts.measure_end())),
-            kinds: Table::of(&facts.declared.kinds),
+            kinds: Table::of(&KindFacts::names(&facts.declared.kinds)),
             errors: Table::of(&facts.load.errors),
         }
     }
@@ -105,7 +105,8 @@ impl Names {
             declared: DeclaredFacts {
                 stages: self.stages.clone(),
                 final_stage: self.final_stage,
-                kinds: self.kinds.names.clone(),
+                // A file of rows does not say what a ledger would record; nothing that is converted has one.
+                kinds: self.kinds.names.iter().map(KindFacts::recorded).collect(),
                 ..DeclaredFacts::default()
             },
             load: LoadFacts {

@@ -18,7 +18,7 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan
 use model::quantity::Rate;
 use model::{NO_STAMP, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
 };
 
@@ -111,8 +111,8 @@ impl System for Target {
     fn stages(&self) -> Vec<String> {
         vec!["answered".to_owned()]
     }
-    fn kinds(&self) -> Vec<String> {
-        vec!["/".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("/")]
     }
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         Ok(Deployment::new(bed.clock()))

@@ -20,7 +20,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
 };
 
@@ -143,8 +143,8 @@ impl System for Null {
         vec!["echoed".to_owned()]
     }
 
-    fn kinds(&self) -> Vec<String> {
-        vec!["null".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("null")]
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {

@@ -16,7 +16,7 @@ use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
 use model::{Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
 };
 
@@ -101,8 +101,8 @@ impl System for EchoSystem {
     fn stages(&self) -> Vec<String> {
         vec!["echoed".to_owned()]
     }
-    fn kinds(&self) -> Vec<String> {
-        vec!["echo".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("echo")]
     }
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         Ok(Deployment::new(bed.clock()))

@@ -76,8 +76,8 @@ pub struct DeclaredFacts {
     pub stages: Vec<String>,
     /// Index of the stage that counts as committed.
     pub final_stage: usize,
-    /// Names of kinds (targets, operations); `Row::kind` is an index into it.
-    pub kinds: Vec<String>,
+    /// Kinds (targets, operations); `Row::kind` is an index into it.
+    pub kinds: Vec<KindFacts>,
     /// Due times before this are warm-up.
     pub measure_start: Stamp,
     /// Due times from this on are not part of the plan; see [`TrialFacts::measure_end`].
@@ -173,6 +173,36 @@ pub struct AfterFacts {
     pub network: Option<NetworkFacts>,
 }
 
+/// One kind of transactions: a target, an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindFacts {
+    /// Its name.
+    pub name: String,
+    /// Whether the ledger records it. One that is not recorded (a read) cannot be lost, and has no business in the
+    /// ledger.
+    pub is_recorded: bool,
+}
+
+impl KindFacts {
+    /// A kind that the ledger records.
+    #[must_use]
+    pub fn recorded(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_recorded: true }
+    }
+
+    /// A kind that leaves nothing in the ledger.
+    #[must_use]
+    pub fn read(name: impl Into<String>) -> Self {
+        Self { name: name.into(), is_recorded: false }
+    }
+
+    /// Names of kinds.
+    #[must_use]
+    pub fn names(kinds: &[Self]) -> Vec<String> {
+        kinds.iter().map(|kind| kind.name.clone()).collect()
+    }
+}
+
 /// Counters of one engine thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -225,6 +255,10 @@ pub struct WorkerFacts {
     pub nice: i32,
     /// Row batches that the recorder could not take at once.
     pub record_waits: u64,
+    /// Observations: what transactions were seen to return.
+    pub observations: u64,
+    /// Observations that were longer than is kept, or that one receipt had no room for. They are nowhere.
+    pub observations_left_out: u64,
 }
 
 /// One kind that the preflight pass tried.
@@ -263,6 +297,8 @@ pub struct LedgerFacts {
     pub entries: u64,
     /// By which way, or why not.
     pub detail: String,
+    /// Entries whose content was asked for by a check and was longer than is kept.
+    pub contents_left_out: u64,
 }
 
 /// A node process.
@@ -472,6 +508,10 @@ pub struct Event {
     pub detail: String,
 }
 
+/// The longest content of a ledger entry that is kept for a check that asks for it. A longer one is left out and
+/// counted.
+pub const LEDGER_CONTENT_BYTES_MAX: usize = 64 << 10;
+
 /// One entry of a system's ledger, as its adapter read it back: `ledger.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
@@ -481,6 +521,8 @@ pub struct LedgerEntry {
     pub tx: u64,
     /// Whether the entry carries this trial's mark and its checksum holds. False: it is nobody's.
     pub ours: bool,
+    /// Whether it is logged, and refused by the system's rules all the same: it had no effect.
+    pub is_refused: bool,
     /// The block, batch or segment that it stands in, in the ledger's own numbers; 0 = the ledger has none.
     pub block: u64,
     /// When it was submitted, as the entry itself says; absent if it does not say.
@@ -493,6 +535,6 @@ impl LedgerEntry {
     /// An entry of a ledger that knows neither blocks nor times.
     #[must_use]
     pub const fn new(position: u64, tx: u64, ours: bool) -> Self {
-        Self { position, tx, ours, block: 0, submitted: None, recorded: None }
+        Self { position, tx, ours, is_refused: false, block: 0, submitted: None, recorded: None }
     }
 }

@@ -4,8 +4,10 @@
 //! that belongs to a stage; it may parse and print its own words (quantities, outcomes), so that a rate is
 //! written the same way in a file, in a flag and in a report.
 
+pub mod check;
 pub mod facts;
 pub mod names;
+pub mod observation;
 pub mod options;
 pub mod outcome;
 pub mod picture;
@@ -16,6 +18,7 @@ pub mod row;
 pub mod seed;
 
 pub use clock::{Instant, WallTime};
+pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 pub use outcome::{Class, Outcome};
 pub use row::{NO_STAMP, Row, STAGES_MAX, Stamp, TxId};
 pub use seed::Seed;

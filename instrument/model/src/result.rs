@@ -1,10 +1,12 @@
 //! The result document, `assay.result/1`: what `analysis` concludes and `report` shows. Its JSON form is
 //! published (`assay schema result`); units stand in the keys, and a number that cannot be given is null.
 
+mod check;
 mod ledger;
 
 use std::collections::BTreeMap;
 
+pub use check::CheckResult;
 pub use ledger::{Fates, StatedLatency};
 use serde::{Deserialize, Serialize};
 
@@ -206,8 +208,8 @@ pub struct TrialResult {
     pub preflight: Vec<PreflightFinding>,
     /// Tests of the measurement.
     pub audits: Vec<AuditResult>,
-    /// Tests of the ledger's content by the system's own checks.
-    pub checks: Vec<AuditResult>,
+    /// The system's own tests of what its ledger holds and what its reads returned.
+    pub checks: Vec<CheckResult>,
     /// Promises.
     pub thresholds: Vec<ThresholdResult>,
     /// Generator, host, each node and all nodes during the trial: `source.series` to (min, mean, max).
@@ -507,7 +509,7 @@ pub enum AuditOutcome {
     Failed,
 }
 
-/// One audit or check.
+/// One audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditResult {
     /// Its name in the list of audits.

@@ -51,6 +51,8 @@ pub enum Kind {
     Boolean,
     /// Words, of which there are few different ones.
     Text,
+    /// Bytes of any kind.
+    Bytes,
 }
 
 /// A column's name and shape.
@@ -81,7 +83,7 @@ impl Column {
             Kind::Unsigned(_) => Physical::INT32,
             Kind::Double => Physical::DOUBLE,
             Kind::Boolean => Physical::BOOLEAN,
-            Kind::Text => Physical::BYTE_ARRAY,
+            Kind::Text | Kind::Bytes => Physical::BYTE_ARRAY,
         }
     }
 
@@ -90,7 +92,7 @@ impl Column {
             Kind::Unsigned64 => Some(LogicalType::integer(64, false)),
             Kind::Unsigned(bits) => Some(LogicalType::integer(bits, false)),
             Kind::Text => Some(LogicalType::String),
-            Kind::Signed64 | Kind::Double | Kind::Boolean => None,
+            Kind::Signed64 | Kind::Double | Kind::Boolean | Kind::Bytes => None,
         }
     }
 
@@ -139,7 +141,7 @@ impl<W: Write + Send> ColumnsWriter<W> {
                     properties =
                         properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
                 }
-                Kind::Double | Kind::Boolean | Kind::Text => {}
+                Kind::Double | Kind::Boolean | Kind::Text | Kind::Bytes => {}
             }
         }
         let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;

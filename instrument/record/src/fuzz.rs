@@ -41,7 +41,7 @@ pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
         10 => drop(tables::read_events(unnamed(), Source::Memory(Bytes::copy_from_slice(rest)))),
         11 => {
             let source = Source::Memory(Bytes::copy_from_slice(rest));
-            drop(tables::read_ledger(unnamed(), source, |_| ()));
+            drop(tables::read_ledger(unnamed(), source, |_, _| ()));
         }
         _ => fuzz_run_folder(bytes),
     }

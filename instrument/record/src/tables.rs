@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | metrics.parquet | `at_ns` signed 64, `source` text, `name` text, `value` double |
 //! | events.parquet | `at_ns` signed 64, `name` text, `tx` unsigned 64 or null, `detail` text |
-//! | ledger.parquet | `position` unsigned 64, `tx` unsigned 64, `ours` boolean |
+//! | ledger.parquet | `position` unsigned 64, `tx` unsigned 64, `ours` boolean, `refused` boolean, `block` unsigned 64, `submitted_unix_ns` and `recorded_unix_ns` signed 64 or null, `content` bytes or null |
 
 use std::io::Write;
 use std::path::Path;
@@ -14,11 +14,15 @@ use model::facts::{Event, LedgerEntry, MetricSample};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 
-use crate::columns::{Column, ColumnsReader, ColumnsWriter, Kind, Source, guarded};
+use crate::columns::{
+    Column, ColumnReader, ColumnsReader, ColumnsWriter, GroupReader, Kind, Source, guarded,
+};
 use crate::error::RecordError;
 
 /// Rows in a row group of these files.
 const GROUP_ROWS_MAX: usize = 64 << 10;
+/// Bytes of contents at which a row group of the ledger ends before it has that many: what a reader holds.
+const GROUP_CONTENT_BYTES: usize = 8 << 20;
 /// Rows read at a time.
 const READ_ROWS_MAX: usize = 8192;
 /// The most metric samples, and the most events, that are read into memory: 20 series a second for two days.
@@ -46,14 +50,16 @@ fn event_columns() -> [Column; 4] {
     ]
 }
 
-fn ledger_columns() -> [Column; 6] {
+fn ledger_columns() -> [Column; 8] {
     [
         Column::required("position", Kind::Unsigned64),
         Column::required("tx", Kind::Unsigned64),
         Column::required("ours", Kind::Boolean),
+        Column::required("refused", Kind::Boolean),
         Column::required("block", Kind::Unsigned64),
         Column::optional("submitted_unix_ns", Kind::Signed64),
         Column::optional("recorded_unix_ns", Kind::Signed64),
+        Column::optional("content", Kind::Bytes),
     ]
 }
 
@@ -197,20 +203,27 @@ fn open_list(source: Source, columns: &[Column]) -> Result<ColumnsReader, Parque
 pub struct LedgerColumns<W: Write + Send> {
     file: ColumnsWriter<W>,
     group: Vec<LedgerEntry>,
+    contents: Vec<Option<ByteArray>>,
+    content_bytes: usize,
 }
 
 impl<W: Write + Send> LedgerColumns<W> {
     /// Starts the file.
     pub fn start(out: W) -> Result<Self, ParquetError> {
-        let notes = [("assay.schema", "assay.ledger/2".to_owned())];
+        let notes = [("assay.schema", "assay.ledger/3".to_owned())];
         let file = ColumnsWriter::start(out, "ledger", &ledger_columns(), &notes)?;
-        Ok(Self { file, group: Vec::with_capacity(GROUP_ROWS_MAX) })
+        let group = Vec::with_capacity(GROUP_ROWS_MAX);
+        Ok(Self { file, group, contents: Vec::new(), content_bytes: 0 })
     }
 
-    /// Adds an entry.
-    pub fn push(&mut self, entry: LedgerEntry) -> Result<(), ParquetError> {
+    /// Adds an entry, and what it holds if that is wanted.
+    pub fn push(&mut self, entry: LedgerEntry, content: Option<&[u8]>) -> Result<(), ParquetError> {
         self.group.push(entry);
-        if self.group.len() == GROUP_ROWS_MAX { self.write_group() } else { Ok(()) }
+        self.content_bytes += content.map_or(0, <[u8]>::len);
+        self.contents.push(content.map(|bytes| ByteArray::from(bytes.to_vec())));
+        let is_full =
+            self.group.len() == GROUP_ROWS_MAX || self.content_bytes >= GROUP_CONTENT_BYTES;
+        if is_full { self.write_group() } else { Ok(()) }
     }
 
     /// Writes what is left and the footer, and gives the output. To be called once.
@@ -226,12 +239,15 @@ impl<W: Write + Send> LedgerColumns<W> {
         group.signed_64(self.group.iter().map(|entry| entry.position.cast_signed()))?;
         group.signed_64(self.group.iter().map(|entry| entry.tx.cast_signed()))?;
         group.boolean(self.group.iter().map(|entry| entry.ours))?;
+        group.boolean(self.group.iter().map(|entry| entry.is_refused))?;
         group.signed_64(self.group.iter().map(|entry| entry.block.cast_signed()))?;
         let ns = |time: Option<WallTime>| time.map(WallTime::unix_ns);
         group.optional_64(self.group.iter().map(|entry| ns(entry.submitted)))?;
         group.optional_64(self.group.iter().map(|entry| ns(entry.recorded)))?;
+        group.optional_text(self.contents.drain(..))?;
         group.finish()?;
         self.group.clear();
+        self.content_bytes = 0;
         Ok(())
     }
 }
@@ -256,11 +272,12 @@ impl<'a> OptionalTimes<'a> {
     }
 }
 
-/// Reads ledger.parquet in batches, in the ledger's order.
+/// Reads ledger.parquet in batches, in the ledger's order: each entry with what it holds, which is empty where none
+/// was kept.
 pub fn read_ledger(
     path: &Path,
     source: Source,
-    mut f: impl FnMut(&LedgerEntry),
+    mut f: impl FnMut(&LedgerEntry, &[u8]),
 ) -> Result<u64, RecordError> {
     let file = guarded(path, || {
         let file = ColumnsReader::open(source)?;
@@ -268,42 +285,79 @@ pub fn read_ledger(
         Ok(file)
     })?;
     let mut total = 0;
-    let mut entries = Vec::new();
+    let (mut entries, mut contents) = (Vec::new(), Vec::new());
     for index in 0..file.group_count() {
-        let (mut group, mut ids, mut ours, mut times) = guarded(path, || {
-            let mut group = file.group(index)?;
-            let position = group.column::<Int64Type>()?;
-            let tx = group.column::<Int64Type>()?;
-            let ours = group.column::<BoolType>()?;
-            let block = group.column::<Int64Type>()?;
-            let times = (group.column::<Int64Type>()?, group.column::<Int64Type>()?);
-            Ok((group, (position, tx, block), ours, times))
-        })?;
-        loop {
-            let count = group.take_rows(READ_ROWS_MAX);
-            if count == 0 {
-                break;
-            }
-            entries.clear();
-            guarded(path, || {
-                let (position, tx) = (ids.0.required(count)?, ids.1.required(count)?);
-                let (block, ours) = (ids.2.required(count)?, ours.required(count)?);
-                let mut submitted = OptionalTimes::of(times.0.optional(count)?);
-                let mut recorded = OptionalTimes::of(times.1.optional(count)?);
-                entries.extend((0..count).map(|row| LedgerEntry {
-                    position: position[row].cast_unsigned(),
-                    tx: tx[row].cast_unsigned(),
-                    ours: ours[row],
-                    block: block[row].cast_unsigned(),
-                    submitted: submitted.take(row),
-                    recorded: recorded.take(row),
-                }));
-                Ok(())
-            })?;
+        let mut group = guarded(path, || LedgerGroup::open(file.group(index)?))?;
+        while guarded(path, || group.next_batch(&mut entries, &mut contents))? {
             // Outside the guard: a panic of the caller's is the caller's.
-            entries.iter().for_each(&mut f);
-            total += count as u64;
+            for (entry, content) in entries.iter().zip(&contents) {
+                f(entry, content.as_ref().map_or(&[][..], ByteArray::data));
+            }
+            total += entries.len() as u64;
         }
     }
     Ok(total)
+}
+
+/// One row group of ledger.parquet.
+struct LedgerGroup {
+    group: GroupReader,
+    position: ColumnReader<Int64Type>,
+    tx: ColumnReader<Int64Type>,
+    ours: ColumnReader<BoolType>,
+    refused: ColumnReader<BoolType>,
+    block: ColumnReader<Int64Type>,
+    submitted: ColumnReader<Int64Type>,
+    recorded: ColumnReader<Int64Type>,
+    content: ColumnReader<ByteArrayType>,
+}
+
+impl LedgerGroup {
+    fn open(mut group: GroupReader) -> Result<Self, ParquetError> {
+        Ok(Self {
+            position: group.column()?,
+            tx: group.column()?,
+            ours: group.column()?,
+            refused: group.column()?,
+            block: group.column()?,
+            submitted: group.column()?,
+            recorded: group.column()?,
+            content: group.column()?,
+            group,
+        })
+    }
+
+    /// The next entries in place of those of before; false at the end of the group.
+    fn next_batch(
+        &mut self,
+        entries: &mut Vec<LedgerEntry>,
+        contents: &mut Vec<Option<ByteArray>>,
+    ) -> Result<bool, ParquetError> {
+        entries.clear();
+        contents.clear();
+        let count = self.group.take_rows(READ_ROWS_MAX);
+        if count == 0 {
+            return Ok(false);
+        }
+        let (position, tx) = (self.position.required(count)?, self.tx.required(count)?);
+        let (ours, refused) = (self.ours.required(count)?, self.refused.required(count)?);
+        let block = self.block.required(count)?;
+        let mut submitted = OptionalTimes::of(self.submitted.optional(count)?);
+        let mut recorded = OptionalTimes::of(self.recorded.optional(count)?);
+        entries.extend((0..count).map(|row| LedgerEntry {
+            position: position[row].cast_unsigned(),
+            tx: tx[row].cast_unsigned(),
+            ours: ours[row],
+            is_refused: refused[row],
+            block: block[row].cast_unsigned(),
+            submitted: submitted.take(row),
+            recorded: recorded.take(row),
+        }));
+        let (bytes, levels) = self.content.optional(count)?;
+        let mut present = bytes.iter();
+        contents.extend(
+            levels.iter().map(|level| if *level == 0 { None } else { present.next().cloned() }),
+        );
+        Ok(true)
+    }
 }

@@ -43,7 +43,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use model::facts::TrialFacts;
+use model::facts::{KindFacts, TrialFacts};
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -150,7 +150,7 @@ impl<W: Write + Send> TransactionsWriter<W> {
             ("assay.schema", SCHEMA.to_owned()),
             ("assay.started_unix_ns", facts.load.started.unix_ns().to_string()),
             ("assay.stages", list(stages)),
-            ("assay.kinds", list(&facts.declared.kinds)),
+            ("assay.kinds", list(&KindFacts::names(&facts.declared.kinds))),
             ("assay.errors", list(&facts.load.errors)),
             ("assay.sql", sql(&stage_columns)),
         ];

@@ -65,14 +65,14 @@ impl TrialFolder {
         LedgerWriter::create(self.clone())
     }
 
-    /// Passes every entry of ledger.parquet in the ledger's order and gives their number; `None` if there
-    /// is no ledger.
+    /// Passes every entry of ledger.parquet in the ledger's order, with what it holds where that was kept (else
+    /// nothing), and gives their number; `None` if there is no ledger.
     ///
     /// # Errors
     /// When it is damaged. Entries may have been passed before damage was found.
     pub fn for_each_ledger_entry(
         &self,
-        f: impl FnMut(&LedgerEntry),
+        f: impl FnMut(&LedgerEntry, &[u8]),
     ) -> Result<Option<u64>, RecordError> {
         match self.open_verified(LEDGER)? {
             Some(source) => tables::read_ledger(&self.file(LEDGER), source, f).map(Some),
@@ -96,12 +96,13 @@ impl LedgerWriter {
         Ok(Self { folder, columns })
     }
 
-    /// Adds the next entry.
+    /// Adds the next entry, with what it holds if that is to be kept.
     ///
     /// # Errors
     /// When the disk is full or fails.
-    pub fn push(&mut self, entry: LedgerEntry) -> Result<(), RecordError> {
-        self.columns.push(entry).map_err(|error| writing(&self.folder.file(LEDGER), error))
+    pub fn push(&mut self, entry: LedgerEntry, content: Option<&[u8]>) -> Result<(), RecordError> {
+        let pushed = self.columns.push(entry, content);
+        pushed.map_err(|error| writing(&self.folder.file(LEDGER), error))
     }
 
     /// Completes the file.

@@ -185,7 +185,7 @@ fn damaged_files_are_named() {
         ("seal.json", &rows),
         ("metrics.parquet", &|t| t.metrics().map(|_| ())),
         ("events.parquet", &|t| t.events().map(|_| ())),
-        ("ledger.parquet", &|t| t.for_each_ledger_entry(|_| ()).map(|_| ())),
+        ("ledger.parquet", &|t| t.for_each_ledger_entry(|_, _| ()).map(|_| ())),
     ];
     for (name, read) in readers {
         let path = trial.path().join(name);

@@ -32,7 +32,7 @@ fn mutated_files_never_panic_out() {
     trial.write_events(&(0..50).map(event).collect::<Vec<_>>()).unwrap();
     let mut ledger = trial.ledger_writer().unwrap();
     for position in 0..50 {
-        ledger.push(model::facts::LedgerEntry::new(position, 1, true)).unwrap();
+        ledger.push(model::facts::LedgerEntry::new(position, 1, true), None).unwrap();
     }
     ledger.close().unwrap();
     let file = |name: &str| fs::read(trial.path().join(name)).unwrap();

@@ -89,7 +89,7 @@ fn other_readers_agree() {
     trial.write_events(&[event.clone(), event]).unwrap();
     let mut ledger = trial.ledger_writer().unwrap();
     for position in 0..3 {
-        ledger.push(LedgerEntry::new(position, position, true)).unwrap();
+        ledger.push(LedgerEntry::new(position, position, true), None).unwrap();
     }
     ledger.close().unwrap();
 

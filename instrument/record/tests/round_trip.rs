@@ -141,7 +141,7 @@ fn tables_round_trip() {
     let (_keep, trial) = new_trial(1);
     assert_eq!(trial.metrics().unwrap(), []);
     assert_eq!(trial.events().unwrap(), []);
-    assert_eq!(trial.for_each_ledger_entry(|_| ()).unwrap(), None);
+    assert_eq!(trial.for_each_ledger_entry(|_, _| ()).unwrap(), None);
     let mut rng = Seed(3).rng();
     for count in [0_usize, 1, 70_000] {
         let samples: Vec<_> = (0..count)
@@ -165,15 +165,27 @@ fn tables_round_trip() {
         trial.write_events(&events).unwrap();
         assert_eq!(trial.events().unwrap(), events);
         let entries: Vec<_> = (0..count as u64)
-            .map(|position| LedgerEntry::new(position, rng.next_u64(), rng.below(9) > 0))
+            .map(|position| LedgerEntry {
+                is_refused: rng.below(5) == 0,
+                ..LedgerEntry::new(position, rng.next_u64(), rng.below(9) > 0)
+            })
+            .collect();
+        // Some have content, of which some is empty: what has none reads as empty.
+        let contents: Vec<Option<Vec<u8>>> = entries
+            .iter()
+            .map(|entry| (entry.tx % 3 > 0).then(|| vec![7; entry.tx as usize % 40]))
             .collect();
         let mut ledger = trial.ledger_writer().unwrap();
-        entries.iter().for_each(|entry| ledger.push(*entry).unwrap());
+        for (entry, content) in entries.iter().zip(&contents) {
+            ledger.push(*entry, content.as_deref()).unwrap();
+        }
         ledger.close().unwrap();
         let mut found = Vec::new();
-        let total = trial.for_each_ledger_entry(|entry| found.push(*entry)).unwrap();
+        let keep = |entry: &LedgerEntry, content: &[u8]| found.push((*entry, content.to_vec()));
+        let total = trial.for_each_ledger_entry(keep).unwrap();
         assert_eq!(total, Some(count as u64));
-        assert_eq!(found, entries);
+        let contents = contents.into_iter().map(Option::unwrap_or_default);
+        assert_eq!(found, entries.into_iter().zip(contents).collect::<Vec<_>>());
     }
 }
 
@@ -193,9 +205,9 @@ fn long_texts_are_cut() {
 fn an_unfinished_ledger_is_none() {
     let (_keep, trial) = new_trial(1);
     let mut ledger = trial.ledger_writer().unwrap();
-    ledger.push(LedgerEntry::new(0, 0, true)).unwrap();
+    ledger.push(LedgerEntry::new(0, 0, true), None).unwrap();
     drop(ledger);
-    assert_eq!(trial.for_each_ledger_entry(|_| ()).unwrap(), None);
+    assert_eq!(trial.for_each_ledger_entry(|_, _| ()).unwrap(), None);
     let names: Vec<_> = std::fs::read_dir(trial.path()).unwrap().flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
 }

@@ -95,10 +95,14 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
         let of = [
             ("once", fates.once),
             ("lost", fates.lost),
+            ("lost_as_refused", fates.lost_as_refused),
             ("duplicate", fates.duplicate),
             ("phantom", fates.phantom),
+            ("phantom_unrecorded", fates.phantom_unrecorded),
             ("late", fates.late),
             ("refused_yet_present", fates.refused_yet_present),
+            ("refused_as_logged", fates.refused_as_logged),
+            ("refused_entries", fates.refused_entries),
             ("entries", fates.entries),
             ("reordered", fates.reordered),
         ];

@@ -12,6 +12,7 @@ use model::result::{
 };
 
 use crate::svg::escape;
+use crate::tables;
 
 /// The run as JUnit XML.
 #[must_use]
@@ -151,7 +152,8 @@ fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdi
 fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
     let thresholds = trial.thresholds.iter().map(|threshold| of_threshold(class, threshold));
     let audits = trial.audits.iter().map(|audit| of_audit(class, "audit", audit));
-    let checks = trial.checks.iter().map(|check| of_audit(class, "check", check));
+    let checks = trial.checks.iter().map(tables::as_audit);
+    let checks = checks.map(|check| of_audit(class, "check", &check));
     let mut cases: Vec<Case> = thresholds.chain(audits).chain(checks).collect();
     // A verdict that no case explains must not get lost.
     let is_said = match trial.verdict {

@@ -14,7 +14,9 @@ mod results;
 mod stated;
 mod thresholds;
 
-pub(crate) use audits::{AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names};
+pub(crate) use audits::{
+    AuditLine, Of, as_audit, audit_count, audit_lines, audits, checks, skipped_names,
+};
 pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
 pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};

@@ -16,10 +16,12 @@ use std::time::Duration;
 
 use clock::{Clock, WallTime};
 pub use marks::{Answer, Mark, Marks};
+pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
+pub use model::facts::KindFacts as Kind;
 use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
-use model::{Outcome, Row, Seed, TxId};
+use model::{Outcome, Seed, TxId};
 pub use testbed::{NodeCare, Scrape, ScrapeSeries, Testbed};
 
 /// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
@@ -56,8 +58,8 @@ pub struct Adapter {
     /// of it is started on this host. `--i-own-this-target` judges by these alone, so nothing that a connection goes to
     /// may be missing. Asked only of options that `build` has taken.
     pub targets: fn(&Request<'_>) -> Vec<String>,
-    /// Tests of the ledger's content beyond fates (no double spend, serializable, …). They stand here and not on
-    /// [`System`], because a run folder is analysed where no system can be built.
+    /// Tests of what the ledger holds and of what reads returned, beyond fates (no double spend, serializable, …).
+    /// They stand here and not on [`System`], because a run folder is analysed where no system can be built.
     pub checks: &'static [Check],
 }
 
@@ -80,8 +82,9 @@ pub trait System: Send + Sync {
     /// The ladder: names of the stages that a transaction can reach, lowest first, one to [`model::STAGES_MAX`].
     fn stages(&self) -> Vec<String>;
 
-    /// Names of the kinds of transactions (targets, operations); `Transaction::kind` is an index into it.
-    fn kinds(&self) -> Vec<String>;
+    /// The kinds of transactions (targets, operations), and whether the ledger records them; `Transaction::kind` is
+    /// an index into it.
+    fn kinds(&self) -> Vec<Kind>;
 
     /// Fidelity switches that are on, in words.
     fn fidelity(&self) -> Vec<String> {
@@ -356,34 +359,15 @@ pub trait Client: Send {
 
 /// A system's ledger, read in its own order.
 pub trait Ledger {
-    /// The next entry; `None` at the end.
+    /// The next entry, with what it holds in `content`, which comes empty; `None` at the end. A ledger whose adapter
+    /// has no check that reads contents may leave it empty.
     ///
     /// # Errors
     /// When it cannot be read on.
-    fn next(&mut self) -> Result<Option<LedgerEntry>, SutError>;
+    fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError>;
 
     /// By which way it is read, in words.
     fn way(&self) -> String;
-}
-
-/// A test of the ledger's content. It sees every row and every ledger entry once.
-pub struct Check {
-    /// Its name.
-    pub name: &'static str,
-    /// What it finds, in one sentence.
-    pub summary: &'static str,
-    /// Makes the state of one trial's check.
-    pub start: fn() -> Box<dyn CheckState>,
-}
-
-/// The state of a check while rows and entries stream past.
-pub trait CheckState {
-    /// A row, in the order of the record.
-    fn row(&mut self, row: &Row);
-    /// A ledger entry, in the ledger's order. All rows come first.
-    fn entry(&mut self, entry: &LedgerEntry);
-    /// The finding: `Ok` or what is wrong, with ids.
-    fn finish(self: Box<Self>) -> Result<String, String>;
 }
 
 /// The outcome of a transaction whose connection could not even take it.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use clock::{Clock, CpuTime};
 use load::{Control, Live, Loaded, RowSink, Setup};
+use model::check::{CheckInput, Entries};
 use model::facts::{
-    AfterFacts, Calibration, DeclaredFacts, Event, LedgerFacts, LoadFacts, MetricSample, TrialFacts,
+    AfterFacts, Calibration, DeclaredFacts, Event, LEDGER_CONTENT_BYTES_MAX, LedgerFacts,
+    LoadFacts, MetricSample, TrialFacts,
 };
 use model::plan::SettingPlan;
 use model::{Row, Seed};
@@ -17,6 +19,7 @@ use testbed::{Entered, MetricScraper, ResourceSampler, Testbed};
 use super::faults;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
+use crate::systems;
 
 /// The most events that a trial keeps; the engine's counters go on.
 const EVENTS_MAX: usize = 100_000;
@@ -68,7 +71,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
 
     (facts.load, facts.after) = load_it(trial, &folder, &deployment, &bed)?;
-    facts.after.ledger = read_ledger(trial, &folder, &deployment);
+    facts.after.ledger = read_ledger(trial, &folder, &deployment, &facts.declared);
     facts.after.nodes = bed.nodes();
     facts.after.network = bed.network_report();
     facts.complete = true;
@@ -206,8 +209,28 @@ fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>,
     scraper.map(Some).map_err(|error| error.to_string())
 }
 
+/// Whether a check that has something to say of this trial reads what entries hold.
+fn reads_content(trial: &Trial<'_>, facts: &DeclaredFacts) -> bool {
+    let input = CheckInput {
+        seed: trial.seed,
+        deploy: &trial.setting.system.deploy,
+        workload: &trial.setting.system.workload,
+        kinds: &facts.kinds,
+        stages: &facts.stages,
+        final_stage: facts.final_stage,
+    };
+    let checks = systems::checks(&trial.setting.system.kind).iter();
+    let mut asking = checks.filter(|check| check.reads.entries == Entries::WithContent);
+    asking.any(|check| (check.applies)(&input))
+}
+
 /// Reads the ledger by its own way and keeps every entry.
-fn read_ledger(trial: &Trial<'_>, folder: &TrialFolder, deployment: &Deployment) -> LedgerFacts {
+fn read_ledger(
+    trial: &Trial<'_>,
+    folder: &TrialFolder,
+    deployment: &Deployment,
+    of: &DeclaredFacts,
+) -> LedgerFacts {
     if !trial.setting.measure.ledger {
         return LedgerFacts {
             detail: "the experiment does not ask for it".to_owned(),
@@ -222,9 +245,15 @@ fn read_ledger(trial: &Trial<'_>, folder: &TrialFolder, deployment: &Deployment)
         };
         facts.detail = ledger.way();
         let mut writer = folder.ledger_writer().map_err(|e| e.to_string())?;
-        while let Some(entry) = ledger.next().map_err(|e| e.to_string())? {
-            writer.push(entry).map_err(|e| e.to_string())?;
+        let keeps_content = reads_content(trial, of);
+        let mut content = Vec::new();
+        while let Some(entry) = ledger.next(&mut content).map_err(|e| e.to_string())? {
+            let is_kept = keeps_content && content.len() <= LEDGER_CONTENT_BYTES_MAX;
+            let kept = is_kept.then_some(content.as_slice());
+            writer.push(entry, kept).map_err(|e| e.to_string())?;
+            facts.contents_left_out += u64::from(keeps_content && !is_kept);
             facts.entries += 1;
+            content.clear();
         }
         writer.close().map_err(|e| e.to_string())?;
         facts.read = true;

@@ -78,10 +78,14 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
         return Vec::new();
     }
     let mut broken = Vec::new();
-    let explained = fates.once + evidence.join.acknowledged_often + fates.late + fates.duplicate;
+    let explained = fates.once
+        + evidence.join.acknowledged_often
+        + fates.late
+        + fates.duplicate
+        + fates.refused_entries;
     if fates.entries != explained {
         broken.push(format!(
-            "the ledger has {} entries, of which {} are submitted transactions (duplicates included) and {} are not \
+            "the ledger has {} entries, of which {} are submitted transactions (duplicates and refused ones included) and {} are not \
              explained by anything that was acknowledged or left unanswered",
             show_count(fates.entries),
             show_count(explained),
@@ -89,7 +93,9 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
         ));
     }
     let in_ledger = fates.once + evidence.join.acknowledged_often;
-    let acknowledged = evidence.all.of(Outcome::Committed);
+    // Reads are acknowledged, too, and leave nothing there.
+    let unrecorded = evidence.join.acknowledged_unrecorded;
+    let acknowledged = evidence.all.of(Outcome::Committed).saturating_sub(unrecorded);
     if in_ledger != acknowledged {
         broken.push(format!(
             "{} were acknowledged, {} of them are in the ledger",

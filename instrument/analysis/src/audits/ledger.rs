@@ -16,9 +16,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return skipped(format!("the ledger was not read: {why}"));
     };
     let broken: Vec<_> = [
-        (fates.lost, "lost", "acknowledged and not in the ledger"),
+        (fates.lost, "lost", lost(fates)),
         (fates.duplicate, "duplicate", "in the ledger again"),
-        (fates.phantom, "phantom", "in the ledger and never submitted"),
+        (fates.phantom, "phantom", phantom(fates)),
         (
             fates.refused_yet_present,
             "refused_yet_present",
@@ -38,12 +38,32 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     } else {
         format!("order not looked at beyond {} transactions", show_count(crate::fates::ORDERED_MAX))
     };
+    let refused = match fates.refused_as_logged {
+        0 => String::new(),
+        count => format!(", {} refused and logged as such", show_count(count)),
+    };
     ok(format!(
-        "{} entries: {} acknowledged and there once, {} late; none lost, repeated or invented; {order}",
+        "{} entries: {} acknowledged and there once, {} late{refused}; none lost, repeated or invented; {order}",
         show_count(fates.entries),
         show_count(fates.once),
         show_count(fates.late),
     ))
+}
+
+fn lost(fates: &Fates) -> &'static str {
+    match fates.lost_as_refused {
+        0 => "acknowledged and not in the ledger",
+        some if some == fates.lost => "acknowledged and in the ledger only as refused",
+        _ => "acknowledged and not in the ledger or there only as refused",
+    }
+}
+
+fn phantom(fates: &Fates) -> &'static str {
+    match fates.phantom_unrecorded {
+        0 => "in the ledger and never submitted",
+        some if some == fates.phantom => "in the ledger and of a kind that it does not record",
+        _ => "in the ledger and never submitted or of a kind that it does not record",
+    }
 }
 
 fn named(fates: &Fates, fate: &str) -> String {

@@ -13,7 +13,7 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan
 use model::quantity::Rate;
 use model::{Class, Outcome, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Tls, Transaction, Workload,
 };
 
@@ -252,8 +252,8 @@ impl System for ToySystem {
         (0..self.stages).map(|stage| format!("stage-{stage}")).collect()
     }
 
-    fn kinds(&self) -> Vec<String> {
-        vec!["even".to_owned(), "odd".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("even"), Kind::recorded("odd")]
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use model::{NO_STAMP, Outcome, Seed};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use sut::{
-    Answer, Client, Deployment, Link, Made, Role, SutError, System, Testbed, Transaction, Workload,
+    Answer, Client, Deployment, Kind, Link, Made, Role, SutError, System, Testbed, Transaction,
+    Workload,
 };
 
 use super::toy::{
@@ -163,8 +164,8 @@ impl System for Called {
     fn stages(&self) -> Vec<String> {
         vec!["begun".to_owned(), "done".to_owned()]
     }
-    fn kinds(&self) -> Vec<String> {
-        vec!["call".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("call")]
     }
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         Ok(Deployment::new(bed.clock()))

@@ -8,19 +8,28 @@ use crate::facts::ClockRelation;
 
 /// What the ledger says of every transaction of the trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Fates {
     /// Acknowledged and in the ledger once.
     pub once: u64,
-    /// Acknowledged and not in the ledger.
+    /// Acknowledged and not in the ledger, or there only as refused. Of kinds that the ledger records.
     pub lost: u64,
+    /// Of `lost`, those that the ledger holds as refused.
+    pub lost_as_refused: u64,
     /// In the ledger more than once (entries beyond the first).
     pub duplicate: u64,
-    /// In the ledger, never submitted.
+    /// In the ledger, never submitted; or of a kind that it does not record.
     pub phantom: u64,
+    /// Of `phantom`, entries of transactions whose kind the ledger does not record.
+    pub phantom_unrecorded: u64,
     /// Without an answer in time, and in the ledger all the same.
     pub late: u64,
     /// Refused, and in the ledger all the same.
     pub refused_yet_present: u64,
+    /// Refused or without an answer, and in the ledger as refused only: as it should be.
+    pub refused_as_logged: u64,
+    /// Entries that say of a transaction of this trial that it was refused.
+    pub refused_entries: u64,
     /// Entries read.
     pub entries: u64,
     /// Ledger order that contradicts real time: an entry placed before one that was acknowledged before it was sent.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use clock::WallTime;
-use model::facts::{DeclaredFacts, LoadFacts, TrialFacts};
+use model::facts::{DeclaredFacts, KindFacts, LoadFacts, TrialFacts};
 use model::seed::Rng;
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
 use record::{RowsRead, RunFolder, TrialFolder};
@@ -24,7 +24,7 @@ pub fn facts(stages: usize) -> TrialFacts {
         declared: DeclaredFacts {
             stages: names[..stages].iter().map(|name| (*name).to_owned()).collect(),
             final_stage: stages.saturating_sub(1),
-            kinds: vec!["GET /".to_owned()],
+            kinds: vec![KindFacts::recorded("GET /")],
             ..DeclaredFacts::default()
         },
         load: LoadFacts {

@@ -2,8 +2,10 @@
 //!
 //! It must never let a skipped audit pass for a satisfied one.
 
+use std::borrow::Cow;
+
 use model::quantity::show_count;
-use model::result::{AuditOutcome, AuditResult, RunResult};
+use model::result::{AuditOutcome, AuditResult, CheckResult, RunResult};
 
 use super::Shown;
 use crate::paint::{Paint, clean, outcome_mark};
@@ -17,32 +19,39 @@ pub(crate) struct AuditLine {
     pub(crate) text: String,
 }
 
-/// An audit with the label of its trial; empty = the whole run, or the only trial.
+/// An audit or check with the label of its trial; empty = the whole run, or the only trial.
 pub(crate) struct Of<'a> {
     label: &'a str,
-    pub(crate) audit: &'a AuditResult,
+    pub(crate) audit: Cow<'a, AuditResult>,
 }
 
 /// The audits of all trials, then those that look across trials.
 pub(crate) fn audits<'a>(run: &'a RunResult, shown: &'a [Shown<'a>]) -> Vec<Of<'a>> {
-    let mut all = of_trials(shown, |row| &row.trial.audits);
-    all.extend(run.audits.iter().map(|audit| Of { label: "", audit }));
+    let mut all = of_trials(shown, |row| row.trial.audits.iter().map(Cow::Borrowed).collect());
+    let across = run.audits.iter().map(Cow::Borrowed);
+    all.extend(across.map(|audit| Of { label: "", audit }));
     all
 }
 
 /// The checks of all trials.
 pub(crate) fn checks<'a>(shown: &'a [Shown<'a>]) -> Vec<Of<'a>> {
-    of_trials(shown, |row| &row.trial.checks)
+    let line = |check: &CheckResult| Cow::Owned(as_audit(check));
+    of_trials(shown, |row| row.trial.checks.iter().map(line).collect())
+}
+
+/// A check as a line of the same form: its figures in words.
+pub(crate) fn as_audit(check: &CheckResult) -> AuditResult {
+    AuditResult { name: check.name.clone(), outcome: check.outcome, detail: check.sentence() }
 }
 
 fn of_trials<'a>(
     shown: &'a [Shown<'a>],
-    audits: impl Fn(&'a Shown<'a>) -> &'a Vec<AuditResult>,
+    audits: impl Fn(&'a Shown<'a>) -> Vec<Cow<'a, AuditResult>>,
 ) -> Vec<Of<'a>> {
     let is_single = shown.len() == 1;
     shown
         .iter()
-        .flat_map(|row| audits(row).iter().map(move |audit| (row, audit)))
+        .flat_map(|row| audits(row).into_iter().map(move |audit| (row, audit)))
         .map(|(row, audit)| Of { label: if is_single { "" } else { &row.label }, audit })
         .collect()
 }
@@ -76,9 +85,9 @@ pub(crate) fn audit_lines(
 ) -> Vec<AuditLine> {
     let mut found: Vec<(&AuditResult, Vec<&str>)> = Vec::new();
     for of in all.iter().filter(|of| wanted(of.audit.outcome)) {
-        match found.iter_mut().find(|(audit, _)| *audit == of.audit) {
+        match found.iter_mut().find(|(audit, _)| **audit == *of.audit) {
             Some((_, labels)) => labels.push(of.label),
-            None => found.push((of.audit, vec![of.label])),
+            None => found.push((&of.audit, vec![of.label])),
         }
     }
     found.sort_by_key(|(audit, _)| std::cmp::Reverse(audit.outcome));

@@ -37,9 +37,9 @@ pub(crate) fn fate_lines(fates: &Fates) -> Vec<FateLine> {
     };
     let all = [
         line("once", "once", fates.once, "acknowledged, and in the ledger once", false),
-        line("lost", "lost", fates.lost, "acknowledged, and not in the ledger", true),
+        line("lost", "lost", fates.lost, lost_meaning(fates), true),
         line("duplicate", "duplicate", fates.duplicate, "in the ledger more than once", true),
-        line("phantom", "phantom", fates.phantom, "in the ledger, never submitted", true),
+        line("phantom", "phantom", fates.phantom, phantom_meaning(fates), true),
         line("late", "late", fates.late, "no answer in time, in the ledger all the same", false),
         line(
             "refused",
@@ -47,6 +47,13 @@ pub(crate) fn fate_lines(fates: &Fates) -> Vec<FateLine> {
             fates.refused_yet_present,
             "refused, and in the ledger all the same",
             true,
+        ),
+        line(
+            "logged",
+            "refused_as_logged",
+            fates.refused_as_logged,
+            "refused, and logged as such: it had no effect",
+            false,
         ),
         line(
             "reordered",
@@ -60,6 +67,23 @@ pub(crate) fn fate_lines(fates: &Fates) -> Vec<FateLine> {
         fate.count > 0 || ["once", "lost", "duplicate", "phantom"].contains(&fate.word)
     };
     all.into_iter().filter(is_shown).collect()
+}
+
+/// What lost ones are. Those that the ledger holds as refused are as lost as those that it does not hold.
+fn lost_meaning(fates: &Fates) -> &'static str {
+    match fates.lost_as_refused {
+        0 => "acknowledged, and not in the ledger",
+        some if some == fates.lost => "acknowledged, and in the ledger only as refused",
+        _ => "acknowledged, and not in the ledger or there only as refused",
+    }
+}
+
+fn phantom_meaning(fates: &Fates) -> &'static str {
+    match fates.phantom_unrecorded {
+        0 => "in the ledger, never submitted",
+        some if some == fates.phantom => "in the ledger, of a kind that it does not record",
+        _ => "in the ledger, never submitted or of a kind that it does not record",
+    }
 }
 
 fn examples(fates: &Fates, key: &str, count: u64) -> String {

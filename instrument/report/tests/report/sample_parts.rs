@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use model::facts::Environment;
 use model::result::{
-    AuditOutcome, AuditResult, CallsResult, Counts, CurvePoint, Distribution, Exit, GroupResult,
-    LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
+    AuditOutcome, AuditResult, CallsResult, CheckResult, Counts, CurvePoint, Distribution, Exit,
+    GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
     ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict,
 };
 
@@ -128,6 +128,24 @@ pub fn latency(stage: &str, response: Distribution, inf: u64) -> LatencyResult {
 
 pub fn audit(name: &str, outcome: AuditOutcome, detail: &str) -> AuditResult {
     AuditResult { name: name.to_owned(), outcome, detail: detail.to_owned() }
+}
+
+pub fn check(
+    name: &str,
+    outcome: AuditOutcome,
+    count: u64,
+    words: &str,
+    examples: &[u64],
+) -> CheckResult {
+    CheckResult {
+        name: name.to_owned(),
+        summary: String::new(),
+        outcome,
+        count,
+        examples: examples.to_vec(),
+        words: words.to_owned(),
+        left_out: 0,
+    }
 }
 
 pub fn audits() -> Vec<AuditResult> {

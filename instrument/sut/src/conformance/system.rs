@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use model::facts::KindFacts;
 use model::{STAGES_MAX, Seed};
 
 use super::{Breach, Breaches, guarded};
@@ -51,10 +52,11 @@ fn kinds(system: &dyn System) -> Result<(), String> {
     if kinds.is_empty() {
         return Err("has no kind of transaction".to_owned());
     }
-    if kinds.iter().any(|name| name.trim().is_empty()) {
+    let names = KindFacts::names(&kinds);
+    if names.iter().any(|name| name.trim().is_empty()) {
         return Err("has a kind without a name".to_owned());
     }
-    distinct("kind", &kinds)
+    distinct("kind", &names)
 }
 
 fn distinct(what: &str, names: &[String]) -> Result<(), String> {

@@ -8,7 +8,7 @@ use model::{Class, Outcome, Seed, TxId};
 
 use super::*;
 use crate::{
-    Abandon, Deployment, Link, Made, Marks, ProtocolError, Role, SutError, System, Testbed,
+    Abandon, Deployment, Kind, Link, Made, Marks, ProtocolError, Role, SutError, System, Testbed,
     Transaction,
 };
 
@@ -422,8 +422,8 @@ impl System for Paper {
     fn stages(&self) -> Vec<String> {
         self.stages.iter().map(ToString::to_string).collect()
     }
-    fn kinds(&self) -> Vec<String> {
-        self.kinds.iter().map(ToString::to_string).collect()
+    fn kinds(&self) -> Vec<Kind> {
+        self.kinds.iter().copied().map(Kind::recorded).collect()
     }
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         Ok(Deployment::new(bed.clock()))

@@ -119,7 +119,9 @@ fn follow(rpc: &mut Rpc, height: u64, clock: Clock) -> u64 {
 }
 
 impl Ledger for Chain {
-    fn next(&mut self) -> Result<Option<LedgerEntry>, SutError> {
+    /// No check of this adapter reads contents. Whether a transaction was refused stands in the results of a block,
+    /// which are not read: the application of these networks takes what its check takes.
+    fn next(&mut self, _content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
         while self.entries.is_empty() && self.next <= self.last {
             self.read_block()?;
         }
@@ -156,6 +158,7 @@ pub(crate) fn entry(tx: &str, index: u64, place: Place) -> Result<Option<LedgerE
         position: (place.height << INDEX_BITS) + index,
         tx: claim.map_or(u64::MAX, |claim| claim.tx),
         ours,
+        is_refused: false,
         block: place.height,
         submitted: marked.and_then(|claim| claim.submitted),
         recorded: place.recorded,

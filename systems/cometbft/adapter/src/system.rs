@@ -7,7 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
-use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, Role, Session, SutError, System, Testbed, Workload,
+};
 
 use crate::answer::Method;
 use crate::channel::Channel;
@@ -109,8 +111,8 @@ impl System for CometBft {
         ["accepted", "committed"].map(str::to_owned).to_vec()
     }
 
-    fn kinds(&self) -> Vec<String> {
-        vec!["key-value".to_owned()]
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("key-value")]
     }
 
     fn fidelity(&self) -> Vec<String> {
@@ -192,7 +194,7 @@ impl System for CometBft {
             code => format!("refused by the check of the application, code {code}"),
         };
         let index = usize::try_from(kind).expect("one kind");
-        Ok(vec![PreflightFinding { kind: self.kinds()[index].clone(), ok: code == 0, detail }])
+        Ok(vec![PreflightFinding { kind: self.kinds()[index].name.clone(), ok: code == 0, detail }])
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {

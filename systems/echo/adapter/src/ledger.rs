@@ -79,7 +79,7 @@ impl Reader {
 }
 
 impl Ledger for Reader {
-    fn next(&mut self) -> Result<Option<LedgerEntry>, SutError> {
+    fn next(&mut self, _content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
         let Some(bytes) = self.record()? else { return Ok(None) };
         let position = self.position;
         self.position += 1;

@@ -9,7 +9,9 @@ use std::time::Duration;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
-use sut::{Deployment, Endpoint, Ledger, Link, Role, Session, SutError, System, Testbed, Workload};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, Role, Session, SutError, System, Testbed, Workload,
+};
 
 use crate::control::Control;
 use crate::http_session::HttpSession;
@@ -101,8 +103,8 @@ impl System for Echo {
         names.iter().map(ToString::to_string).collect()
     }
 
-    fn kinds(&self) -> Vec<String> {
-        self.kinds.clone()
+    fn kinds(&self) -> Vec<Kind> {
+        self.kinds.iter().map(Kind::recorded).collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {

@@ -129,7 +129,7 @@ impl Trial {
     fn ledger(&self) -> Result<(Vec<(u64, bool)>, String), SutError> {
         let mut ledger = self.system.ledger(&self.deployment)?.expect("it has a ledger");
         let mut entries = Vec::new();
-        while let Some(entry) = ledger.next()? {
+        while let Some(entry) = ledger.next(&mut Vec::new())? {
             assert_eq!(entry.position, entries.len() as u64);
             entries.push((entry.tx, entry.ours));
         }

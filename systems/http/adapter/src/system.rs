@@ -8,7 +8,7 @@ use std::time::Duration;
 use clock::Clock;
 use model::Seed;
 use model::facts::PreflightFinding;
-use sut::{Deployment, Endpoint, Link, Role, SutError, System, Testbed, Tls, Workload};
+use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Tls, Workload};
 
 use crate::client::Connection;
 use crate::preflight::Pass;
@@ -98,8 +98,9 @@ impl System for HttpSystem {
         vec!["committed".to_owned()]
     }
 
-    fn kinds(&self) -> Vec<String> {
-        self.requests.kinds.clone()
+    /// Nothing is read back, so what a ledger would record is not asked.
+    fn kinds(&self) -> Vec<Kind> {
+        self.requests.kinds.iter().map(Kind::recorded).collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {

@@ -24,7 +24,7 @@ fn a_url_alone() {
         "GET /hello?x=1 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: {USER_AGENT}\r\nAccept: */*\r\n\r\n"
     );
     assert_eq!(sent(&system), [expected]);
-    assert_eq!(system.kinds(), ["GET /hello?x=1"]);
+    assert_eq!(sut::Kind::names(&system.kinds()), ["GET /hello?x=1"]);
     assert_eq!(system.stages(), ["committed"]);
     assert_eq!(system.pipeline, 1);
 }
@@ -61,7 +61,7 @@ fn a_target_file() {
     let post = format!("POST /x HTTP/1.1\r\n{common}x-id: 7\r\nContent-Length: 2\r\n\r\nhi");
     let get = format!("GET /y HTTP/1.1\r\n{common}X-Id: 1\r\n\r\n");
     assert_eq!(sent(&system), [post, get.clone(), get]);
-    assert_eq!(system.kinds(), ["POST /x", "GET /y"]);
+    assert_eq!(sut::Kind::names(&system.kinds()), ["POST /x", "GET /y"]);
 }
 
 /// Claim: targets are used round-robin in file order by transaction id, whoever asks; random order repeats

@@ -104,11 +104,11 @@ fn drive(system: &HttpSystem, count: u64) -> Vec<String> {
         }
         found.extend(marks.list().iter().map(|mark| match mark {
             Mark::Reached { code, bytes_in, .. } => {
-                format!("{} {code} {bytes_in}", system.kinds()[kind as usize])
+                format!("{} {code} {bytes_in}", system.kinds()[kind as usize].name)
             }
             Mark::Ended { answer, .. } => format!(
                 "{} {} {}",
-                system.kinds()[kind as usize],
+                system.kinds()[kind as usize].name,
                 answer.outcome,
                 marks.text(answer)
             ),
