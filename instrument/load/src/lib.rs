@@ -16,6 +16,7 @@ mod demand;
 mod driver;
 mod engine;
 mod error;
+mod links;
 mod live;
 mod pending;
 mod recorder;

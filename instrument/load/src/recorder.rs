@@ -86,7 +86,7 @@ impl<'a> Recorder<'a> {
     /// Waits until every worker has its connections. The first failure is the answer.
     pub(crate) fn await_ready(&mut self, from: &Receiver<Message>) -> Result<(), LoadError> {
         let mut outcome = Ok(());
-        for _ in 0..self.trial.workers {
+        for _ in 0..self.trial.seats() {
             loop {
                 match from.recv() {
                     Ok(Message::Ready(Ok(()))) => break,

@@ -1,4 +1,5 @@
-//! One trial's threads: a worker each, the recorder on the caller's. Chooses the driver, fixes the start, and
+//! One trial's threads: workers with an event loop each, one that dispatches calls where a stream goes through a
+//! client library, the recorder on the caller's. Chooses the driver, fixes the start, and
 //! puts together what the workers report. It takes no part in the load.
 
 use std::sync::mpsc::sync_channel;
@@ -8,12 +9,12 @@ use clock::Instant;
 use model::NO_STAMP;
 use model::facts::LoadFacts;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sut::{Link, Role};
 
 use crate::driver::epoll::Epoll;
 use crate::driver::ring::Ring;
 use crate::driver::{Driver, socket};
 use crate::engine::{Routes, Seat, run as run_worker};
+use crate::links::Links;
 use crate::live::Phase;
 use crate::recorder::{BATCHES_MAX, Recorder};
 use crate::trial::{Trial, WORKERS_MAX};
@@ -26,66 +27,77 @@ const START_DELAY: Duration = Duration::from_millis(2);
 /// The variable that forces a driver.
 const DRIVER_VARIABLE: &str = "ASSAY_DRIVER";
 
-/// Which event loop runs.
+/// Which event loop runs where something goes over a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Ring,
     Epoll,
-    /// None: the system is reached through a client library.
-    Call,
 }
 
 /// Carries out one trial.
 pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<Loaded, LoadError> {
-    let first = setup.system.connect(setup.deployment, Role::Submit, 0);
-    let (choice, address) = match first {
-        Ok(Link::Call(_)) => (Choice::Call, None),
-        Ok(Link::Wire(endpoint, _)) => {
-            (choose(std::env::var(DRIVER_VARIABLE).ok().as_deref())?, Some(endpoint.address))
-        }
-        Err(source) => return Err(LoadError::System { index: 0, source }),
-    };
-    let mut loaded = run_with(setup, sink, choice)?;
-    loaded.facts.congestion_control = address.map(socket::congestion_control).unwrap_or_default();
-    Ok(loaded)
+    let asked = std::env::var(DRIVER_VARIABLE).ok();
+    carry_out(setup, sink, || choose(asked.as_deref()))
 }
 
 /// Carries out one trial with a given driver.
+#[cfg(test)]
 pub(crate) fn run_with(
     setup: Setup<'_>,
     sink: &mut dyn RowSink,
     choice: Choice,
 ) -> Result<Loaded, LoadError> {
+    carry_out(setup, sink, || Ok(choice))
+}
+
+/// `choose` is asked only if something goes over a wire.
+fn carry_out(
+    setup: Setup<'_>,
+    sink: &mut dyn RowSink,
+    choose: impl FnOnce() -> Result<Choice, LoadError>,
+) -> Result<Loaded, LoadError> {
     check(&setup)?;
+    let links = Links::of(&setup)?;
+    let choice = if links.has_wires() { Some(choose()?) } else { None };
     raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
-    let workers = match choice {
-        // Calls have one dispatcher; their threads are the connections.
-        Choice::Call => 1,
-        _ => setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX),
+    let workers = match links.is_main_called {
+        // Callers have one dispatcher; their threads are the connections. A probe's wires take one worker.
+        true => 1,
+        false => setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX),
     };
-    let trial = Trial::new(setup, workers);
+    let trial = Trial::new(setup, links, workers);
     trial.setup.live.set_phase(Phase::Opening);
-    let (to, from) = sync_channel(workers as usize * (BATCHES_MAX + 8));
-    let (returns, spares): (Vec<_>, Vec<_>) =
-        (0..workers).map(|_| sync_channel(BATCHES_MAX)).unzip();
+    let seats = trial.seats();
+    let (to, from) = sync_channel(seats as usize * (BATCHES_MAX + 8));
+    let (returns, spares): (Vec<_>, Vec<_>) = (0..seats).map(|_| sync_channel(BATCHES_MAX)).unzip();
     let mut recorder = Recorder::new(&trial, sink, returns);
-    let routes = Routes::between(workers);
-    let seats = spares.into_iter().zip(routes).zip(0..workers);
+    let mut spares = spares.into_iter().zip(0..);
     let started = std::thread::scope(|scope| {
-        for ((spare, routes), worker) in seats {
-            let seat = Seat { worker, to: to.clone(), spare, routes };
-            let trial = &trial;
-            let work = move || match choice {
-                Choice::Ring => run_worker::<Ring>(trial, seat),
-                Choice::Epoll => run_worker::<Epoll>(trial, seat),
-                Choice::Call => call::run(trial, &seat.to, seat.spare),
-            };
-            let thread = std::thread::Builder::new().name(format!("load-{worker}"));
-            if let Err(error) = thread.spawn_scoped(scope, work) {
-                trial.begin(None);
-                let attempt = "starting an engine thread";
-                return Err(LoadError::Host { attempt, reason: error.to_string() });
+        let outcome: std::io::Result<()> = (|| {
+            if let Some(choice) = choice {
+                for (routes, (spare, worker)) in
+                    Routes::between(workers).into_iter().zip(&mut spares)
+                {
+                    let seat = Seat { worker, to: to.clone(), spare, routes };
+                    let trial = &trial;
+                    let work = move || match choice {
+                        Choice::Ring => run_worker::<Ring>(trial, seat),
+                        Choice::Epoll => run_worker::<Epoll>(trial, seat),
+                    };
+                    begin(scope, format!("load-{worker}"), work)?;
+                }
             }
+            for (spare, seat) in &mut spares {
+                let (trial, to) = (&trial, to.clone());
+                let work = move || call::run(trial, seat, &to, spare);
+                begin(scope, "calls".to_owned(), work)?;
+            }
+            Ok(())
+        })();
+        if let Err(error) = outcome {
+            trial.begin(None);
+            let attempt = "starting an engine thread";
+            return Err(LoadError::Host { attempt, reason: error.to_string() });
         }
         drop(to);
         if let Err(error) = recorder.await_ready(&from) {
@@ -100,18 +112,28 @@ pub(crate) fn run_with(
     });
     let start = started?;
     let Recorder { reports, refused, lost_rows, wall_step_ns, .. } = recorder;
-    let driver = match choice {
+    let wires = choice.map(|choice| match choice {
         Choice::Ring => Ring::NAME,
         Choice::Epoll => Epoll::NAME,
-        Choice::Call => call::NAME,
-    };
-    let mut facts = facts(&trial, start, driver, reports);
+    });
+    let calls = links.has_calls().then_some(call::NAME);
+    let drivers: Vec<&str> = wires.into_iter().chain(calls).collect();
+    let mut facts = facts(&trial, start, &drivers.join(" and "), reports);
+    facts.congestion_control = links.wire.map(socket::congestion_control).unwrap_or_default();
     facts.wall_step_ns = wall_step_ns;
     if let Some(reason) = refused {
         facts.interrupted =
             format!("the record could not be written: {reason} ({lost_rows} rows were lost)");
     }
     Ok(Loaded { facts, start })
+}
+
+fn begin<'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: String,
+    work: impl FnOnce() + Send + 'scope,
+) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name).spawn_scoped(scope, work).map(drop)
 }
 
 /// What the plan must have for a load to make sense.

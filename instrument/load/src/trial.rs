@@ -10,6 +10,7 @@ use clock::Instant;
 use model::{NO_STAMP, Stamp};
 
 use crate::Setup;
+use crate::links::Links;
 
 /// Error texts of a trial; the last one stands for all beyond it.
 const ERRORS_MAX: usize = 1_000;
@@ -20,7 +21,10 @@ pub(crate) const WORKERS_MAX: u32 = 255;
 
 pub(crate) struct Trial<'a> {
     pub setup: Setup<'a>,
+    /// Workers with an event loop; there is one at least in the arithmetic of ids, also where everything is called.
     pub workers: u32,
+    /// Which streams go through a client library.
+    pub links: Links,
     pub window: Timing,
     /// The trial's start (`Some(None)`: called off), fixed once all connections are open.
     start: Mutex<Option<Option<Instant>>>,
@@ -52,7 +56,7 @@ struct Errors {
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) fn new(setup: Setup<'a>, workers: u32) -> Self {
+    pub(crate) fn new(setup: Setup<'a>, links: Links, workers: u32) -> Self {
         let load = &setup.plan.load;
         let window = Timing {
             measure_start: whole_ns(load.warmup),
@@ -63,6 +67,7 @@ impl<'a> Trial<'a> {
         Self {
             setup,
             workers,
+            links,
             window,
             start: Mutex::new(None),
             started: Condvar::new(),
@@ -73,6 +78,12 @@ impl<'a> Trial<'a> {
             transport: OnceLock::new(),
             cut_at: AtomicI64::new(NO_STAMP),
         }
+    }
+
+    /// The threads of the load that report: workers with an event loop, and one that dispatches calls.
+    pub(crate) fn seats(&self) -> u32 {
+        let wired = if self.links.has_wires() { self.workers } else { 0 };
+        wired + u32::from(self.links.has_calls())
     }
 
     /// Fixes the trial's start, or (`None`) calls it off.

@@ -100,7 +100,9 @@ pub trait System: Send + Sync {
     /// The source of transactions for one engine thread. Same seed, same worker, same transactions.
     fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload>;
 
-    /// The `index`-th connection of `role`: where to, and the protocol on it.
+    /// The `index`-th connection of `role`: where to, and the protocol on it. All connections of one role are of one
+    /// kind of [`Link`]; another role may have the other kind (a probe through a client library beside a load over
+    /// wires). Observers are always wires.
     ///
     /// # Errors
     /// When there is no such connection.
@@ -192,6 +194,8 @@ pub enum Role {
     Submit,
     /// It only watches: marks for any transaction of the trial may arrive on it.
     Observe,
+    /// The probe's transactions are submitted on it.
+    Probe,
 }
 
 /// A connection, before it is opened.
@@ -298,9 +302,17 @@ pub trait Session: Send {
         true
     }
 
-    /// Encodes a transaction. The bytes leave at once; nothing may be held back.
-    /// Gives the number of payload bytes (bodies only), for the row.
+    /// Encodes a transaction. When [`Session::gathered`] returns after it, all of its bytes are in `out`; nothing may
+    /// be held back beyond that. Gives the number of payload bytes (bodies only), for the row.
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32;
+
+    /// Called once after the submits that leave together, before their bytes do: a session whose protocol puts
+    /// several transactions into one frame closes the frame here. With [`model::plan::BatchPlan`] these are a batch,
+    /// without one whatever one turn of the engine's loop submitted on this connection. Writes nothing if nothing was
+    /// submitted since the last call.
+    fn gathered(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
 
     /// Reads what has arrived: `bytes` begins with what the last call left unread. Gives how many bytes were
     /// used; the rest is offered again, with more behind it. May write an answer of its own (a pong) to `out`.
@@ -354,7 +366,37 @@ pub struct ProtocolError(pub String);
 /// until the transaction has ended. For low rates: the engine stamps before and after the call and at each mark.
 pub trait Client: Send {
     /// Carries out one transaction. `reached(stage)` stamps a stage at the moment of the call.
-    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Answer;
+    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Returned<'_>;
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returned<'c> {
+    /// What became of the transaction. Committed, or a call that reached the final stage on its way, is a success.
+    pub outcome: Outcome,
+    /// The system's own code; 0 where there is none.
+    pub code: u16,
+    /// Body bytes of the answer.
+    pub bytes_in: u32,
+    /// The library's error as a report would group it, without ids or addresses that differ each time; empty where
+    /// there is none. The client keeps the text, so that a call that succeeds allocates none.
+    pub text: &'c str,
+}
+
+impl Returned<'_> {
+    /// The call succeeded.
+    #[must_use]
+    pub const fn committed(code: u16, bytes_in: u32) -> Self {
+        Self { outcome: Outcome::Committed, code, bytes_in, text: "" }
+    }
+}
+
+impl<'c> Returned<'c> {
+    /// The call did not succeed, or did not say.
+    #[must_use]
+    pub const fn ended(outcome: Outcome, code: u16, text: &'c str) -> Self {
+        Self { outcome, code, bytes_in: 0, text }
+    }
 }
 
 /// A system's ledger, read in its own order.

@@ -129,6 +129,12 @@ impl Engine<'_> {
         if self.dirty.is_empty() {
             return;
         }
+        for index in &self.dirty {
+            let connection = &mut self.connections[*index as usize];
+            if connection.list.has_unsent() {
+                connection.session.gathered(&mut connection.out);
+            }
+        }
         self.read_clock();
         for index in 0..self.dirty.len() {
             let connection = &mut self.connections[self.dirty[index] as usize];

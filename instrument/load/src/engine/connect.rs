@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::{Class, Outcome};
 use rustix::io::Errno;
-use sut::{Link, Role};
+use sut::Link;
 
 use super::{Alarm, Engine, Timer};
 use crate::connection::{Connection, OBSERVER, Phase};
@@ -58,7 +58,7 @@ impl Engine<'_> {
         let setup = &self.trial.setup;
         let index = self.streams[stream].next_index;
         let Ok(Link::Wire(endpoint, session)) =
-            setup.system.connect(setup.deployment, Role::Submit, index)
+            setup.system.connect(setup.deployment, self.streams[stream].role(), index)
         else {
             // The adapter has no more: the bound is what there is.
             self.streams[stream].connections_max = self.streams[stream].connections;

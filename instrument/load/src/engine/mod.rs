@@ -19,7 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use clock::Instant;
 use model::facts::{Event, WorkerFacts};
 use model::{NO_STAMP, Outcome, Row, Stamp, TxId};
-use sut::{Made, Marks};
+use sut::{Made, Marks, Role};
 
 use crate::connection::Connection;
 use crate::demand::Demand;
@@ -55,6 +55,13 @@ struct Stream {
     first_id: TxId,
     stride: u64,
     last_due: Stamp,
+}
+
+impl Stream {
+    /// What its connections are for.
+    fn role(&self) -> Role {
+        if self.index == 0 { Role::Submit } else { Role::Probe }
+    }
 }
 
 /// A due transaction without a connection.

@@ -30,6 +30,9 @@ impl Engine<'_> {
     pub(super) fn settle(&mut self, found: Found) {
         let tx = found.tx;
         let stream = usize::from(tx >= PROBE_TX_BASE);
+        if self.is_called(stream) {
+            return;
+        }
         if stream >= self.streams.len() {
             return self.count_phantom(tx);
         }
@@ -45,6 +48,13 @@ impl Engine<'_> {
             Known::Answered if self.is_of_no_interest(found.what) => {}
             Known::Answered => self.count_duplicate(tx),
         }
+    }
+
+    /// Whether this stream goes through a client library: an observer sees its transactions, too, and what counts of
+    /// them is what the calls say.
+    fn is_called(&self, stream: usize) -> bool {
+        let links = &self.trial.links;
+        if stream == 0 { links.is_main_called } else { links.is_probe_called }
     }
 
     fn mark(&mut self, stream: usize, slot: u32, found: Found) {

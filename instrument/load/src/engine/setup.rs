@@ -11,6 +11,7 @@ use super::settle::Rows;
 use super::{Engine, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::Demand;
+use crate::links::odd_one;
 use crate::pending::Pending;
 use crate::schedule::{DueTimes, Window, is_saturating};
 use crate::source::Source;
@@ -57,8 +58,10 @@ impl<'t> Engine<'t> {
             live: Default::default(),
         };
         let load = &trial.setup.plan.load;
-        for index in share(load.connections, worker, trial.workers) {
-            engine.make_connection(0, Role::Submit, index, index)?;
+        if !trial.links.is_main_called {
+            for index in share(load.connections, worker, trial.workers) {
+                engine.make_connection(0, Role::Submit, index, index)?;
+            }
         }
         if worker == 0 {
             for index in 0..trial.setup.system.observers() {
@@ -69,11 +72,13 @@ impl<'t> Engine<'t> {
                     observer_index(load, index),
                 )?;
             }
-            if let Some(probe) = &trial.setup.plan.probe {
+            if let Some(probe) =
+                trial.setup.plan.probe.as_ref().filter(|_| trial.links.is_probe_wired)
+            {
                 engine.streams.push(probe_stream(trial, probe));
                 for n in 0..probe.connections.max(1) {
                     let index = probe_index(load, trial.setup.system.observers(), n);
-                    engine.make_connection(1, Role::Submit, index, index)?;
+                    engine.make_connection(1, Role::Probe, index, index)?;
                 }
             }
         }
@@ -126,9 +131,7 @@ fn wire_link(
 ) -> Result<(Endpoint, Box<dyn Session>), LoadError> {
     match trial.setup.system.connect(trial.setup.deployment, role, index) {
         Ok(Link::Wire(endpoint, session)) => Ok((endpoint, session)),
-        Ok(Link::Call(_)) => Err(LoadError::Plan(format!(
-            "connection {index} is a client library and connection 0 is not; a system has one kind"
-        ))),
+        Ok(Link::Call(_)) => Err(odd_one(index, "a client library", "a wire")),
         Err(source) => Err(LoadError::System { index, source }),
     }
 }
@@ -137,6 +140,11 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
     let workers = trial.workers;
     let load = &trial.setup.plan.load;
     let connections_max = load.connections.max(load.connections_max);
+    if trial.links.is_main_called {
+        // Callers have it; what is left is the place of the main load among the streams.
+        let none = Source::new(workload(trial, worker), 1, u64::from(worker), 1, 0);
+        return stream(0, none, u64::from(worker), u64::from(workers), load.timeout);
+    }
     Stream {
         demand: main_demand(trial, worker),
         connections_max: share_count(connections_max, worker, workers),
@@ -152,15 +160,18 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
 
 /// The transactions of one worker's main load.
 pub(crate) fn main_source(trial: &Trial<'_>, worker: u32) -> Source {
-    let (setup, workers) = (&trial.setup, trial.workers);
-    let workload = setup.system.workload(setup.seed.split("workload"), worker, workers);
     Source::new(
-        workload,
-        setup.plan.load.lookahead,
+        workload(trial, worker),
+        trial.setup.plan.load.lookahead,
         u64::from(worker),
-        u64::from(workers),
+        u64::from(trial.workers),
         numbers_max(trial, worker),
     )
+}
+
+fn workload(trial: &Trial<'_>, worker: u32) -> Box<dyn sut::Workload> {
+    let setup = &trial.setup;
+    setup.system.workload(setup.seed.split("workload"), worker, trial.workers)
 }
 
 fn numbers_max(trial: &Trial<'_>, worker: u32) -> u64 {

@@ -267,7 +267,8 @@ impl Engine<'_> {
     /// Whether the bound on transactions ended the load before its time.
     fn is_used_up(&self) -> bool {
         let main = &self.streams[0];
-        self.trial.setup.plan.load.transactions_max > 0 && main.source.is_used_up()
+        let is_here = !self.trial.links.is_main_called;
+        is_here && self.trial.setup.plan.load.transactions_max > 0 && main.source.is_used_up()
     }
 
     fn note_cut(&self) {

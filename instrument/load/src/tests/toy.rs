@@ -368,7 +368,18 @@ pub fn try_run(
     sink: &mut dyn RowSink,
     control: Arc<Control>,
 ) -> Result<Loaded, LoadError> {
-    let final_stage = system.stages as usize - 1;
+    try_run_of(plan, system, choice, sink, control)
+}
+
+/// The same for any system.
+pub fn try_run_of(
+    plan: &SettingPlan,
+    system: &dyn System,
+    choice: Choice,
+    sink: &mut dyn RowSink,
+    control: Arc<Control>,
+) -> Result<Loaded, LoadError> {
+    let final_stage = system.stages().len() - 1;
     let setup = Setup {
         plan,
         stages: system.stages(),

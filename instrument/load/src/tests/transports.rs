@@ -1,22 +1,18 @@
-//! What lies between the engine and the system: TLS, many connections, client libraries.
+//! What lies between the engine and the system: TLS, many connections, large requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{NO_STAMP, Outcome, Seed};
+use model::Outcome;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
-use sut::{
-    Answer, Client, Deployment, Kind, Link, Made, Role, SutError, System, Testbed, Transaction,
-    Workload,
-};
 
 use super::toy::{
     Kept, Toy, ToySystem, closed, constant, count, plan, run, try_run, with_each_driver,
 };
+use crate::LoadError;
 use crate::threads::{Choice, choose};
-use crate::{Control, Live, LoadError, Setup};
 
 /// An echo of nine-byte frames over TLS, with a certificate made for the purpose.
 fn start_tls() -> (SocketAddr, rustls::RootCertStore) {
@@ -133,85 +129,4 @@ fn drivers_are_chosen_by_name() {
     assert_eq!(choose(Some("epoll")).unwrap(), Choice::Epoll);
     let error = choose(Some("kqueue")).unwrap_err().to_string();
     assert_eq!(error, "ASSAY_DRIVER=kqueue: write epoll or io_uring, or leave it out");
-}
-
-/// A client library that takes ten milliseconds, and now and then two hundred.
-struct Library;
-
-impl Client for Library {
-    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Answer {
-        reached(0);
-        std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 200 } else { 10 }));
-        let outcome = match tx.id % 10 {
-            5 => Outcome::Rejected(model::Class::Server),
-            _ => Outcome::Committed,
-        };
-        Answer { outcome, code: 7, text: Answer::NO_TEXT, bytes_in: 3 }
-    }
-}
-
-struct NoPayload;
-
-impl Workload for NoPayload {
-    fn next(&mut self, _id: u64, client: Option<u32>, _payload: &mut Vec<u8>) -> Made {
-        Made::of(0, client)
-    }
-}
-
-struct Called;
-
-impl System for Called {
-    fn stages(&self) -> Vec<String> {
-        vec!["begun".to_owned(), "done".to_owned()]
-    }
-    fn kinds(&self) -> Vec<Kind> {
-        vec![Kind::recorded("call")]
-    }
-    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
-        Ok(Deployment::new(bed.clock()))
-    }
-    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(NoPayload)
-    }
-    fn connect(&self, _to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
-        Ok(Link::Call(Box::new(Library)))
-    }
-}
-
-/// Claim: calls give the same rows: exact due times, stamped stages, refusals, timeouts with late returns, and
-/// the conservation of every transaction; open and closed.
-#[test]
-fn client_libraries_are_called() {
-    for arrivals in [constant(100), closed(4)] {
-        let mut plan = plan(arrivals);
-        plan.load.timeout = Duration::from_millis(100);
-        plan.load.connections = 8;
-        let mut kept = Kept::default();
-        let setup = Setup {
-            plan: &plan,
-            stages: Called.stages(),
-            final_stage: 1,
-            system: &Called,
-            deployment: &Deployment::new(clock::Clock::start()),
-            seed: Seed(1),
-            control: Arc::<Control>::default(),
-            live: Arc::<Live>::default(),
-        };
-        let facts = crate::run(setup, &mut kept).unwrap().facts;
-        kept.rows.sort_by_key(|row| row.tx);
-        assert_eq!(facts.driver, "call");
-        assert_eq!(facts.workers[0].due, kept.rows.len() as u64);
-        assert!(kept.rows.len() >= 30, "{}", kept.rows.len());
-        for (n, row) in kept.rows.iter().enumerate() {
-            assert_eq!(row.tx, n as u64);
-            assert!(row.due <= row.ready && row.ready <= row.sent && row.marks[0] >= row.sent);
-            match row.tx % 10 {
-                5 => assert_eq!(row.outcome, Outcome::Rejected(model::Class::Server)),
-                9 => assert_eq!((row.outcome, row.marks[1]), (Outcome::Unknown, NO_STAMP)),
-                _ => assert!(row.outcome == Outcome::Committed && row.marks[1] == row.end),
-            }
-        }
-        let slow = kept.rows.iter().filter(|row| row.tx % 10 == 9).count() as u64;
-        assert_eq!(facts.workers[0].late_answers, slow);
-    }
 }

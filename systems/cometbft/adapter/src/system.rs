@@ -53,7 +53,7 @@ impl CometBft {
         let greeting = (role == Role::Observe).then(|| SUBSCRIBE.to_owned());
         let channel = Channel::new(address.to_string(), greeting, seed);
         match role {
-            Role::Submit => Box::new(SubmitSession::new(
+            Role::Submit | Role::Probe => Box::new(SubmitSession::new(
                 channel,
                 self.method,
                 self.in_flight_max,
@@ -160,10 +160,10 @@ impl System for CometBft {
                 let index = usize::try_from(index).expect("an index of observers");
                 *self.observe.get(index).expect("the engine asks for as many as there are")
             }
-            Role::Submit if self.spreads => {
+            Role::Submit | Role::Probe if self.spreads => {
                 usize::try_from(index).expect("an index of connections") % nodes.len().max(1)
             }
-            Role::Submit => 0,
+            Role::Submit | Role::Probe => 0,
         };
         let address = *nodes.get(place).copied().ok_or_else(|| {
             SutError::Deploy(format!("there is no node {place}, but {} nodes", nodes.len()))

@@ -65,8 +65,8 @@ impl Echo {
     pub(crate) fn session(&self, role: Role, address: SocketAddr) -> Box<dyn Session> {
         let purpose = match role {
             Role::Observe => Use::Observe,
-            Role::Submit if self.polls => Use::SubmitAndAsk,
-            Role::Submit => Use::Submit,
+            Role::Submit | Role::Probe if self.polls => Use::SubmitAndAsk,
+            Role::Submit | Role::Probe => Use::Submit,
         };
         match self.protocol {
             Protocol::Http => Box::new(HttpSession::new(address, self.in_flight_max)),
