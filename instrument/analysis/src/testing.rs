@@ -195,6 +195,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
         faults: Vec::new(),
         links: None,
+        disks: None,
     }
 }
 

@@ -56,6 +56,7 @@ fn plan() -> Plan {
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
         faults: Vec::new(),
         links: None,
+        disks: None,
     };
     let promise =
         |expr: &str| ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail };

@@ -225,6 +225,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
         },
         faults: Vec::new(),
         links: None,
+        disks: None,
     }
 }
 

@@ -114,6 +114,7 @@ fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan
         measure: MeasurePlan { until: String::new(), window: duration, ledger: false },
         faults: Vec::new(),
         links: None,
+        disks: None,
     }
 }
 

@@ -182,6 +182,7 @@ fn transactions_do_not_allocate() {
         },
         faults: Vec::new(),
         links: None,
+        disks: None,
     };
     let system = EchoSystem(serve());
     let mut rows = Counted::default();

@@ -171,6 +171,8 @@ pub struct AfterFacts {
     pub nodes: Vec<NodeFacts>,
     /// What the testbed's own network did; absent: the trial had none.
     pub network: Option<NetworkFacts>,
+    /// What the nodes' disks of the testbed's own did, in the order made; empty: no node had one.
+    pub disks: Vec<DiskFacts>,
 }
 
 /// One kind of transactions: a target, an operation.

@@ -88,6 +88,8 @@ pub struct SettingPlan {
     pub faults: Vec<FaultPlan>,
     /// The network between the nodes; absent: the host's own.
     pub links: Option<LinksPlan>,
+    /// Disks of the testbed's own under the nodes' files; absent: the host's.
+    pub disks: Option<DisksPlan>,
 }
 
 /// What to start or attach to.

@@ -233,7 +233,7 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
 }
 
 /// Top-level keys that are read by others.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 14] = [
     "system",
     "workload",
     "load",
@@ -244,6 +244,7 @@ const ELSEWHERE: [&str; 13] = [
     "exclude",
     "threshold",
     "links",
+    "disk",
     "fault",
     "expect",
     "report",
@@ -371,6 +372,7 @@ fn settings(
             measure: read.measure,
             faults: read.faults,
             links: read.links,
+            disks: read.disks,
         };
         check_until(&tree, &setting, reading);
         settings.push(setting);

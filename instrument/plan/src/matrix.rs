@@ -10,7 +10,8 @@ use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{SETTINGS_MAX, keys};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
-const REACHABLE: [&str; 7] = ["load", "probe", "measure", "system", "workload", "links", "fault"];
+const REACHABLE: [&str; 8] =
+    ["load", "probe", "measure", "system", "workload", "links", "disk", "fault"];
 /// Labels are part of folder names.
 const LABEL_CHARS_MAX: usize = 100;
 

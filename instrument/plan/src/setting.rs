@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use model::options::{Options, Span, Value, did_you_mean};
 use model::plan::{
-    FaultPlan, LinksPlan, LoadPlan, MeasurePlan, ProbePlan, ProbeSchedule, SystemPlan,
+    DisksPlan, FaultPlan, LinksPlan, LoadPlan, MeasurePlan, ProbePlan, ProbeSchedule, SystemPlan,
 };
 use model::quantity::show_duration;
 
 use crate::fault::{self, Beside};
 use crate::table::{Reading, Table, note_leaves};
-use crate::{TRANSACTIONS_MAX, keys, links, load};
+use crate::{TRANSACTIONS_MAX, disk, keys, links, load};
 
 /// The most connections that a probe opens without being asked to.
 const PROBE_CONNECTIONS: u64 = 64;
@@ -23,6 +23,7 @@ pub(crate) struct Setting {
     pub measure: MeasurePlan,
     pub faults: Vec<FaultPlan>,
     pub links: Option<LinksPlan>,
+    pub disks: Option<DisksPlan>,
 }
 
 /// Reads one setting; `None` if anything in it is wrong.
@@ -41,6 +42,7 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     let probe = root.get("probe").zip(load.as_ref()).map(|(o, load)| probe(o, load, reading));
     let measure = measure(root.get("measure").unwrap_or(&empty), reading);
     let links = links::read(root, reading);
+    let disks = disk::read(root, reading);
     let duration = load.as_ref().map(|load| load.duration);
     let faults = fault::read(root, &Beside { duration, links: links.as_ref() }, reading);
     if let Some(load) = &load {
@@ -49,7 +51,7 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     if reading.problems.list.len() > before {
         return None;
     }
-    Some(Setting { system: system?, load: load?, probe, measure, faults, links })
+    Some(Setting { system: system?, load: load?, probe, measure, faults, links, disks })
 }
 
 fn system(root: &Options, reading: &mut Reading<'_>) -> Option<SystemPlan> {

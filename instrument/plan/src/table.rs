@@ -125,6 +125,12 @@ impl<'a> Table<'a> {
         value
     }
 
+    pub fn size(&mut self, key: &'static str, reading: &mut Reading<'_>) -> Option<u64> {
+        let value = self.section.size(key, &mut reading.problems);
+        self.note(key, value.map(|bytes| format!("{bytes}B")), reading);
+        value
+    }
+
     pub fn integer(
         &mut self,
         key: &'static str,

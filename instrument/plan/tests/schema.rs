@@ -12,7 +12,7 @@ const UNBUILT: [&str; 8] =
     ["search", "metrics", "events", "plots", "every", "disk", "outage", "limiter"];
 
 /// Every table of the file: how to write it with an unknown key in it, and where it stands in the schema.
-const TABLES: [(&str, &str, &str); 22] = [
+const TABLES: [(&str, &str, &str); 23] = [
     ("", "", "zz0 = 1\n[system]\nkind = 'echo'\n[load]\nrate = '1/s'"),
     ("system", "/properties/system", "[system]\nkind = 'echo'\nzz0 = 1\n[load]\nrate = '1/s'"),
     ("load", "/$defs/load", "[load]\nrate = '1/s'\nzz0 = 1"),
@@ -31,6 +31,7 @@ const TABLES: [(&str, &str, &str); 22] = [
     ("links", "/properties/links", "[links]\nzz0 = 1"),
     ("links.client", "/properties/links/properties/client", "[links.client]\nzz0 = 1"),
     ("links.pair[0]", "/properties/links/properties/pair/items", "[[links.pair]]\nzz0 = 1"),
+    ("disk", "/properties/disk", "[disk]\nzz0 = 1"),
     ("fault[0]", "/properties/fault/items", "[[fault]]\nzz0 = 1"),
     ("fault[0].link", "/properties/fault/items/properties/link", "[[fault]]\nlink.zz0 = 1"),
     ("expect[0]", "/properties/expect/items", "[[expect]]\nzz0 = 1"),

@@ -14,7 +14,7 @@ use model::plan::SettingPlan;
 use model::{Row, Seed};
 use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
-use testbed::{Entered, MetricScraper, ResourceSampler, Testbed};
+use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
 use super::faults;
 use super::progress::{Progress, Title};
@@ -60,8 +60,10 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
     // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
     let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
-    // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one.
-    let _inside = enter_links(trial, &mut bed)?;
+    bed.set_seed(trial.seed);
+    // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one, and
+    // where the files on its nodes' own disks are, if they have any.
+    let _inside = (enter_links(trial, &mut bed)?, enter_disks(trial, &mut bed)?);
     let deployed = trial.system.deploy(&mut bed);
     check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
     let deployment = deployed.map_err(|e| e.to_string())?;
@@ -74,6 +76,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     facts.after.ledger = read_ledger(trial, &folder, &deployment, &facts.declared);
     facts.after.nodes = bed.nodes();
     facts.after.network = bed.network_report();
+    facts.after.disks = bed.disk_report();
     facts.complete = true;
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
     bed.stop_all(STOP_GRACE).map_err(|e| e.to_string())?;
@@ -83,10 +86,17 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
 /// Makes the network of the plan's links, if it has any, and goes there.
 fn enter_links(trial: &Trial<'_>, bed: &mut Testbed) -> Result<Entered, String> {
     if let Some(links) = &trial.setting.links {
-        bed.set_seed(trial.seed);
         bed.with_network(links).map_err(|e| e.to_string())?;
     }
     bed.enter_network().map_err(|e| e.to_string())
+}
+
+/// Gives nodes the disks of the plan, if it has any, and goes to where their files can be seen.
+fn enter_disks(trial: &Trial<'_>, bed: &mut Testbed) -> Result<EnteredDisks, String> {
+    if let Some(disks) = &trial.setting.disks {
+        bed.with_disks(disks).map_err(|e| e.to_string())?;
+    }
+    bed.enter_disks().map_err(|e| e.to_string())
 }
 
 /// Links on which there is no node would do nothing, and their figures would be read as those of a network.
@@ -161,11 +171,12 @@ fn load_it(
     };
     let mut sink =
         FolderSink { log: folder.row_log().map_err(|e| e.to_string())?, events: Vec::new() };
-    let (cpu_before, network_before) = (CpuTime::of_this_process(), bed.network_cpu());
+    // The links' switch and the disks are threads of this process, and no part of the generator.
+    let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
+    let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
     let loaded = load::run(setup, &mut sink);
-    // The links' switch is a thread of this process, and no part of the generator.
-    let network = bed.network_cpu().saturating_sub(network_before);
-    let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(network);
+    let testbed = testbed_cpu().saturating_sub(testbed_before);
+    let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
     trial.progress.pause();
     let FolderSink { log, mut events } = sink;
     let closed = log.close().map_err(|e| e.to_string());

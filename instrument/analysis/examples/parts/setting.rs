@@ -41,5 +41,6 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
         },
         faults: Vec::new(),
         links: None,
+        disks: None,
     }
 }

@@ -9,6 +9,7 @@ mod client_failures;
 mod clock;
 mod complete;
 mod conservation;
+mod disks;
 mod drain;
 mod duplicates;
 #[cfg(test)]
@@ -40,12 +41,13 @@ use crate::tally::Tally;
 type Audit = fn(&Evidence<'_>) -> Finding;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(&str, Audit); 18] = [
+const AUDITS: [(&str, Audit); 19] = [
     ("backlog_drift", backlog_drift::audit),
     ("client_failures", client_failures::audit),
     ("clock", clock::audit),
     ("complete", complete::audit),
     ("conservation", conservation::audit),
+    ("disks", disks::audit),
     ("drain", drain::audit),
     ("duplicates", duplicates::audit),
     ("generator_busy", generator_busy::audit),

@@ -339,6 +339,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
         },
         faults: Vec::new(),
         links: None,
+        disks: None,
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let stages = deploy.integer("stages", 1, 3, problems).unwrap_or(1);
     arguments.extend([format!("--stages={stages}"), format!("--commit={}", commit.word())]);
     queue(&mut deploy, &mut arguments, problems);
+    if deploy.boolean("sync", problems) == Some(true) {
+        arguments.push("--sync".to_owned());
+    }
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let in_flight_max =
         in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { IN_FLIGHT_MAX });

@@ -22,7 +22,7 @@ use crate::workload::Payloads;
 /// The node's name in the testbed, for faults by name.
 const NODE: &str = "echo";
 
-/// The ledger's name in the deployment's folder.
+/// The ledger's name in the node's folder.
 const LEDGER_FILE: &str = "echo.ledger";
 
 /// How long the node may take to start: it binds two ports.
@@ -111,10 +111,8 @@ impl System for Echo {
         if let Some(address) = self.attach {
             return self.attached(address, bed);
         }
-        let folder = bed.folder().to_owned();
-        std::fs::create_dir_all(&folder).map_err(|error| {
-            SutError::Deploy(format!("making the node's folder {}: {error}", folder.display()))
-        })?;
+        // On a disk of its own, where the plan gives it one.
+        let folder = bed.node_folder(NODE)?;
         let ledger = folder.join(LEDGER_FILE);
         let mut arguments = vec!["serve".to_owned(), "echo".to_owned(), "--parent-pipe".to_owned()];
         arguments.push(format!("--ledger={}", ledger.display()));
@@ -126,7 +124,9 @@ impl System for Echo {
             arguments.push(format!("--http={address}:0"));
         }
         if self.confess {
-            arguments.push(format!("--confess={}", folder.join("echo.confession").display()));
+            // For tests: not on the disk, whose power may be cut.
+            let confession = bed.folder().join("echo.confession");
+            arguments.push(format!("--confess={}", confession.display()));
         }
         arguments.extend(self.arguments.iter().cloned());
         bed.spawn_self(NODE, arguments)?;

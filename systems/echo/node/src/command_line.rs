@@ -51,6 +51,9 @@ const TABLE: &[Entry] = &[
     ("ledger", "FILE", "store what is committed there; the file must not exist", |c, v| {
         path(&mut c.ledger, v)
     }),
+    ("sync", "", "have it on the disk before it is acknowledged", |c, _| {
+        flag(&mut c.options.syncs)
+    }),
     ("again", "", "started again: the files go on where they are", |c, _| flag(&mut c.again)),
     ("parent-pipe", "", "end when standard input ends", |c, _| flag(&mut c.parent_pipe)),
     ("confess", "FILE", "write down what was lied about, for tests", |c, v| {
@@ -289,7 +292,7 @@ mod tests {
     /// Claim: every option of the help text is read, with its value attached or behind it.
     #[test]
     fn options() {
-        let command = read("--listen 4000 --http=127.0.0.1:1 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
+        let command = read("--listen 4000 --http=127.0.0.1:1 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
         let options = &command.options;
         assert_eq!((options.servers, options.service), (4, Duration::from_micros(1500)));
         assert_eq!((options.queue_max, options.seed, options.stages), (Some(10), 7, 2));
@@ -300,7 +303,7 @@ mod tests {
         assert_eq!(faults.limit.unwrap().burst, 3000.0);
         assert_eq!(faults.every[Lie::Lose as usize], 100);
         assert_eq!(faults.every[Lie::Unordered as usize], 7);
-        assert!(command.again && command.parent_pipe && faults.from_start);
+        assert!(options.syncs && command.again && command.parent_pipe && faults.from_start);
         for (name, ..) in TABLE {
             assert!(help().contains(&format!("  --{name}")), "{name}");
         }

@@ -202,6 +202,11 @@ impl Commits {
         self.confession.flush();
     }
 
+    /// Has everything on the disk before anything more is said.
+    pub(crate) fn sync_to_disk(&mut self) {
+        self.ledger.sync_to_disk();
+    }
+
     pub(crate) fn confess(&mut self, lie: Lie, tx: u64) {
         self.confession.add(lie.word(), tx);
     }

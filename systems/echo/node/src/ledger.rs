@@ -3,7 +3,8 @@
 //! its own, so that whoever reads it can tell whose it is.
 //!
 //! Appending is buffered: what is acknowledged is in the file within 100 ms, at a sync, or at a graceful end,
-//! whichever is first. A node that is killed may lose that much, as a store without a write-ahead log does.
+//! whichever is first. A node that is killed may lose that much, as a store without a write-ahead log does. A node
+//! that syncs ([`Ledger::sync_to_disk`]) loses nothing that it has acknowledged, not even with its power.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -59,6 +60,8 @@ pub struct Ledger {
     store: Store,
     buffer: Vec<u8>,
     stored_bytes: u64,
+    /// Something was appended since the disk was last synced.
+    is_unsynced: bool,
 }
 
 #[derive(Debug)]
@@ -105,12 +108,14 @@ impl Ledger {
     }
 
     fn on(store: Store) -> Self {
-        Self { store, buffer: Vec::with_capacity(BUFFER_BYTES_MAX + RECORD_BYTES), stored_bytes: 0 }
+        let buffer = Vec::with_capacity(BUFFER_BYTES_MAX + RECORD_BYTES);
+        Self { store, buffer, stored_bytes: 0, is_unsynced: false }
     }
 
     /// Appends a record.
     pub(crate) fn push(&mut self, record: &Record) {
         record.write(&mut self.buffer);
+        self.is_unsynced = true;
         if self.buffer.len() >= BUFFER_BYTES_MAX {
             self.flush();
         }
@@ -137,6 +142,22 @@ impl Ledger {
         }
         self.stored_bytes += u64::try_from(self.buffer.len()).expect("a buffer fits 64 bits");
         self.buffer.clear();
+    }
+
+    /// Writes what is buffered and waits until it is on the disk. Nothing is asked of the disk if nothing was appended.
+    ///
+    /// # Panics
+    /// When the disk cannot be written to: a node that cannot store must not go on acknowledging.
+    pub(crate) fn sync_to_disk(&mut self) {
+        if !std::mem::take(&mut self.is_unsynced) {
+            return;
+        }
+        self.flush();
+        if let Store::File(file) = &self.store
+            && let Err(error) = file.sync_data()
+        {
+            panic!("syncing the ledger: {error}; what was acknowledged may not be stored");
+        }
     }
 
     /// Entries so far.

@@ -406,6 +406,10 @@ impl EchoNode {
     }
 
     fn plan(&mut self, now: Instant, out: &mut Outputs) {
+        if self.options.syncs {
+            // What this turn says leaves when it is over, so one sync stands for all that it acknowledges.
+            self.commits.sync_to_disk();
+        }
         if self.flush_at.is_some_and(|at| at <= now) {
             self.commits.flush();
             self.flush_at = None;

@@ -46,6 +46,8 @@ pub struct Options {
     pub commit: CommitWay,
     /// 1: committed. 2: accepted, then committed. 3: accepted, started, committed.
     pub stages: u8,
+    /// Whether what is acknowledged is on the disk first (fdatasync, once for all of a turn).
+    pub syncs: bool,
     /// What is wrong with it.
     pub faults: Faults,
 }
@@ -60,6 +62,7 @@ impl Default for Options {
             seed: 1,
             commit: CommitWay::Answer,
             stages: 1,
+            syncs: false,
             faults: Faults { late_by: LATE_BY, reorder_by: REORDER_BY, ..Faults::default() },
         }
     }

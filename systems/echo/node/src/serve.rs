@@ -1,5 +1,7 @@
 //! `assay serve echo`: the server for real. The only place of the node that touches the system.
 
+use std::fs::File;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clock::Clock;
@@ -45,6 +47,13 @@ fn run(command: Command) -> Result<Facts, String> {
             .map_err(|error| format!("making the ledger {}: {error}", path.display()))?,
         None => Ledger::nowhere(),
     };
+    if let Some(path) = command.ledger.as_deref().filter(|_| command.options.syncs) {
+        // A file whose name is not on the disk is not there after a loss of power, whatever was synced of it.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))
+            .and_then(|folder| folder.sync_all())
+            .map_err(|error| format!("syncing the folder of {}: {error}", path.display()))?;
+    }
     let confession = match &command.confess {
         Some(path) => {
             (if is_again { Confession::go_on(path) } else { Confession::create(path) })

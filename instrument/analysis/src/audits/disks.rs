@@ -1,0 +1,189 @@
+//! Did the disks that the plan asks for do what they were asked, and nothing else? What they add to a sync would be
+//! read as the system's, and what they make durable of their own accord would hide what a cut of the power takes.
+
+use model::facts::DiskFacts;
+use model::quantity::show_ns;
+
+use super::{Evidence, Finding, failed, ok, skipped, warn};
+
+/// What a disk may add to an operation at the p99, whatever was asked: on an idle machine it adds a hundredth.
+const OWN_MAX_NS: u64 = 1_000_000;
+/// The same, as a share of the smallest delay that was asked for.
+const OWN_PER_DELAY: u64 = 10;
+
+pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let disks = &evidence.facts.after.disks;
+    if disks.is_empty() {
+        return match &evidence.setting.disks {
+            None => skipped("the plan has no disks of its own"),
+            Some(_) if evidence.is_cut() => skipped("the trial ended before its disks were read"),
+            Some(plan) => failed(format!(
+                "the plan gives a disk to {}, and no node has one: the nodes kept their files elsewhere",
+                plan.nodes.join(", ")
+            )),
+        };
+    }
+    if let Some(disk) = disks.iter().find(|disk| !disk.failed.is_empty()) {
+        return failed(format!("the disk of `{}` failed: {}", disk.node, disk.failed));
+    }
+    if let Some(disk) = disks.iter().find(|disk| disk.all.calls == 0) {
+        return failed(format!(
+            "nothing reached the disk of `{}`: the node keeps its files elsewhere",
+            disk.node
+        ));
+    }
+    let Some(worst) = disks.iter().max_by_key(|disk| excess(disk)) else {
+        unreachable!("there is a disk")
+    };
+    let said = said(disks, worst);
+    if excess(worst) > 0 {
+        return failed(format!(
+            "{said}; more than {} changes what was asked for: run on an idle machine, or with less load",
+            show(allowed(worst))
+        ));
+    }
+    if let Some(disk) = disks.iter().find(|disk| disk.written_back > 0) {
+        return warn(format!(
+            "{said}; the disk of `{}` had no room to keep apart what was synced and what was not, and made everything \
+             durable {} times: give it a larger size, or a cut of the power takes less than it should",
+            disk.node, disk.written_back
+        ));
+    }
+    ok(said)
+}
+
+fn allowed(disk: &DiskFacts) -> u64 {
+    OWN_MAX_NS.max(disk.delay_ns_min / OWN_PER_DELAY)
+}
+
+/// By how much a disk added more than it may; 0: it did not.
+fn excess(disk: &DiskFacts) -> u64 {
+    disk.all.own_p99_ns.saturating_sub(allowed(disk))
+}
+
+fn said(disks: &[DiskFacts], worst: &DiskFacts) -> String {
+    let calls: u64 = disks.iter().map(|disk| disk.all.calls).sum();
+    let syncs: u64 = disks.iter().map(|disk| disk.syncs.calls).sum();
+    let of = if disks.len() == 1 { String::new() } else { format!(" of {} disks", disks.len()) };
+    let mut parts = vec![format!(
+        "{calls} requests{of}, {syncs} of them syncs; the disk of `{}` added {} (p50), {} (p99), {} (most) to what was \
+         asked",
+        worst.node,
+        show(worst.all.own_p50_ns),
+        show(worst.all.own_p99_ns),
+        show(worst.all.own_max_ns)
+    )];
+    let sum = |of: fn(&DiskFacts) -> u64| disks.iter().map(of).sum::<u64>();
+    let power = sum(|disk| disk.power_losses);
+    if power > 0 {
+        parts.push(format!(
+            "its power was cut {power} times, which took {} bytes and {} names that were not synced",
+            sum(|disk| disk.lost_bytes),
+            sum(|disk| disk.lost_names)
+        ));
+    }
+    let errors = sum(|disk| disk.all.errors);
+    let full = sum(|disk| disk.refused_full);
+    parts.extend((errors > 0).then(|| format!("{errors} errors, as asked")));
+    parts.extend((full > 0).then(|| format!("{full} writes refused for want of room")));
+    parts.join(", ")
+}
+
+fn show(ns: u64) -> String {
+    show_ns(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use model::facts::{DiskFacts, DiskOperations};
+    use model::plan::{DiskPlan, DisksPlan, NamesRule};
+    use model::result::AuditOutcome;
+
+    use crate::testing::{Trial, audit};
+
+    fn disks(change: impl FnOnce(&mut Vec<DiskFacts>)) -> (AuditOutcome, String) {
+        let all = DiskOperations {
+            calls: 10_000,
+            own_p50_ns: 6_000,
+            own_p99_ns: 90_000,
+            own_max_ns: 4_000_000,
+            ..DiskOperations::default()
+        };
+        let one = DiskFacts { node: "a".into(), all, ..DiskFacts::default() };
+        let mut facts = vec![one.clone(), DiskFacts { node: "b".into(), ..one }];
+        change(&mut facts);
+        let mut trial = Trial::clean();
+        trial.facts.after.disks = facts;
+        trial.setting.disks = Some(DisksPlan {
+            nodes: vec!["a*".into()],
+            disk: DiskPlan {
+                size: 1,
+                names: NamesRule::Journal,
+                sync_delay: Duration::ZERO,
+                read_delay: Duration::ZERO,
+                write_delay: Duration::ZERO,
+            },
+        });
+        let found = trial.result();
+        let found = audit(&found, "disks");
+        (found.outcome, found.detail.clone())
+    }
+
+    /// Claim: a disk that broke, that nothing reached or that is not there fails; what was asked for (a cut of the power,
+    /// errors, a full disk) does not; what it made durable by itself is warned of; without disks there is nothing to say.
+    #[test]
+    fn what_disks_do() {
+        let (outcome, detail) = disks(|disks| {
+            disks[1].power_losses = 2;
+            disks[1].lost_bytes = 512;
+            disks[0].all.errors = 3;
+            disks[0].refused_full = 4;
+        });
+        assert_eq!(outcome, AuditOutcome::Ok, "{detail}");
+        for said in [
+            "20000 requests of 2 disks",
+            "cut 2 times, which took 512 bytes",
+            "3 errors",
+            "4 writes refused",
+        ] {
+            assert!(detail.contains(said), "{said}: {detail}");
+        }
+        let (outcome, detail) = disks(|disks| disks[1].failed = "gone".into());
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("the disk of `b` failed: gone"), "{detail}");
+        let (outcome, detail) = disks(|disks| disks[1].all.calls = 0);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("nothing reached the disk of `b`"), "{detail}");
+        let (outcome, detail) = disks(Vec::clear);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("gives a disk to a*, and no node has one"), "{detail}");
+        let (outcome, detail) = disks(|disks| disks[0].written_back = 1);
+        assert_eq!(outcome, AuditOutcome::Warn);
+        assert!(detail.contains("larger size"), "{detail}");
+        assert_eq!(audit(&Trial::clean().result(), "disks").outcome, AuditOutcome::Skipped);
+    }
+
+    /// Claim: what a disk adds fails above a millisecond at the p99, and above a tenth of the smallest delay where that
+    /// is more; the disk that is worst by that is the one that is named.
+    #[test]
+    fn what_they_add() {
+        let (outcome, detail) = disks(|disks| disks[1].all.own_p99_ns = 1_200_000);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(
+            detail.contains("disk of `b` added") && detail.contains("more than 1.00 ms"),
+            "{detail}"
+        );
+        let slow = |p99: u64| {
+            disks(|disks| {
+                disks[1].delay_ns_min = 20_000_000;
+                disks[1].all.own_p99_ns = p99;
+            })
+        };
+        assert_eq!(slow(1_900_000).0, AuditOutcome::Ok);
+        let (outcome, detail) = slow(2_100_000);
+        assert_eq!(outcome, AuditOutcome::Failed);
+        assert!(detail.contains("2.10 ms (p99)") && detail.contains("2.00 ms changes"), "{detail}");
+    }
+}
