@@ -16,12 +16,13 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 
 /// Every audit that there is, in the order of its list; the last looks across trials.
-const AUDITS: [&str; 19] = [
+const AUDITS: [&str; 20] = [
     "backlog_drift",
     "client_failures",
     "clock",
     "complete",
     "conservation",
+    "disks",
     "drain",
     "duplicates",
     "generator_busy",
@@ -55,8 +56,8 @@ fn canary(text: &str) -> (Said, Value) {
     Place::new().experiment(&format!("[system]\nkind = \"echo\"\n[system.deploy]\n{text}"))
 }
 
-/// Claim: a clean trial, twice, satisfies every audit: none fails, none is left out but that of links, which it has
-/// not. Service takes 20 ms, so that a busy machine's lateness stays small beside it.
+/// Claim: a clean trial, twice, satisfies every audit: none fails, none is left out but those of links and of disks,
+/// which it has not. Service takes 20 ms, so that a busy machine's lateness stays small beside it.
 #[test]
 fn a_clean_trial_satisfies_all() {
     let _alone = alone();
@@ -80,8 +81,8 @@ fn a_clean_trial_satisfies_all() {
     assert_eq!(document["verdict"], "pass", "{}", document["reason"]);
     for name in AUDITS {
         let (outcome, detail) = audit(&document, name);
-        if name == "links" {
-            // A network of its own would take root.
+        if name == "links" || name == "disks" {
+            // A network and disks of its own would take root.
             assert_eq!(outcome, "skipped", "{detail}");
             continue;
         }
@@ -92,7 +93,7 @@ fn a_clean_trial_satisfies_all() {
     }
     let names = trial(&document)["audits"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|audit| audit["name"].as_str().unwrap()).collect();
-    assert_eq!(names, AUDITS[..18], "the list above names all");
+    assert_eq!(names, AUDITS[..19], "the list above names all");
 }
 
 /// Claim: every audit of the list has a test of its name in this file.
@@ -281,6 +282,48 @@ fn ledger() {
         "placed behind one that was sent after it was acknowledged (tx ",
     ];
     expect_failed(&said, &document, "ledger", &words);
+}
+
+/// Claim: a disk that kept a sync longer than the plan asks makes the trial invalid. The whole process is stopped for
+/// 400 ms, the disk with it, while a sync waits that was to take 100 ms.
+#[test]
+fn disks() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+        harness::say("SKIPPED disks: a disk of a node's own takes root and /dev/fuse");
+        return;
+    }
+    let _beside = beside_others();
+    let (place, running) = started(
+        r#"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        sync = true
+        [disk]
+        nodes = ["echo"]
+        sync_delay = "100ms"
+        [load]
+        rate = "9/s"
+        connections = 2
+        warmup = "0s"
+        duration = "3s"
+        timeout = "5s"
+        "#,
+    );
+    await_rows(&place, 60);
+    running.signal(Signal::STOP);
+    harness::pass(Duration::from_millis(400));
+    running.signal(Signal::CONT);
+    let said = running.finish();
+    let words = ["the disk of `echo` added", "more than 10.0 ms changes what was asked for"];
+    expect_failed(&said, &said.json(), "disks", &words);
+    let facts = place.run_folder().join("settings/default/trial-0/trial.json");
+    let facts: Value = serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();
+    let disk = &facts["after"]["disks"][0];
+    assert_eq!(disk["node"], "echo");
+    // A sync for each transaction, or for some that came together.
+    assert!(disk["syncs"]["calls"].as_u64().unwrap() > 10, "{disk}");
+    assert_eq!(disk["written_back"], 0);
 }
 
 /// Claim: a network that kept packets longer than the plan asks makes the trial invalid. The whole process is stopped
