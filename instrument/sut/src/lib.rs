@@ -22,6 +22,7 @@ use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
 use model::{Outcome, Seed, TxId};
+pub use testbed::ask::{self, Tls};
 pub use testbed::{NodeCare, Scrape, ScrapeSeries, Testbed};
 
 /// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
@@ -213,15 +214,6 @@ pub struct Endpoint {
     pub address: SocketAddr,
     /// TLS, if the connection is to be encrypted: its configuration and the name to verify.
     pub tls: Option<Tls>,
-}
-
-/// How a connection is encrypted.
-#[derive(Clone)]
-pub struct Tls {
-    /// Roots, versions, ALPN. Verification cannot be switched off here.
-    pub config: Arc<rustls::ClientConfig>,
-    /// The name that the certificate must carry.
-    pub server_name: rustls::pki_types::ServerName<'static>,
 }
 
 /// One unit of work, ready to be encoded.

@@ -15,8 +15,9 @@
 //! the folder that was given.
 //!
 //! This crate never times a transaction and never sends one: the only connections that it opens to a system under
-//! test ask its nodes for their metrics. It knows no system by name outside [`install`].
+//! test ask questions beside the load ([`ask`]). It knows no system by name outside [`install`].
 
+pub mod ask;
 mod bed;
 mod care;
 mod death_signal;

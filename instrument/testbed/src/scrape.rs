@@ -9,7 +9,6 @@
 
 mod followed;
 mod parse;
-mod peer;
 mod rounds;
 
 use std::io;

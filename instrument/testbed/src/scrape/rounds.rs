@@ -11,11 +11,21 @@ use clock::{Clock, CpuTime, Instant};
 use model::facts::MetricSample;
 use model::quantity::show_count;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wire::http1::{Asked, Limits, write_request};
 
 use super::followed::Followed;
-use super::peer::{ANSWER_WAIT_MAX, Peer, Turn};
 use super::{Scrape, Scraped};
+use crate::ask::{AskError, Dialogue, Turn};
 
+/// How long a node may take for an answer. Longer than a round, so that a node under load is late and not absent.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
+/// The longest answer: a node of a network of hundreds serves some hundred kilobytes.
+const ANSWER_BYTES_MAX: u32 = 4 << 20;
+const LIMITS: Limits = Limits {
+    body_bytes_max: ANSWER_BYTES_MAX as u64,
+    body_kept_max: ANSWER_BYTES_MAX as usize,
+    ..Limits::CLIENT
+};
 /// The asking takes at most one part in this many of a core, on average.
 const COST: u32 = 100;
 /// The most samples kept of all series together: 16 bytes each, so 32 MB. Beyond, neighbours are merged and rounds
@@ -32,7 +42,8 @@ const NAMED_MAX: usize = 4;
 
 /// A node, its connection and its series.
 struct Node {
-    peer: Peer,
+    peer: Dialogue,
+    request: Vec<u8>,
     followed: Followed,
     asked: u64,
     answered: u64,
@@ -56,6 +67,16 @@ pub(super) struct Rounds {
     samples_max: usize,
 }
 
+/// No `Accept-Encoding`: what comes is the text itself.
+fn request(of: &Scrape) -> Vec<u8> {
+    let host = of.address.to_string();
+    let headers: [(&str, &[u8]); 2] =
+        [("Host", host.as_bytes()), ("Accept", b"text/plain;version=0.0.4")];
+    let mut request = Vec::new();
+    write_request(&mut request, "GET", &of.path, &headers, b"");
+    request
+}
+
 impl std::fmt::Debug for Rounds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rounds").field("paced", &self.paced).finish_non_exhaustive()
@@ -66,7 +87,8 @@ impl Rounds {
     pub(super) fn new(clock: Clock, interval: Duration, nodes: &[Scrape]) -> Self {
         let interval = interval.max(Duration::from_millis(10));
         let node = |of: &Scrape| Node {
-            peer: Peer::new(of.address, &of.path),
+            peer: Dialogue::new(of.address, None, LIMITS),
+            request: request(of),
             followed: Followed::new(of),
             asked: 0,
             answered: 0,
@@ -137,7 +159,8 @@ impl Rounds {
             let node = &mut self.nodes[index];
             if !node.peer.is_asked() {
                 node.asked += 1;
-                let turn = node.peer.ask(now);
+                let until = now.plus(ANSWER_WAIT_MAX);
+                let turn = node.peer.begin(&node.request, Asked::Other, until);
                 self.settle(index, turn);
             }
         }
@@ -182,24 +205,27 @@ impl Rounds {
             let peer = &mut self.nodes[index].peer;
             if peer.deadline().is_some_and(|deadline| deadline <= now) {
                 peer.give_up();
-                let words = format!("no answer within {} s", ANSWER_WAIT_MAX.as_secs());
-                self.settle(index, Turn::Failed(words));
+                self.settle(index, Turn::Failed(AskError::TimedOut(ANSWER_WAIT_MAX)));
             }
         }
     }
 
     fn settle(&mut self, index: usize, turn: Turn) {
         let node = &mut self.nodes[index];
-        match turn {
-            Turn::Waiting => return,
-            Turn::Failed(words) => {
-                *node.failed.entry(words).or_default() += 1;
-                return;
+        let failed = match turn {
+            Turn::Waiting | Turn::Open => return,
+            Turn::Failed(error) => Some(error.to_string()),
+            Turn::Answered(response) if response.status == 200 => None,
+            Turn::Answered(response) => {
+                Some(format!("it answered with status {}", response.status))
             }
-            Turn::Answered => {}
+        };
+        if let Some(words) = failed {
+            *node.failed.entry(words).or_default() += 1;
+            return;
         }
         node.answered += 1;
-        self.samples += node.followed.take(self.clock.now(), node.peer.answer());
+        self.samples += node.followed.take(self.clock.now(), node.peer.body());
         if self.samples > self.samples_max {
             self.samples = self.nodes.iter_mut().map(|node| node.followed.thin()).sum();
             self.interval *= 2;

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use clock::Clock;
 use sut::NodeCare;
 
 use crate::manifest::Mode;
@@ -33,6 +34,7 @@ pub(crate) struct Tended {
 /// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Care {
+    pub(crate) clock: Clock,
     pub(crate) nodes: Vec<Tended>,
     /// Blocks that a node may be behind the highest validator and still count as caught up.
     pub(crate) caught_up_within: u64,
@@ -50,7 +52,8 @@ impl Care {
     fn height(&self, except: &str) -> Result<u64, String> {
         let others = self.nodes.iter().filter(|node| node.name != except);
         let validators = others.filter(|node| node.mode == Mode::Validator);
-        let heights = validators.take(ASKED_MAX).map(|node| Rpc::new(node.clients).height());
+        let heights =
+            validators.take(ASKED_MAX).map(|node| Rpc::new(node.clients, self.clock).height());
         let heights: Vec<_> = heights.collect();
         let highest = heights.iter().flatten().max().copied();
         highest.ok_or_else(|| match heights.into_iter().find_map(Result::err) {
@@ -78,7 +81,7 @@ impl NodeCare for Care {
 
     fn has_caught_up(&self, node: &str) -> Result<bool, String> {
         let node = self.find(node)?;
-        let status = Rpc::new(node.clients).status()?;
+        let status = Rpc::new(node.clients, self.clock).status()?;
         if node.mode == Mode::Seed {
             // It follows nobody; that it answers is all that it has to do.
             return Ok(true);

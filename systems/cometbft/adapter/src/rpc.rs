@@ -1,18 +1,21 @@
-//! Questions to a node beside the load: how high it is, what is in a block, would a transaction be taken. Over
-//! HTTP on a connection of its own, blocking and bounded in time; never used while transactions are timed.
+//! Questions to a node beside the load: how high it is, what is in a block, would a transaction be taken. JSON-RPC
+//! over the questioner; never used while transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use clock::WallTime;
+use clock::{Clock, WallTime};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wire::http1::{Asked, Limits, ResponseReader, write_request};
+use sut::ask::Questioner;
+use wire::http1::{Asked, Limits, write_request};
 
-/// The longest wait for a node to take a connection, or for more of its answer.
+/// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest wait for a block: the largest has 28 MiB, and the node may be busy.
+const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest answer: a block of 21 MiB is 28 MiB in base64.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -23,12 +26,9 @@ const LIMITS: Limits = Limits {
     ..Limits::CLIENT
 };
 
-/// A node, and the connection to it while there is one.
+/// A node, asked by JSON-RPC.
 pub(crate) struct Rpc {
-    address: SocketAddr,
-    stream: Option<TcpStream>,
-    reader: ResponseReader,
-    unread: Vec<u8>,
+    questioner: Questioner,
 }
 
 /// What of `/status` is used.
@@ -102,9 +102,8 @@ struct BlockData {
 
 impl Rpc {
     /// Nothing is opened before something is asked.
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        let reader = ResponseReader::new(LIMITS);
-        Self { address, stream: None, reader, unread: Vec::new() }
+    pub(crate) fn new(address: SocketAddr, clock: Clock) -> Self {
+        Self { questioner: Questioner::new(address, None, LIMITS, clock) }
     }
 
     /// The node's network, version and height.
@@ -137,7 +136,8 @@ impl Rpc {
 
     /// A block.
     pub(crate) fn block(&mut self, height: u64) -> Result<Written, String> {
-        let answer: BlockAnswer = self.ask("block", json!({ "height": height.to_string() }))?;
+        let which = json!({ "height": height.to_string() });
+        let answer: BlockAnswer = self.ask_within(BLOCK_PATIENCE, "block", which)?;
         let Block { header, data } = answer.block;
         let time = WallTime::parse_rfc3339(&header.time).ok_or_else(|| {
             format!("block {height} has the time `{}`, which is none", header.time)
@@ -146,59 +146,33 @@ impl Rpc {
     }
 
     fn ask<T: DeserializeOwned>(&mut self, method: &str, params: Value) -> Result<T, String> {
-        let failed = |address: SocketAddr, why: &dyn std::fmt::Display| {
-            format!("asking {address} for `{method}`: {why}")
-        };
-        let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let body = match self.exchange(question.to_string().as_bytes()) {
-            Ok(body) => body,
-            Err(error) => {
-                self.hang_up();
-                return Err(failed(self.address, &error));
-            }
-        };
-        let answer: Answer<T> =
-            serde_json::from_slice(body).map_err(|error| failed(self.address, &error))?;
-        match (answer.result, answer.error) {
-            (Some(result), None) => Ok(result),
-            (_, Some(error)) => Err(failed(self.address, &error)),
-            (None, None) => Err(failed(self.address, &"the answer has no result")),
-        }
+        self.ask_within(PATIENCE, method, params)
     }
 
-    fn exchange(&mut self, question: &[u8]) -> io::Result<&[u8]> {
+    fn ask_within<T: DeserializeOwned>(
+        &mut self,
+        wait: Duration,
+        method: &str,
+        params: Value,
+    ) -> Result<T, String> {
+        let address = self.questioner.address();
+        let failed =
+            |why: &dyn std::fmt::Display| format!("asking {address} for `{method}`: {why}");
+        let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let mut request = Vec::new();
-        let host = self.address.to_string();
+        let host = address.to_string();
         let headers: [(&str, &[u8]); 2] =
             [("Host", host.as_bytes()), ("Content-Type", b"application/json")];
-        write_request(&mut request, "POST", "/", &headers, question);
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => open(self.address)?,
-        };
-        stream.write_all(&request)?;
-        let mut chunk = [0; 64 << 10];
-        loop {
-            let progress =
-                self.reader.read(&self.unread, Asked::Other).map_err(io::Error::other)?;
-            self.unread.drain(..progress.used);
-            if let Some(response) = progress.response {
-                // The status says nothing that the body does not: errors come as 500 with a body of JSON.
-                self.stream = response.keep_alive.then_some(stream);
-                return Ok(self.reader.body());
-            }
-            let count = stream.read(&mut chunk)?;
-            if count == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the node hung up"));
-            }
-            self.unread.extend_from_slice(&chunk[..count]);
+        write_request(&mut request, "POST", "/", &headers, question.to_string().as_bytes());
+        // The status says nothing that the body does not: errors come as 500 with a body of JSON.
+        let answer = self.questioner.ask(&request, Asked::Other, wait);
+        let body = answer.map_err(|error| failed(&error))?.body;
+        let answer: Answer<T> = serde_json::from_slice(body).map_err(|error| failed(&error))?;
+        match (answer.result, answer.error) {
+            (Some(result), None) => Ok(result),
+            (_, Some(error)) => Err(failed(&error)),
+            (None, None) => Err(failed(&"the answer has no result")),
         }
-    }
-
-    fn hang_up(&mut self) {
-        self.stream = None;
-        self.unread.clear();
-        self.reader.reset();
     }
 }
 
@@ -216,12 +190,4 @@ impl Status {
 /// CometBFT writes 64-bit numbers as text.
 fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no number"))
-}
-
-fn open(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }

@@ -53,7 +53,7 @@ struct Readers {
 /// Waits until the mempools are empty; where others fill them too, for two more blocks at most, which had room
 /// for what was there before.
 pub(crate) fn settle(nodes: &[SocketAddr], usage: Use, clock: Clock) -> Result<Settled, SutError> {
-    let mut readers = Readers::that_answer(nodes);
+    let mut readers = Readers::that_answer(nodes, clock);
     let deadline = clock.now().plus(SETTLE_WITHIN);
     let left = loop {
         readers.look();
@@ -83,9 +83,9 @@ fn mempools(left: Option<u64>, usage: Use) -> String {
 }
 
 impl Readers {
-    fn that_answer(nodes: &[SocketAddr]) -> Self {
+    fn that_answer(nodes: &[SocketAddr], clock: Clock) -> Self {
         let reader = |address: &SocketAddr| {
-            let mut rpc = Rpc::new(*address);
+            let mut rpc = Rpc::new(*address, clock);
             let height = rpc.height().ok()?;
             Some(Reader { address: *address, rpc, begun: height, height, left: None })
         };

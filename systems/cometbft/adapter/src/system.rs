@@ -128,7 +128,7 @@ impl System for CometBft {
         let facts = &mut deployment.facts;
         let mut heights = Vec::new();
         for address in &nodes {
-            let status = Rpc::new(*address).status().map_err(SutError::Deploy)?;
+            let status = Rpc::new(*address, bed.clock()).status().map_err(SutError::Deploy)?;
             heights.push(status.height().map_err(SutError::Deploy)?);
             facts.insert("cometbft.network".to_owned(), status.node_info.network);
             facts.insert("cometbft.version".to_owned(), status.node_info.version);
@@ -188,7 +188,7 @@ impl System for CometBft {
             None => STANDARD.encode(payload),
             Some(loadtime) => loadtime.base64_now(&payload),
         };
-        let code = Rpc::new(*address).check(&base64).map_err(SutError::Deploy)?;
+        let code = Rpc::new(*address, to.clock).check(&base64).map_err(SutError::Deploy)?;
         let detail = match code {
             0 => "would be taken".to_owned(),
             code => format!("refused by the check of the application, code {code}"),

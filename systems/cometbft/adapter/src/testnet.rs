@@ -108,6 +108,7 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Started, SutError>
     Ok(Started {
         scrape: served.iter().map(metrics).collect(),
         care: Care {
+            clock: bed.clock(),
             nodes: nodes.clone(),
             caught_up_within: wish.caught_up_within,
             wipes_validators: wish.wipes_validators,
@@ -192,7 +193,7 @@ fn wait(
 ) -> Result<(), SutError> {
     let clock = bed.clock();
     let control = bed.control();
-    let mut rpc = Rpc::new(node.clients);
+    let mut rpc = Rpc::new(node.clients, clock);
     let mut asked = clock.now();
     let mut fallen = None;
     let is_there = || {

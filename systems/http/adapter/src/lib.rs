@@ -4,7 +4,6 @@
 //! The way of a target: `options` reads the experiment, `targets` the target file, `requests` writes every
 //! request once, `workload` picks the next, `session` sends it and `rules` says what its answer means.
 
-mod client;
 mod fuzz;
 mod import;
 mod options;

@@ -7,12 +7,13 @@ use std::time::Duration;
 use clock::Clock;
 use model::facts::PreflightFinding;
 use model::{Class, Outcome};
-use sut::{SutError, Tls};
+use sut::SutError;
+use sut::ask::Questioner;
 use wire::http1::Asked;
 
-use crate::client::Connection;
-use crate::requests::{Prepared, Requests};
-use crate::rules::{Answered, Rules};
+use crate::requests::Prepared;
+use crate::rules::Answered;
+use crate::system::HttpSystem;
 
 /// The most targets that are tried; of more, as many evenly spread over the file.
 pub(crate) const TRIED_MAX: usize = 500;
@@ -29,10 +30,8 @@ const LOST_MAX: u32 = 10;
 
 /// What the pass needs.
 pub(crate) struct Pass<'a> {
-    pub(crate) requests: &'a Requests,
-    pub(crate) rules: &'a Rules,
+    pub(crate) system: &'a HttpSystem,
     pub(crate) address: SocketAddr,
-    pub(crate) tls: Option<&'a Tls>,
     pub(crate) clock: Clock,
 }
 
@@ -43,10 +42,11 @@ impl Pass<'_> {
     /// When the server cannot be reached at all.
     pub(crate) fn run(&self) -> Result<Vec<PreflightFinding>, SutError> {
         let deadline = self.clock.now().plus(PASS_TIME_MAX);
-        let all = &self.requests.prepared;
+        let all = &self.system.requests.prepared;
         let tried_max = all.len().min(TRIED_MAX);
         let mut findings = Vec::with_capacity(tried_max + 1);
-        let (mut connection, mut lost) = (None, 0);
+        let mut questioner = self.system.questioner(self.address, self.clock);
+        let mut lost = 0;
         for tried in 0..tried_max {
             let left = deadline.saturating_since(self.clock.now());
             if left.is_zero() || lost >= LOST_MAX {
@@ -54,7 +54,7 @@ impl Pass<'_> {
             }
             let prepared = &all[tried * all.len() / tried_max];
             let wait = left.min(ANSWER_TIME_MAX);
-            let (finding, is_lost) = self.try_one(prepared, &mut connection, wait)?;
+            let (finding, is_lost) = self.try_one(prepared, &mut questioner, wait)?;
             findings.push(finding);
             lost = if is_lost { lost + 1 } else { 0 };
         }
@@ -69,40 +69,31 @@ impl Pass<'_> {
     fn try_one(
         &self,
         prepared: &Prepared,
-        kept: &mut Option<Connection>,
+        questioner: &mut Questioner,
         wait: Duration,
     ) -> Result<(PreflightFinding, bool), SutError> {
-        let mut connection = match kept.take() {
-            Some(connection) => connection,
-            None => self.connect(wait)?,
-        };
-        let answer = connection.ask(&prepared.bytes, prepared.asked, wait);
-        let kind = prepared.name.to_string();
-        Ok(match answer {
-            Ok(response) => {
-                let answered = Answered {
-                    response,
-                    reason: connection.reader.reason(),
-                    body: connection.reader.body(),
-                    has_body: prepared.asked != Asked::Head,
-                };
-                let mut text = String::new();
-                let outcome = self.rules.judge(&answered, &mut text);
-                let (ok, detail) = judged(outcome, &answered, &text, connection.reader.location());
-                if response.keep_alive {
-                    *kept = Some(connection);
-                }
-                (PreflightFinding { kind, ok, detail }, false)
-            }
-            Err(detail) => (PreflightFinding { kind, ok: false, detail }, true),
-        })
-    }
-
-    fn connect(&self, wait: Duration) -> Result<Connection, SutError> {
-        let limits = self.rules.limits();
-        Connection::open(self.address, self.tls, limits, self.clock, wait).map_err(|why| {
+        questioner.connect(wait).map_err(|error| {
+            let why = self.system.explain(&error);
             SutError::Deploy(format!("preflight: connecting to {}: {why}", self.address))
-        })
+        })?;
+        let kind = prepared.name.to_string();
+        let answer = match questioner.ask(&prepared.bytes, prepared.asked, wait) {
+            Ok(answer) => answer,
+            Err(error) => {
+                let detail = self.system.explain(&error);
+                return Ok((PreflightFinding { kind, ok: false, detail }, true));
+            }
+        };
+        let answered = Answered {
+            response: answer.response,
+            reason: answer.reason,
+            body: answer.body,
+            has_body: prepared.asked != Asked::Head,
+        };
+        let mut text = String::new();
+        let outcome = self.system.rules.judge(&answered, &mut text);
+        let (ok, detail) = judged(outcome, &answered, &text, answer.location);
+        Ok((PreflightFinding { kind, ok, detail }, false))
     }
 }
 

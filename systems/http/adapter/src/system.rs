@@ -8,9 +8,9 @@ use std::time::Duration;
 use clock::Clock;
 use model::Seed;
 use model::facts::PreflightFinding;
+use sut::ask::{AskError, Questioner};
 use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Tls, Workload};
 
-use crate::client::Connection;
 use crate::preflight::Pass;
 use crate::requests::Requests;
 use crate::rules::Rules;
@@ -47,13 +47,13 @@ impl HttpSystem {
         let mut deployment = Deployment::new(clock);
         let mut failures = Vec::new();
         for address in self.addresses()? {
-            let limits = self.rules.limits();
-            match Connection::open(address, self.tls.as_ref(), limits, clock, CONNECT_TIME_MAX) {
-                Ok(connection) => {
-                    deployment.facts.insert("http.transport".to_owned(), connection.transport());
+            let mut questioner = self.questioner(address, clock);
+            match questioner.connect(CONNECT_TIME_MAX) {
+                Ok(()) => {
+                    deployment.facts.insert("http.transport".to_owned(), questioner.transport());
                     deployment.endpoints.push((ENDPOINT.to_owned(), address));
                 }
-                Err(why) => failures.push(format!("{address}: {why}")),
+                Err(error) => failures.push(format!("{address}: {}", self.explain(&error))),
             }
         }
         if deployment.endpoints.is_empty() {
@@ -73,6 +73,17 @@ impl HttpSystem {
             .facts
             .insert("http.targets".to_owned(), self.requests.sequence.len().to_string());
         Ok(deployment)
+    }
+
+    /// For what comes before the load: it times nothing, and the load never uses it.
+    pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
+        Questioner::new(address, self.tls.clone(), self.rules.limits(), clock)
+    }
+
+    /// Why there was no answer, in words that name what an experiment can change.
+    pub(crate) fn explain(&self, error: &AskError) -> String {
+        let name = self.tls.as_ref().map(|tls| tls.server_name.to_str());
+        crate::tls::explain(error, name.as_deref().unwrap_or(&self.origin.host))
     }
 
     fn addresses(&self) -> Result<Vec<SocketAddr>, SutError> {
@@ -124,13 +135,6 @@ impl System for HttpSystem {
         let Some((_, address)) = to.endpoints.first().filter(|_| self.has_preflight) else {
             return Ok(Vec::new());
         };
-        let pass = Pass {
-            requests: &self.requests,
-            rules: &self.rules,
-            address: *address,
-            tls: self.tls.as_ref(),
-            clock: to.clock,
-        };
-        pass.run()
+        Pass { system: self, address: *address, clock: to.clock }.run()
     }
 }

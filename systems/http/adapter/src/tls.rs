@@ -7,6 +7,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use sut::Tls;
+use sut::ask::AskError;
 
 /// The configuration for a server called `name`, trusting the host's roots and those in `ca` (PEM).
 ///
@@ -51,19 +52,18 @@ fn roots(ca: Option<(&str, &[u8])>) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Why a handshake failed, in words.
-pub(crate) fn explain(error: &std::io::Error, name: &str) -> String {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(inner) = inner else { return error.to_string() };
-    match inner {
-        rustls::Error::InvalidCertificate(why) => certificate(why, name),
-        rustls::Error::InvalidMessage(_) => {
+/// Why a server that is known as `name` gave no answer, and what to do, in words.
+pub(crate) fn explain(error: &AskError, name: &str) -> String {
+    match error {
+        AskError::Connect(_) => format!("{error}; is the server running there?"),
+        AskError::Tls(rustls::Error::InvalidCertificate(why)) => certificate(why, name),
+        AskError::Tls(rustls::Error::InvalidMessage(_)) => {
             "the server does not speak TLS on this port; is it http://?".to_owned()
         }
-        rustls::Error::PeerIncompatible(why) => {
+        AskError::Tls(rustls::Error::PeerIncompatible(why)) => {
             format!("the server offers no TLS 1.2 or 1.3 that this client speaks ({why:?})")
         }
-        other => format!("TLS: {other}"),
+        other => other.to_string(),
     }
 }
 

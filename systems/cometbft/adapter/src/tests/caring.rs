@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use clock::Clock;
 use sut::NodeCare as _;
 
 use crate::care::{Care, Tended};
@@ -52,7 +53,7 @@ fn care(folder: &Path, wipes_validators: bool) -> Care {
         tended("full0", Mode::Full),
         tended("seed0", Mode::Seed),
     ];
-    Care { nodes, caught_up_within: 5, wipes_validators }
+    Care { clock: Clock::start(), nodes, caught_up_within: 5, wipes_validators }
 }
 
 /// Claim: a full node that is wiped keeps its key and its configuration, loses its blocks, its addresses and its
