@@ -342,9 +342,12 @@ pub enum Template {
 /// Arguments of `assay doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
-    /// Install a peer or a real system, pinned, into the cache folder
+    /// Install a peer or a real system, pinned, into the cache folder; or build a node that is a program of its own
     #[arg(long, value_name = "NAME")]
     pub install: Option<String>,
+    /// The checkout to build a node from, if this program was not built in one
+    #[arg(long, value_name = "FOLDER", requires = "install")]
+    pub checkout: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,8 @@
 //! `assay doctor`: what the instrument reaches on this host, what the host says of itself, and which peers and
 //! real systems are installed; `--install` brings one, pinned, into the cache folder.
 
+use std::path::Path;
+
 use clock::Clock;
 use model::facts::{Calibration, Environment};
 use model::quantity::show_ns;
@@ -12,7 +14,7 @@ use crate::terminal;
 /// Prints the data sheet, or installs a program.
 pub fn doctor(arguments: &DoctorArguments) -> Exit {
     let done = match &arguments.install {
-        Some(name) => install(name),
+        Some(name) => install(name, arguments.checkout.as_deref()),
         None => sheet(arguments.json),
     };
     match done {
@@ -24,8 +26,8 @@ pub fn doctor(arguments: &DoctorArguments) -> Exit {
     }
 }
 
-fn install(name: &str) -> Result<(), String> {
-    let path = testbed::install::install(name, &mut |line| eprintln!("{line}"))
+fn install(name: &str, checkout: Option<&Path>) -> Result<(), String> {
+    let path = testbed::install::install(name, checkout, &mut |line| eprintln!("{line}"))
         .map_err(|e| e.to_string())?;
     terminal::print(&format!("{}\n", path.display()))
 }
@@ -74,7 +76,7 @@ fn text(environment: &Environment, calibration: &Calibration) -> String {
         let found = status.path.map_or_else(|| "–".to_owned(), |path| path.display().to_string());
         text.push_str(&format!("  {:<name$}  {found}\n", status.name));
     }
-    text.push_str("\nassay doctor --install NAME brings one of them.\n");
+    text.push_str("\nassay doctor --install NAME brings one of them.\nA node that is a program of its own is built from the checkout: assay doctor --install NAME-node.\n");
     text
 }
 

@@ -1,5 +1,7 @@
 //! The list of systems: one line each. This is all that the command line knows of them.
 
+use std::process::ExitCode;
+
 use sut::{Adapter, Check};
 
 /// Every adapter, in alphabetical order.
@@ -16,14 +18,21 @@ pub fn adapter(kind: &str) -> Option<&'static Adapter> {
 }
 
 /// Runs a built-in system's node in this process (`assay serve …`).
-pub fn serve(words: &[String]) -> std::process::ExitCode {
-    match words.first().map(String::as_str) {
-        Some("echo") => echo_node::serve(&words[1..]),
-        Some(other) => {
-            eprintln!("assay serve: there is no built-in system `{other}`; there is: echo");
-            std::process::ExitCode::from(2)
+pub fn serve(words: &[String]) -> ExitCode {
+    let Some((kind, words)) = words.split_first() else {
+        unreachable!("the command line requires a system");
+    };
+    match adapter(kind).and_then(|adapter| adapter.serve) {
+        Some(serve) => serve(words),
+        None => {
+            let built_in = ADAPTERS.iter().filter(|adapter| adapter.serve.is_some());
+            let built_in: Vec<&str> = built_in.map(|adapter| adapter.kind).collect();
+            eprintln!(
+                "assay serve: there is no built-in system `{kind}`; there is: {}",
+                built_in.join(", ")
+            );
+            ExitCode::from(2)
         }
-        None => unreachable!("the command line requires a system"),
     }
 }
 

@@ -59,6 +59,9 @@ pub struct Adapter {
     /// of it is started on this host. `--i-own-this-target` judges by these alone, so nothing that a connection goes to
     /// may be missing. Asked only of options that `build` has taken.
     pub targets: fn(&Request<'_>) -> Vec<String>,
+    /// Runs a node of the system in this process (`assay serve KIND …`), if we wrote one and it is light to build; the
+    /// words are its own options. One that is heavy is a program of its own ([`Testbed::spawn_program`]).
+    pub serve: Option<fn(&[String]) -> std::process::ExitCode>,
     /// Tests of what the ledger holds and of what reads returned, beyond fates (no double spend, serializable, …).
     /// They stand here and not on [`System`], because a run folder is analysed where no system can be built.
     pub checks: &'static [Check],

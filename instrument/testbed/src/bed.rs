@@ -262,6 +262,19 @@ impl Testbed {
         self.spawn(NodeSpec::new(name, program).args(first_args).args(args))
     }
 
+    /// Starts a node that is a program of its own ([`crate::program`]): one that is too heavy to be part of this one.
+    ///
+    /// # Errors
+    /// When it is not there (the message says what to run), or as [`Testbed::spawn`].
+    pub fn spawn_program<T: Into<String>>(
+        &mut self,
+        name: &str,
+        program: &str,
+        args: impl IntoIterator<Item = T>,
+    ) -> Result<Node, TestbedError> {
+        self.spawn(NodeSpec::new(name, crate::program::find(program)?).args(args))
+    }
+
     /// Waits until `is_ready` says so, looking every 2 ms.
     ///
     /// # Errors

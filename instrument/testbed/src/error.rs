@@ -45,6 +45,14 @@ pub enum TestbedError {
         /// What to do next.
         hint: String,
     },
+    /// A node that is a program of its own is not there.
+    #[error("{name} is not there: looked for {looked}; run: assay doctor --install {name}")]
+    NoProgram {
+        /// The program.
+        name: String,
+        /// Where it was looked for, in words.
+        looked: String,
+    },
     /// The watching processes could not be started.
     #[error(
         "the guard that ends the nodes if this process is killed could not be started: {0}; /bin/sh must be there"

@@ -10,6 +10,7 @@
 //! cannot be had is said by name; it is never replaced by something else.
 
 mod carry_out;
+mod checkout;
 mod table;
 
 use std::ffi::OsString;
@@ -56,6 +57,16 @@ pub enum InstallError {
         name: String,
         /// What to run.
         command: String,
+    },
+    /// It is a node of ours, and there is nothing to build it from.
+    #[error(
+        "{name} is built from the checkout of Assay, and {looked}; say where there is one: assay doctor --install {name} --checkout FOLDER, or build it there (cargo build --release -p {name}) and have it in PATH"
+    )]
+    NoCheckout {
+        /// The program.
+        name: String,
+        /// Where one was looked for, in words.
+        looked: String,
     },
     /// No place to put it.
     #[error("{name} cannot be kept in {}: {source}; set ASSAY_CACHE to a folder that can be written", folder.display())]
@@ -124,13 +135,18 @@ pub fn find(name: &str) -> Option<PathBuf> {
     Shelf::of_environment().find(name)
 }
 
-/// Gets a program, unless the pinned one is there already. `log` is told every command before it runs and
-/// every line that it prints.
+/// Gets a program, unless the pinned one is there already. A node of this project's own that is a program by itself
+/// (`NAME-node`) is built from the checkout in `checkout`, or else from the one that this program or the working folder
+/// is in. `log` is told every command before it runs and every line that it prints.
 ///
 /// # Errors
 /// In words that name what could not be had, and what to do.
-pub fn install(name: &str, log: &mut dyn FnMut(&str)) -> Result<PathBuf, InstallError> {
-    Shelf::of_environment().install(name, log)
+pub fn install(
+    name: &str,
+    checkout: Option<&Path>,
+    log: &mut dyn FnMut(&str),
+) -> Result<PathBuf, InstallError> {
+    Shelf::of_environment().install(name, checkout, log)
 }
 
 /// The folder that programs are kept in.
@@ -141,8 +157,12 @@ pub fn cache_folder() -> PathBuf {
 
 /// Where programs are looked for and put. A value, so that tests can have their own.
 #[derive(Clone, Debug)]
-struct Shelf {
+pub(crate) struct Shelf {
     cache: PathBuf,
+    /// Where this program is.
+    pub(crate) beside: Option<PathBuf>,
+    /// Where it was started.
+    here: Option<PathBuf>,
     /// Folders of PATH, and those that only root has in its PATH.
     path: Vec<PathBuf>,
     is_root: bool,
@@ -152,7 +172,7 @@ struct Shelf {
 const VERIFIED: &str = "verified";
 
 impl Shelf {
-    fn of_environment() -> Self {
+    pub(crate) fn of_environment() -> Self {
         let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = || folder("HOME").unwrap_or_else(|| OsString::from("/tmp"));
         let cache = match (folder("ASSAY_CACHE"), folder("XDG_CACHE_HOME")) {
@@ -163,7 +183,22 @@ impl Shelf {
         let mut path: Vec<PathBuf> =
             std::env::split_paths(&folder("PATH").unwrap_or_default()).collect();
         path.extend(["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from));
-        Self { cache, path, is_root: rustix::process::geteuid().is_root() }
+        let beside = std::env::current_exe().ok();
+        let beside = beside.and_then(|program| program.parent().map(Path::to_owned));
+        let here = std::env::current_dir().ok();
+        Self { cache, beside, here, path, is_root: rustix::process::geteuid().is_root() }
+    }
+
+    /// A node of ours that is a program of its own.
+    pub(crate) fn find_ours(&self, name: &str) -> Option<PathBuf> {
+        let own = self.folder_of_ours(name);
+        let folders = self.beside.iter().chain(&self.path).chain(std::iter::once(&own));
+        folders.map(|folder| folder.join(name)).find(|path| is_program(path))
+    }
+
+    /// Where one is kept that was built for a program elsewhere.
+    pub(crate) fn folder_of_ours(&self, name: &str) -> PathBuf {
+        self.cache.join(name).join("checkout")
     }
 
     fn list(&self) -> Vec<InstallStatus> {
@@ -186,11 +221,19 @@ impl Shelf {
         self.find_pinned(entry).or_else(|| self.find_in_path(entry))
     }
 
-    fn install(&self, name: &str, log: &mut dyn FnMut(&str)) -> Result<PathBuf, InstallError> {
-        let entry = ENTRIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+    fn install(
+        &self,
+        name: &str,
+        checkout: Option<&Path>,
+        log: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, InstallError> {
+        let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else {
+            if checkout::system_of(name).is_some() {
+                return checkout::install(self, name, checkout, log);
+            }
             let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
-            InstallError::Unknown { name: name.to_owned(), known: names.join(", ") }
-        })?;
+            return Err(InstallError::Unknown { name: name.to_owned(), known: names.join(", ") });
+        };
         if let Some(path) = self.find_pinned(entry) {
             log(&format!("{name} is there: {}", path.display()));
             return Ok(path);

@@ -97,6 +97,7 @@ mod tests {
             targets: |request| {
                 request.deploy.get("endpoint").map(Options::labels).unwrap_or_default()
             },
+            serve: None,
             checks: &[],
         };
         let found = |value| found(&adapter, "endpoint", value, &Options::empty());

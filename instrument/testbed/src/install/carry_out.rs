@@ -18,19 +18,24 @@ use super::{Entry, How, InstallError, Shelf, VERIFIED};
 /// The longest that one command may take: a large program built on a busy two-core machine.
 const COMMAND_MAX: Duration = Duration::from_secs(3600);
 /// The longest that a program may take to say its version.
-const VERIFY_MAX: Duration = Duration::from_secs(60);
+pub(super) const VERIFY_MAX: Duration = Duration::from_secs(60);
 const LAST_LINES_MAX: usize = 15;
 
 /// One command.
-struct Step {
+pub(super) struct Step {
     program: PathBuf,
     args: Vec<String>,
     env: Vec<(&'static str, PathBuf)>,
 }
 
 impl Step {
-    fn new<T: Into<String>>(program: PathBuf, args: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn new<T: Into<String>>(program: PathBuf, args: impl IntoIterator<Item = T>) -> Self {
         Self { program, args: args.into_iter().map(Into::into).collect(), env: Vec::new() }
+    }
+
+    pub(super) fn arg(mut self, word: impl Into<String>) -> Self {
+        self.args.push(word.into());
+        self
     }
 
     fn env(mut self, name: &'static str, value: PathBuf) -> Self {
@@ -38,7 +43,7 @@ impl Step {
         self
     }
 
-    fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", value.display()));
         let name = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let words: Vec<String> = env.chain([name]).chain(self.args.iter().cloned()).collect();
@@ -76,7 +81,7 @@ pub(super) fn install(
         std::fs::create_dir_all(&folder).map_err(cache_error)?;
     }
     for step in &steps {
-        carry_out(shelf, entry, step, log)?;
+        carry_out(shelf, entry.name, step, log)?;
     }
     let program = match entry.how.program_path(entry.program) {
         Some(inside) => folder.join(inside),
@@ -151,9 +156,9 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
 }
 
 /// Runs one command to its end.
-fn carry_out(
+pub(super) fn carry_out(
     shelf: &Shelf,
-    entry: &Entry,
+    name: &str,
     step: &Step,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), InstallError> {
@@ -169,7 +174,7 @@ fn carry_out(
     match how {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => Err(InstallError::Refused {
-            name: entry.name.to_owned(),
+            name: name.to_owned(),
             command: step.in_words(),
             how: how.map_or_else(|error| error, |_| "failed".to_owned()),
             log: last.join("\n"),
@@ -210,7 +215,7 @@ fn verify(
 
 /// Runs a command and hands over its lines, of both streams. Gives whether it succeeded, or why it could not be
 /// run to its end.
-fn run(
+pub(super) fn run(
     shelf: &Shelf,
     step: &Step,
     at_most: Duration,

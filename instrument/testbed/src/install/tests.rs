@@ -13,7 +13,7 @@ fn shelf(folder: &Path, scripts: &[(&str, &str)]) -> Shelf {
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    Shelf { cache: folder.join("cache"), path: vec![bin], is_root: false }
+    Shelf { cache: folder.join("cache"), beside: None, here: None, path: vec![bin], is_root: false }
 }
 
 /// A client that puts a program into GOBIN which says `$1`.
@@ -39,13 +39,13 @@ fn a_program_is_had_and_kept() {
     let shelf = shelf(folder.path(), &[("go", &client_that_installs("k6", "k6 v1.8.1"))]);
     assert_eq!(shelf.find("k6"), None);
     let mut said = Vec::new();
-    let path = shelf.install("k6", &mut |line| said.push(line.to_owned())).unwrap();
+    let path = shelf.install("k6", None, &mut |line| said.push(line.to_owned())).unwrap();
     assert_eq!(path, folder.path().join("cache/k6/1.8.1/k6"));
     assert_eq!(shelf.find("k6"), Some(path.clone()));
     assert!(said[0].starts_with("$ GOBIN=") && said[0].ends_with("go install go.k6.io/k6@v1.8.1"));
     assert_eq!(said[1], "fetching go.k6.io/k6@v1.8.1");
     let mut again = Vec::new();
-    shelf.install("k6", &mut |line| again.push(line.to_owned())).unwrap();
+    shelf.install("k6", None, &mut |line| again.push(line.to_owned())).unwrap();
     assert_eq!(again, [format!("k6 is there: {}", path.display())]);
     let status = shelf.list().into_iter().find(|status| status.name == "k6").unwrap();
     assert!(status.is_pinned && status.path == Some(path));
@@ -56,7 +56,7 @@ fn a_program_is_had_and_kept() {
 fn another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let shelf = shelf(folder.path(), &[("go", &client_that_installs("k6", "k6 v1.7.0"))]);
-    let error = shelf.install("k6", &mut |_| {}).unwrap_err().to_string();
+    let error = shelf.install("k6", None, &mut |_| {}).unwrap_err().to_string();
     assert_eq!(
         error,
         "k6 came, but is not what was asked for: `k6 version` was to say `v1.8.1` and said:\nk6 v1.7.0\n"
@@ -71,7 +71,7 @@ fn a_refusal_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let shelf =
         shelf(folder.path(), &[("go", "echo 'no such module' >&2; exit 1"), ("apt-get", "exit 0")]);
-    let error = |name: &str| shelf.install(name, &mut |_| {}).unwrap_err().to_string();
+    let error = |name: &str| shelf.install(name, None, &mut |_| {}).unwrap_err().to_string();
     let hey = error("hey");
     assert!(hey.starts_with("hey could not be had: `GOBIN="), "{hey}");
     assert!(hey.contains("hey@v0.1.5` failed; its last lines:\nno such module"), "{hey}");
@@ -100,6 +100,83 @@ fn programs_in_path_are_found() {
     assert!(!status.is_pinned && status.path.is_some());
 }
 
+/// A checkout with one node, and a cargo that builds whatever it is asked for into the target folder.
+fn checkout(folder: &Path) -> PathBuf {
+    let checkout = folder.join("checkout");
+    for path in ["apps/assay", "systems/kv/node/src", "systems/light/adapter"] {
+        std::fs::create_dir_all(checkout.join(path)).unwrap();
+    }
+    for path in ["Cargo.toml", "systems/kv/node/Cargo.toml", "systems/kv/node/src/main.rs"] {
+        std::fs::write(checkout.join(path), "").unwrap();
+    }
+    checkout
+}
+
+/// `cargo build --release --manifest-path M --package P --bin P --target-dir T`.
+const CARGO: &str = r#"echo building $6 from $4
+mkdir -p "${10}/release"; printf '#!/bin/sh\necho usage\n' > "${10}/release/$6"; chmod +x "${10}/release/$6""#;
+
+/// Claim: a node that is a program of its own is built from the checkout that is told, kept in the cache, found there,
+/// and a later one takes its place.
+#[test]
+fn a_node_is_built_from_the_checkout() {
+    let folder = tempfile::tempdir().unwrap();
+    let (shelf, checkout) = (shelf(folder.path(), &[("cargo", CARGO)]), checkout(folder.path()));
+    std::fs::create_dir_all(&shelf.cache).unwrap();
+    assert_eq!(shelf.find_ours("kv-node"), None);
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        let path = shelf.install("kv-node", Some(&checkout), &mut |l| said.push(l.to_owned()));
+        assert_eq!(path.unwrap(), shelf.cache.join("kv-node/checkout/kv-node"));
+    }
+    assert!(said[0].contains("cargo build --release --manifest-path"), "{said:?}");
+    assert!(said[1].starts_with("building kv-node from "), "{said:?}");
+    assert_eq!(said.iter().filter(|line| line.starts_with("building")).count(), 2);
+    assert_eq!(shelf.find_ours("kv-node"), Some(shelf.cache.join("kv-node/checkout/kv-node")));
+}
+
+/// Claim: beside a program that was built in the checkout, the node is built beside it; and one beside this program
+/// comes before one in PATH, and that before one in the cache.
+#[test]
+fn a_node_beside_the_program_comes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let checkout = checkout(folder.path());
+    let beside = checkout.join("target/release");
+    std::fs::create_dir_all(beside.join("deps")).unwrap();
+    let mut shelf = shelf(folder.path(), &[("cargo", CARGO), ("kv-node", "")]);
+    std::fs::create_dir_all(&shelf.cache).unwrap();
+    shelf.install("kv-node", Some(&checkout), &mut |_| {}).unwrap();
+    assert_eq!(shelf.find_ours("kv-node"), Some(folder.path().join("bin/kv-node")));
+    shelf.beside = Some(beside.clone());
+    let path = shelf.install("kv-node", None, &mut |_| {}).unwrap();
+    assert_eq!((&path, shelf.find_ours("kv-node")), (&beside.join("kv-node"), Some(path.clone())));
+}
+
+/// Claim: without a checkout, with one that has no such node, and with a build that fails, the message says what to do.
+#[test]
+fn a_node_that_cannot_be_built_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let checkout = checkout(folder.path());
+    let shelf = shelf(folder.path(), &[("cargo", "echo 'no such crate' >&2; exit 101")]);
+    std::fs::create_dir_all(&shelf.cache).unwrap();
+    let error = |name: &str, told: Option<&Path>| {
+        shelf.install(name, told, &mut |_| {}).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("kv-node", None),
+        "kv-node is built from the checkout of Assay, and neither this program nor the working folder is in one; say where \
+         there is one: assay doctor --install kv-node --checkout FOLDER, or build it there (cargo build --release -p \
+         kv-node) and have it in PATH"
+    );
+    let no_node = error("light-node", Some(&checkout));
+    assert!(no_node.contains("`light-node` is not in the list of programs"), "{no_node}");
+    assert!(no_node.ends_with(&format!("in {}: kv-node", checkout.display())), "{no_node}");
+    let failed = error("kv-node", Some(&checkout));
+    assert!(failed.contains("failed; its last lines:\nno such crate"), "{failed}");
+    let missing = crate::program::find_on(&shelf, "kv-node").unwrap_err().to_string();
+    assert!(missing.ends_with("; run: assay doctor --install kv-node"), "{missing}");
+}
+
 /// Claim: the real clients get what the table pins. Minutes long and needs a network, so it runs only for the
 /// names in `ASSAY_TEST_INSTALL` (separated by commas), into the real cache folder.
 #[test]
@@ -107,7 +184,7 @@ fn real_programs_can_be_had() {
     let Ok(names) = std::env::var("ASSAY_TEST_INSTALL") else { return };
     let mut refused = Vec::new();
     for name in names.split(',') {
-        match install(name, &mut |line| println!("{line}")) {
+        match install(name, None, &mut |line| println!("{line}")) {
             Ok(path) => assert!(path.exists(), "{}", path.display()),
             Err(error) => refused.push(error.to_string()),
         }

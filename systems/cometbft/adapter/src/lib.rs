@@ -34,5 +34,6 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     summary: "a network of CometBFT nodes: accepted by one, committed in a block, read back from another",
     build: options::build,
     targets: options::targets,
+    serve: None,
     checks: &[],
 };

@@ -21,5 +21,6 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     summary: "the built-in canary: a queue whose theory is known, with a ledger, that lies on request",
     build: options::build,
     targets: options::targets,
+    serve: Some(echo_node::serve),
     checks: &[],
 };

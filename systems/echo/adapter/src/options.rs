@@ -31,6 +31,10 @@ impl CommitWay {
 /// The most payload: what a submission may carry.
 const PAYLOAD_BYTES_MAX: u64 = echo_node::protocol::SUBMIT_PAYLOAD_BYTES_MAX as u64;
 
+/// The node is part of this program; or it is the program that `assay doctor --install` builds.
+const OWN_PROGRAM: &str = "assay";
+const NODE_PROGRAM: &str = "echo-node";
+
 /// Outstanding on a connection unless said otherwise: enough to keep any queue of interest busy.
 const IN_FLIGHT_MAX: u64 = 64;
 
@@ -52,6 +56,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let in_flight_max =
         in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { IN_FLIGHT_MAX });
     let attach = attach(&mut deploy, problems);
+    let program = deploy.one_of("program", &[OWN_PROGRAM, NODE_PROGRAM], problems);
+    let program = program.filter(|program| *program == NODE_PROGRAM);
     let confess = deploy.boolean("confess", problems).unwrap_or(false);
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = workload.size("payload", problems).unwrap_or(64);
@@ -73,7 +79,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             problems,
         );
     }
-    if attach.is_some() && arguments.iter().any(|argument| !is_for_both(argument)) {
+    let is_started = program.is_some() || arguments.iter().any(|argument| !is_for_both(argument));
+    if attach.is_some() && is_started {
         let message = "a server that is already running has its own queue and faults".to_owned();
         let help = "remove everything but attach, protocol, commit, stages and in_flight_max";
         deploy.reject("attach", message, Some(help.to_owned()), problems);
@@ -84,6 +91,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     Some(Box::new(Echo {
         arguments,
+        program,
         protocol,
         observes: commit == CommitWay::Observer,
         polls: commit == CommitWay::Poll,

@@ -48,6 +48,8 @@ impl Protocol {
 /// The canary as an experiment wants it.
 pub(crate) struct Echo {
     pub(crate) arguments: Vec<String>,
+    /// The program of its own that is the node; `None`: this one.
+    pub(crate) program: Option<&'static str>,
     pub(crate) protocol: Protocol,
     pub(crate) observes: bool,
     pub(crate) polls: bool,
@@ -87,6 +89,12 @@ impl Echo {
         Ok(deployment)
     }
 
+    fn facts(&self) -> BTreeMap<String, String> {
+        let program = self.program.map(|program| ("echo.program".to_owned(), program.to_owned()));
+        let arguments = ("echo.arguments".to_owned(), self.arguments.join(" "));
+        [arguments].into_iter().chain(program).collect()
+    }
+
     /// A connection for questions, where the node speaks frames.
     fn control(&self, of: &Deployment) -> Option<io::Result<Control>> {
         of.endpoint(Protocol::Frames.endpoint()).map(Control::open)
@@ -114,7 +122,7 @@ impl System for Echo {
         // On a disk of its own, where the plan gives it one.
         let folder = bed.node_folder(NODE)?;
         let ledger = folder.join(LEDGER_FILE);
-        let mut arguments = vec!["serve".to_owned(), "echo".to_owned(), "--parent-pipe".to_owned()];
+        let mut arguments = vec!["--parent-pipe".to_owned()];
         arguments.push(format!("--ledger={}", ledger.display()));
         // On the plan's links the node has an address of its own; else it is one of the host's loopback.
         let on_links = bed.network_address(NODE)?;
@@ -129,7 +137,13 @@ impl System for Echo {
             arguments.push(format!("--confess={}", confession.display()));
         }
         arguments.extend(self.arguments.iter().cloned());
-        bed.spawn_self(NODE, arguments)?;
+        match self.program {
+            Some(program) => bed.spawn_program(NODE, program, arguments)?,
+            None => {
+                let serve = ["serve", "echo"].map(str::to_owned);
+                bed.spawn_self(NODE, serve.into_iter().chain(arguments))?
+            }
+        };
         let ready = bed.ready_line(NODE, READY_WITHIN)?;
         let mut endpoints = endpoints(&ready)?;
         bed.at_restart(NODE, |arguments| start_again(arguments, &endpoints))?;
@@ -140,7 +154,7 @@ impl System for Echo {
         Ok(Deployment {
             endpoints,
             nodes: bed.nodes(),
-            facts: BTreeMap::from([("echo.arguments".to_owned(), self.arguments.join(" "))]),
+            facts: self.facts(),
             folder: Some(folder),
             clocks: ClockRelation::OneHost,
             ..Deployment::new(bed.clock())

@@ -30,5 +30,6 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     summary: "any HTTP/1.1 server: one request, or a file of targets (vegeta's formats, lists of URLs)",
     build: options::build,
     targets: options::servers,
+    serve: None,
     checks: &[],
 };
