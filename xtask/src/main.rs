@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `docs`, `new-system NAME`, `fuzz`, `theory`, `bench load`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `docs`, `new-system NAME`, `soak NAME`, `fuzz`, `theory`, `bench load`.
 //!
 //! It drives cargo and the built binary from outside; it must never hold logic that the product needs.
 
@@ -19,13 +19,16 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toy benchmarks
+  test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toys, one soak
+  test --system NAME   one system: the tests of its crates, its end-to-end tests, its toys
+  soak NAME [--seconds N] a system's long parts, each for as long as it declares
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
-  new-system NAME      a new system's folder, its line in the list of systems, and its arrows
+  new-system NAME [--node] a new system's folder and its line in the list of systems; with a node of ours beside its adapter
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
   fuzz [--seconds N]   each fuzz target for N seconds (60)
+  fuzz --budget N      N seconds for all targets together, those first that were run least recently
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
@@ -43,6 +46,11 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["test"] => suite::run(&root, false),
         ["test", "--quick"] => suite::run(&root, true),
+        ["test", "--system", system] => suite::run_system(&root, system),
+        ["soak", system] => suite::soak::run(&root, system, None),
+        ["soak", system, "--seconds", seconds] => {
+            number(seconds).and_then(|seconds| suite::soak::run(&root, system, Some(seconds)))
+        }
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root, false),
         ["docs", "--write"] => docs::run(&root, true),
@@ -50,7 +58,10 @@ fn main() -> ExitCode {
         ["figures", "--toy"] => figures::run(&root, true),
         ["web"] => web::run(&root, false),
         ["web", "--check"] => web::run(&root, true),
-        ["new-system", name] => new_system::run(&root, name),
+        ["new-system", name] => new_system::run(&root, name, false).map(|_| ()),
+        ["new-system", name, "--node"] | ["new-system", "--node", name] => {
+            new_system::run(&root, name, true).map(|_| ())
+        }
         ["theory"] => theory::run(&root, false),
         ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
@@ -60,10 +71,12 @@ fn main() -> ExitCode {
         ["bench", "testnet"] => bench::testnet::run(&root, false),
         ["bench", "testnet", "--toy"] => bench::testnet::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),
-        ["fuzz", "--seconds", seconds] => match seconds.parse() {
-            Ok(seconds) => fuzz::run(&root, seconds),
-            Err(_) => Err(format!("`{seconds}` is not a number of seconds")),
-        },
+        ["fuzz", "--seconds", seconds] => {
+            number(seconds).and_then(|seconds| fuzz::run(&root, seconds))
+        }
+        ["fuzz", "--budget", seconds] => {
+            number(seconds).and_then(|seconds| fuzz::run_within(&root, seconds))
+        }
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -76,6 +89,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn number(seconds: &str) -> Result<u32, String> {
+    seconds.parse().map_err(|_| format!("`{seconds}` is not a number of seconds"))
 }
 
 /// Starts this program anew without what `cargo run` told it of its package. A build script may look at those variables

@@ -1,15 +1,28 @@
-//! `cargo xtask new-system NAME`: the folder, the line in the list and the row in the arrow table of a system
-//! whose adapter passes the conformance suite before its first line is changed.
+//! `cargo xtask new-system NAME [--node]`: the folder of a system whose adapter passes the conformance suite before its
+//! first line is changed, and its line in the list of systems. With `--node` a node of ours is written beside the
+//! adapter, which starts it; `assay serve NAME` runs it by hand.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-const MANIFEST: &str = include_str!("new_system/Cargo.toml.txt");
-const LIBRARY: &str = include_str!("new_system/lib.rs.txt");
-const README: &str = include_str!("new_system/README.md.txt");
+/// Files of every system, and what they begin as.
+const FILES: [(&str, &str); 4] = [
+    ("adapter/Cargo.toml", include_str!("new_system/Cargo.toml.txt")),
+    ("adapter/src/lib.rs", include_str!("new_system/lib.rs.txt")),
+    ("README.md", include_str!("new_system/README.md.txt")),
+    ("suite.toml", include_str!("new_system/suite.toml.txt")),
+];
 
-/// Writes the system called `name` into the checkout at `root`.
-pub fn run(root: &Path, name: &str) -> Result<(), String> {
+/// And of one with a node.
+const NODE_FILES: [(&str, &str); 2] = [
+    ("node/Cargo.toml", include_str!("new_system/node_Cargo.toml.txt")),
+    ("node/src/lib.rs", include_str!("new_system/node_lib.rs.txt")),
+];
+
+/// Writes the system called `name` into the checkout at `root`. Gives the files that were written and those that got a
+/// line.
+pub fn run(root: &Path, name: &str, has_node: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     if !is_name(name) {
         return Err(format!(
             "`{name}` is no name for a system: lower-case letters, digits and hyphens, a letter first"
@@ -19,35 +32,36 @@ pub fn run(root: &Path, name: &str) -> Result<(), String> {
     if folder.exists() {
         return Err(format!("systems/{name} exists already"));
     }
-    let fill =
-        |text: &str| text.replace("NAME_SNAKE", &name.replace('-', "_")).replace("NAME", name);
-    write(&folder.join("adapter/Cargo.toml"), &fill(MANIFEST))?;
-    write(&folder.join("adapter/src/lib.rs"), &fill(LIBRARY))?;
-    write(&folder.join("README.md"), &fill(README))?;
-    let snake = name.replace('-', "_");
-    insert(
-        &root.join("apps/assay/src/systems.rs"),
-        "// new-system: above this line",
-        &format!("    {snake}_adapter::ADAPTER,"),
-    )?;
-    insert(
-        &root.join("apps/assay/Cargo.toml"),
-        "# new-system: above this line",
-        &format!("{name}-adapter.workspace = true"),
-    )?;
-    insert(
-        &root.join("Cargo.toml"),
-        "# new-system: above this line",
-        &format!("{name}-adapter = {{ path = \"systems/{name}/adapter\" }}"),
-    )?;
-    insert(
-        &root.join("ARCHITECTURE.md"),
-        "<!-- new-system: above this line -->",
-        &format!("| {name}-adapter | model sut |"),
-    )?;
-    allow_arrow(root, name)?;
-    println!("systems/{name} is ready: cargo test --release -p {name}-adapter");
-    Ok(())
+    let mut written = Vec::new();
+    for (path, text) in FILES.iter().chain(NODE_FILES.iter().filter(|_| has_node)) {
+        let path = folder.join(path);
+        write(&path, &fill(text, name, has_node))?;
+        written.push(path);
+    }
+    // As the checkout is formatted: the length of a name moves lines.
+    let sources = written.iter().filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let _ = Command::new("rustfmt").args(["--edition", "2024"]).args(sources).current_dir(root).status();
+    let list = root.join("apps/assay/src/systems.rs");
+    let adapter = format!("    {}_adapter::ADAPTER,", name.replace('-', "_"));
+    insert(&list, "// new-system: above this line", &adapter)?;
+    let manifest = root.join("apps/assay/Cargo.toml");
+    let line = format!("{name}-adapter = {{ path = \"../../systems/{name}/adapter\" }}");
+    insert(&manifest, "# new-system: above this line", &line)?;
+    let node = if has_node { format!(" -p {name}-node") } else { String::new() };
+    println!("systems/{name} is ready: cargo test --release -p {name}-adapter{node}");
+    Ok((written, vec![list, manifest]))
+}
+
+/// A template with its name; lines that begin with `+node` are for a system with a node, those with `-node` for one
+/// without.
+fn fill(template: &str, name: &str, has_node: bool) -> String {
+    let (ours, others) = if has_node { ("+node", "-node") } else { ("-node", "+node") };
+    let mut text = String::new();
+    for line in template.lines().filter(|line| !line.starts_with(others)) {
+        text.push_str(line.strip_prefix(ours).unwrap_or(line));
+        text.push('\n');
+    }
+    text.replace("NAME_SNAKE", &name.replace('-', "_")).replace("NAME", name)
 }
 
 fn is_name(name: &str) -> bool {
@@ -73,18 +87,6 @@ fn insert(path: &Path, marker: &str, line: &str) -> Result<(), String> {
     write(path, &(lines.join("\n") + "\n"))
 }
 
-/// Adds the adapter to what `assay` may use.
-fn allow_arrow(root: &Path, name: &str) -> Result<(), String> {
-    let path = root.join("ARCHITECTURE.md");
-    let text = fs::read_to_string(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
-    let row = text
-        .lines()
-        .find(|line| line.starts_with("| assay |"))
-        .ok_or("the arrow table of ARCHITECTURE.md has no row `assay`")?;
-    let longer = format!("{} {name}-adapter |", row.trim_end_matches('|').trim_end());
-    write(&path, &text.replace(row, &longer))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +99,20 @@ mod tests {
         }
         for bad in ["", "Kv", "3s", "a/b", "..", "a b"] {
             assert!(!is_name(bad), "{bad}");
+        }
+    }
+
+    /// Claim: a template keeps what is for its kind of system, without marks.
+    #[test]
+    fn templates() {
+        let text = "a NAME\n+nodeb NAME_SNAKE\n-node c\n+node\n";
+        assert_eq!(fill(text, "k-v", true), "a k-v\nb k_v\n\n");
+        assert_eq!(fill(text, "k-v", false), "a k-v\n c\n");
+        for (_, text) in FILES.iter().chain(&NODE_FILES) {
+            for has_node in [true, false] {
+                let filled = fill(text, "kv", has_node);
+                assert!(!filled.contains("NAME") && !filled.contains("+node"), "{filled}");
+            }
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Checks that the documents and the code still say the same, and the rules of STYLE.md that a program can
 //! check. Every finding is printed; nothing is repaired.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod arrows;
+mod lock;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use arrows::arrows;
 
 /// Longer files have a seam that wants finding; STYLE.md says about 600.
 const FILE_LINES_MAX: usize = 700;
@@ -15,10 +19,39 @@ const EMPTY_NAMES: [&str; 7] = ["util", "utils", "common", "helper", "helpers", 
 const CLOCK_READERS: [&str; 4] =
     ["Instant::now(", "SystemTime::now(", "SystemTime::UNIX_EPOCH", "clock_gettime("];
 
+/// Where a clock may be started, and how often: each is the origin of a line of time, and a trial has one. What is started
+/// in a test, an example or a node (a process of its own) is none of the instrument's.
+const CLOCK_STARTS: [(&str, usize); 4] = [
+    // The trial's.
+    ("apps/assay/src/run/trial.rs", 1),
+    // What the instrument reaches by itself, before any trial.
+    ("apps/assay/src/run/mod.rs", 1),
+    ("apps/assay/src/doctor.rs", 1),
+    // How long a command of an installation may take.
+    ("instrument/testbed/src/install/carry_out.rs", 1),
+];
+
+/// What a session must not know: it is bytes in and bytes out, and the engine has the sockets and the time. The rest of an
+/// adapter does open sockets and wait: it starts nodes, asks them questions and reads their ledger, beside the load.
+const NOT_FOR_SESSIONS: [&str; 10] = [
+    "TcpStream",
+    "TcpListener",
+    "UdpSocket",
+    "UnixStream",
+    "Questioner",
+    "Clock",
+    "sleep(",
+    "sleep_until(",
+    "thread::",
+    "fs::",
+];
+
 /// Runs all checks on the checkout at `root`.
 pub fn run(root: &Path) -> Result<(), String> {
     let mut findings = arrows(root)?;
     findings.extend(sources(root)?);
+    findings.extend(lock::heavy(root)?);
+    crate::suite::declared::read(root)?;
     for finding in &findings {
         eprintln!("tidy: {finding}");
     }
@@ -27,98 +60,6 @@ pub fn run(root: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{} findings", findings.len()))
-}
-
-/// The arrow table against the manifests, both ways.
-fn arrows(root: &Path) -> Result<Vec<String>, String> {
-    let text = fs::read_to_string(root.join("ARCHITECTURE.md"))
-        .map_err(|error| format!("reading ARCHITECTURE.md: {error}"))?;
-    let written = written_arrows(&text);
-    let built = built_arrows(root)?;
-    Ok(compare(&written, &built))
-}
-
-type Arrows = BTreeMap<String, BTreeSet<String>>;
-
-/// Rows of the table under the heading that contains "Arrows": `| crate | may use |`.
-fn written_arrows(text: &str) -> Arrows {
-    let mut arrows = Arrows::new();
-    let section =
-        text.lines().skip_while(|line| !(line.starts_with('#') && line.contains("Arrows")));
-    for line in section.skip(1).take_while(|line| !line.starts_with('#')) {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, uses] = cells.as_slice() else { continue };
-        if *name == "crate" || name.starts_with('-') {
-            continue;
-        }
-        let uses = uses.split_whitespace().filter(|word| *word != "–").map(str::to_owned).collect();
-        arrows.insert((*name).to_owned(), uses);
-    }
-    arrows
-}
-
-/// `[dependencies]` on crates of the workspace, by crate.
-fn built_arrows(root: &Path) -> Result<Arrows, String> {
-    let manifests = manifests(root);
-    let mut names = BTreeSet::new();
-    let mut parsed = Vec::new();
-    for path in &manifests {
-        let text =
-            fs::read_to_string(path).map_err(|e| format!("reading {}: {e}", path.display()))?;
-        let table: toml::Table =
-            text.parse().map_err(|e| format!("parsing {}: {e}", path.display()))?;
-        if let Some(name) =
-            table.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str())
-        {
-            names.insert(name.to_owned());
-            parsed.push((name.to_owned(), table));
-        }
-    }
-    let mut arrows = Arrows::new();
-    for (name, table) in parsed {
-        let uses = table
-            .get("dependencies")
-            .and_then(|d| d.as_table())
-            .into_iter()
-            .flat_map(|d| d.keys().cloned())
-            .filter(|dependency| names.contains(dependency))
-            .collect();
-        arrows.insert(name, uses);
-    }
-    Ok(arrows)
-}
-
-fn compare(written: &Arrows, built: &Arrows) -> Vec<String> {
-    let mut findings = Vec::new();
-    for (name, uses) in built {
-        let Some(allowed) = written.get(name) else {
-            findings.push(format!("crate `{name}` is not in the arrow table of ARCHITECTURE.md"));
-            continue;
-        };
-        for used in uses.difference(allowed) {
-            findings.push(format!("`{name}` uses `{used}`, which the arrow table does not allow"));
-        }
-        for unused in allowed.difference(uses) {
-            findings.push(format!("the arrow table lets `{name}` use `{unused}`, but it does not"));
-        }
-    }
-    for name in written.keys().filter(|name| !built.contains_key(*name)) {
-        findings.push(format!("the arrow table has `{name}`, which is no crate of the workspace"));
-    }
-    findings
-}
-
-fn manifests(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    walk(root, &mut |path| {
-        if path.file_name().is_some_and(|name| name == "Cargo.toml") && path.parent() != Some(root)
-        {
-            found.push(path.to_path_buf());
-        }
-    });
-    found.retain(|path| !path.starts_with(root.join("fuzz")));
-    found.sort();
-    found
 }
 
 /// Rules for source files.
@@ -155,6 +96,9 @@ fn source(shown: &str, text: &str) -> Vec<String> {
     if EMPTY_NAMES.contains(&stem) {
         findings.push(format!("{shown}: `{stem}` says nothing; name the thing"));
     }
+    if !shown.starts_with("xtask/") {
+        findings.extend(time_and_sockets(shown, &tested_code(shown, text)));
+    }
     let reads_clock_lawfully = shown.starts_with("base/clock/") || shown.starts_with("xtask/");
     if !reads_clock_lawfully {
         for (index, line) in text.lines().enumerate() {
@@ -165,6 +109,43 @@ fn source(shown: &str, text: &str) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Clocks that are started where none may be, and sessions that know more than bytes; `code` is without tests.
+fn time_and_sockets(shown: &str, code: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    let is_a_process_of_its_own = shown.starts_with("base/clock/")
+        || shown.starts_with("systems/") && shown.contains("/node/")
+        || shown.starts_with("xtask/");
+    let started = code.matches("Clock::start(").count();
+    let allowed = CLOCK_STARTS.iter().find(|(path, _)| *path == shown).map_or(0, |(_, count)| *count);
+    if started > allowed && !is_a_process_of_its_own {
+        findings.push(format!(
+            "{shown}: starts {started} clocks, and {allowed} may be: a trial has one clock, which the testbed and the deployment hand on"
+        ));
+    }
+    if is_session(code) {
+        for word in NOT_FOR_SESSIONS.iter().filter(|word| code.contains(**word)) {
+            findings.push(format!(
+                "{shown}: a session must not know of `{word}`; put what does into a file of its own"
+            ));
+        }
+    }
+    findings
+}
+
+fn is_session(code: &str) -> bool {
+    code.contains("impl Session for ") || code.contains("impl sut::Session for ")
+}
+
+/// The code of a file without comments and without its tests, which end it; nothing of a file that is a test or an example.
+fn tested_code(shown: &str, text: &str) -> String {
+    let is_test = ["/tests/", "/examples/", "tests.rs"].iter().any(|part| shown.contains(part));
+    if is_test {
+        return String::new();
+    }
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    lines.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// Every file below `folder`, hidden and built folders left out.
@@ -189,36 +170,6 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
 mod tests {
     use super::*;
 
-    fn arrows_of(text: &str) -> Arrows {
-        written_arrows(text)
-    }
-
-    /// Claim: a use that the table does not allow, an arrow that nobody uses, an unlisted crate and a
-    /// vanished crate are each found, and a table that agrees is not.
-    #[test]
-    fn arrow_table_finds_every_difference() {
-        let table = "## Arrows\n| crate | may use |\n| --- | --- |\n| a | – |\n| b | a |\n| gone | – |\n## Next\n| c | d |\n";
-        let written = arrows_of(table);
-        assert_eq!(written.len(), 3);
-        let built = |pairs: &[(&str, &[&str])]| -> Arrows {
-            pairs
-                .iter()
-                .map(|(n, u)| ((*n).to_owned(), u.iter().map(|s| (*s).to_owned()).collect()))
-                .collect()
-        };
-        assert!(compare(&written, &built(&[("a", &[]), ("b", &["a"]), ("gone", &[])])).is_empty());
-        let findings = compare(&written, &built(&[("a", &["b"]), ("b", &[]), ("new", &[])]));
-        assert_eq!(
-            findings,
-            [
-                "`a` uses `b`, which the arrow table does not allow",
-                "the arrow table lets `b` use `a`, but it does not",
-                "crate `new` is not in the arrow table of ARCHITECTURE.md",
-                "the arrow table has `gone`, which is no crate of the workspace",
-            ]
-        );
-    }
-
     /// Claim: a source file is found for an empty name, a missing purpose, a clock and its length, and base/clock may read clocks.
     #[test]
     fn source_rules() {
@@ -237,12 +188,36 @@ mod tests {
         assert_eq!(source("a/b.rs", &long).len(), 1);
     }
 
+    /// Claim: a clock is started only where it may be and as often; an adapter's rest may know sockets and time, its session
+    /// none of them.
+    #[test]
+    fn clocks_and_sessions() {
+        let clock = "//! x\nlet clock = Clock::start();\n";
+        assert_eq!(source("apps/assay/src/run/trial.rs", clock), Vec::<String>::new());
+        assert_eq!(source("systems/kv/node/src/lib.rs", clock), Vec::<String>::new());
+        assert_eq!(source("systems/kv/adapter/src/tests.rs", clock), Vec::<String>::new());
+        let in_tests = "//! x\n#[cfg(test)]\nmod tests { Clock::start() }\n";
+        assert_eq!(source("systems/kv/adapter/src/a.rs", in_tests), Vec::<String>::new());
+        for path in ["systems/kv/adapter/src/system.rs", "instrument/load/src/lib.rs"] {
+            assert_eq!(source(path, clock).len(), 1, "{path}");
+        }
+        let twice = clock.to_owned() + "Clock::start()";
+        assert_eq!(source("apps/assay/src/run/trial.rs", &twice).len(), 1);
+        let rest = "//! x\nfn ask(node: &TcpStream, clock: Clock) { clock.sleep_until(at) }\n";
+        assert_eq!(source("systems/kv/adapter/src/control.rs", rest), Vec::<String>::new());
+        let session = rest.to_owned() + "impl Session for Kv {}\n";
+        let findings = source("systems/kv/adapter/src/session.rs", &session);
+        assert_eq!(findings.len(), 3, "{findings:?}");
+        assert!(findings[0].contains("a session must not know of `TcpStream`"), "{findings:?}");
+    }
+
     /// Claim: this checkout is tidy.
     #[test]
     fn this_checkout_is_tidy() {
         let root = crate::workspace_root();
         let mut findings = arrows(&root).expect("the table can be read");
         findings.extend(sources(&root).expect("sources can be read"));
+        findings.extend(lock::heavy(&root).expect("the lock file can be read"));
         assert!(findings.is_empty(), "{findings:#?}");
     }
 }

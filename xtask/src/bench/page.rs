@@ -14,6 +14,9 @@ struct Long {
     seconds_a_setting: u64,
 }
 
+/// What makes the runs: an example of the analysis.
+const EXAMPLE: &str = "long_run";
+
 const FULL: [Long; 3] = [
     Long { name: "10 million rows, 30 min", rows: 10_000_000, seconds_a_setting: 450 },
     Long { name: "10 million rows, 2 h", rows: 10_000_000, seconds_a_setting: 1_800 },
@@ -57,17 +60,13 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
 }
 
 fn of(root: &Path, folder: &Path, long: &Long, tries: usize) -> Result<String, String> {
-    let made = Command::new("cargo")
-        .args([
-            "run",
-            "--release",
-            "--quiet",
-            "--package",
-            "analysis",
-            "--example",
-            "long_run",
-            "--",
-        ])
+    // Of the whole workspace, as the tests' build has made it: alone, analysis would be built with other features.
+    let build = ["build", "--release", "--quiet", "--workspace", "--example", EXAMPLE];
+    let built = Command::new("cargo").args(build).current_dir(root).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return Err(format!("making a run: the example {EXAMPLE} does not build"));
+    }
+    let made = Command::new(root.join("target/release/examples").join(EXAMPLE))
         .arg(folder)
         .args([long.rows.to_string(), long.seconds_a_setting.to_string()])
         .current_dir(root)

@@ -1,0 +1,185 @@
+//! Steps of the suite and what came of them: each says what it took, and at the end a table says where the time went.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// A part may take so many times what it declares before it is ended: the machine may be shared. Beyond what it
+/// declares it is said by name.
+pub const SLACK: u32 = 4;
+
+/// What `timeout` says of a command that it ended.
+const TIMED_OUT: i32 = 124;
+
+/// What came of the steps.
+#[derive(Default)]
+pub struct Tally {
+    passed: u32,
+    failed: Vec<String>,
+    pub skipped: Vec<String>,
+    /// Beyond what they declare, and not so far that they were ended.
+    slow: Vec<String>,
+    /// Seconds by step, in their order.
+    took: Vec<(String, f64)>,
+}
+
+impl Tally {
+    /// Runs one step to its end.
+    pub fn step(&mut self, root: &Path, name: &str, words: &[&str]) {
+        self.step_with(root, name, words, &[]);
+    }
+
+    /// The same with variables in its environment.
+    pub fn step_with(&mut self, root: &Path, name: &str, words: &[&str], env: &[(&str, &Path)]) {
+        println!("\n=== {name}: {}", words.join(" "));
+        let mut process = Command::new(words[0]);
+        process.args(&words[1..]).current_dir(root).stdin(Stdio::null());
+        process.envs(env.iter().copied());
+        let before = uptime_s();
+        let status = process.status();
+        let seconds = uptime_s() - before;
+        self.ended(name, status, seconds);
+    }
+
+    /// Runs a step that declares how long it may take, and ends it with all that it started when that is exceeded beyond
+    /// all slack.
+    pub fn bounded(&mut self, root: &Path, name: &str, words: &[String], seconds: u32) {
+        let at_most = (seconds * SLACK).to_string();
+        let timeout = ["timeout".to_owned(), "--kill-after=10".to_owned(), at_most];
+        println!("\n=== {name}: {}", words.join(" "));
+        let mut process = Command::new(&timeout[0]);
+        process.args(&timeout[1..]).args(words).current_dir(root).stdin(Stdio::null());
+        let before = uptime_s();
+        let status = process.status();
+        let took = uptime_s() - before;
+        if status.as_ref().is_ok_and(|status| status.code() == Some(TIMED_OUT)) {
+            self.took(name, took);
+            self.failed.push(format!(
+                "{name} (ended after {took:.0} s: it declares {seconds} s, and {SLACK} times that is the most)"
+            ));
+            return;
+        }
+        if took > f64::from(seconds) {
+            self.slow.push(format!("{name} took {took:.0} s and declares {seconds} s"));
+        }
+        self.ended(name, status, took);
+    }
+
+    /// A step that was carried out here.
+    pub fn done(&mut self, name: &str, result: Result<(), String>, seconds: f64) {
+        self.took(name, seconds);
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(why) => self.failed.push(format!("{name} ({why})")),
+        }
+    }
+
+    fn ended(&mut self, name: &str, status: std::io::Result<ExitStatus>, seconds: f64) {
+        let result = match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(status.to_string()),
+            Err(error) => Err(format!("could not start: {error}")),
+        };
+        self.done(name, result, seconds);
+    }
+
+    fn took(&mut self, name: &str, seconds: f64) {
+        println!("=== {name}: {seconds:.0} s");
+        self.took.push((name.to_owned(), seconds));
+    }
+
+    /// Says everything.
+    pub fn conclude(&self, began_s: f64) -> Result<(), String> {
+        println!("\n{}", self.table(uptime_s() - began_s));
+        for (what, lines) in
+            [("SKIPPED", &self.skipped), ("SLOW", &self.slow), ("FAILED", &self.failed)]
+        {
+            for line in lines {
+                println!("{what} {line}");
+            }
+        }
+        println!(
+            "suite: {} passed, {} failed, {} skipped",
+            self.passed,
+            self.failed.len(),
+            self.skipped.len()
+        );
+        if self.failed.is_empty() { Ok(()) } else { Err(self.failed.join(", ")) }
+    }
+
+    /// Where the time went, longest first. What runs beside other steps counts in none of the whole.
+    fn table(&self, whole_s: f64) -> String {
+        let mut rows = self.took.clone();
+        rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(5);
+        let mut table = format!("{:<width$}  seconds  of {whole_s:.0} s\n", "step");
+        for (name, seconds) in rows {
+            let share = 100.0 * seconds / whole_s.max(1.0);
+            table.push_str(&format!("{name:<width$}  {seconds:>7.0}  {share:>6.0} %\n"));
+        }
+        table
+    }
+}
+
+/// A step beside other steps. What it says is kept in a file, and said when it is waited for.
+pub struct Aside {
+    name: &'static str,
+    child: std::io::Result<Child>,
+    log: PathBuf,
+    began_s: f64,
+}
+
+impl Aside {
+    pub fn start(root: &Path, name: &'static str, command: &[&str]) -> Self {
+        println!("\n=== {name}, beside what follows: {}", command.join(" "));
+        let log = root.join("target").join(format!("{name}.log"));
+        let child = std::fs::File::create(&log).and_then(|file| {
+            let errors = file.try_clone()?;
+            let mut process = Command::new(command[0]);
+            process.args(&command[1..]).current_dir(root).stdin(Stdio::null());
+            process.stdout(file).stderr(errors).spawn()
+        });
+        Self { name, child, log, began_s: uptime_s() }
+    }
+
+    pub fn end(self, tally: &mut Tally) {
+        let waiting_since_s = uptime_s();
+        let status = self.child.and_then(|mut child| child.wait());
+        println!("\n=== {}", self.name);
+        print!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        let (whole, waited) = (uptime_s() - self.began_s, uptime_s() - waiting_since_s);
+        println!("=== {}: {whole:.0} s, most of it beside other steps", self.name);
+        tally.ended(&format!("waiting for {}", self.name), status, waited);
+    }
+}
+
+/// Seconds since the host was started, for a reader of the log: which step the suite's time goes into.
+pub fn uptime_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    text.split(' ').next().and_then(|seconds| seconds.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Claim: what goes beyond all slack is ended with what it started and fails by name; what fails fails; and each stands
+    /// in the table with its time.
+    #[test]
+    fn bounded_parts() {
+        let mut tally = Tally::default();
+        let here = Path::new("/");
+        tally.bounded(here, "endless", &words("sh -c sleep\t600&wait"), 1);
+        tally.bounded(here, "wrong", &words("false"), 60);
+        tally.bounded(here, "right", &words("true"), 60);
+        assert_eq!((tally.passed, tally.failed.len()), (1, 2));
+        assert!(tally.failed[0].starts_with("endless (ended after "), "{:?}", tally.failed);
+        assert!(tally.failed[1].starts_with("wrong (exit status: 1"), "{:?}", tally.failed);
+        let table = tally.table(10.0);
+        let first = table.lines().nth(1).unwrap_or_default();
+        assert!(first.starts_with("endless ") && table.lines().count() == 4, "{table}");
+    }
+}
