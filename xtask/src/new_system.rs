@@ -22,7 +22,11 @@ const NODE_FILES: [(&str, &str); 2] = [
 
 /// Writes the system called `name` into the checkout at `root`. Gives the files that were written and those that got a
 /// line.
-pub fn run(root: &Path, name: &str, has_node: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+pub fn run(
+    root: &Path,
+    name: &str,
+    has_node: bool,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
     if !is_name(name) {
         return Err(format!(
             "`{name}` is no name for a system: lower-case letters, digits and hyphens, a letter first"
@@ -40,7 +44,11 @@ pub fn run(root: &Path, name: &str, has_node: bool) -> Result<(Vec<PathBuf>, Vec
     }
     // As the checkout is formatted: the length of a name moves lines.
     let sources = written.iter().filter(|path| path.extension().is_some_and(|e| e == "rs"));
-    let _ = Command::new("rustfmt").args(["--edition", "2024"]).args(sources).current_dir(root).status();
+    let _ = Command::new("rustfmt")
+        .args(["--edition", "2024"])
+        .args(sources)
+        .current_dir(root)
+        .status();
     let list = root.join("apps/assay/src/systems.rs");
     let adapter = format!("    {}_adapter::ADAPTER,", name.replace('-', "_"));
     insert(&list, "// new-system: above this line", &adapter)?;

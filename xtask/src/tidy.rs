@@ -118,7 +118,8 @@ fn time_and_sockets(shown: &str, code: &str) -> Vec<String> {
         || shown.starts_with("systems/") && shown.contains("/node/")
         || shown.starts_with("xtask/");
     let started = code.matches("Clock::start(").count();
-    let allowed = CLOCK_STARTS.iter().find(|(path, _)| *path == shown).map_or(0, |(_, count)| *count);
+    let allowed =
+        CLOCK_STARTS.iter().find(|(path, _)| *path == shown).map_or(0, |(_, count)| *count);
     if started > allowed && !is_a_process_of_its_own {
         findings.push(format!(
             "{shown}: starts {started} clocks, and {allowed} may be: a trial has one clock, which the testbed and the deployment hand on"

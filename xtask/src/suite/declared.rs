@@ -73,7 +73,8 @@ impl Part {
 pub fn read(root: &Path) -> Result<Vec<Suite>, String> {
     let mut suites = vec![one(&root.join("suite.toml"), WORKSPACE)?];
     let systems = root.join("systems");
-    let entries = fs::read_dir(&systems).map_err(|e| format!("reading {}: {e}", systems.display()))?;
+    let entries =
+        fs::read_dir(&systems).map_err(|e| format!("reading {}: {e}", systems.display()))?;
     let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().is_dir())
@@ -98,7 +99,10 @@ fn parse(text: &str) -> Result<Suite, String> {
     let suite: Suite = toml::from_str(text).map_err(|error| error.to_string())?;
     for part in suite.toys.iter().chain(&suite.soaks) {
         if part.seconds == 0 || part.command.split_whitespace().next().is_none() {
-            return Err(format!("`{}` needs a command and the seconds that it may take", part.name));
+            return Err(format!(
+                "`{}` needs a command and the seconds that it may take",
+                part.name
+            ));
         }
     }
     if let Some(soak) = suite.soaks.iter().find(|soak| !soak.command.contains(SECONDS)) {

@@ -28,8 +28,18 @@ pub fn newcomer(tally: &mut Tally, root: &Path) {
     // The same target folder and the same times of files: of the copy only what is new is compiled.
     let (adapter, node) = (format!("{NAME}-adapter"), format!("{NAME}-node"));
     let test = [
-        "cargo", "test", "--release", "--offline", "--manifest-path", &manifest, "--target-dir",
-        &target, "--package", &adapter, "--package", &node,
+        "cargo",
+        "test",
+        "--release",
+        "--offline",
+        "--manifest-path",
+        &manifest,
+        "--target-dir",
+        &target,
+        "--package",
+        &adapter,
+        "--package",
+        &node,
     ];
     tally.step(root, "new system", &test);
 }
@@ -71,8 +81,7 @@ fn copy_checkout(root: &Path, copy: &Path) -> Result<(), String> {
     for name in text.split('\0').filter(|name| !name.is_empty()) {
         let (from, to) = (root.join(name), copy.join(name));
         if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder)
-                .map_err(|e| format!("making {}: {e}", folder.display()))?;
+            fs::create_dir_all(folder).map_err(|e| format!("making {}: {e}", folder.display()))?;
         }
         if from.is_file() {
             copy_file(&from, &to).map_err(|e| format!("copying {name}: {e}"))?;

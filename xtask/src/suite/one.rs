@@ -18,11 +18,17 @@ struct Program {
 }
 
 /// Builds all tests and runs those of this system.
-pub fn run(tally: &mut Tally, root: &Path, suite: &Suite, python: Option<&Path>) -> Result<(), String> {
+pub fn run(
+    tally: &mut Tally,
+    root: &Path,
+    suite: &Suite,
+    python: Option<&Path>,
+) -> Result<(), String> {
     // Of the whole workspace: built for some of its crates alone, what they share would have other features.
     let programs = built(root)?;
     let own = root.join("systems").join(&suite.name);
-    let env: Vec<(&str, &Path)> = python.map(|python| ("ASSAY_TEST_PYTHON", python)).into_iter().collect();
+    let env: Vec<(&str, &Path)> =
+        python.map(|python| ("ASSAY_TEST_PYTHON", python)).into_iter().collect();
     for program in programs.iter().filter(|program| program.folder.starts_with(&own)) {
         let path = program.path.display().to_string();
         tally.step_with(&program.folder, &format!("tests: {}", program.name), &[&path], &env);
@@ -77,7 +83,10 @@ mod tests {
     fn messages() {
         let line = r#"{"reason":"compiler-artifact","manifest_path":"/w/systems/kv/node/Cargo.toml","target":{"name":"kv_node"},"profile":{"test":true},"executable":"/w/target/release/deps/kv_node-1"}"#;
         let found = program(line).unwrap();
-        assert_eq!((found.name.as_str(), found.folder.as_path()), ("kv_node", Path::new("/w/systems/kv/node")));
+        assert_eq!(
+            (found.name.as_str(), found.folder.as_path()),
+            ("kv_node", Path::new("/w/systems/kv/node"))
+        );
         assert!(program(&line.replace("\"test\":true", "\"test\":false")).is_none());
         assert!(program(&line.replace("\"/w/target/release/deps/kv_node-1\"", "null")).is_none());
         assert!(program("{\"reason\":\"build-finished\",\"success\":true}").is_none());

@@ -83,14 +83,17 @@ fn compare(written: &Arrows, built: &Arrows) -> Vec<String> {
     };
     for (name, uses) in built {
         let Some(allowed) = written.get(name) else {
-            let Some((_, allowed)) = written.iter().find(|(pattern, _)| is_of(name, pattern)) else {
-                findings.push(format!("crate `{name}` is not in the arrow table of ARCHITECTURE.md"));
+            let Some((_, allowed)) = written.iter().find(|(pattern, _)| is_of(name, pattern))
+            else {
+                findings
+                    .push(format!("crate `{name}` is not in the arrow table of ARCHITECTURE.md"));
                 continue;
             };
             // Of the systems' crates an adapter may use one: the node beside it.
             let node = name.strip_suffix("adapter").map(|system| format!("{system}node"));
             for used in uses.difference(allowed).filter(|used| Some(*used) != node.as_ref()) {
-                findings.push(format!("`{name}` uses `{used}`, which the arrow table does not allow"));
+                findings
+                    .push(format!("`{name}` uses `{used}`, which the arrow table does not allow"));
             }
             continue;
         };
@@ -108,9 +111,8 @@ fn compare(written: &Arrows, built: &Arrows) -> Vec<String> {
             findings.push(format!("the arrow table lets `{name}` use `{unused}`, but it does not"));
         }
     }
-    let is_known = |name: &str| {
-        built.contains_key(name) || built.keys().any(|built| is_of(built, name))
-    };
+    let is_known =
+        |name: &str| built.contains_key(name) || built.keys().any(|built| is_of(built, name));
     for name in written.keys().filter(|name| !is_known(name)) {
         findings.push(format!("the arrow table has `{name}`, which is no crate of the workspace"));
     }

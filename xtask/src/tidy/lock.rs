@@ -6,8 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Async runtimes, and the libraries that do not come without one.
-const HEAVY: [&str; 7] =
-    ["tokio", "hyper", "axum", "tonic", "object_store", "async-std", "smol"];
+const HEAVY: [&str; 7] = ["tokio", "hyper", "axum", "tonic", "object_store", "async-std", "smol"];
 
 /// Heavy packages in the dependency tree of `assay`, each with the way to it.
 pub(super) fn heavy(root: &Path) -> Result<Vec<String>, String> {
@@ -43,7 +42,8 @@ fn heavy_in(packages: &BTreeMap<String, Vec<String>>) -> Vec<String> {
 
 /// Names by name; of a package in several versions all dependencies together, which finds rather too much than too little.
 fn dependencies(text: &str) -> Result<BTreeMap<String, Vec<String>>, String> {
-    let table: toml::Table = text.parse().map_err(|error| format!("parsing Cargo.lock: {error}"))?;
+    let table: toml::Table =
+        text.parse().map_err(|error| format!("parsing Cargo.lock: {error}"))?;
     let mut packages: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in table.get("package").and_then(|list| list.as_array()).into_iter().flatten() {
         let Some(name) = package.get("name").and_then(|name| name.as_str()) else { continue };
@@ -77,6 +77,9 @@ mod tests {
         assert_eq!(found(""), Vec::<String>::new());
         let findings = found("\"client\"");
         assert_eq!(findings.len(), 1);
-        assert!(findings[0].contains("`tokio` (assay → kv-adapter → client → tokio)"), "{findings:?}");
+        assert!(
+            findings[0].contains("`tokio` (assay → kv-adapter → client → tokio)"),
+            "{findings:?}"
+        );
     }
 }

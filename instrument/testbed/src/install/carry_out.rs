@@ -29,7 +29,10 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn new<T: Into<String>>(program: PathBuf, args: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn new<T: Into<String>>(
+        program: PathBuf,
+        args: impl IntoIterator<Item = T>,
+    ) -> Self {
         Self { program, args: args.into_iter().map(Into::into).collect(), env: Vec::new() }
     }
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::carry_out::{Step, carry_out, run, VERIFY_MAX};
+use super::carry_out::{Step, VERIFY_MAX, carry_out, run};
 use super::{InstallError, Shelf, is_program};
 
 /// What the name of such a program ends with: `NAME-node`, built from `systems/NAME/node`.
@@ -88,7 +88,9 @@ fn find(shelf: &Shelf, name: &str, told: Option<&Path>) -> Result<PathBuf, Insta
 }
 
 fn is_checkout(folder: &Path) -> bool {
-    folder.join("Cargo.toml").is_file() && folder.join("systems").is_dir() && folder.join("apps/assay").is_dir()
+    folder.join("Cargo.toml").is_file()
+        && folder.join("systems").is_dir()
+        && folder.join("apps/assay").is_dir()
 }
 
 /// Names of the nodes in a checkout.
