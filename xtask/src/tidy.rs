@@ -125,7 +125,7 @@ fn time_and_sockets(shown: &str, code: &str) -> Vec<String> {
             "{shown}: starts {started} clocks, and {allowed} may be: a trial has one clock, which the testbed and the deployment hand on"
         ));
     }
-    if is_session(code) {
+    if shown.starts_with("systems/") && is_session(code) {
         for word in NOT_FOR_SESSIONS.iter().filter(|word| code.contains(**word)) {
             findings.push(format!(
                 "{shown}: a session must not know of `{word}`; put what does into a file of its own"
