@@ -363,6 +363,7 @@ fn resolve(
         flags,
         outside: Outside {
             kinds: &kinds,
+            faults: testbed::fault_kinds(),
             read_file: &read_file,
             names: &names,
             check_stage: &check_stage,

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use clock::WallTime;
 use model::facts::{
-    AfterFacts, DeclaredFacts, Environment, Event, LoadFacts, MetricSample, NodeFacts, TrialFacts,
+    AfterFacts, DeclaredFacts, Environment, LoadFacts, MetricSample, NodeFacts, TrialFacts,
     WorkerFacts,
 };
+use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::plan::{Axis, Plan, SettingPlan};
 use model::seed::Rng;
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
@@ -59,18 +60,20 @@ fn trial(run: &record::RunFolder, rate: u64, seconds: u64) {
     log.close().expect("the log is closed");
     trial.write_metrics(&metrics(seconds, &mut random)).expect("metrics.parquet");
     let half = i64::try_from(seconds / 2).expect("hours") * SECOND;
-    let event = |at, name: &str, detail: &str| Event {
-        at,
-        name: name.into(),
-        tx: None,
-        detail: detail.into(),
-    };
-    trial
-        .write_events(&[
-            event(half, "fault_start", "pause node-1"),
-            event(half + 20 * SECOND, "fault_end", "pause node-1: after 20.0 s"),
-        ])
-        .expect("events.parquet");
+    let mut faults = trial.fault_log().expect("faults.ndjson");
+    for (at_ns, phase) in [(half, FaultPhase::Start), (half + 20 * SECOND, FaultPhase::End)] {
+        faults.append(&FaultEvent {
+            fault: 0,
+            cycle: 0,
+            phase,
+            kind: "pause".into(),
+            node: "node-1".into(),
+            planned_ns: half,
+            at_ns,
+            detail: FaultDetail::Nothing,
+        });
+    }
+    faults.close().expect("faults.ndjson");
     trial.seal().expect("the trial is sealed");
 }
 

@@ -1,8 +1,12 @@
 //! The faults of a trial, put together from their events: who, what, from when to when, and what is said of it.
 //!
-//! A fault that could not be injected is one of them: a reader must see that what was asked for did not take place.
+//! An end belongs to the beginning of the same fault of the plan, in the same round, on the same node: two pauses of
+//! one node may lie within each other, and each keeps its own ends. A fault that could not be injected is one of them,
+//! too: a reader must see that what was asked for did not take place.
 
-use model::facts::Event;
+use std::collections::BTreeMap;
+
+use model::fault::{FaultEvent, FaultPhase};
 use model::picture::{Band, BandKind};
 use model::result::FaultResult;
 use model::{NO_STAMP, Stamp};
@@ -15,44 +19,42 @@ const TOGETHER_MAX: usize = 3;
 const TOGETHER_NS: Stamp = 100_000_000;
 
 /// All faults by when they began.
-pub(crate) fn of_events(events: &[Event]) -> Vec<FaultResult> {
+pub(crate) fn of_events(events: &[FaultEvent]) -> Vec<FaultResult> {
     let mut all: Vec<FaultResult> = Vec::new();
     // Places in `all` of what has not ended.
-    let mut open: Vec<usize> = Vec::new();
-    for event in events.iter().filter(|event| event.at != NO_STAMP) {
-        let (what, words) = subject(&event.detail);
-        let (kind, node) = what.split_once(' ').unwrap_or((what, ""));
-        let mut fault = FaultResult {
-            kind: kind.to_owned(),
-            node: node.to_owned(),
-            from_ns: event.at,
-            to_ns: None,
-            length_ns: None,
-            words: words.to_owned(),
-            happened: event.name != "fault_failed",
-            ..FaultResult::default()
-        };
-        match event.name.as_str() {
-            "fault_start" => {
-                open.push(all.len());
-                all.push(fault);
+    let mut open: BTreeMap<(u32, u32, &str), usize> = BTreeMap::new();
+    for event in events.iter().filter(|event| event.at_ns != NO_STAMP) {
+        let identity = (event.fault, event.cycle, event.node.as_str());
+        match event.phase {
+            FaultPhase::Start => {
+                open.insert(identity, all.len());
+                all.push(begun(event));
             }
-            "fault_failed" => all.push(fault),
-            "fault_end" => {
-                let is_it = |place: &usize| all[*place].kind == kind && all[*place].node == node;
-                let Some(index) = open.iter().position(is_it) else { continue };
-                let began = &mut all[open.remove(index)];
-                (fault.from_ns, fault.to_ns) = (began.from_ns, Some(event.at));
-                fault.length_ns = Some(event.at - began.from_ns);
-                if !began.words.is_empty() && !words.contains(&began.words) {
-                    fault.words = format!("{}; {words}", began.words);
-                }
-                *began = fault;
+            FaultPhase::Failed => all.push(begun(event)),
+            FaultPhase::End => {
+                // An end whose beginning the record lost says nothing that could be shown.
+                let Some(index) = open.remove(&identity) else { continue };
+                let fault = &mut all[index];
+                fault.to_ns = Some(event.at_ns);
+                fault.length_ns = Some(event.at_ns - fault.from_ns);
+                fault.ended = Some(event.detail.clone());
             }
-            _ => {}
         }
     }
     all
+}
+
+fn begun(event: &FaultEvent) -> FaultResult {
+    FaultResult {
+        fault: event.fault,
+        cycle: event.cycle,
+        kind: event.kind.clone(),
+        node: event.node.clone(),
+        from_ns: event.at_ns,
+        began: event.detail.clone(),
+        happened: event.phase != FaultPhase::Failed,
+        ..FaultResult::default()
+    }
 }
 
 /// What the result holds of them, and how many more there are.
@@ -102,62 +104,101 @@ fn bands_of(group: &[&FaultResult]) -> Vec<Band> {
     vec![band(first.from_ns, to_ns, label)]
 }
 
-/// `pause echo-0` and `after 1.00 s` of `pause echo-0: after 1.00 s`.
-fn subject(detail: &str) -> (&str, &str) {
-    detail.split_once(": ").unwrap_or((detail, ""))
-}
-
 #[cfg(test)]
 mod tests {
+    use model::fault::FaultDetail;
+
     use super::*;
-    use crate::testing::event;
+    use crate::testing::fault_event;
 
     const S: Stamp = 1_000_000_000;
 
-    /// Claim: each end is put to the oldest beginning of the same fault, what never ended has no end, and what failed
-    /// is there and did not happen.
+    use FaultPhase::{End, Failed, Start};
+
+    /// Claim: of two pauses of one node of which one lies within the other, each keeps its own end.
+    #[test]
+    fn nested_pauses_keep_their_ends() {
+        let (outer, inner) = ((0, 0, "pause", "a"), (1, 0, "pause", "a"));
+        let faults = of_events(&[
+            fault_event(S, Start, outer),
+            fault_event(2 * S, Start, inner),
+            fault_event(3 * S, End, inner),
+            fault_event(10 * S, End, outer),
+        ]);
+        let seen: Vec<_> =
+            faults.iter().map(|it| (it.fault, it.from_ns / S, it.to_ns.map(|to| to / S))).collect();
+        assert_eq!(seen, [(0, 1, Some(10)), (1, 2, Some(3))]);
+        let bands: Vec<_> =
+            bands(&faults).iter().map(|band| (band.from_ns / S, band.to_ns / S)).collect();
+        assert_eq!(bands, [(1, 10), (2, 3)]);
+    }
+
+    /// Claim: each end is put to the beginning of the same fault, round and node, what never ended has no end, what
+    /// failed is there and did not happen, and words come from both events.
     #[test]
     fn ends_find_their_beginnings() {
+        let said = |event: FaultEvent, detail| FaultEvent { detail, ..event };
+        let change = model::plan::LinkChange {
+            delay: Some(std::time::Duration::from_millis(80)),
+            ..model::plan::LinkChange::default()
+        };
+        let after = FaultDetail::After {
+            ns: 2 * S,
+            cut_short: false,
+            goes_on: false,
+            error: String::new(),
+        };
+        let link = (1, 0, "link", "a to b*");
         let faults = of_events(&[
-            event(S, "fault_start", "rotate a: cycle 1"),
-            event(S, "fault_start", "rotate b: cycle 1"),
-            event(2 * S, "fault_start", "link a to b*: delay 80ms"),
-            event(3 * S, "fault_end", "rotate a: caught up after 1.50 s, cycle 1"),
-            event(3 * S, "connection_lost", "reset"),
-            event(4 * S, "fault_end", "link a to b*: after 2.00 s"),
-            event(5 * S, "fault_failed", "kill c: there is no such node; there are: a, b"),
-            event(6 * S, "fault_end", "pause a: after 1.00 s"),
+            fault_event(S, Start, (0, 1, "rotate", "a")),
+            fault_event(S, Start, (0, 1, "rotate", "b")),
+            said(fault_event(2 * S, Start, link), FaultDetail::Link { change }),
+            said(
+                fault_event(3 * S, End, (0, 1, "rotate", "a")),
+                FaultDetail::CaughtUp { ns: 3 * S / 2 },
+            ),
+            fault_event(3 * S, Start, (0, 2, "rotate", "a")),
+            said(fault_event(4 * S, End, link), after),
+            said(
+                fault_event(5 * S, Failed, (2, 0, "kill", "c")),
+                FaultDetail::NoSuchNode { known: vec!["a".into(), "b".into()] },
+            ),
+            fault_event(6 * S, End, (3, 0, "pause", "a")),
         ]);
         let seen: Vec<_> = faults
             .iter()
-            .map(|it| (it.kind.as_str(), it.node.as_str(), it.length_ns, it.words.as_str()))
+            .map(|it| (it.kind.as_str(), it.node.as_str(), it.length_ns, it.in_words()))
             .collect();
+        let words = |text: &str| text.to_owned();
         assert_eq!(
             seen,
             [
-                ("rotate", "a", Some(2 * S), "caught up after 1.50 s, cycle 1"),
-                ("rotate", "b", None, "cycle 1"),
-                ("link", "a to b*", Some(2 * S), "delay 80ms; after 2.00 s"),
-                ("kill", "c", None, "there is no such node; there are: a, b"),
+                ("rotate", "a", Some(2 * S), words("caught up after 1.50 s, cycle 1")),
+                ("rotate", "b", None, words("cycle 1")),
+                ("link", "a to b*", Some(2 * S), words("delay 80ms; after 2.00 s")),
+                ("rotate", "a", None, words("cycle 2")),
+                ("kill", "c", None, words("there is no such node; there are: a, b")),
             ]
         );
-        assert_eq!(faults.iter().filter(|it| it.happened).count(), 3);
-        assert_eq!(bands(&faults).len(), 3, "what failed is no band");
+        assert_eq!(faults.iter().filter(|it| it.happened).count(), 4);
+        assert_eq!(bands(&faults).len(), 4, "what failed is no band");
     }
 
     /// Claim: up to three that begin together are a band each, more are one with their number; the next cycle is
     /// another.
     #[test]
     fn many_at_once_are_one_band() {
-        let cycle = |at: Stamp, nodes: i64| {
-            let start = move |n| event(at + n, "fault_start", &format!("rotate full{n}: cycle"));
-            let end =
-                move |n| event(at + n * S, "fault_end", &format!("rotate full{n}: caught up"));
-            (1..=nodes).map(start).chain((1..=nodes).map(end)).collect::<Vec<_>>()
+        let cycle = |at: Stamp, round: u32, nodes: i64| {
+            let of = |at, phase, n: i64| {
+                fault_event(at, phase, (0, round, "rotate", &format!("full{n}")))
+            };
+            let start = (1..=nodes).map(|n| of(at + n, Start, n));
+            let end = (1..=nodes).map(|n| of(at + n * S, End, n));
+            start.chain(end).collect::<Vec<_>>()
         };
-        let mut events = cycle(0, 25);
-        events.extend(cycle(30 * S, 25));
-        events.extend(cycle(60 * S, 3));
+        let mut events = cycle(0, 1, 25);
+        events.extend(cycle(30 * S, 2, 25));
+        events.extend(cycle(60 * S, 3, 3));
         let bands = bands(&of_events(&events));
         let seen: Vec<_> = bands
             .iter()
@@ -178,8 +219,8 @@ mod tests {
     /// Claim: the result holds a bounded number and says how many more there are.
     #[test]
     fn the_rest_is_counted() {
-        let events: Vec<Event> =
-            (0..1_007).map(|at| event(at * S, "fault_start", "kill a")).collect();
+        let events: Vec<FaultEvent> =
+            (0..1_007).map(|at| fault_event(at * S, Start, (0, 0, "kill", "a"))).collect();
         let (kept, left_out) = kept(of_events(&events));
         assert_eq!((kept.len(), left_out), (1_000, 7));
     }

@@ -140,7 +140,7 @@ impl Read {
         if facts.after.ledger.read {
             folder.for_each_ledger_entry(|entry, content| analysis.entry(entry, content))?;
         }
-        let (result, picture) = analysis.finish_with_picture(&folder.events()?);
+        let (result, picture) = analysis.finish_with_picture(&folder.events()?, &folder.faults()?);
         let interrupted = !facts.complete || !facts.interrupted().is_empty();
         Ok(Some(Self {
             setting: index,

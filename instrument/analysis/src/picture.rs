@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Event, KindFacts, MetricSample, TrialFacts};
+use model::fault::FaultPhase;
 use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, adds_up, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
@@ -25,7 +26,7 @@ pub(crate) fn of_trial(
     tally: &TimelineTally,
     timeline: &Timeline,
     metrics: [&[MetricSample]; 2],
-    events: &[Event],
+    (events, faults): (&[Event], &[FaultResult]),
 ) -> TrialPicture {
     let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
     TrialPicture {
@@ -36,8 +37,8 @@ pub(crate) fn of_trial(
         slowest: tally.slowest(),
         kinds: KindFacts::names(&facts.declared.kinds),
         errors: facts.load.errors.clone(),
-        bands: bands(setting, facts, &faults::of_events(events), end),
-        moments: moments(events),
+        bands: bands(setting, facts, faults, end),
+        moments: moments(events, faults),
         series: series(&chosen(metrics), timeline),
     }
 }
@@ -77,13 +78,11 @@ fn bands(
     bands
 }
 
-fn moments(events: &[Event]) -> Vec<Moment> {
+/// What happened at a time: events, and faults that did not take place. Those that did are bands.
+fn moments(events: &[Event], faults: &[FaultResult]) -> Vec<Moment> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut moments: Vec<Moment> = Vec::new();
     for event in events.iter().filter(|event| event.at != NO_STAMP) {
-        if matches!(event.name.as_str(), "fault_start" | "fault_end") {
-            continue;
-        }
         let count = seen.entry(&event.name).or_default();
         *count += 1;
         if *count <= MOMENTS_MAX {
@@ -91,6 +90,17 @@ fn moments(events: &[Event]) -> Vec<Moment> {
                 at_ns: event.at,
                 name: event.name.clone(),
                 detail: event.detail.clone(),
+            });
+        }
+    }
+    for fault in faults.iter().filter(|fault| !fault.happened) {
+        let count = seen.entry(FaultPhase::Failed.word()).or_default();
+        *count += 1;
+        if *count <= MOMENTS_MAX {
+            moments.push(Moment {
+                at_ns: fault.from_ns,
+                name: FaultPhase::Failed.word().to_owned(),
+                detail: format!("{} {}: {}", fault.kind, fault.node, fault.in_words()),
             });
         }
     }
@@ -170,7 +180,7 @@ fn series(metrics: &[&MetricSample], timeline: &Timeline) -> Vec<Series> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Trial, event};
+    use crate::testing::{Trial, event, fault_event};
 
     const S: Stamp = 1_000_000_000;
 
@@ -182,11 +192,12 @@ mod tests {
         trial.facts.declared.measure_end = 9 * S;
         trial.facts.load.drain_end = 10 * S;
         let events = [
-            event(2 * S, "fault_start", "pause a"),
-            event(2 * S, "fault_start", "pause b"),
-            event(3 * S, "fault_end", "pause a: after 1.00 s"),
-            event(4 * S, "fault_end", "pause b: after 2.00 s"),
-            event(5 * S, "fault_start", "kill a"),
+            fault_event(2 * S, FaultPhase::Start, (0, 0, "pause", "a")),
+            fault_event(2 * S, FaultPhase::Start, (0, 0, "pause", "b")),
+            fault_event(3 * S, FaultPhase::End, (0, 0, "pause", "a")),
+            fault_event(4 * S, FaultPhase::End, (0, 0, "pause", "b")),
+            fault_event(5 * S, FaultPhase::Start, (1, 0, "kill", "a")),
+            fault_event(6 * S, FaultPhase::Failed, (2, 0, "kill", "c")),
         ];
         let faults = faults::of_events(&events);
         let bands = bands(&trial.setting, &trial.facts, &faults, 10 * S);
@@ -204,13 +215,16 @@ mod tests {
                 (BandKind::Drain, 9, 10, "drain"),
             ]
         );
+        let marked = moments(&[], &faults);
+        let seen: Vec<_> = marked.iter().map(|it| (it.at_ns / S, it.name.as_str())).collect();
+        assert_eq!(seen, [(6, "fault_failed")], "what did not take place is a moment");
     }
 
     /// Claim: of an event that comes too often the first hundred are marked and the rest is counted in words.
     #[test]
     fn many_moments() {
         let events: Vec<_> = (0..250).map(|at| event(at * S, "connection_lost", "reset")).collect();
-        let moments = moments(&events);
+        let moments = moments(&events, &[]);
         assert_eq!(moments.len(), 100);
         assert_eq!(moments[99].detail, "reset (and 150 more after it)");
     }

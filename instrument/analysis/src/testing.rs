@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::facts::{
     DeclaredFacts, Environment, Event, KindFacts, LedgerFacts, LoadFacts, TrialFacts, WorkerFacts,
 };
+use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::options::Options;
 use model::plan::{
     Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan, ThresholdPlan,
@@ -56,6 +57,7 @@ pub(crate) struct Trial {
     pub environment: Environment,
     pub metrics: Vec<model::facts::MetricSample>,
     pub events: Vec<model::facts::Event>,
+    pub faults: Vec<FaultEvent>,
     pub rows: Vec<Row>,
     pub entries: Option<Vec<model::facts::LedgerEntry>>,
     /// Whether the engine's counters and the ledger are made to agree with the rows.
@@ -98,6 +100,7 @@ impl Trial {
             },
             metrics: Vec::new(),
             events: Vec::new(),
+            faults: Vec::new(),
             rows,
             entries: None,
             consistent: true,
@@ -125,7 +128,7 @@ impl Trial {
         for entry in self.entries.iter().flatten() {
             analysis.entry(entry, &[]);
         }
-        analysis.finish_with_picture(&self.events).0
+        analysis.finish_with_picture(&self.events, &self.faults).0
     }
 
     fn make_consistent(&mut self) {
@@ -157,6 +160,24 @@ impl Trial {
                 ..LedgerFacts::default()
             };
         }
+    }
+}
+
+/// What a fault (its place in the plan, its round, its kind, its node) did.
+pub(crate) fn fault_event(
+    at_ns: Stamp,
+    phase: FaultPhase,
+    (fault, cycle, kind, node): (u32, u32, &str, &str),
+) -> FaultEvent {
+    FaultEvent {
+        fault,
+        cycle,
+        phase,
+        kind: kind.into(),
+        node: node.into(),
+        planned_ns: 0,
+        at_ns,
+        detail: FaultDetail::Nothing,
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
+use model::fault::FaultEvent;
 use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
 use model::result::{Rates, SecondResult, TrialResult, Verdict};
@@ -160,12 +161,17 @@ impl<'a> TrialAnalysis<'a> {
     /// The result, with audits, checks, thresholds and verdict.
     #[must_use]
     pub fn finish(self) -> TrialResult {
-        self.finish_with_picture(&[]).0
+        self.finish_with_picture(&[], &[]).0
     }
 
     /// The result, and what the page draws beside it.
     #[must_use]
-    pub fn finish_with_picture(mut self, events: &[Event]) -> (TrialResult, TrialPicture) {
+    pub fn finish_with_picture(
+        mut self,
+        events: &[Event],
+        fault_events: &[FaultEvent],
+    ) -> (TrialResult, TrialPicture) {
+        let all_faults = faults::of_events(fault_events);
         let fates = self.join.finish();
         let mut result = self.summary();
         let all_nodes = nodes::over_all(self.input.metrics);
@@ -176,7 +182,7 @@ impl<'a> TrialAnalysis<'a> {
             result.fates = Some(fates);
             result.stated = self.stated.result(self.input.facts);
         }
-        (result.faults, result.faults_left_out) = faults::kept(faults::of_events(events));
+        (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
         if let Some(commits) = &self.commits {
             result.faults.iter_mut().for_each(|fault| commits.around(fault));
         }
@@ -191,7 +197,7 @@ impl<'a> TrialAnalysis<'a> {
             &self.timeline,
             &result.timeline,
             [self.input.metrics, &all_nodes],
-            events,
+            (events, &all_faults),
         );
         (result, picture)
     }

@@ -502,7 +502,7 @@ pub struct Event {
     /// Nanoseconds after the trial's start.
     pub at: Stamp,
     /// `late_answer`, `duplicate_answer`, `phantom_answer`, `protocol_error`, `connect_failure`,
-    /// `connection_lost`, `fault_start`, `fault_end`, `fault_failed`, `phase`.
+    /// `connection_lost`, `phase`. What faults did is not among them: it stands in faults.ndjson.
     pub name: String,
     /// The transaction, if it is about one.
     pub tx: Option<u64>,

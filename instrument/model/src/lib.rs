@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod facts;
+pub mod fault;
 pub mod names;
 pub mod observation;
 pub mod options;

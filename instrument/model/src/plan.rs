@@ -14,7 +14,7 @@ mod fault;
 mod links;
 
 pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
-pub use fault::{CutWay, FaultKind, FaultPlan};
+pub use fault::{CutWay, FaultPlan, FaultValue};
 pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
 
 use crate::options::Options;

@@ -11,6 +11,7 @@ pub use ledger::{Fates, StatedLatency};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Environment, PreflightFinding};
+use crate::fault::FaultDetail;
 
 /// The name of this document's form.
 pub const SCHEMA: &str = "assay.result/1";
@@ -470,9 +471,13 @@ pub struct ErrorResult {
 }
 
 /// A fault on one node, or on links.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FaultResult {
-    /// `pause`, `kill`, `restart`, `rotate`, `partition` or `link`.
+    /// Which fault of the setting's plan, from 0.
+    pub fault: u32,
+    /// Which round of it, from 1; 0 for what does not come round.
+    pub cycle: u32,
+    /// The word of its kind: `pause`, `kill`, ….
     pub kind: String,
     /// The node, or both ends: `node0 to node1*`.
     pub node: String,
@@ -482,8 +487,10 @@ pub struct FaultResult {
     pub to_ns: Option<i64>,
     /// From one to the other.
     pub length_ns: Option<i64>,
-    /// What is said of it.
-    pub words: String,
+    /// What is said of its beginning, or of why there was none.
+    pub began: FaultDetail,
+    /// What is said of its end; absent if it never ended.
+    pub ended: Option<FaultDetail>,
     /// Whether it took place.
     pub happened: bool,
     /// The longest time in which nothing was committed, from its beginning to the first commit behind its end,

@@ -55,7 +55,8 @@ impl Gathered {
     }
 }
 
-/// The place of a path in [`KEYS`]: of itself, or of the table or list that it belongs to.
+/// The place of a path in [`KEYS`]: of itself, or of the table or list that it belongs to; of a key that only a kind of
+/// fault knows, behind those that all have.
 fn place(path: &str) -> usize {
     let plain: String =
         path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
@@ -63,7 +64,10 @@ fn place(path: &str) -> usize {
         let known = key.path.replace("[]", "");
         plain == known || plain.strip_prefix(&known).is_some_and(|rest| rest.starts_with('.'))
     };
-    KEYS.iter().position(is_of).unwrap_or(KEYS.len())
+    let top = |path: &str| path.split(['.', '[']).next().map(str::to_owned);
+    let is_beside = |key: &Key| top(key.path) == top(&plain);
+    let found = KEYS.iter().position(is_of).or_else(|| KEYS.iter().rposition(is_beside));
+    found.unwrap_or(KEYS.len())
 }
 
 fn show_one(noted: Noted, sources: &[Source]) -> Effective {

@@ -1,11 +1,14 @@
-//! `[[fault]]` of one setting: what is done to which nodes, when, and for how long.
+//! `[[fault]]` of one setting: what is done to whom, when, and for how long.
 //!
-//! A fault is one thing, so its verbs exclude each other. It must never take a key that the verb has no use for.
+//! Which kinds of fault there are, and which keys each takes, comes in through [`crate::Outside`]; here is what they
+//! have in common. A fault is one thing, so their words exclude each other. It must never take a key that a kind has no
+//! use for.
 
 use std::time::Duration;
 
+use model::fault::{FaultKey, FaultKind, FaultWritten, KeyForm, Length, Need, Subject};
 use model::options::{Options, Value};
-use model::plan::{CLIENT, CutWay, FaultKind, FaultPlan, LinksPlan};
+use model::plan::{FaultPlan, FaultValue, LinksPlan};
 use model::quantity::show_duration;
 
 use crate::links::{self, check_pattern};
@@ -13,11 +16,6 @@ use crate::table::{Reading, Table, not_a_list};
 
 /// The most faults of a setting.
 const FAULTS_MAX: usize = 1_000;
-/// The most cycles of a rotation.
-const CYCLES_MAX: u32 = 1_000_000;
-
-/// The verbs, each with its lines as an example.
-const VERBS: [&str; 6] = ["pause", "kill", "restart", "rotate", "partition", "link"];
 
 /// Faults of the design that the testbed cannot inject yet, by their key.
 const UNBUILT: [(&str, &str); 4] = [
@@ -61,194 +59,197 @@ fn fault(
     beside: &Beside<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<FaultPlan> {
+    let kinds = reading.outside.faults;
     let before = reading.problems.list.len();
     let mut table = Table::open(item, &format!("fault[{index}]"), reading);
-    for (key, what) in UNBUILT {
+    for (key, what) in UNBUILT.into_iter().filter(|(key, _)| !takes(kinds, key)) {
         table.refuse_unbuilt(key, what, reading);
     }
     let is_built = reading.problems.list.len() == before;
     let at = table.duration("at", reading);
     let length = table.duration("for", reading);
-    let verbs: Vec<&str> = VERBS.into_iter().filter(|verb| table.given(verb).is_some()).collect();
-    let kind = match verbs.as_slice() {
-        [verb] => kind(verb, &mut table, beside, reading),
-        _ => {
-            for key in ["cycles", "one_way", "client"] {
-                let _ = table.given(key);
+    let given: Vec<&FaultKind> =
+        kinds.iter().filter(|kind| table.given(kind.word).is_some()).collect();
+    let mut plan = FaultPlan {
+        at: at.unwrap_or_default(),
+        length: length.unwrap_or_default(),
+        ..FaultPlan::default()
+    };
+    match given.as_slice() {
+        [kind] => {
+            plan.kind = kind.word.to_owned();
+            read_kind(kind, &mut plan, &mut table, beside, reading);
+        }
+        given => {
+            for key in kinds.iter().flat_map(|kind| kind.keys) {
+                let _ = table.given(key.name);
             }
             if is_built {
-                not_one_verb(&verbs, &table, reading);
+                not_one(given, kinds, &table, reading);
             }
-            None
         }
-    };
+    }
     if is_built {
         table.require("at", at, "at = \"10s\"", reading);
-        if let [verb] = verbs.as_slice() {
-            check_length(verb, &mut table, length, reading);
+        if let [kind] = given.as_slice() {
+            check_length(kind, &mut table, length, reading);
         }
         check_at(&table, at, beside.duration, reading);
     }
     table.finish(reading);
-    Some(FaultPlan { at: at?, length: length.unwrap_or_default(), kind: kind? })
+    (reading.problems.list.len() == before).then_some(plan)
 }
 
-fn not_one_verb(verbs: &[&str], table: &Table<'_>, reading: &mut Reading<'_>) {
-    match verbs {
+/// Whether a kind has this word or key.
+fn takes(kinds: &[FaultKind], name: &str) -> bool {
+    kinds.iter().any(|kind| kind.word == name || kind.keys.iter().any(|key| key.name == name))
+}
+
+fn not_one(
+    given: &[&FaultKind],
+    kinds: &[FaultKind],
+    table: &Table<'_>,
+    reading: &mut Reading<'_>,
+) {
+    match given {
         [first, .., last] => {
+            let (first, last) = (first.word, last.word);
             let message = format!("one fault is one thing, but here are `{first}` and `{last}`");
             table.reject(last, message, Some("write a [[fault]] for each"), reading);
         }
         _ => {
-            let message = "this fault does not say what is done";
-            let help = format!("add one of {}, such as pause = \"node0\"", VERBS.join(", "));
-            table.reject("", message, Some(&help), reading);
+            let words: Vec<&str> = kinds.iter().map(|kind| kind.word).collect();
+            let help = format!("add one of {}, such as pause = \"node0\"", words.join(", "));
+            table.reject("", "this fault does not say what is done", Some(&help), reading);
         }
     }
 }
 
-/// What is done, to whom; and mistakes for keys that belong to other verbs.
-fn kind(
-    verb: &str,
+/// What is done, to whom; and mistakes for keys that belong to other kinds.
+fn read_kind(
+    kind: &FaultKind,
+    plan: &mut FaultPlan,
     table: &mut Table<'_>,
-    beside: &Beside<'_>,
-    reading: &mut Reading<'_>,
-) -> Option<FaultKind> {
-    for (key, of) in [("cycles", "rotate"), ("one_way", "partition"), ("client", "partition")] {
-        if of != verb && table.given(key).is_some() {
-            let message = format!("`{}` belongs to {of}, but this is {verb}", table.full(key));
-            table.reject(key, message, Some("remove it"), reading);
-        }
-    }
-    match verb {
-        "pause" => Some(FaultKind::Pause { node: node(table, "pause", reading)? }),
-        "kill" => Some(FaultKind::Kill { node: node(table, "kill", reading)? }),
-        "restart" => Some(FaultKind::Restart { node: node(table, "restart", reading)? }),
-        "rotate" => {
-            let node = node(table, "rotate", reading);
-            let cycles = table.integer("cycles", 1, CYCLES_MAX.into(), reading).unwrap_or(0);
-            let cycles = u32::try_from(cycles).expect("at most CYCLES_MAX");
-            Some(FaultKind::Rotate { node: node?, cycles })
-        }
-        "partition" => partition(table, beside, reading),
-        _ => link(table, beside, reading),
-    }
-}
-
-/// The name or pattern at `key`.
-fn node(table: &mut Table<'_>, key: &'static str, reading: &mut Reading<'_>) -> Option<String> {
-    let name = table.string(key, reading)?;
-    check_pattern(table, key, name, reading);
-    Some(name.to_owned())
-}
-
-fn partition(
-    table: &mut Table<'_>,
-    beside: &Beside<'_>,
-    reading: &mut Reading<'_>,
-) -> Option<FaultKind> {
-    needs_links("partition", "a partition", table, beside, reading);
-    let nodes = table.strings("partition", reading);
-    if let Some(nodes) = &nodes {
-        table.note("partition", Some(nodes.join(" ")), reading);
-        if nodes.is_empty() {
-            table.reject("partition", "this partition names no node", None, reading);
-        }
-        for name in nodes {
-            if *name == CLIENT {
-                let message = "the instrument is no node that could be cut off from the others";
-                let help = "name nodes, and add client = true to cut these off from it, too";
-                table.reject("partition", message, Some(help), reading);
-            } else {
-                check_pattern(table, "partition", name, reading);
-            }
-        }
-    }
-    let way = match table.one_of("one_way", &["in", "out"], reading) {
-        Some("in") => CutWay::In,
-        Some(_) => CutWay::Out,
-        None => CutWay::Both,
-    };
-    let client = table.boolean_or("client", false, reading);
-    let nodes = nodes?.into_iter().map(str::to_owned).collect();
-    Some(FaultKind::Partition { nodes, way, client })
-}
-
-fn link(
-    table: &mut Table<'_>,
-    beside: &Beside<'_>,
-    reading: &mut Reading<'_>,
-) -> Option<FaultKind> {
-    needs_links("link", "a change of links", table, beside, reading);
-    let mut inner = Table::open(table.given("link")?, &table.full("link"), reading);
-    let ends = links::ends(&mut inner, reading);
-    let change = links::change(&mut inner, reading);
-    if let Some(links) = beside.links {
-        links::check_through(&inner, change, links.through, reading);
-    }
-    let keys = ["delay", "jitter", "loss", "bandwidth", "reorder"];
-    if ends.is_some() && keys.into_iter().all(|key| inner.given(key).is_none()) {
-        let message = "this fault changes nothing on its links";
-        let help = format!("add one of {}, such as delay = \"200ms\"", keys.join(", "));
-        inner.reject("", message, Some(&help), reading);
-    }
-    if let (Some(jitter), Some(delay)) = (change.jitter, change.delay)
-        && jitter > delay
-    {
-        let message = format!(
-            "a jitter of {} around a delay of {} would deliver before it is sent",
-            show_duration(jitter),
-            show_duration(delay)
-        );
-        inner.reject("jitter", message, Some("raise the delay, or lower the jitter"), reading);
-    }
-    for key in ["jitter", "reorder"] {
-        if inner.given(key).is_some() && change.delay.is_none() && inner.given("delay").is_none() {
-            let message = format!("a change of {key} says its delay, too");
-            inner.reject(key, message, Some("add delay = \"…\" beside it"), reading);
-        }
-    }
-    inner.finish(reading);
-    let (from, to) = ends?;
-    Some(FaultKind::Link { from: from.to_owned(), to: to.to_owned(), change })
-}
-
-fn needs_links(
-    key: &str,
-    what: &str,
-    table: &Table<'_>,
     beside: &Beside<'_>,
     reading: &mut Reading<'_>,
 ) {
-    if beside.links.is_none() {
+    refuse_others(kind, table, reading);
+    if kind.needs.contains(&Need::Links) && beside.links.is_none() {
         let help = "add [links]: the network of the trial's own, in which this can be done";
-        table.reject(key, format!("{what} needs [links]"), Some(help), reading);
+        table.reject(kind.word, format!("{} needs [links]", kind.called), Some(help), reading);
+    }
+    let mut given = Vec::new();
+    let mut inner = None;
+    match kind.on {
+        Subject::Node => {
+            plan.on.extend(table.string(kind.word, reading).map(str::to_owned));
+        }
+        Subject::Nodes => {
+            let names = table.strings(kind.word, reading);
+            if let Some(names) = names {
+                table.note(kind.word, Some(names.join(" ")), reading);
+                if names.is_empty() {
+                    let message = format!("this {} names no node", kind.word);
+                    table.reject(kind.word, message, None, reading);
+                }
+                plan.on.extend(names.into_iter().map(str::to_owned));
+            }
+        }
+        Subject::Link(keys) => {
+            let options = table.given(kind.word).expect("it was given: that chose the kind");
+            let mut of_link = Table::open(options, &table.full(kind.word), reading);
+            if let Some((from, to)) = links::ends(&mut of_link, reading) {
+                plan.on = vec![from.to_owned(), to.to_owned()];
+            }
+            read_keys(keys, plan, &mut given, &mut of_link, reading);
+            inner = Some(of_link);
+        }
+    }
+    read_keys(kind.keys, plan, &mut given, table, reading);
+    let written = FaultWritten { plan, given: &given, links: beside.links };
+    let complaints = (kind.check)(&written);
+    if inner.is_none() {
+        for name in &plan.on {
+            check_pattern(table, kind.word, name, reading);
+        }
+    }
+    for it in complaints {
+        let at = inner.as_ref().filter(|_| it.key != kind.word).unwrap_or(table);
+        at.reject(it.key, it.message, it.help.as_deref(), reading);
+    }
+    if let Some(inner) = inner {
+        inner.finish(reading);
+    }
+}
+
+/// Adds a mistake for each key that is there and that this kind does not take, but another does.
+fn refuse_others(kind: &FaultKind, table: &mut Table<'_>, reading: &mut Reading<'_>) {
+    let kinds = reading.outside.faults;
+    let mut told: Vec<&str> = Vec::new();
+    for key in kinds.iter().flat_map(|other| other.keys) {
+        let is_own = kind.keys.iter().any(|own| own.name == key.name);
+        if table.given(key.name).is_none() || is_own || told.contains(&key.name) {
+            continue;
+        }
+        told.push(key.name);
+        let has_it = |other: &&FaultKind| other.keys.iter().any(|it| it.name == key.name);
+        let owners: Vec<&str> = kinds.iter().filter(has_it).map(|owner| owner.word).collect();
+        let message = format!(
+            "`{}` belongs to {}, but this is {}",
+            table.full(key.name),
+            owners.join(" and "),
+            kind.word
+        );
+        table.reject(key.name, message, Some("remove it"), reading);
+    }
+}
+
+fn read_keys(
+    keys: &[FaultKey],
+    plan: &mut FaultPlan,
+    given: &mut Vec<&'static str>,
+    table: &mut Table<'_>,
+    reading: &mut Reading<'_>,
+) {
+    for key in keys {
+        let name = key.name;
+        if table.given(name).is_some() {
+            given.push(name);
+        }
+        let value = match key.form {
+            KeyForm::Duration => table.duration(name, reading).map(FaultValue::Duration),
+            KeyForm::Share => table.percent(name, reading).map(FaultValue::Share),
+            KeyForm::Bandwidth => table.bandwidth(name, reading).map(FaultValue::Bandwidth),
+            KeyForm::Size => table.size(name, reading).map(FaultValue::Size),
+            KeyForm::Count(min, max) => {
+                table.integer(name, min, max, reading).map(FaultValue::Count)
+            }
+            KeyForm::Flag => Some(FaultValue::Flag(table.boolean_or(name, false, reading))),
+            KeyForm::Word(words) => {
+                let word = table.one_of(name, words, reading);
+                word.map(|word| FaultValue::Word(word.to_owned()))
+            }
+        };
+        plan.keys.extend(value.map(|value| (name.to_owned(), value)));
     }
 }
 
 fn check_length(
-    verb: &str,
+    kind: &FaultKind,
     table: &mut Table<'_>,
     length: Option<Duration>,
     reading: &mut Reading<'_>,
 ) {
-    if verb == "kill" {
+    if let Length::None { message, help } = kind.length {
         if table.given("for").is_some() {
-            let message = "a killed node stays down: `for` has no meaning here";
-            let help = "remove it, or write restart in place of kill";
             table.reject("for", message, Some(help), reading);
         }
         return;
     }
     table.require("for", length, "for = \"5s\"", reading);
-    if verb != "restart" && length.is_some_and(|length| length.is_zero()) {
-        let what = match verb {
-            "pause" => "a pause",
-            "rotate" => "a rotation",
-            "partition" => "a partition",
-            _ => "a change of links",
-        };
-        table.reject("for", format!("{what} must be longer than nothing"), None, reading);
+    if kind.length == Length::Positive && length.is_some_and(|length| length.is_zero()) {
+        let message = format!("{} must be longer than nothing", kind.called);
+        table.reject("for", message, None, reading);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Any bytes as an experiment file: the entry of the fuzzer, and of a quick test with seeded damage.
 
+use model::fault::FaultKind;
 use model::plan::Plan;
 
 use crate::{Input, Outside, Source, outline, resolve};
@@ -7,12 +8,12 @@ use crate::{Input, Outside, Source, outline, resolve};
 /// Settings beyond which the plan is not written and read back, so that one input stays quick.
 const SETTINGS_ROUND_TRIP_MAX: usize = 8;
 
-/// Resolves `bytes` as an experiment file. It must come to an end, with a plan that survives plan.toml, or
+/// Resolves `bytes` as an experiment file, with these kinds of fault. It must come to an end, with a plan that survives plan.toml, or
 /// with a rejection that can be shown.
 ///
 /// # Panics
 /// If it does not: that is the fuzzer's finding.
-pub fn fuzz_experiment(bytes: &[u8]) {
+pub fn fuzz_experiment(bytes: &[u8], faults: &[FaultKind]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     // The first line, where it is a comment, is the profile and a `--set`; so the fuzzer reaches these too.
     let first = text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
@@ -23,7 +24,7 @@ pub fn fuzz_experiment(bytes: &[u8]) {
         file: Source { name: "fuzz.toml".into(), text },
         profile: profile.filter(|word| word != "-"),
         sets,
-        outside: Outside { read_file: &|_| Ok(trace.clone()), ..Outside::default() },
+        outside: Outside { faults, read_file: &|_| Ok(trace.clone()), ..Outside::default() },
         ..Input::default()
     };
     match resolve(&input) {

@@ -1,6 +1,7 @@
 //! The keys of an experiment file with their defaults and meanings: the one table that the reader takes its
 //! defaults from, that `assay check --explain` and the documents print, and that names of environment
-//! variables are looked up in. A key that is not here does not exist.
+//! variables are looked up in. A key that is not here does not exist, but for those of each kind of fault, which the
+//! testbed's list declares.
 
 use std::time::Duration;
 
@@ -176,22 +177,7 @@ pub const KEYS: &[Key] = &[
     key("disk.read_delay", Fixed("0s"), "every read that the kernel's cache cannot answer"),
     key("disk.write_delay", Fixed("0s"), "every write"),
     key("fault[].at", Required, "time after the start of the measured window"),
-    key("fault[].for", Nothing, "how long; a kill has no length"),
-    key("fault[].pause", Nothing, "stop this node's process and let it go on (name, or name*)"),
-    key("fault[].kill", Nothing, "kill this node's process"),
-    key("fault[].restart", Nothing, "kill this node's process and start it again after `for`"),
-    key("fault[].rotate", Nothing, "stop, wipe and start these nodes over and over for `for`"),
-    key("fault[].cycles", Nothing, "rotate: at most this many times"),
-    key("fault[].partition", Nothing, "cut these nodes off from the others (a name or a list)"),
-    key("fault[].one_way", Nothing, "partition: only what comes in, or only what goes out"),
-    key("fault[].client", Fixed("false"), "partition: the instrument is cut off from them, too"),
-    key("fault[].link.from", Required, "change links: the sending node (name, or name*)"),
-    key("fault[].link.to", Required, "change links: the receiving node"),
-    key("fault[].link.delay", Nothing, "change links: as links.delay, for a while"),
-    key("fault[].link.jitter", Nothing, "change links: as links.jitter, for a while"),
-    key("fault[].link.loss", Nothing, "change links: as links.loss, for a while"),
-    key("fault[].link.bandwidth", Nothing, "change links: as links.bandwidth, for a while"),
-    key("fault[].link.reorder", Nothing, "change links: as links.reorder, for a while"),
+    key("fault[].for", Nothing, "how long; what cannot be undone has no length"),
     key("expect[].at", Nothing, "which settings, by axis; all without it"),
     key("expect[].verdict", Required, "the verdict that they should have: pass, fail, invalid"),
     key("report.tables[].rows", Rule("the only axis"), "axis down the side"),

@@ -5,8 +5,8 @@
 //! that nothing in a [`Plan`] is optional by accident. Every mistake is kept with its place, and
 //! [`Rejected`] shows them all at once.
 //!
-//! This crate does no I/O and reads no clock: files, the names of systems and the grammar of thresholds come
-//! in through [`Outside`]. It must never fill in a value that `assay check --explain` does not show, and
+//! This crate does no I/O and reads no clock: files, the names of systems, the kinds of fault and the grammar of
+//! thresholds come in through [`Outside`]. It must never fill in a value that `assay check --explain` does not show, and
 //! never pass over a key that it does not understand.
 
 mod arrival;
@@ -34,6 +34,7 @@ mod trace;
 use std::path::Path;
 use std::rc::Rc;
 
+use model::fault::FaultKind;
 use model::names::DeclaredNames;
 use model::plan::{Plan, SettingPlan};
 
@@ -97,6 +98,8 @@ pub type CheckNames<'a> = dyn Fn(&str, Option<&DeclaredNames>) -> Result<(), Mis
 pub struct Outside<'a> {
     /// The kinds of system that exist; empty = not checked.
     pub kinds: &'a [&'a str],
+    /// The kinds of fault that can be injected, as the testbed declares them.
+    pub faults: &'a [FaultKind],
     /// Reads a file named in the experiment (a trace), relative to the experiment's folder. The error is for
     /// people and does not repeat the path.
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
@@ -111,10 +114,11 @@ pub struct Outside<'a> {
 }
 
 impl Default for Outside<'_> {
-    /// Knows no systems, reads no files, finds every expression good.
+    /// Knows no systems and no faults, reads no files, finds every expression good.
     fn default() -> Self {
         Self {
             kinds: &[],
+            faults: &[],
             read_file: &|_| Err("no files can be read here".to_owned()),
             names: &|_| None,
             check_stage: &|_, _| Ok(()),

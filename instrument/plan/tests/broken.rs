@@ -71,6 +71,7 @@ fn rejection(case: &Case) -> String {
     };
     let outside = Outside {
         kinds: &["echo", "http"],
+        faults: testbed::fault_kinds(),
         read_file: &read_file,
         check_threshold: &|expr, _| misspelt(expr),
         check_metric: &|name, _| misspelt(name),

@@ -3,12 +3,13 @@
 
 use model::plan::{Arrivals, Plan, Schedule};
 use model::quantity::Rate;
-use plan::{Input, Resolved, Source, outline, resolve};
+use plan::{Input, Outside, Resolved, Source, outline, resolve};
 
 fn input(name: &str, profile: Option<&str>, text: String) -> Input<'static> {
     Input {
         file: Source { name: format!("{name}.toml"), text },
         profile: profile.map(str::to_owned),
+        outside: Outside { faults: testbed::fault_kinds(), ..Outside::default() },
         ..Input::default()
     }
 }

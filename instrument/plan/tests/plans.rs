@@ -329,7 +329,7 @@ fn damage() {
                 bytes.push(b'=');
             }
         }
-        fuzz_experiment(&bytes);
+        fuzz_experiment(&bytes, testbed::fault_kinds());
     }
 }
 
@@ -356,7 +356,7 @@ fn hostile_texts() {
         "a=1\n".repeat(200_000),
         "\u{feff}\u{0}\u{7f}\u{202e}".repeat(1000),
     ] {
-        fuzz_experiment(text.as_bytes());
+        fuzz_experiment(text.as_bytes(), testbed::fault_kinds());
         let file = Source { name: "x.toml".into(), text };
         assert!(resolve(&Input { file, ..Input::default() }).is_err());
     }

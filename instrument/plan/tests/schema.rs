@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plan::{EXPERIMENT_SCHEMA, Input, Source, keys, resolve};
+use model::fault::{FaultKey, KeyForm, Length, Subject};
+use plan::{EXPERIMENT_SCHEMA, Input, Outside, Source, keys, resolve};
 use serde_json::Value;
 
 type Keys = BTreeSet<String>;
@@ -45,7 +46,9 @@ const TABLES: [(&str, &str, &str); 23] = [
 /// The keys that the reader names when it meets one that it does not know.
 fn known_to_reader(path: &str, toml: &str) -> Keys {
     let file = Source { name: "x.toml".into(), text: toml.into() };
-    let rejected = resolve(&Input { file, ..Input::default() }).expect_err("zz0 is no key");
+    let outside = Outside { faults: testbed::fault_kinds(), ..Outside::default() };
+    let rejected =
+        resolve(&Input { file, outside, ..Input::default() }).expect_err("zz0 is no key");
     let name = if path.is_empty() { "`zz0`".to_owned() } else { format!("`{path}.zz0`") };
     let problem = rejected.problems().iter().find(|problem| problem.message.starts_with(&name));
     let problem = problem.unwrap_or_else(|| panic!("{path}: {rejected}"));
@@ -95,8 +98,136 @@ fn schema_and_table_agree() {
         });
     }
     leaves.remove("load.drain.max");
-    let table: Keys = keys::KEYS.iter().map(|key| key.path.to_owned()).collect();
+    let mut table: Keys = keys::KEYS.iter().map(|key| key.path.to_owned()).collect();
+    for kind in testbed::fault_kinds() {
+        let inner = kind.inner_keys().iter().map(|key| key.name);
+        match kind.on {
+            Subject::Link(_) => table.extend(
+                ["from", "to"]
+                    .into_iter()
+                    .chain(inner)
+                    .map(|key| format!("fault[].{}.{key}", kind.word)),
+            ),
+            Subject::Node | Subject::Nodes => {
+                table.insert(format!("fault[].{}", kind.word));
+            }
+        }
+        table.extend(kind.keys.iter().map(|key| format!("fault[].{}", key.name)));
+    }
     assert_eq!(leaves, table);
+}
+
+/// Claim: what the schema says of faults is what the list of kinds declares, word for word. `ASSAY_TEST_BLESS=1` writes
+/// it there from the list.
+#[test]
+fn faults_of_the_schema_come_from_the_list() {
+    let (before, rest) = EXPERIMENT_SCHEMA.split_once("    \"fault\": {\n").expect("the key");
+    let (_, after) = rest.split_once("\n    },\n").expect("its end");
+    let made = format!("{before}    \"fault\": {{\n{}\n    }},\n{after}", of_faults());
+    if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/experiment.schema.json");
+        std::fs::write(path, &made).unwrap();
+    }
+    let _: Value = serde_json::from_str(&made).expect("it is JSON");
+    assert!(made == EXPERIMENT_SCHEMA, "the list of faults has changed; see the claim\n{made}");
+}
+
+/// The lines of the schema's key `fault`.
+fn of_faults() -> String {
+    let kinds = testbed::fault_kinds();
+    let words: Vec<&str> = kinds.iter().map(|kind| kind.word).collect();
+    let is_short = |kind: &&model::fault::FaultKind| matches!(kind.length, Length::None { .. });
+    let short: Vec<&str> = kinds.iter().filter(is_short).map(|kind| kind.called).collect();
+    let (last, first) = words.split_last().expect("there are some");
+    let mut lines = vec![
+        ("at".to_owned(), r##"{ "$ref": "#/$defs/duration", "description": "After the start of the measured window." }"##.to_owned()),
+        (
+            "for".to_owned(),
+            format!(
+                r##"{{ "$ref": "#/$defs/duration", "description": "How long; not for {}." }}"##,
+                short.join(" or ")
+            ),
+        ),
+    ];
+    for kind in kinds {
+        let said = sentence(kind.meaning);
+        let (node, said) =
+            (r##"{ "$ref": "#/$defs/node" }"##, format!(r#""description": "{said}""#));
+        let value = match kind.on {
+            Subject::Node => format!(r##"{{ "$ref": "#/$defs/node", {said} }}"##),
+            Subject::Nodes => format!(
+                r#"{{ "oneOf": [{node}, {{ "type": "array", "minItems": 1, "items": {node} }}], {said} }}"#
+            ),
+            Subject::Link(keys) => of_link(keys, &said),
+        };
+        lines.push((kind.word.to_owned(), value));
+        for key in kind.keys {
+            let said = format!("{}: {}", sentence(kind.word).trim_end_matches('.'), key.meaning);
+            if !lines.iter().any(|(name, _)| name == key.name) {
+                lines.push((key.name.to_owned(), of_key(key, &said)));
+            }
+        }
+    }
+    let lines: Vec<String> =
+        lines.iter().map(|(name, value)| format!("          \"{name}\": {value}")).collect();
+    format!(
+        r#"      "type": "array",
+      "description": "What is done to nodes and links during the trial; one of {} and {last} each.",
+      "items": {{
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["at"],
+        "properties": {{
+{}
+        }}
+      }}"#,
+        first.join(", "),
+        lines.join(",\n")
+    )
+}
+
+fn of_link(keys: &[FaultKey], said: &str) -> String {
+    let mut lines = vec![
+        r##""from": { "$ref": "#/$defs/node", "description": "The sending node; client is the instrument." }"##.to_owned(),
+        r##""to": { "$ref": "#/$defs/node", "description": "The receiving node." }"##.to_owned(),
+    ];
+    lines.extend(keys.iter().map(|key| format!("\"{}\": {}", key.name, of_key(key, key.meaning))));
+    format!(
+        r#"{{
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["from", "to"],
+            {said},
+            "properties": {{
+              {}
+            }}
+          }}"#,
+        lines.join(",\n              ")
+    )
+}
+
+fn of_key(key: &FaultKey, said: &str) -> String {
+    let form = match key.form {
+        KeyForm::Duration => r##""$ref": "#/$defs/duration""##.to_owned(),
+        KeyForm::Share => r##""$ref": "#/$defs/share""##.to_owned(),
+        KeyForm::Bandwidth => r##""$ref": "#/$defs/bandwidth""##.to_owned(),
+        KeyForm::Size => r#""type": "string""#.to_owned(),
+        KeyForm::Count(min, max) => {
+            format!(r#""type": "integer", "minimum": {min}, "maximum": {max}"#)
+        }
+        KeyForm::Flag => r#""type": "boolean", "default": false"#.to_owned(),
+        KeyForm::Word(words) => format!(r#""enum": ["{}"]"#, words.join("\", \"")),
+    };
+    let rule =
+        if key.default.is_empty() { String::new() } else { format!(" Default: {}.", key.default) };
+    format!(r#"{{ {form}, "description": "{}{rule}" }}"#, sentence(said))
+}
+
+/// With a capital and a final stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
 }
 
 fn collect(schema: &Value, root: &Value, path: &str, leaves: &mut Keys) {

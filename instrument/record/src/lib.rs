@@ -15,7 +15,7 @@
 //!     transactions.parquet    after sealing, one row a transaction: src/transactions.rs
 //!     latency.hlog            after sealing, HdrHistogram V2 interval log: src/interval_log.rs
 //!     metrics.parquet, events.parquet, ledger.parquet: src/tables.rs
-//!     faults.ndjson           one JSON document a fault
+//!     faults.ndjson           what faults did, an event a line, as it happens: src/fault_log.rs
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
 //! ```
 //!
@@ -30,6 +30,7 @@ mod carried;
 mod columns;
 mod disk;
 mod error;
+mod fault_log;
 mod folder;
 mod fuzz;
 mod interval_log;
@@ -44,6 +45,7 @@ mod trial;
 mod trial_tables;
 
 pub use error::RecordError;
+pub use fault_log::FaultLog;
 pub use folder::RunFolder;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;

@@ -1,14 +1,14 @@
 //! The folder of one trial: its rows, facts, metrics, events, faults and ledger.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use model::Row;
 use model::facts::{TRIAL_SCHEMA, TrialFacts};
+use model::fault::FaultEvent;
 
-use crate::disk;
 use crate::error::RecordError;
+use crate::fault_log::{self, FaultLog};
 use crate::folder::{Schema, read_json, write_json};
 use crate::row_log::{LogError, RowLogReader, RowLogWriter};
 
@@ -98,31 +98,20 @@ impl TrialFolder {
         read_json(&path)
     }
 
-    /// Appends one line (a JSON document) to faults.ndjson. Line breaks in it become spaces.
+    /// Starts faults.ndjson.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn append_fault_line(&self, line: &str) -> Result<(), RecordError> {
-        let path = self.file(FAULTS);
-        let at = |error| RecordError::writing(&path, error);
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(at)?;
-        let line = line.replace(['\n', '\r'], " ") + "\n";
-        file.write_all(line.as_bytes()).map_err(at)
+    /// When it cannot be written, or is there already.
+    pub fn fault_log(&self) -> Result<FaultLog, RecordError> {
+        FaultLog::create(&self.file(FAULTS))
     }
 
-    /// The lines of faults.ndjson; none if there was no fault. A last line that a crash cut off is left out.
+    /// What faults did, in the order of time; nothing if there was no fault. What a crash cut off is left out.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn fault_lines(&self) -> Result<Vec<String>, RecordError> {
-        match disk::read_text(&self.file(FAULTS)) {
-            Err(RecordError::Missing { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-            Ok(text) => {
-                let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-                Ok(whole.lines().map(str::to_owned).collect())
-            }
-        }
+    /// When it cannot be read, is damaged or is of another version.
+    pub fn faults(&self) -> Result<Vec<FaultEvent>, RecordError> {
+        fault_log::read(&self.file(FAULTS))
     }
 
     pub(crate) fn log_batches(&self, mut f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {

@@ -2,21 +2,24 @@
 //!
 //! It runs on threads of its own beside the load and touches nothing but the nodes and their links. Whatever ends it,
 //! no node stays paused, no link stays cut, and a node that a restart or a rotation took down is started again. It
-//! must never report a fault that did not happen: what could not be done is a `fault_failed` event with the reason.
+//! must never report a fault that did not happen: what could not be done is an event of the phase `failed` with the
+//! reason.
 
 mod changes;
 mod injection;
 mod journal;
-mod rotation;
+mod kinds;
+mod scene;
 mod stop;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use clock::{Clock, Instant};
-use model::facts::Event;
-use model::plan::{FaultPlan, LinksPlan};
+use model::fault::{FaultEvent, FaultKind, Need};
+use model::plan::{CLIENT, FaultPlan, LinksPlan, is_meant};
 
 use crate::sampler::Watcher;
 use crate::{BedControl, NodeCare, TestbedError};
@@ -24,11 +27,17 @@ use injection::Injection;
 use journal::Journal;
 use stop::Stop;
 
+/// Takes each event as it happens, from any thread, one at a time. What it cannot keep is its own affair: an
+/// injection is not ended by a full disk.
+pub type FaultSink = Box<dyn FnMut(FaultEvent) + Send>;
+
 /// What is to be done, and what it takes.
 #[derive(Debug, Default)]
 pub struct FaultSetup {
     /// What, to whom, when.
     pub faults: Vec<FaultPlan>,
+    /// From the trial's start to that of the measured window, from which faults count.
+    pub warmup: Duration,
     /// What the links are like by plan, where there are any.
     pub links: Option<LinksPlan>,
     /// Who looks after the nodes in a rotation.
@@ -41,13 +50,72 @@ pub struct FaultSetup {
 #[derive(Debug)]
 pub struct FaultRunner {
     stop: Arc<Stop>,
-    journal: Journal,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What every kind of fault declares, in the order in which they are named to people.
+#[must_use]
+pub fn fault_kinds() -> &'static [FaultKind] {
+    static DECLARED: LazyLock<Vec<FaultKind>> =
+        LazyLock::new(|| kinds::KINDS.iter().map(|kind| kind.declared).collect());
+    &DECLARED
+}
+
+impl FaultSetup {
+    /// Finds what cannot take place as things stand: a fault on what is not there, or one that asks what the system
+    /// (called `system`) cannot do. To be asked before anything is sent: otherwise another experiment than the one
+    /// asked for would be measured.
+    ///
+    /// # Errors
+    /// The first that there is, for people.
+    pub fn check(&self, control: &BedControl, system: &str) -> Result<(), String> {
+        self.faults.iter().try_for_each(|fault| self.check_one(fault, control, system))
+    }
+
+    fn check_one(
+        &self,
+        fault: &FaultPlan,
+        control: &BedControl,
+        system: &str,
+    ) -> Result<(), String> {
+        let kind = kinds::of(&fault.kind).map(|kind| &kind.declared);
+        let kind = kind.ok_or_else(|| format!("there is no fault called `{}`", fault.kind))?;
+        let (called, is_of_links) = (kind.called, kind.is_of_links());
+        let names: Vec<String> = if is_of_links {
+            let links = control.links().ok_or_else(|| {
+                format!("{called} is planned, and the trial has no network of its own; add [links]")
+            })?;
+            links.nodes()
+        } else {
+            control.nodes().into_iter().map(|node| node.name).collect()
+        };
+        for pattern in &fault.on {
+            let is_client = is_of_links && pattern == CLIENT;
+            if !is_client && !names.iter().any(|name| is_meant(pattern, name)) {
+                let nodes = if names.is_empty() {
+                    "this system has no node processes of ours".to_owned()
+                } else {
+                    format!("the nodes are: {}", names.join(", "))
+                };
+                return Err(format!(
+                    "{called} is planned for the node `{pattern}`, and there is none of that name; {nodes}"
+                ));
+            }
+        }
+        if kind.needs.contains(&Need::Care) && self.care.is_none() {
+            return Err(format!(
+                "{called} is planned, and the system `{system}` as it is deployed here does not say how its nodes are \
+                 wiped and when they have caught up; write restart in place of {}",
+                kind.word
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl FaultRunner {
-    /// Carries out faults on the nodes of `control`. `measure_start` is asked until it knows when the measured
-    /// window starts (or started: what is overdue then is done at once, and its event says when).
+    /// Carries out faults on the nodes of `control`, and hands each event to `sink` as it happens. `trial_start` is
+    /// asked until it knows when the trial has started; what is overdue then is done at once, and its event says when.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -55,24 +123,21 @@ impl FaultRunner {
         clock: Clock,
         setup: FaultSetup,
         control: BedControl,
-        measure_start: impl FnMut() -> Option<Instant> + Send + 'static,
+        trial_start: impl FnMut() -> Option<Instant> + Send + 'static,
+        sink: FaultSink,
     ) -> Result<Self, TestbedError> {
-        let (stop, journal) = (Arc::new(Stop::new(clock)), Journal::new(clock));
-        let mut injection =
-            Injection::new(clock, setup, control, journal.clone(), Arc::clone(&stop));
+        let stop = Arc::new(Stop::new(clock));
+        let journal = Journal::new(clock, sink);
+        let mut injection = Injection::new(clock, setup, control, journal, Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("testbed-faults".to_owned());
-        let thread = thread.spawn(move || injection.run(measure_start)).map_err(host_error)?;
-        Ok(Self { stop, journal, thread: Some(thread) })
+        let thread = thread.spawn(move || injection.run(trial_start)).map_err(host_error)?;
+        Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Ends the injection: pauses, cuts and changes of links are undone, nodes that are down are started. Gives what
-    /// was done, as events stamped in nanoseconds after `trial_start`, and as the lines of faults.ndjson.
-    #[must_use]
-    pub fn finish(mut self, trial_start: Instant) -> (Vec<Event>, Vec<String>) {
+    /// Ends the injection: pauses, cuts and changes of links are undone, nodes that are down are started. When it
+    /// returns, the sink has had every event and is gone.
+    pub fn finish(mut self) {
         self.join();
-        let done = self.journal.take();
-        let events = done.iter().map(|entry| entry.event(trial_start)).collect();
-        (events, done.iter().map(|entry| entry.line(trial_start)).collect())
     }
 
     fn join(&mut self) {

@@ -44,7 +44,7 @@ pub use care::NodeCare;
 pub use disk::{EnteredDisks, PowerCut};
 pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
-pub use fault::{FaultRunner, FaultSetup};
+pub use fault::{FaultRunner, FaultSetup, FaultSink, fault_kinds};
 pub use findings::host_findings;
 pub use network::{Entered, LinkControl};
 pub use node::{Node, NodeEnd, NodeSpec};

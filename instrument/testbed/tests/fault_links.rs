@@ -5,34 +5,37 @@
 
 #[expect(dead_code, reason = "the tests of the network use the rest")]
 mod place;
+mod seen;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use clock::{Clock, Instant};
-use model::facts::Event;
-use model::plan::{CutWay, FaultKind, FaultPlan, LinkChange, LinksPlan};
+use model::fault::{FaultDetail, FaultEvent};
+use model::plan::{FaultPlan, FaultValue, LinksPlan};
 use testbed::{FaultRunner, FaultSetup};
 
 use place::{Place, link, plan};
+use seen::{Running, Seen};
 
 const PORT: u16 = 7_100;
 
-fn fault(kind: FaultKind, at_ms: u64, length_ms: u64) -> FaultPlan {
+fn partition(nodes: &[&str], at_ms: u64, length_ms: u64) -> FaultPlan {
     let ms = Duration::from_millis;
-    FaultPlan { at: ms(at_ms), length: ms(length_ms), kind }
+    FaultPlan::new("partition", nodes, ms(at_ms), ms(length_ms))
 }
 
-fn partition(nodes: &[&str], way: CutWay, client: bool) -> FaultKind {
-    let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-    FaultKind::Partition { nodes, way, client }
+fn inwards(plan: FaultPlan) -> FaultPlan {
+    plan.with("one_way", FaultValue::Word("in".into()))
 }
 
-fn run(place: &Place, links: &LinksPlan, faults: Vec<FaultPlan>) -> FaultRunner {
-    let clock = place.bed.clock();
+fn run(place: &Place, links: &LinksPlan, faults: Vec<FaultPlan>) -> Running {
+    let (clock, seen) = (place.bed.clock(), Seen::default());
     let start = clock.now();
     let setup = FaultSetup { faults, links: Some(links.clone()), ..FaultSetup::default() };
-    FaultRunner::start(clock, setup, place.bed.control(), move || Some(start)).unwrap()
+    let control = place.bed.control();
+    let runner = FaultRunner::start(clock, setup, control, move || Some(start), seen.sink());
+    Running { runner: runner.unwrap(), seen }
 }
 
 /// Whether a datagram from one comes to the other within 150 ms, and after how long.
@@ -47,8 +50,13 @@ fn passes(place: &Place, from: &str, to: (&str, &UdpSocket)) -> Option<Duration>
     to.1.recv_from(&mut [0; 100]).ok().map(|_| clock.now().saturating_since(sent))
 }
 
-fn short(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| format!("{} {}", event.name, event.detail)).collect()
+/// `fault_end partition a: after 2.00 s`.
+fn said(events: &[FaultEvent]) -> Vec<String> {
+    let with_words = |(short, event): (String, &FaultEvent)| match event.detail {
+        FaultDetail::Nothing => short,
+        _ => format!("{short}: {}", event.detail.in_words()),
+    };
+    seen::short(events).into_iter().zip(events).map(with_words).collect()
 }
 
 fn until(clock: Clock, start: Instant, ms: u64) {
@@ -65,7 +73,7 @@ fn a_partition_parts() {
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let to =
         |name: &str| -> &UdpSocket { &sockets[nodes.iter().position(|n| *n == name).unwrap()] };
-    let faults = vec![fault(partition(&["a", "b"], CutWay::Both, false), 0, 2_000)];
+    let faults = vec![partition(&["a", "b"], 0, 2_000)];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
     until(clock, start, 50);
@@ -84,8 +92,8 @@ fn a_partition_parts() {
     until(clock, start, 2_050);
     assert!(passes(&place, "a", ("c", to("c"))).is_some());
     assert!(passes(&place, "c", ("b", to("b"))).is_some());
-    let (events, _) = runner.finish(start);
-    let words = short(&events);
+    let events = runner.finish();
+    let words = said(&events);
     assert_eq!(words[..2], ["fault_start partition a", "fault_start partition b"]);
     assert!(words[2].starts_with("fault_end partition a: after 2.0"), "{words:?}");
     assert_eq!(words.len(), 4);
@@ -101,8 +109,8 @@ fn partitions_of_one_way_overlap() {
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let (to_a, to_b) = (("a", &sockets[0]), ("b", &sockets[1]));
     let faults = vec![
-        fault(partition(&["a"], CutWay::In, true), 0, 500),
-        fault(partition(&["a"], CutWay::In, false), 100, 600_000),
+        inwards(partition(&["a"], 0, 500)).with("client", FaultValue::Flag(true)),
+        inwards(partition(&["a"], 100, 600_000)),
     ];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
@@ -113,9 +121,9 @@ fn partitions_of_one_way_overlap() {
     until(clock, start, 550);
     assert!(passes(&place, "client", to_a).is_some(), "the first is over");
     assert!(passes(&place, "b", to_a).is_none(), "the second goes on");
-    let (events, _) = runner.finish(start);
+    let events = runner.finish();
     assert!(passes(&place, "b", to_a).is_some());
-    let words = short(&events);
+    let words = said(&events);
     assert_eq!(words[0], "fault_start partition a: only what comes in, from the instrument, too");
     assert!(words[3].ends_with("the trial ended before its time"), "{words:?}");
 }
@@ -130,9 +138,11 @@ fn a_changed_link_goes_back() {
     let Some(place) = Place::make("a_changed_link_goes_back", &links, &nodes) else { return };
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let (to_a, to_b) = (("a", &sockets[0]), ("b", &sockets[1]));
-    let change = LinkChange { delay: Some(Duration::from_millis(80)), ..LinkChange::default() };
-    let of = |from: &str, to: &str| FaultKind::Link { from: from.into(), to: to.into(), change };
-    let faults = vec![fault(of("a", "b*"), 0, 600), fault(of("a", "zz*"), 0, 600)];
+    let of = |from: &str, to: &str| {
+        FaultPlan::new("link", &[from, to], Duration::ZERO, Duration::from_millis(600))
+            .with("delay", FaultValue::Duration(Duration::from_millis(80)))
+    };
+    let faults = vec![of("a", "b*"), of("a", "zz*")];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
     let ms = |took: Option<Duration>| took.unwrap().as_millis();
@@ -143,8 +153,8 @@ fn a_changed_link_goes_back() {
     until(clock, start, 650);
     let after = ms(passes(&place, "a", to_b));
     assert!((10..80).contains(&after), "{after} ms");
-    let (events, _) = runner.finish(start);
-    let words = short(&events);
+    let events = runner.finish();
+    let words = said(&events);
     assert_eq!(words[0], "fault_start link a to b*: delay 80ms");
     assert!(words[1].starts_with("fault_failed link a to zz*: there is no such link"), "{words:?}");
     assert!(words[2].starts_with("fault_end link a to b*: after "), "{words:?}");

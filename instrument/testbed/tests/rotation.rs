@@ -2,29 +2,30 @@
 //! it is said.
 #![expect(clippy::unwrap_used, reason = "what the tests stand on fails as they do")]
 
+mod seen;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::{Clock, Instant};
-use model::facts::Event;
-use model::plan::{FaultKind, FaultPlan};
+use clock::Clock;
+use model::fault::{FaultDetail, FaultEvent, FaultPhase, RotationOver};
+use model::plan::{FaultPlan, FaultValue};
 use testbed::{FaultRunner, FaultSetup, NodeCare, NodeSpec, ResourceSampler, Testbed};
+
+use seen::{Running, Seen, short};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-fn fault(kind: FaultKind, at_ms: u64, length_ms: u64) -> FaultPlan {
-    FaultPlan { at: ms(at_ms), length: ms(length_ms), kind }
+fn restart(node: &str, at_ms: u64, length_ms: u64) -> FaultPlan {
+    FaultPlan::new("restart", &[node], ms(at_ms), ms(length_ms))
 }
 
-fn restart(node: &str) -> FaultKind {
-    FaultKind::Restart { node: node.to_owned() }
-}
-
-fn rotate(node: &str, cycles: u32) -> FaultKind {
-    FaultKind::Rotate { node: node.to_owned(), cycles }
+fn rotate(node: &str, cycles: u64, at_ms: u64, length_ms: u64) -> FaultPlan {
+    let plan = FaultPlan::new("rotate", &[node], ms(at_ms), ms(length_ms));
+    if cycles == 0 { plan } else { plan.with("cycles", FaultValue::Count(cycles)) }
 }
 
 /// A bed of shells that run `script`, whose `$0` is a file of the node's own.
@@ -46,11 +47,17 @@ impl Place {
         Self { bed, clock, folder }
     }
 
-    fn run(&self, faults: Vec<FaultPlan>, care: Option<Toy>) -> FaultRunner {
-        let start = self.clock.now();
+    fn run(&self, faults: Vec<FaultPlan>, care: Option<Toy>) -> Running {
         let care = care.map(|care| Arc::new(care) as Arc<dyn NodeCare>);
-        let setup = FaultSetup { faults, care, ..FaultSetup::default() };
-        FaultRunner::start(self.clock, setup, self.bed.control(), move || Some(start)).unwrap()
+        self.run_with(FaultSetup { faults, care, ..FaultSetup::default() })
+    }
+
+    fn run_with(&self, setup: FaultSetup) -> Running {
+        let (start, seen) = (self.clock.now(), Seen::default());
+        let control = self.bed.control();
+        let runner =
+            FaultRunner::start(self.clock, setup, control, move || Some(start), seen.sink());
+        Running { runner: runner.unwrap(), seen }
     }
 
     fn care(&self) -> Toy {
@@ -110,11 +117,6 @@ impl NodeCare for Toy {
 const CATCHES_UP: &str = "echo x >> ${0%.data}.starts; sleep 0.2; : > $0; read line";
 const STAYS: &str = "read line";
 
-fn short(events: &[Event]) -> Vec<String> {
-    let first_words = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
-    events.iter().map(|event| format!("{} {}", event.name, first_words(&event.detail))).collect()
-}
-
 /// Claim: a restarted node is another process under its old name, down for as long as was asked, and its resource use
 /// is sampled in both of its lives.
 #[test]
@@ -125,31 +127,32 @@ fn a_restarted_node_comes_back() {
         ResourceSampler::start(place.clock, ms(20), vec![("n".to_owned(), before)]).unwrap();
     let start = place.clock.now();
     let setup = FaultSetup {
-        faults: vec![fault(restart("n"), 100, 200)],
+        faults: vec![restart("n", 100, 200)],
         watcher: Some(sampler.watcher()),
         ..FaultSetup::default()
     };
-    let control = place.bed.control();
-    let runner = FaultRunner::start(place.clock, setup, control, move || Some(start)).unwrap();
+    let runner = place.run_with(setup);
     place.wait_until(|| !place.is_running("n"));
     let down = place.bed.nodes()[0].clone();
     assert_eq!((down.pid, down.ended.as_str()), (before, "killed by SIGKILL, as asked"));
     place.wait_until(|| place.is_running("n"));
     place.clock.sleep_until(place.clock.now().plus(ms(100)));
-    let (events, lines) = runner.finish(start);
+    let events = runner.finish();
     assert_ne!(place.pid("n"), before);
     let names: Vec<String> = place.bed.nodes().into_iter().map(|node| node.name).collect();
     assert_eq!(names, ["n", "other"]);
     assert_eq!(short(&events), ["fault_start restart n", "fault_end restart n"]);
-    assert!(events[1].detail.starts_with("restart n: started again after 2"), "{events:?}");
-    assert!(events[1].at - events[0].at >= 200_000_000, "{events:?}");
-    assert_eq!(lines.len(), 2);
+    let FaultDetail::StartedAgain { ns, cut_short: false } = events[1].detail else {
+        panic!("{events:?}")
+    };
+    assert!(ns >= 199_000_000, "{events:?}");
+    assert!(events[1].at_ns - events[0].at_ns >= 200_000_000, "{events:?}");
     let samples = sampler.finish(start);
     let of_node =
         |sample: &&model::facts::MetricSample| sample.source == "n" && sample.name == "rss_bytes";
     let times: Vec<i64> = samples.iter().filter(of_node).map(|sample| sample.at).collect();
-    assert!(times.first().unwrap() < &events[0].at, "{times:?}");
-    assert!(times.last().unwrap() > &events[1].at, "{times:?}");
+    assert!(times.first().unwrap() < &events[0].at_ns, "{times:?}");
+    assert!(times.last().unwrap() > &events[1].at_ns, "{times:?}");
 }
 
 /// Claim: a restart without a pause between is one, and of a node that has ended by itself it is told as failed and
@@ -159,11 +162,11 @@ fn a_restart_at_once_and_one_too_late() {
     let place = Place::new(&[("n", STAYS), ("gone", "exit 3")]);
     let before = place.pid("n");
     place.wait_until(|| !place.is_running("gone"));
-    let faults = vec![fault(restart("n"), 0, 0), fault(restart("gone"), 0, 0)];
+    let faults = vec![restart("n", 0, 0), restart("gone", 0, 0)];
     let runner = place.run(faults, None);
     place.wait_until(|| place.pid("n") != before);
     place.clock.sleep_until(place.clock.now().plus(ms(50)));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert_eq!(
         short(&events),
         ["fault_start restart n", "fault_end restart n", "fault_failed restart gone"]
@@ -175,12 +178,13 @@ fn a_restart_at_once_and_one_too_late() {
 #[test]
 fn an_early_end_brings_nodes_back() {
     let place = Place::new(&[("n", STAYS)]);
-    let runner = place.run(vec![fault(restart("n"), 0, 600_000)], None);
+    let runner = place.run(vec![restart("n", 0, 600_000)], None);
     place.wait_until(|| !place.is_running("n"));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert!(place.is_running("n"));
     assert_eq!(short(&events), ["fault_start restart n", "fault_end restart n"]);
-    assert!(events[1].detail.ends_with("the trial ended before its time"), "{events:?}");
+    let is_cut = |detail: &_| matches!(detail, FaultDetail::StartedAgain { cut_short: true, .. });
+    assert!(is_cut(&events[1].detail), "{events:?}");
 }
 
 /// Claim: a rotation stops, wipes and starts all nodes that it means, waits for every one of them to catch up, does
@@ -190,39 +194,38 @@ fn a_rotation_goes_round() {
     let place = Place::new(&[("full1", CATCHES_UP), ("full2", CATCHES_UP), ("val", STAYS)]);
     let untouched = place.pid("val");
     place.wait_until(|| place.starts("full1") == 1 && place.starts("full2") == 1);
-    let runner = place.run(vec![fault(rotate("full*", 2), 50, 600_000)], Some(place.care()));
+    let runner = place.run(vec![rotate("full*", 2, 50, 600_000)], Some(place.care()));
     place.wait_until(|| place.starts("full1") == 3 && place.starts("full2") == 3);
     let care = place.care();
     place.wait_until(|| ["full1", "full2"].iter().all(|n| care.has_caught_up(n) == Ok(true)));
     // More than it takes to notice, and to begin what must not begin.
     place.clock.sleep_until(place.clock.now().plus(ms(500)));
-    let (events, lines) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert_eq!((place.starts("full1"), place.starts("full2")), (3, 3));
     assert_eq!(place.pid("val"), untouched);
     assert!(["full1", "full2", "val"].iter().all(|name| place.is_running(name)));
-    let of = |name: &str, node: &str, cycle: u32| {
-        let is_it = |event: &&Event| {
-            event.name == name
-                && event.detail.starts_with(&format!("rotate {node}: "))
-                && event.detail.ends_with(&format!("cycle {cycle}"))
+    let of = |phase: FaultPhase, node: &str, cycle: u32| {
+        let is_it = |event: &&FaultEvent| {
+            (event.phase, event.node.as_str(), event.cycle) == (phase, node, cycle)
         };
-        let found: Vec<&Event> = events.iter().filter(is_it).collect();
-        assert_eq!(found.len(), 1, "{name} {node} {cycle}: {events:?}");
+        let found: Vec<&FaultEvent> = events.iter().filter(is_it).collect();
+        assert_eq!(found.len(), 1, "{phase:?} {node} {cycle}: {events:?}");
         found[0].clone()
     };
     for node in ["full1", "full2"] {
         for cycle in [1, 2] {
-            let (start, end) = (of("fault_start", node, cycle), of("fault_end", node, cycle));
-            assert!(end.detail.starts_with(&format!("rotate {node}: caught up after ")), "{end:?}");
-            assert!(end.at - start.at > 200_000_000, "it needs 0.2 s: {events:?}");
+            let (start, end) =
+                (of(FaultPhase::Start, node, cycle), of(FaultPhase::End, node, cycle));
+            assert!(matches!(end.detail, FaultDetail::CaughtUp { .. }), "{end:?}");
+            assert!(end.at_ns - start.at_ns > 200_000_000, "it needs 0.2 s: {events:?}");
         }
     }
     // The second cycle begins when all of the first are done.
-    let first_over = of("fault_end", "full1", 1).at.max(of("fault_end", "full2", 1).at);
-    assert!(of("fault_start", "full1", 2).at >= first_over, "{events:?}");
-    assert_eq!((events.len(), lines.len()), (8, 8));
-    let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
-    assert_eq!((&line["kind"], &line["node"]), (&"rotate".into(), &"full1".into()));
+    let end_of = |node| of(FaultPhase::End, node, 1).at_ns;
+    let first_over = end_of("full1").max(end_of("full2"));
+    assert!(of(FaultPhase::Start, "full1", 2).at_ns >= first_over, "{events:?}");
+    assert_eq!(events.len(), 8);
+    assert_eq!((events[0].kind.as_str(), events[0].node.as_str()), ("rotate", "full1"));
 }
 
 /// Claim: a node that never catches up is waited for until the time is over and told as such, with what it said last;
@@ -232,16 +235,16 @@ fn what_never_catches_up_is_said() {
     let place = Place::new(&[("n", STAYS)]);
     let care = Toy { says: Some(Err("height 3 of 900".to_owned())), ..place.care() };
     let before = place.pid("n");
-    let runner = place.run(vec![fault(rotate("n", 0), 0, 700)], Some(care));
+    let runner = place.run(vec![rotate("n", 0, 0, 700)], Some(care));
     place.clock.sleep_until(place.clock.now().plus(ms(1_500)));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert!(place.is_running("n") && place.pid("n") != before);
     assert_eq!(short(&events), ["fault_start rotate n", "fault_end rotate n"]);
-    let detail = &events[1].detail;
-    assert!(detail.starts_with("rotate n: had not caught up "), "{detail}");
-    let end = "when the time of the rotation was over (it said last: height 3 of 900), cycle 1";
-    assert!(detail.ends_with(end), "{detail}");
-    let length_ms = (events[1].at - events[0].at) / 1_000_000;
+    let FaultDetail::NotCaughtUp { over: RotationOver::Time, said, .. } = &events[1].detail else {
+        panic!("{events:?}")
+    };
+    assert_eq!((said.as_str(), events[1].cycle), ("height 3 of 900", 1));
+    let length_ms = (events[1].at_ns - events[0].at_ns) / 1_000_000;
     assert!((690..1_400).contains(&length_ms), "its time is 700 ms: {events:?}");
 }
 
@@ -253,16 +256,16 @@ fn a_rotation_that_comes_to_nothing_ends() {
     let place = Place::new(&[("n", once)]);
     let mark = stored(place.folder.path(), "n").with_extension("data.once");
     place.wait_until(|| mark.exists());
-    let runner = place.run(vec![fault(rotate("n", 0), 0, 600_000)], Some(place.care()));
+    let runner = place.run(vec![rotate("n", 0, 0, 600_000)], Some(place.care()));
     place.clock.sleep_until(place.clock.now().plus(ms(700)));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert_eq!(
         short(&events),
         ["fault_start rotate n", "fault_end rotate n", "fault_failed rotate n"]
     );
-    assert!(events[1].detail.contains("ended again"), "{events:?}");
-    assert!(events[1].detail.contains("exited with status 4"), "{events:?}");
-    assert!(events[2].detail.contains("given up"), "{events:?}");
+    let FaultDetail::EndedAgain { how, .. } = &events[1].detail else { panic!("{events:?}") };
+    assert!(how.contains("exited with status 4"), "{events:?}");
+    assert_eq!(events[2].detail, FaultDetail::GivenUp);
 
     #[derive(Debug)]
     struct Refuses;
@@ -275,17 +278,15 @@ fn a_rotation_that_comes_to_nothing_ends() {
         }
     }
     let place = Place::new(&[("val", STAYS)]);
-    let start = place.clock.now();
-    let faults = vec![fault(rotate("val", 0), 0, 600_000)];
+    let faults = vec![rotate("val", 0, 0, 600_000)];
     let setup = FaultSetup { faults, care: Some(Arc::new(Refuses)), ..FaultSetup::default() };
-    let control = place.bed.control();
-    let runner = FaultRunner::start(place.clock, setup, control, move || Some(start)).unwrap();
+    let runner = place.run_with(setup);
     place.clock.sleep_until(place.clock.now().plus(ms(500)));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert!(place.is_running("val"));
-    let words = "rotate val: started again without being wiped: val is a validator, cycle 1";
-    assert_eq!(events[1].detail, words);
-    assert!(events[2].detail.contains("given up"), "{events:?}");
+    let why = Some("val is a validator".to_owned());
+    assert_eq!(events[1].detail, FaultDetail::NotWiped { why, over: None });
+    assert_eq!(events[2].detail, FaultDetail::GivenUp);
 }
 
 /// Claim: a rotation in the middle of which the trial ends leaves no node down and closes what it began; without
@@ -295,20 +296,23 @@ fn an_early_end_of_a_rotation_leaves_nothing_down() {
     let place = Place::new(&[("a", "sleep 1; read line"), ("b", STAYS)]);
     let care = Toy { says: Some(Ok(false)), ..place.care() };
     let before = (place.pid("a"), place.pid("b"));
-    let faults = vec![fault(rotate("*", 0), 0, 600_000)];
+    let faults = vec![rotate("*", 0, 0, 600_000)];
     let runner = place.run(faults.clone(), Some(care));
     place.wait_until(|| place.pid("a") != before.0 && place.pid("b") != before.1);
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert!(place.is_running("a") && place.is_running("b"));
-    let (starts, ends): (Vec<&Event>, Vec<&Event>) =
-        events.iter().partition(|event| event.name == "fault_start");
+    let (starts, ends): (Vec<&FaultEvent>, Vec<&FaultEvent>) =
+        events.iter().partition(|event| event.phase == FaultPhase::Start);
     assert_eq!((starts.len(), ends.len()), (2, 2), "{events:?}");
-    let is_said = |event: &&Event| event.detail.contains("when the trial had ended");
+    let is_said = |event: &&FaultEvent| match &event.detail {
+        FaultDetail::NotCaughtUp { over, .. } => *over == RotationOver::Trial,
+        _ => false,
+    };
     assert!(ends.iter().all(is_said), "{events:?}");
 
     let runner = place.run(faults, None);
     place.clock.sleep_until(place.clock.now().plus(ms(50)));
-    let (events, _) = runner.finish(Instant::ZERO);
+    let events = runner.finish();
     assert_eq!(short(&events), ["fault_failed rotate *"]);
 }
 
@@ -318,10 +322,10 @@ fn a_stubborn_node_is_killed() {
     let stubborn = "trap '' TERM; echo x >> ${0%.data}.starts; : > $0; while :; do sleep 1; done";
     let place = Place::new(&[("n", stubborn)]);
     place.wait_until(|| place.starts("n") == 1);
-    let runner = place.run(vec![fault(rotate("n", 1), 0, 600_000)], Some(place.care()));
+    let runner = place.run(vec![rotate("n", 1, 0, 600_000)], Some(place.care()));
     place.wait_until(|| place.starts("n") == 2);
     place.clock.sleep_until(place.clock.now().plus(ms(300)));
-    let (events, _) = runner.finish(Instant::ZERO);
-    assert!(events[1].detail.starts_with("rotate n: caught up after "), "{events:?}");
-    assert!(events[1].at - events[0].at >= 5_000_000_000, "{events:?}");
+    let events = runner.finish();
+    assert!(matches!(events[1].detail, FaultDetail::CaughtUp { .. }), "{events:?}");
+    assert!(events[1].at_ns - events[0].at_ns >= 5_000_000_000, "{events:?}");
 }

@@ -2,80 +2,66 @@
 //!
 //! It must never let a load begin whose faults could not take place: the experiment that was asked for would be another.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use load::Live;
-use model::plan::{CLIENT, FaultKind, FaultPlan, is_meant};
+use model::plan::SettingPlan;
+use record::{FaultLog, TrialFolder};
 use sut::Deployment;
 use testbed::{FaultRunner, FaultSetup, ResourceSampler, Testbed};
 
-use super::trial::Trial;
+/// Faults that are being injected, and their record.
+pub(super) struct Faults {
+    runner: FaultRunner,
+    log: Arc<Mutex<FaultLog>>,
+}
 
-/// Starts the injection, if there is anything to inject.
+/// Starts the injection, if there is anything to inject. What is done is in the trial's folder as it happens.
 ///
 /// # Errors
 /// When a fault names what is not there, or asks what the system cannot do, for people.
 pub(super) fn start(
-    trial: &Trial<'_>,
+    setting: &SettingPlan,
+    folder: &TrialFolder,
     bed: &Testbed,
     deployment: &Deployment,
     (live, sampler): (&Arc<Live>, &ResourceSampler),
-) -> Result<Option<FaultRunner>, String> {
-    let faults = &trial.setting.faults;
-    if faults.is_empty() {
+) -> Result<Option<Faults>, String> {
+    if setting.faults.is_empty() {
         return Ok(None);
     }
-    for fault in faults {
-        check(fault, trial, bed, deployment)?;
-    }
-    let live = Arc::clone(live);
-    let warmup = trial.setting.load.warmup;
-    // The measured window begins when the load has begun and the warm-up is over.
-    let measure_start = move || live.started().map(|started| started.plus(warmup));
     let setup = FaultSetup {
-        faults: faults.clone(),
-        links: trial.setting.links.clone(),
+        faults: setting.faults.clone(),
+        warmup: setting.load.warmup,
+        links: setting.links.clone(),
         care: deployment.care.clone(),
         watcher: Some(sampler.watcher()),
     };
-    let runner = FaultRunner::start(bed.clock(), setup, bed.control(), measure_start);
-    runner.map(Some).map_err(|error| error.to_string())
+    setup.check(&bed.control(), &setting.system.kind)?;
+    let log = Arc::new(Mutex::new(folder.fault_log().map_err(|error| error.to_string())?));
+    let (of_sink, live) = (Arc::clone(&log), Arc::clone(live));
+    let runner = FaultRunner::start(
+        bed.clock(),
+        setup,
+        bed.control(),
+        move || live.started(),
+        // A panic with the lock leaves whole lines, and one more can be added.
+        Box::new(move |event| {
+            of_sink.lock().unwrap_or_else(PoisonError::into_inner).append(&event);
+        }),
+    );
+    runner.map(|runner| Some(Faults { runner, log })).map_err(|error| error.to_string())
 }
 
-fn check(
-    fault: &FaultPlan,
-    trial: &Trial<'_>,
-    bed: &Testbed,
-    deployment: &Deployment,
-) -> Result<(), String> {
-    let word = fault.kind.word();
-    let names: Vec<String> = if fault.kind.is_of_links() {
-        let links = bed.control().links().ok_or_else(|| {
-            format!("a {word} is planned, and the trial has no network of its own; add [links]")
-        })?;
-        links.nodes()
-    } else {
-        bed.nodes().into_iter().map(|node| node.name).collect()
-    };
-    for pattern in fault.kind.patterns() {
-        let is_client = fault.kind.is_of_links() && pattern == CLIENT;
-        if !is_client && !names.iter().any(|name| is_meant(pattern, name)) {
-            let nodes = if names.is_empty() {
-                "this system has no node processes of ours".to_owned()
-            } else {
-                format!("the nodes are: {}", names.join(", "))
-            };
-            return Err(format!(
-                "a {word} is planned for the node `{pattern}`, and there is none of that name; {nodes}"
-            ));
-        }
+impl Faults {
+    /// Ends the injection.
+    ///
+    /// # Errors
+    /// When not everything that was done could be kept, for people. What was kept can be read.
+    pub(super) fn finish(self) -> Result<(), String> {
+        self.runner.finish();
+        let log = Arc::into_inner(self.log).expect("the injection has ended, and its sink with it");
+        let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+        log.close().map_err(|error| error.to_string())
     }
-    if matches!(fault.kind, FaultKind::Rotate { .. }) && deployment.care.is_none() {
-        return Err(format!(
-            "a rotation is planned, and the system `{}` as it is deployed here does not say how its nodes are wiped and \
-             when they have caught up; write restart in place of rotate",
-            trial.setting.system.kind
-        ));
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
-use super::faults;
+use super::faults::{self, Faults};
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
 use crate::systems;
@@ -157,7 +157,7 @@ fn load_it(
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
     let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes).map_err(|e| e.to_string())?;
     let scraper = start_scraper(clock, deployment)?;
-    let faults = faults::start(trial, bed, deployment, (&live, &sampler))?;
+    let faults = faults::start(trial.setting, folder, bed, deployment, (&live, &sampler))?;
     let stages = trial.system.stages();
     let setup = Setup {
         plan: trial.setting,
@@ -192,15 +192,9 @@ fn load_it(
         samples.append(&mut scraped.samples);
         after.scraped = scraped.said;
     }
-    if let Some(faults) = faults {
-        let (mut done, lines) = faults.finish(start);
-        events.append(&mut done);
-        for line in &lines {
-            folder.append_fault_line(line).map_err(|e| e.to_string())?;
-        }
-    }
     events.sort_by_key(|event| event.at);
-    let kept = closed.and_then(|()| keep(folder, &samples, &events));
+    let of_faults = faults.map_or(Ok(()), Faults::finish);
+    let kept = closed.and(of_faults).and_then(|()| keep(folder, &samples, &events));
     after.not_kept = kept.err().unwrap_or_default();
     Ok((facts, after))
 }

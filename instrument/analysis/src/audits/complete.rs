@@ -33,7 +33,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
         return warn(format!(
             "the fault {} {} did not take place ({}){more}",
-            first.kind, first.node, first.words
+            first.kind,
+            first.node,
+            first.in_words()
         ));
     }
     match ended {
@@ -55,21 +57,20 @@ fn lost_tail(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::fault::{FaultDetail, FaultEvent, FaultPhase};
     use model::result::AuditOutcome;
 
-    use crate::testing::{Trial, audit};
+    use crate::testing::{Trial, audit, fault_event};
 
     /// Claim: a fault that was planned and did not take place is said: what was asked for is not what was measured.
     #[test]
     fn a_fault_that_did_not_take_place() {
         let mut trial = Trial::clean();
-        let failed = |node: &str| model::facts::Event {
-            at: 1,
-            name: "fault_failed".into(),
-            tx: None,
-            detail: format!("pause {node}: it has ended"),
+        let failed = |fault, node| FaultEvent {
+            detail: FaultDetail::Why { text: "it has ended".into() },
+            ..fault_event(1, FaultPhase::Failed, (fault, 0, "pause", node))
         };
-        trial.events = vec![failed("a"), failed("b")];
+        trial.faults = vec![failed(0, "a"), failed(1, "b")];
         let result = trial.result();
         let found = audit(&result, "complete");
         assert_eq!(found.outcome, AuditOutcome::Warn);

@@ -1,72 +1,67 @@
-//! Faults, as planned: what is done to which nodes, when, and for how long.
+//! Faults, as planned: what is done to whom, when, and for how long.
+//!
+//! A plan names a kind by its word; what the word means stands in the testbed's list of kinds (`crate::fault`).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::LinkChange;
-use crate::quantity::duration_text;
+use crate::quantity::{duration_text, show_bandwidth, show_duration, show_percent};
 
 /// One fault.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FaultPlan {
+    /// The word of its kind.
+    pub kind: String,
     /// After the start of the measured window.
     #[serde(with = "duration_text")]
     pub at: Duration,
-    /// How long; zero for what cannot be undone (kill).
+    /// How long; zero for what cannot be undone.
     #[serde(rename = "for", with = "duration_text")]
     pub length: Duration,
-    /// What, to whom.
-    #[serde(flatten)]
-    pub kind: FaultKind,
+    /// Whom: names of nodes, or beginnings of names with `*` behind; of a link its two ends.
+    #[serde(default)]
+    pub on: Vec<String>,
+    /// What else was written.
+    #[serde(default)]
+    pub keys: BTreeMap<String, FaultValue>,
 }
 
-/// Faults that the testbed can inject. A node is a name, or the beginning of names with `*` behind it.
+/// What stands at a key of a fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum FaultKind {
-    /// SIGSTOP, and SIGCONT at the end.
-    Pause {
-        /// Which.
-        node: String,
-    },
-    /// SIGKILL.
-    Kill {
-        /// Which.
-        node: String,
-    },
-    /// SIGKILL, and started again at the end.
-    Restart {
-        /// Which.
-        node: String,
-    },
-    /// Over and over until the time is over: all of them are stopped, wiped, started, and waited for until they have
-    /// caught up with the others.
-    Rotate {
-        /// Which.
-        node: String,
-        /// The most times; 0 = as often as the time allows.
-        cycles: u32,
-    },
-    /// Cut off from all nodes but one another.
-    Partition {
-        /// Which.
-        nodes: Vec<String>,
-        /// What does not pass.
-        way: CutWay,
-        /// Whether the instrument is cut off from them, too.
-        client: bool,
-    },
-    /// A link that is different for a while.
-    Link {
-        /// The sending end.
-        from: String,
-        /// The receiving end.
-        to: String,
-        /// What is different.
-        change: LinkChange,
-    },
+#[serde(rename_all = "lowercase")]
+pub enum FaultValue {
+    /// A length of time.
+    Duration(#[serde(with = "duration_text")] Duration),
+    /// 0 to 1.
+    Share(f64),
+    /// Bytes a second; 0 = no limit.
+    Bandwidth(u64),
+    /// Bytes.
+    Size(u64),
+    /// A whole number.
+    Count(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// One of the words of its key.
+    Word(String),
+}
+
+impl fmt::Display for FaultValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duration(duration) => f.write_str(&show_duration(*duration)),
+            Self::Share(share) => f.write_str(&show_percent(*share)),
+            Self::Bandwidth(rate) => f.write_str(&show_bandwidth(*rate)),
+            Self::Size(bytes) => write!(f, "{bytes}B"),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
 }
 
 /// What does not pass between nodes that are cut off and the others.
@@ -82,69 +77,81 @@ pub enum CutWay {
     Out,
 }
 
-impl FaultKind {
-    /// The word for it in files, events and reports.
+impl FaultPlan {
+    /// A fault without keys.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Pause { .. } => "pause",
-            Self::Kill { .. } => "kill",
-            Self::Restart { .. } => "restart",
-            Self::Rotate { .. } => "rotate",
-            Self::Partition { .. } => "partition",
-            Self::Link { .. } => "link",
-        }
+    pub fn new(kind: &str, on: &[&str], at: Duration, length: Duration) -> Self {
+        let on = on.iter().map(|name| (*name).to_owned()).collect();
+        Self { kind: kind.to_owned(), at, length, on, keys: BTreeMap::new() }
     }
 
-    /// The nodes or ends as they are named: `node1`, `full*`, `node0 to node1*`.
+    /// The fault with one more key.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: FaultValue) -> Self {
+        self.keys.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The first of whom it is done to: the only one, where its kind takes one.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        self.on.first().map_or("", String::as_str)
+    }
+
+    /// The two ends of a link.
+    #[must_use]
+    pub fn ends(&self) -> (&str, &str) {
+        (self.node(), self.on.get(1).map_or("", String::as_str))
+    }
+
+    /// Whom it is done to, as events name it where it is not each node: `node1`, `full*`, `node0 node2`.
     #[must_use]
     pub fn subject(&self) -> Cow<'_, str> {
-        match self {
-            Self::Pause { node }
-            | Self::Kill { node }
-            | Self::Restart { node }
-            | Self::Rotate { node, .. } => Cow::Borrowed(node),
-            Self::Partition { nodes, .. } => Cow::Owned(nodes.join(" ")),
-            Self::Link { from, to, .. } => Cow::Owned(format!("{from} to {to}")),
+        match self.on.as_slice() {
+            [one] => Cow::Borrowed(one),
+            all => Cow::Owned(all.join(" ")),
         }
     }
 
-    /// Every name or pattern of a node in it.
+    /// A length of time, if it was written.
     #[must_use]
-    pub fn patterns(&self) -> Vec<&str> {
-        match self {
-            Self::Pause { node }
-            | Self::Kill { node }
-            | Self::Restart { node }
-            | Self::Rotate { node, .. } => vec![node],
-            Self::Partition { nodes, .. } => nodes.iter().map(String::as_str).collect(),
-            Self::Link { from, to, .. } => vec![from, to],
+    pub fn duration(&self, key: &str) -> Option<Duration> {
+        match self.keys.get(key)? {
+            FaultValue::Duration(duration) => Some(*duration),
+            _ => None,
         }
     }
 
-    /// What else there is to say of it when it begins; empty if its word and nodes say it all.
+    /// A share, if it was written.
     #[must_use]
-    pub fn in_words(&self) -> String {
-        match self {
-            Self::Partition { way, client, .. } => {
-                let way = match way {
-                    CutWay::Both => "",
-                    CutWay::In => "only what comes in",
-                    CutWay::Out => "only what goes out",
-                };
-                let client = if *client { "from the instrument, too" } else { "" };
-                let words: Vec<&str> =
-                    [way, client].into_iter().filter(|it| !it.is_empty()).collect();
-                words.join(", ")
-            }
-            Self::Link { change, .. } => change.in_words(),
-            _ => String::new(),
+    pub fn share(&self, key: &str) -> Option<f64> {
+        match self.keys.get(key)? {
+            FaultValue::Share(share) => Some(*share),
+            _ => None,
         }
     }
 
-    /// Whether it is done to links, which takes a network of the trial's own.
+    /// A whole number, a size or a bandwidth, if it was written.
     #[must_use]
-    pub const fn is_of_links(&self) -> bool {
-        matches!(self, Self::Partition { .. } | Self::Link { .. })
+    pub fn number(&self, key: &str) -> Option<u64> {
+        match self.keys.get(key)? {
+            FaultValue::Count(n) | FaultValue::Size(n) | FaultValue::Bandwidth(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// A word, if it was written.
+    #[must_use]
+    pub fn word(&self, key: &str) -> Option<&str> {
+        match self.keys.get(key)? {
+            FaultValue::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Whether a flag was written and is true.
+    #[must_use]
+    pub fn flag(&self, key: &str) -> bool {
+        self.keys.get(key) == Some(&FaultValue::Flag(true))
     }
 }

@@ -34,10 +34,11 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
                 None => Cell::default(),
             };
             let words = match it.happened {
-                true => Cell::new(clean(&it.words)),
-                false => {
-                    Cell::painted(format!("did not take place: {}", clean(&it.words)), Paint::Bad)
-                }
+                true => Cell::new(clean(&it.in_words())),
+                false => Cell::painted(
+                    format!("did not take place: {}", clean(&it.in_words())),
+                    Paint::Bad,
+                ),
             };
             let label = has_several.then(|| Cell::new(row.label.as_str()));
             let cells = [

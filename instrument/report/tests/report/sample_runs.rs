@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::facts::PreflightFinding;
+use model::fault::FaultDetail;
 use model::result::{
     AuditOutcome, Cell, ErrorResult, Exit, Fates, FaultResult, LoadSeries, RunResult,
     StatedLatency, TableResult, ThresholdResult, Verdict,
@@ -403,28 +404,33 @@ pub fn declared() -> RunResult {
 
 /// A cycle of a rotation, a kill, and a fault that could not be injected.
 fn faults() -> Vec<FaultResult> {
-    let fault = |kind: &str, node: &str, from_s: i64, length_ms: Option<i64>, words: &str| {
+    let fault = |of: (u32, u32, &str, &str), from_s: i64, length_ms: Option<i64>| {
         let (from_ns, length_ns) = (from_s * 1_000 * MS, length_ms.map(|length| length * MS));
+        let (fault, cycle, kind, node) = of;
         FaultResult {
+            fault,
+            cycle,
             kind: kind.to_owned(),
             node: node.to_owned(),
             from_ns,
             to_ns: length_ns.map(|length| from_ns + length),
             length_ns,
-            words: words.to_owned(),
+            began: FaultDetail::Nothing,
+            ended: length_ns.map(|ns| FaultDetail::CaughtUp { ns: ns - 100 * MS }),
             happened: true,
             silence_ns: Some(1_700 * MS),
             back_after_ns: length_ns.map(|_| 350 * MS),
         }
     };
     vec![
-        fault("rotate", "full1", 0, Some(12_400), "caught up after 12.3 s, cycle 1"),
-        fault("rotate", "full2", 0, Some(14_100), "caught up after 14.0 s, cycle 1"),
-        fault("kill", "node|3", 20, None, ""),
+        fault((0, 1, "rotate", "full1"), 0, Some(12_400)),
+        fault((0, 1, "rotate", "full2"), 0, Some(14_100)),
+        fault((1, 0, "kill", "node|3"), 20, None),
         FaultResult {
             happened: false,
             silence_ns: None,
-            ..fault("pause", "node|3", 30, None, "it has ended")
+            began: FaultDetail::Why { text: "it has ended".to_owned() },
+            ..fault((2, 0, "pause", "node|3"), 30, None)
         },
     ]
 }

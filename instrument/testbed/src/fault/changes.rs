@@ -20,7 +20,7 @@ pub(super) struct Changes {
     /// How many partitions cut a link at present.
     cuts: BTreeMap<Pair, u32>,
     /// What is different at present, by fault, in the order begun.
-    changed: BTreeMap<Pair, Vec<(usize, LinkChange)>>,
+    changed: BTreeMap<Pair, Vec<(u32, LinkChange)>>,
 }
 
 impl Changes {
@@ -99,7 +99,7 @@ impl Changes {
     /// Makes links different for a fault. If one cannot be, none is.
     pub fn change(
         &mut self,
-        fault: usize,
+        fault: u32,
         pairs: &[Pair],
         change: LinkChange,
     ) -> Result<(), TestbedError> {
@@ -114,7 +114,7 @@ impl Changes {
     }
 
     /// Takes a fault's change back.
-    pub fn restore(&mut self, fault: usize, pairs: &[Pair]) -> Result<(), TestbedError> {
+    pub fn restore(&mut self, fault: u32, pairs: &[Pair]) -> Result<(), TestbedError> {
         let mut result = Ok(());
         for pair in pairs {
             if let Some(changes) = self.changed.get_mut(pair) {

@@ -1,111 +1,82 @@
-//! What was really done, and when: written by every thread of an injection, read when all have ended.
+//! What was really done, and when: written by every thread of an injection, handed on as it happens, so that a crash
+//! keeps what was done before it.
 //!
-//! The stamp is taken here, under the lock, so that the order of entries is that of time.
+//! The stamp is taken here, under the lock, so that the order of events is that of time.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use clock::{Clock, Instant};
-use model::facts::Event;
+use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 
-/// The most entries. A rotation of many nodes that comes round every second for a week would make millions; the
-/// last entry then says that it is the last.
-const ENTRIES_MAX: usize = 100_000;
+use super::FaultSink;
+use super::kinds::Fault;
+
+/// The most events. A rotation of many nodes that comes round every second for a week would make millions; the
+/// last event then says that it is the last.
+const EVENTS_MAX: usize = 100_000;
 
 /// Copies write to the same list.
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
     clock: Clock,
-    entries: Arc<Mutex<Vec<Entry>>>,
+    /// When the trial began: stamps count from it. Until it is known, nothing can have been done to anybody.
+    trial_start: Arc<OnceLock<Instant>>,
+    written: Arc<Mutex<Written>>,
 }
 
-/// Something that was done, or could not be.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    at: Instant,
-    event: Happened,
-    kind: &'static str,
-    node: String,
-    /// When the plan wanted it, after the start of the measured window.
-    planned: Duration,
-    detail: String,
+struct Written {
+    sink: FaultSink,
+    count: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
-    Start,
-    End,
-    Failed,
-}
-
-/// Whose entry it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Of<'a> {
-    /// The fault's word.
-    pub kind: &'static str,
-    pub node: &'a str,
-    pub planned: Duration,
+impl std::fmt::Debug for Written {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Written").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 impl Journal {
-    pub fn new(clock: Clock) -> Self {
-        Self { clock, entries: Arc::default() }
+    pub fn new(clock: Clock, sink: FaultSink) -> Self {
+        let written = Arc::new(Mutex::new(Written { sink, count: 0 }));
+        Self { clock, trial_start: Arc::default(), written }
     }
 
-    pub fn note(&self, event: Happened, of: Of<'_>, detail: impl Into<String>) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut detail = detail.into();
-        match entries.len() {
-            ..ENTRIES_MAX => {}
-            ENTRIES_MAX => "what follows is not kept: there is too much".clone_into(&mut detail),
+    /// Says when the trial began.
+    pub fn begins(&self, at: Instant) {
+        // It begins once; a second word on it is the same.
+        let _ = self.trial_start.set(at);
+    }
+
+    pub fn note(
+        &self,
+        phase: FaultPhase,
+        of: &Fault,
+        (node, cycle): (&str, u32),
+        detail: FaultDetail,
+    ) {
+        let mut written = self.written();
+        let detail = match written.count {
+            ..EVENTS_MAX => detail,
+            EVENTS_MAX => FaultDetail::TooMuch,
             _ => return,
-        }
-        let (kind, node, planned) = (of.kind, of.node.to_owned(), of.planned);
-        entries.push(Entry { at: self.clock.now(), event, kind, node, planned, detail });
+        };
+        written.count += 1;
+        // What never began did nothing, at no time of the trial's.
+        let at_ns = self.trial_start.get().map_or(0, |start| self.clock.now().ns_since(*start));
+        (written.sink)(FaultEvent {
+            fault: of.index,
+            cycle,
+            phase,
+            kind: of.plan.kind.clone(),
+            node: node.to_owned(),
+            planned_ns: i64::try_from(of.plan.at.as_nanos()).unwrap_or(i64::MAX),
+            at_ns,
+            detail,
+        });
     }
 
-    /// Everything so far, by time.
-    pub fn take(&self) -> Vec<Entry> {
-        std::mem::take(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Entry {
-    /// The event, stamped in nanoseconds after `trial_start`.
-    pub fn event(&self, trial_start: Instant) -> Event {
-        Event {
-            at: self.at.ns_since(trial_start),
-            name: self.event.word().to_owned(),
-            tx: None,
-            detail: self.in_words(),
-        }
-    }
-
-    /// The line of faults.ndjson.
-    pub fn line(&self, trial_start: Instant) -> String {
-        serde_json::json!({
-            "at_ns": self.at.ns_since(trial_start),
-            "event": self.event.word(),
-            "kind": self.kind,
-            "node": self.node,
-            "planned_ns_after_measure_start": u64::try_from(self.planned.as_nanos()).unwrap_or(u64::MAX),
-            "detail": self.detail,
-        })
-        .to_string()
-    }
-
-    fn in_words(&self) -> String {
-        let what = format!("{} {}", self.kind, self.node);
-        if self.detail.is_empty() { what } else { format!("{what}: {}", self.detail) }
-    }
-}
-
-impl Happened {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Start => "fault_start",
-            Self::End => "fault_end",
-            Self::Failed => "fault_failed",
-        }
+    /// A thread that panicked with the lock has handed its event on or not; either way the next is whole.
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
