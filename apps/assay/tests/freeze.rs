@@ -107,11 +107,58 @@ fn a_server_that_is_paused() {
     let faults = place.trial_folder(&document).join("faults.ndjson");
     let lines = std::fs::read_to_string(faults).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
-    assert_eq!(events, ["fault_start", "fault_end"], "{lines:?}");
-    let times: Vec<u64> = lines.iter().map(|line| number(&line["at_ns"]) / 1_000_000).collect();
+    let phases: Vec<&str> = lines.iter().filter_map(|line| line["phase"].as_str()).collect();
+    assert_eq!(phases, ["start", "end"], "{lines:?}");
+    let times: Vec<u64> =
+        lines[1..].iter().map(|line| number(&line["at_ns"]) / 1_000_000).collect();
     assert!((4_200..4_250).contains(&times[0]), "4 s after a warm-up of 0.2 s: {times:?}");
     assert!((1_000..1_050).contains(&(times[1] - times[0])), "{times:?}");
+}
+
+/// Claim: of two pauses of one node of which one lies within the other, the report gives each its own beginning and
+/// end, and the server is back when the outer one ends: `resume` lets go of the pause that is over, and of no other.
+#[test]
+fn pauses_within_each_other() {
+    let _alone = alone();
+    let place = Place::new();
+    let (said, document) = place.experiment(
+        r#"
+        [system]
+        kind = "echo"
+        [load]
+        rate = "200/s"
+        connections = 4
+        warmup = "0s"
+        duration = "4s"
+        [[fault]]
+        at = "1s"
+        for = "2s"
+        pause = "echo"
+        [[fault]]
+        at = "1500ms"
+        for = "500ms"
+        pause = "echo"
+        "#,
+    );
+    assert!([0, 97, 99].contains(&said.code), "{}", said.stderr);
+    let faults = trial(&document)["faults"].as_array().expect("faults").clone();
+    let ms = |fault: &Value, key| number(&fault[key]) / 1_000_000;
+    let seen: Vec<_> = faults
+        .iter()
+        .map(|it| (number(&it["fault"]), ms(it, "from_ns"), ms(it, "to_ns")))
+        .collect();
+    let [(0, outer_from, outer_to), (1, inner_from, inner_to)] = seen[..] else {
+        panic!("{faults:?}")
+    };
+    // Late is the machine's affair; the order, and that no end is swapped, is ours.
+    assert!(outer_from < inner_from && inner_from < inner_to && inner_to < outer_to, "{seen:?}");
+    assert!(outer_to - outer_from >= 1_950 && inner_to - inner_from >= 450, "{seen:?}");
+    assert_eq!(faults[1]["ended"]["goes_on"], true, "{faults:?}");
+    assert_eq!(faults[0]["ended"]["goes_on"], false, "{faults:?}");
+    // Nothing is committed while either pause holds it, and much as soon as the outer one is over.
+    assert!(ms(&faults[0], "silence_ns") >= 1_900, "{faults:?}");
+    let (of_outer, of_inner) = (ms(&faults[0], "back_after_ns"), ms(&faults[1], "back_after_ns"));
+    assert!(of_inner >= of_outer + 900, "it is back only after the outer one: {faults:?}");
 }
 
 /// Claim: a fault on a node that does not exist is not passed over: the experiment that was asked for did not

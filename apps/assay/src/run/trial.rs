@@ -194,8 +194,8 @@ fn load_it(
     }
     events.sort_by_key(|event| event.at);
     let of_faults = faults.map_or(Ok(()), Faults::finish);
-    let kept = closed.and(of_faults).and_then(|()| keep(folder, &samples, &events));
-    after.not_kept = kept.err().unwrap_or_default();
+    let kept = keep(folder, &samples, &events);
+    after.not_kept = closed.and(of_faults).and(kept).err().unwrap_or_default();
     Ok((facts, after))
 }
 

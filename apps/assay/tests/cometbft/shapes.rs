@@ -138,7 +138,7 @@ fn a_full_node_is_rotated() {
     assert_eq!(number(&trial["fates"]["once"]), 400);
     let folder = place.trial_folder(&document);
     let faults = std::fs::read_to_string(folder.join("faults.ndjson")).expect("what was done");
-    let caught_up = faults.lines().filter(|line| line.contains("caught up")).count();
+    let caught_up = faults.lines().filter(|line| line.contains("\"caught_up\"")).count();
     assert!(caught_up >= 2, "{faults}");
     assert!(faults.contains("`node1` is a validator, and one that loses its data"), "{faults}");
 }
