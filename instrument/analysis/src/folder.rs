@@ -137,6 +137,9 @@ impl Read {
             Err(RecordError::Missing { .. }) if !facts.complete => {}
             read => analysis.dropped(read?.dropped_bytes),
         }
+        if analysis.reads_observations() {
+            folder.for_each_observation(|observation| analysis.observation(observation))?;
+        }
         if facts.after.ledger.read {
             folder.for_each_ledger_entry(|entry, content| analysis.entry(entry, content))?;
         }

@@ -146,6 +146,12 @@ impl<'a> TrialAnalysis<'a> {
         self.input.dropped_bytes += bytes;
     }
 
+    /// Whether a check asks for observations.
+    #[must_use]
+    pub fn reads_observations(&self) -> bool {
+        self.checks.read_observations()
+    }
+
     /// Adds what a transaction was seen to return; all rows come first.
     pub fn observation(&mut self, observation: &Observation<'_>) {
         self.checks.observation(observation);

@@ -16,7 +16,7 @@ use model::facts::Event;
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
-use model::{NO_STAMP, Row, Seed};
+use model::{NO_STAMP, Observations, Row, Seed};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
@@ -146,6 +146,10 @@ impl RowSink for Sums {
         }
         Ok(())
     }
+    fn observations(&mut self, _: &Observations) -> Result<(), String> {
+        Ok(())
+    }
+
     fn event(&mut self, event: Event) {
         eprintln!("{event:?}");
     }

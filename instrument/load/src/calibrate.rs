@@ -14,7 +14,7 @@ use model::facts::{Calibration, Event, LoadFacts};
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
-use model::{Row, Seed, TxId};
+use model::{Observations, Row, Seed, TxId};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
@@ -128,6 +128,10 @@ impl RowSink for Samples {
     fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
         self.services.extend(rows.iter().filter_map(|row| row.service_ns(0)));
         self.lags.extend(rows.iter().filter_map(Row::own_lag_ns));
+        Ok(())
+    }
+
+    fn observations(&mut self, _: &Observations) -> Result<(), String> {
         Ok(())
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn run(
     });
     let mut state = desk.lock();
     let State { rows, facts, .. } = &mut *state;
-    rows.hand_over(facts);
+    rows.hand_over_all(facts);
     let as_ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     if trial.links.is_mixed() {
         // Callers have added theirs; threads of the library's own cannot be told from those of the workers.
@@ -187,10 +187,16 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
             given: wall(now),
             attempt: 1,
         };
-        let returned = client.execute(&transaction, &mut |stage| {
+        let mut reached = |stage| {
             let at = desk.stamp(origin);
             desk.lock().reached(desk.trial, caller, stage, prepared.id, at);
-        });
+        };
+        let mut seen = |bytes: &[u8]| {
+            let at = desk.stamp(origin);
+            let State { rows, facts, .. } = &mut *desk.lock();
+            rows.seen.take_one(prepared.id, bytes, at, facts);
+        };
+        let returned = client.execute(&transaction, &mut reached, &mut seen);
         let at = desk.stamp(origin);
         state = desk.lock();
         state.returned(desk.trial, caller, prepared.id, &returned, at);

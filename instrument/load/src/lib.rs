@@ -34,7 +34,7 @@ pub use error::LoadError;
 pub use live::{Live, LiveSnapshot, Phase};
 use model::facts::{Calibration, Event, LoadFacts};
 use model::plan::SettingPlan;
-use model::{Row, Seed};
+use model::{Observations, Row, Seed};
 use sut::{Deployment, System};
 
 /// First transaction id of the probe: `PROBE_TX_BASE + n`. Ids of the main load are dense from 0 and stay below it.
@@ -67,6 +67,13 @@ pub trait RowSink: Send {
     /// # Errors
     /// When they cannot be kept (disk full), in words. The load is stopped.
     fn rows(&mut self, rows: &[Row]) -> Result<(), String>;
+
+    /// Takes what transactions were seen to return. Workers share the order, and a transaction's observations may come
+    /// before its row or after it.
+    ///
+    /// # Errors
+    /// As [`RowSink::rows`].
+    fn observations(&mut self, observations: &Observations) -> Result<(), String>;
 
     /// Takes an event.
     fn event(&mut self, event: Event);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clock::Instant;
 use model::facts::{Event, WorkerFacts};
-use model::{NO_STAMP, Outcome, Row, Stamp};
+use model::{NO_STAMP, Observations, Outcome, Row, Stamp};
 
 use crate::live::{Live, Phase};
 use crate::trial::Trial;
@@ -29,6 +29,11 @@ pub(crate) enum Message {
     Rows {
         worker: u32,
         rows: Vec<Row>,
+    },
+    /// With the way back for the buffer.
+    Observations {
+        observations: Observations,
+        back: SyncSender<Observations>,
     },
     Event(Event),
     /// A worker is done.
@@ -121,6 +126,17 @@ impl<'a> Recorder<'a> {
             Message::Ready(_) => {}
             Message::Event(event) => self.sink.event(event),
             Message::Done(report) => self.reports.push(*report),
+            Message::Observations { mut observations, back } => {
+                if self.refused.is_none()
+                    && let Err(reason) = self.sink.observations(&observations)
+                {
+                    self.refused = Some(reason);
+                    self.trial.abort();
+                }
+                observations.clear();
+                // A worker that is gone needs no buffers.
+                let _ = back.try_send(observations);
+            }
             Message::Rows { worker, mut rows } => {
                 self.window.count(&rows, self.trial.setup.final_stage, &self.trial.setup.live);
                 if self.refused.is_none()

@@ -14,7 +14,7 @@ use load::{Control, Live, RowSink, Setup};
 use model::facts::Event;
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
-use model::{Row, Seed};
+use model::{Observations, Row, Seed};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
@@ -123,6 +123,10 @@ impl RowSink for Counted {
         self.0 += rows.len() as u64;
         Ok(())
     }
+    fn observations(&mut self, _: &Observations) -> Result<(), String> {
+        Ok(())
+    }
+
     fn event(&mut self, _event: Event) {}
 }
 

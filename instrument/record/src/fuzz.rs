@@ -9,10 +9,11 @@ use model::result::RunResult;
 
 use crate::columns::Source;
 use crate::name::{NAME_BYTES_MAX, folder_name};
+use crate::observation_log::ObservationLogReader;
 use crate::row_log::RowLogReader;
 use crate::seal::parse_seal;
 use crate::transactions::TransactionsReader;
-use crate::{folder, tables};
+use crate::{folder, observations, tables};
 
 /// Rows after which a forged Parquet file has shown enough: a few bytes can claim billions of equal rows.
 const ROWS_MAX: u64 = 1 << 20;
@@ -25,7 +26,7 @@ const ROWS_MAX: u64 = 1 << 20;
 /// harness that aborts on every panic, caught or not, therefore calls [`fuzz_run_folder`], which leaves them out.
 pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
     let Some((format, rest)) = bytes.split_first() else { return };
-    match format % 12 {
+    match format % 14 {
         8 => {
             let source = Source::Memory(Bytes::copy_from_slice(rest));
             let Ok(mut reader) = TransactionsReader::open(unnamed(), source) else { return };
@@ -43,6 +44,10 @@ pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
             let source = Source::Memory(Bytes::copy_from_slice(rest));
             drop(tables::read_ledger(unnamed(), source, |_, _| ()));
         }
+        13 => {
+            let source = Source::Memory(Bytes::copy_from_slice(rest));
+            drop(observations::read(unnamed(), source, |_| ()));
+        }
         _ => fuzz_run_folder(bytes),
     }
 }
@@ -54,13 +59,14 @@ pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
 pub fn fuzz_run_folder(bytes: &[u8]) {
     let Some((format, rest)) = bytes.split_first() else { return };
     let text = std::str::from_utf8(rest).unwrap_or_default();
-    match format % 8 {
+    match format % 14 {
         0 | 1 => fuzz_row_log(rest),
         2 => drop(folder::parse_plan(text)),
         3 => drop(serde_json::from_str::<TrialFacts>(text)),
         4 => drop(serde_json::from_str::<Environment>(text)),
         5 => drop(serde_json::from_str::<RunResult>(text)),
         6 => drop(parse_seal(text)),
+        12 => fuzz_observation_log(rest),
         _ => {
             let name = folder_name(text);
             assert!(!name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.'));
@@ -79,6 +85,16 @@ fn fuzz_row_log(bytes: &[u8]) {
     assert_eq!(log.row_count(), rows);
     assert!(log.dropped_bytes() <= bytes.len() as u64);
     assert!(rows * 4 + log.dropped_bytes() <= bytes.len() as u64, "rows out of nothing");
+}
+
+/// The same of an observation log.
+fn fuzz_observation_log(bytes: &[u8]) {
+    let Ok(mut log) = ObservationLogReader::open(bytes) else { return };
+    let mut held = 0;
+    while let Some(frame) = log.next_frame().expect("memory does not fail") {
+        held += frame.byte_count() as u64 + 20 * frame.len() as u64;
+    }
+    assert!(held + log.dropped_bytes() <= bytes.len() as u64, "observations out of nothing");
 }
 
 /// The path is for messages only.

@@ -14,6 +14,8 @@
 //!     rows.log                while the load runs, and after a crash: src/row_log.rs
 //!     transactions.parquet    after sealing, one row a transaction: src/transactions.rs
 //!     latency.hlog            after sealing, HdrHistogram V2 interval log: src/interval_log.rs
+//!     observations.log          while the load runs, if anything is observed: src/observation_log.rs
+//!     observations.parquet      after sealing: src/observations.rs
 //!     metrics.parquet, events.parquet, ledger.parquet: src/tables.rs
 //!     faults.ndjson           what faults did, an event a line, as it happens: src/fault_log.rs
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
@@ -32,9 +34,12 @@ mod disk;
 mod error;
 mod fault_log;
 mod folder;
+mod frames;
 mod fuzz;
 mod interval_log;
 mod name;
+mod observation_log;
+mod observations;
 mod row_code;
 mod row_log;
 mod seal;
@@ -49,6 +54,7 @@ pub use fault_log::FaultLog;
 pub use folder::RunFolder;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;
+pub use observation_log::ObservationLogWriter;
 pub use row_log::RowLogWriter;
 pub use transactions_file::TransactionsFile;
 pub use trial::{RowsRead, TrialFolder};

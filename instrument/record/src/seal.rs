@@ -47,12 +47,13 @@ struct SealedRows {
 }
 
 impl TrialFolder {
-    /// Turns the row log into transactions.parquet and latency.hlog and removes it. Needs trial.json for the
+    /// Turns the row log into transactions.parquet and latency.hlog and removes it, and the observation log likewise. Needs trial.json for the
     /// names of stages, kinds and errors, so write the final facts first. Doing it again changes nothing.
     ///
     /// # Errors
     /// When a file cannot be read or written. The log is then still there, and readers use it.
     pub fn seal(&self) -> Result<(), RecordError> {
+        self.seal_observations()?;
         if self.is_sealed() {
             let outcome = self.verify_rows();
             if outcome.is_ok() || !self.has_log() {

@@ -10,7 +10,7 @@ use model::fault::FaultEvent;
 use crate::error::RecordError;
 use crate::fault_log::{self, FaultLog};
 use crate::folder::{Schema, read_json, write_json};
-use crate::row_log::{LogError, RowLogReader, RowLogWriter};
+use crate::row_log::{RowLogReader, RowLogWriter};
 
 pub(crate) const ROW_LOG: &str = "rows.log";
 const FACTS: &str = "trial.json";
@@ -128,12 +128,6 @@ impl TrialFolder {
     pub(crate) fn open_log(&self) -> Result<RowLogReader<File>, RecordError> {
         let path = self.file(ROW_LOG);
         let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
-        RowLogReader::open(file).map_err(|error| match error {
-            LogError::Foreign(why) => RecordError::damaged(&path, why),
-            LogError::OtherVersion { found, known } => {
-                RecordError::OtherVersion { path: path.clone(), found, known }
-            }
-            LogError::Io(error) => RecordError::reading(&path, error),
-        })
+        RowLogReader::open(file).map_err(|error| error.about(&path))
     }
 }

@@ -360,8 +360,14 @@ pub struct ProtocolError(pub String);
 /// A client library, for systems that are reachable only through one. Called on a thread of its own; blocks
 /// until the transaction has ended. For low rates: the engine stamps before and after the call and at each mark.
 pub trait Client: Send {
-    /// Carries out one transaction. `reached(stage)` stamps a stage at the moment of the call.
-    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Returned<'_>;
+    /// Carries out one transaction. `reached(stage)` stamps a stage at the moment of the call; `seen(bytes)` keeps what
+    /// a read returned, as [`Marks::observed`] does for a session, with the same bound.
+    fn execute(
+        &mut self,
+        tx: &Transaction<'_>,
+        reached: &mut dyn FnMut(u8),
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> Returned<'_>;
 }
 
 /// How a call ended.

@@ -1,7 +1,8 @@
 //! What a session found in the bytes that arrived. The engine stamps all marks of one receipt with the time
 //! at which the receipt came out of the kernel.
 
-use model::{Outcome, TxId};
+use model::observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
+use model::{NO_STAMP, Outcome, TxId};
 
 /// One finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,13 @@ pub struct Marks {
     texts: Vec<String>,
     text_count: usize,
     close: bool,
+    observations: Observations,
+    observations_left_out: u64,
 }
+
+/// The most bytes of observations that one receipt may bring: several times what a receipt is long, for answers that
+/// came in many.
+const OBSERVED_BYTES_MAX: usize = 1 << 20;
 
 impl Marks {
     /// The transaction reached a stage.
@@ -65,6 +72,30 @@ impl Marks {
     pub fn ended(&mut self, tx: TxId, outcome: Outcome, code: u16, bytes_in: u32, text: &str) {
         let text = if text.is_empty() { Answer::NO_TEXT } else { self.keep(text) };
         self.list.push(Mark::Ended { tx, answer: Answer { outcome, code, text, bytes_in } });
+    }
+
+    /// The transaction was seen to return something: what a read gave, in the system's own form. Kept beside its row,
+    /// for checks. A transaction may be observed any number of times. One that is longer than
+    /// [`OBSERVATION_BYTES_MAX`], or for which this receipt has no room left, is left out and counted.
+    pub fn observed(&mut self, tx: TxId, bytes: &[u8]) {
+        let is_too_long = bytes.len() > OBSERVATION_BYTES_MAX;
+        if is_too_long || self.observations.byte_count() + bytes.len() > OBSERVED_BYTES_MAX {
+            self.observations_left_out += 1;
+            return;
+        }
+        self.observations.push(Observation { tx, at: NO_STAMP, bytes });
+    }
+
+    /// What was observed, without stamps: the engine puts the receipt's.
+    #[must_use]
+    pub const fn observations(&self) -> &Observations {
+        &self.observations
+    }
+
+    /// How many observations were left out.
+    #[must_use]
+    pub const fn observations_left_out(&self) -> u64 {
+        self.observations_left_out
     }
 
     /// The connection is to be closed after this receipt (`Connection: close`).
@@ -95,6 +126,8 @@ impl Marks {
         self.list.clear();
         self.text_count = 0;
         self.close = false;
+        self.observations.clear();
+        self.observations_left_out = 0;
     }
 
     fn keep(&mut self, text: &str) -> u16 {
@@ -113,5 +146,29 @@ impl Marks {
         slot.push_str(text);
         self.text_count += 1;
         index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: what is longer than is kept, and what one receipt has no room left for, is left out and counted; the rest
+    /// is there; and the next receipt begins with nothing.
+    #[test]
+    fn observations_are_bounded() {
+        let mut marks = Marks::default();
+        let longest = vec![7; OBSERVATION_BYTES_MAX];
+        marks.observed(1, &[&longest[..], &[7]].concat());
+        let room = u64::try_from(OBSERVED_BYTES_MAX / OBSERVATION_BYTES_MAX).unwrap();
+        for tx in 0..room + 3 {
+            marks.observed(tx, &longest);
+        }
+        marks.observed(99, b"");
+        assert_eq!(marks.observations_left_out(), 1 + 3);
+        let kept: Vec<TxId> = marks.observations().iter().map(|one| one.tx).collect();
+        assert_eq!(kept, (0..room).chain([99]).collect::<Vec<_>>());
+        marks.clear();
+        assert!(marks.observations().is_empty() && marks.observations_left_out() == 0);
     }
 }

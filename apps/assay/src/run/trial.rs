@@ -11,8 +11,8 @@ use model::facts::{
     LoadFacts, MetricSample, TrialFacts,
 };
 use model::plan::SettingPlan;
-use model::{Row, Seed};
-use record::{RowLogWriter, RunFolder, TrialFolder};
+use model::{Observations, Row, Seed};
+use record::{ObservationLogWriter, RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
@@ -169,8 +169,8 @@ fn load_it(
         control,
         live,
     };
-    let mut sink =
-        FolderSink { log: folder.row_log().map_err(|e| e.to_string())?, events: Vec::new() };
+    let log = folder.row_log().map_err(|e| e.to_string())?;
+    let mut sink = FolderSink { folder, log, observations: None, events: Vec::new() };
     // The links' switch and the disks are threads of this process, and no part of the generator.
     let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
     let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
@@ -178,8 +178,10 @@ fn load_it(
     let testbed = testbed_cpu().saturating_sub(testbed_before);
     let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
     trial.progress.pause();
-    let FolderSink { log, mut events } = sink;
-    let closed = log.close().map_err(|e| e.to_string());
+    let FolderSink { log, observations, mut events, .. } = sink;
+    let closed =
+        log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
+    let closed = closed.map_err(|e| e.to_string());
     let Loaded { facts, start } = loaded.map_err(|e| e.to_string())?;
     let mut after = AfterFacts {
         generator_cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
@@ -270,15 +272,26 @@ fn read_ledger(
     facts
 }
 
-/// Rows go to the row log, events to memory until the load is over.
-struct FolderSink {
+/// Rows go to the row log, observations to theirs, events to memory until the load is over.
+struct FolderSink<'a> {
+    folder: &'a TrialFolder,
     log: RowLogWriter,
+    /// Begun with the first observation.
+    observations: Option<ObservationLogWriter>,
     events: Vec<Event>,
 }
 
-impl RowSink for FolderSink {
+impl RowSink for FolderSink<'_> {
     fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
         self.log.append(rows).and_then(|()| self.log.flush()).map_err(|error| error.to_string())
+    }
+
+    fn observations(&mut self, observations: &Observations) -> Result<(), String> {
+        let log = match &mut self.observations {
+            Some(log) => log,
+            none => none.insert(self.folder.observation_log().map_err(|error| error.to_string())?),
+        };
+        log.append(observations).and_then(|()| log.flush()).map_err(|error| error.to_string())
     }
 
     fn event(&mut self, event: Event) {

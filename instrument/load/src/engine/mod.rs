@@ -7,6 +7,7 @@
 
 mod admit;
 mod connect;
+mod observe;
 mod pace;
 mod receive;
 mod route;

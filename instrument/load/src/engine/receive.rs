@@ -81,6 +81,7 @@ impl Engine<'_> {
 
     /// Takes a session's findings, in their order.
     pub(super) fn apply(&mut self, marks: &Marks) {
+        self.rows.seen.take(marks, self.now, &mut self.facts);
         for mark in marks.list() {
             let (tx, what) = match *mark {
                 Mark::Reached { tx, stage, code, bytes_in } => {

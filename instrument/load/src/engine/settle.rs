@@ -8,6 +8,7 @@ use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp, TxId};
 use sut::Abandon;
 
 use super::Engine;
+use super::observe::Seen;
 use super::receive::{Found, What};
 use crate::PROBE_TX_BASE;
 use crate::connection::Phase;
@@ -207,12 +208,15 @@ pub(crate) struct Rows {
     buffers: usize,
     /// Rows written so far.
     pub count: u64,
+    /// What was observed beside them.
+    pub seen: Seen,
 }
 
 impl Rows {
     pub(crate) fn new(worker: u32, to: SyncSender<Message>, spare: Receiver<Vec<Row>>) -> Self {
         let buffer = Vec::with_capacity(BATCH_ROWS);
-        Self { worker, buffer, since: 0, to, spare, buffers: 1, count: 0 }
+        let seen = Seen::new(to.clone());
+        Self { worker, buffer, since: 0, to, spare, buffers: 1, count: 0, seen }
     }
 
     pub(crate) fn push(&mut self, row: Row, facts: &mut WorkerFacts) {
@@ -231,9 +235,16 @@ impl Rows {
         if !self.buffer.is_empty() && now - self.since >= ROWS_AGE_NS_MAX {
             self.hand_over(facts);
         }
+        self.seen.hand_over_since(now - ROWS_AGE_NS_MAX, facts);
     }
 
-    pub(crate) fn hand_over(&mut self, facts: &mut WorkerFacts) {
+    /// Hands over everything, at the end.
+    pub(crate) fn hand_over_all(&mut self, facts: &mut WorkerFacts) {
+        self.hand_over(facts);
+        self.seen.hand_over(facts);
+    }
+
+    fn hand_over(&mut self, facts: &mut WorkerFacts) {
         if self.buffer.is_empty() {
             return;
         }

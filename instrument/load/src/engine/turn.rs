@@ -181,7 +181,7 @@ impl Engine<'_> {
         report.cut = drain.cut;
         report.drain_end = self.now;
         self.show();
-        self.rows.hand_over(&mut self.facts);
+        self.rows.hand_over_all(&mut self.facts);
         self.account(driver, began, cpu, queued);
         if self.routes.has_lost {
             report.failure =

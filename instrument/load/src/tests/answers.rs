@@ -28,6 +28,27 @@ fn stages_are_stamped_in_turn() {
     });
 }
 
+/// Claim: what each answer brought is kept whole, once, with the stamp of its mark, on any number of threads and through
+/// more batches than there are buffers; and it is counted.
+#[test]
+fn observations_are_stamped_like_marks() {
+    with_each_driver(|choice| {
+        let server = Toy::prompt();
+        let system = ToySystem { in_flight_max: 64, reads: true, ..ToySystem::new(server.address) };
+        let mut plan = plan(closed(100));
+        plan.load.threads = 2;
+        plan.load.transactions_max = 40_000;
+        let (facts, mut kept) = run(&plan, &system, choice);
+        kept.seen.sort();
+        assert_eq!((kept.rows.len(), kept.seen.len()), (40_000, 40_000));
+        for ((tx, at, bytes), row) in kept.seen.iter().zip(&kept.rows) {
+            assert_eq!((*tx, *at), (row.tx, row.marks[0]));
+            assert_eq!(bytes[..8], row.tx.to_le_bytes());
+        }
+        assert_eq!(facts.workers.iter().map(|worker| worker.observations).sum::<u64>(), 40_000);
+    });
+}
+
 /// Claim: a refusal ends a transaction with its class, code and text, on any pipelining depth.
 #[test]
 fn refusals_keep_their_text() {

@@ -20,8 +20,17 @@ use crate::{Control, Live, Loaded, PROBE_TX_BASE, Setup};
 struct Library;
 
 impl Client for Library {
-    fn execute(&mut self, tx: &Transaction<'_>, reached: &mut dyn FnMut(u8)) -> Returned<'_> {
+    fn execute(
+        &mut self,
+        tx: &Transaction<'_>,
+        reached: &mut dyn FnMut(u8),
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> Returned<'_> {
         reached(0);
+        seen(&tx.id.to_le_bytes());
+        if tx.id == 3 {
+            seen(&vec![0; model::OBSERVATION_BYTES_MAX + 1]);
+        }
         std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 200 } else { 10 }));
         match tx.id % 10 {
             5 => Returned::ended(Outcome::Rejected(model::Class::Server), 7, "no leader"),
@@ -94,6 +103,15 @@ fn client_libraries_are_called() {
         }
         let slow = kept.rows.iter().filter(|row| row.tx % 10 == 9).count() as u64;
         assert_eq!(facts.workers[0].late_answers, slow);
+        // What each call saw, once, while it was under way; and what was too long, nowhere.
+        kept.seen.sort();
+        assert_eq!(kept.seen.len(), kept.rows.len());
+        for ((tx, at, bytes), row) in kept.seen.iter().zip(&kept.rows) {
+            assert_eq!((*tx, bytes[..] == tx.to_le_bytes()), (row.tx, true));
+            assert!(*at >= row.sent && *at <= row.end, "{at} of {row:?}");
+        }
+        assert_eq!(facts.workers[0].observations, kept.rows.len() as u64);
+        assert_eq!(facts.workers[0].observations_left_out, 1);
     }
 }
 
@@ -105,7 +123,12 @@ struct Prompt {
 }
 
 impl Client for Prompt {
-    fn execute(&mut self, tx: &Transaction<'_>, _: &mut dyn FnMut(u8)) -> Returned<'_> {
+    fn execute(
+        &mut self,
+        tx: &Transaction<'_>,
+        _: &mut dyn FnMut(u8),
+        _: &mut dyn FnMut(&[u8]),
+    ) -> Returned<'_> {
         std::thread::sleep(self.pause);
         if tx.id.is_multiple_of(10) {
             return Returned::ended(Outcome::Rejected(model::Class::Overloaded), 3, &self.words);

@@ -11,7 +11,7 @@ use model::facts::{Event, LoadFacts};
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
-use model::{Class, Outcome, Row, Seed};
+use model::{Class, Observation, Observations, Outcome, Row, Seed, Stamp};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Tls, Transaction, Workload,
@@ -148,6 +148,7 @@ struct ToySession {
     is_ready: bool,
     polls: Option<Duration>,
     asked: Vec<u64>,
+    reads: bool,
 }
 
 impl Session for ToySession {
@@ -182,7 +183,12 @@ impl Session for ToySession {
                 _ if id == SUBSCRIBE => self.is_ready = true,
                 REFUSE => marks.ended(id, Outcome::Rejected(Class::Invalid), 400, 0, "refused"),
                 GARBAGE => return Err(ProtocolError("no such code".to_owned())),
-                stage => marks.reached(id, stage, 200, 9),
+                stage => {
+                    if self.reads {
+                        marks.observed(id, answer);
+                    }
+                    marks.reached(id, stage, 200, 9);
+                }
             }
         }
         Ok(bytes.len() / 9 * 9)
@@ -231,6 +237,8 @@ pub struct ToySystem {
     pub stages: u32,
     pub tls: Option<Tls>,
     pub polls: Option<Duration>,
+    /// Whether every answer is an observation.
+    pub reads: bool,
 }
 
 impl ToySystem {
@@ -243,6 +251,7 @@ impl ToySystem {
             stages: 1,
             tls: None,
             polls: None,
+            reads: false,
         }
     }
 }
@@ -273,6 +282,7 @@ impl System for ToySystem {
             is_ready: !observes,
             polls: self.polls,
             asked: Vec::new(),
+            reads: self.reads,
         };
         let endpoint = Endpoint { address: self.address, tls: self.tls.clone() };
         Ok(Link::Wire(endpoint, Box::new(session)))
@@ -288,6 +298,7 @@ impl System for ToySystem {
 pub struct Kept {
     pub rows: Vec<Row>,
     pub events: Vec<Event>,
+    pub seen: Vec<(u64, Stamp, Vec<u8>)>,
     pub errs_after: Option<usize>,
 }
 
@@ -297,6 +308,12 @@ impl RowSink for Kept {
             return Err("no space left on device".to_owned());
         }
         self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn observations(&mut self, observations: &Observations) -> Result<(), String> {
+        let one = |one: Observation<'_>| (one.tx, one.at, one.bytes.to_vec());
+        self.seen.extend(observations.iter().map(one));
         Ok(())
     }
 
