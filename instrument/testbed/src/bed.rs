@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use clock::{Clock, Instant};
+use clock::Clock;
 use model::Seed;
 use model::facts::{DiskFacts, NetworkFacts, NodeFacts};
 use model::plan::{DiskChange, DisksPlan, LinksPlan, PowerLoss, is_meant};
@@ -21,18 +20,14 @@ mod lives;
 
 use crate::TestbedError;
 use crate::disk::{Disks, EnteredDisks, PowerCut};
-use crate::guard::Guard;
 use crate::keeper::Keeper;
-use crate::log::{self, LOG_BYTES_MAX, LineSearch};
+use crate::log::LineSearch;
 use crate::network::{Entered, LinkControl, Network};
 use crate::node::{Asked, Node, NodeEnd, NodeSpec, Process};
+use crate::processes::{LOOK_EVERY, Processes};
 
 /// How long nodes are given to end by themselves when the testbed is dropped.
 const DROP_GRACE: Duration = Duration::from_secs(3);
-/// How long the kernel is given to carry out SIGKILL.
-const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
-/// How often a condition is looked at while somebody waits for it.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// The nodes of one trial. Dropping it ends them all.
 #[derive(Debug)]
@@ -49,38 +44,32 @@ pub struct BedControl {
     shared: Arc<Shared>,
 }
 
-/// What the owner, its controls and the keeper share.
+/// What the owner and its controls share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    clock: Clock,
-    /// Where the logs are.
-    folder: PathBuf,
-    state: Mutex<State>,
+struct Shared {
+    processes: Arc<Processes>,
     /// Made with the first node; `None` again when the testbed is gone.
     keeper: Mutex<Option<Keeper>>,
     /// The trial's own network, where its plan has links.
     network: OnceLock<Network>,
-    /// The nodes' disks, where its plan has any.
-    disks: OnceLock<Disks>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    nodes: Vec<Process>,
-    ends: Vec<NodeEnd>,
-    guard: Option<Guard>,
-    /// The testbed is being dropped: no node may be started any more.
-    is_over: bool,
+impl std::ops::Deref for Shared {
+    type Target = Processes;
+
+    /// Most of what is asked of a bed is asked of its processes.
+    fn deref(&self) -> &Processes {
+        &self.processes
+    }
 }
 
 impl Testbed {
     /// No nodes yet. Their logs will be in `folder`, which is made when the first one is started.
     #[must_use]
     pub fn new(folder: &Path, clock: Clock) -> Self {
-        let folder = folder.to_owned();
-        let (state, keeper) = (Mutex::default(), Mutex::default());
-        let (network, disks) = (OnceLock::new(), OnceLock::new());
-        let shared = Arc::new(Shared { clock, folder, state, keeper, network, disks });
+        let processes = Arc::new(Processes::new(folder, clock));
+        let (keeper, network) = (Mutex::default(), OnceLock::new());
+        let shared = Arc::new(Shared { processes, keeper, network });
         Self { own_program: None, seed: Seed::default(), shared }
     }
 
@@ -537,98 +526,6 @@ impl BedControl {
             Some(end) => Err(TestbedError::NotRunning { node, action, how: end.how.clone() }),
             None => act(process).map_err(|source| TestbedError::Signal { node, action, source }),
         }
-    }
-}
-
-impl Shared {
-    /// The lock is taken even if a thread panicked with it: nodes must be ended all the same.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes the calling thread to where the nodes' files are.
-    pub(crate) fn enter_disks(&self) -> Result<EnteredDisks, TestbedError> {
-        self.disks.get().map_or_else(|| Ok(EnteredDisks::nothing()), Disks::enter)
-    }
-
-    /// Notices ends.
-    pub(crate) fn observe(&self) {
-        let mut state = self.state();
-        let State { nodes, ends, guard, .. } = &mut *state;
-        for node in nodes {
-            ends.extend(node.observe(self.clock, guard.as_mut()));
-        }
-    }
-
-    /// What becomes readable when a running node ends, and whether there is one for each.
-    pub(crate) fn watched(&self) -> (Vec<Arc<OwnedFd>>, bool) {
-        let state = self.state();
-        let running = || state.nodes.iter().filter(|node| node.ended().is_none());
-        let watched: Vec<_> = running().filter_map(Process::end_signal).collect();
-        let is_each_watched = watched.len() == running().count();
-        (watched, is_each_watched)
-    }
-
-    /// Cuts logs that have grown too long. A log that cannot be cut is left: that is the disk's to report.
-    pub(crate) fn bound_logs(&self) {
-        let logs: Vec<PathBuf> = self.state().nodes.iter().map(|node| node.log.clone()).collect();
-        for path in logs {
-            let _ = log::bound(&path, LOG_BYTES_MAX);
-        }
-    }
-
-    fn stop_all(&self, grace: Duration) -> Result<(), TestbedError> {
-        self.observe();
-        for node in self.state().nodes.iter_mut().filter(|node| node.ended().is_none()) {
-            // It can only fail for a group that is gone, which the next look notices.
-            let _ = node.ask_to_end(Asked::TearDown);
-        }
-        if self.all_end_by(self.clock.now().plus(grace), None) {
-            return Ok(());
-        }
-        for node in self.state().nodes.iter_mut().filter(|node| node.ended().is_none()) {
-            let _ = node.kill(Asked::TearDown);
-        }
-        if self.all_end_by(self.clock.now().plus(KILL_WAIT_MAX), None) {
-            return Ok(());
-        }
-        let state = self.state();
-        let left = state.nodes.iter().filter(|node| node.ended().is_none());
-        let names: Vec<String> = left.map(|node| format!("node `{}`", node.spec.name)).collect();
-        Err(TestbedError::Stuck(names.join(", ")))
-    }
-
-    /// Waits until all nodes, or one, have ended. Gives whether they did.
-    fn all_end_by(&self, deadline: Instant, only: Option<&str>) -> bool {
-        loop {
-            self.observe();
-            let is_meant = |node: &&Process| only.is_none_or(|name| node.spec.name == name);
-            if self.state().nodes.iter().filter(is_meant).all(|node| node.ended().is_some()) {
-                return true;
-            }
-            let now = self.clock.now();
-            if now >= deadline {
-                return false;
-            }
-            self.clock.sleep_until(now.plus(LOOK_EVERY));
-        }
-    }
-}
-
-impl State {
-    fn index(&self, name: &str) -> Result<usize, TestbedError> {
-        self.nodes.iter().position(|node| node.spec.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.nodes.iter().map(|node| node.spec.name.as_str()).collect();
-            let known = match names.as_slice() {
-                [] => "none has been started".to_owned(),
-                _ => format!("there are: {}", names.join(", ")),
-            };
-            TestbedError::NoSuchNode { name: name.to_owned(), known }
-        })
-    }
-
-    fn find(&self, name: &str) -> Result<&Process, TestbedError> {
-        Ok(&self.nodes[self.index(name)?])
     }
 }
 

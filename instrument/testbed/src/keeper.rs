@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::bed::Shared;
+use crate::processes::Processes;
 
 /// How often logs are looked at.
 const LOG_LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -36,13 +36,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn start(shared: Arc<Shared>) -> io::Result<Self> {
+    pub(crate) fn start(processes: Arc<Processes>) -> io::Result<Self> {
         let (orders, receiver) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let heard = Arc::clone(&bell);
         let thread = std::thread::Builder::new()
             .name("testbed-keeper".to_owned())
-            .spawn(move || keep(&shared, &receiver, &heard))?;
+            .spawn(move || keep(&processes, &receiver, &heard))?;
         Ok(Self { orders: Some(orders), bell, thread: Some(thread) })
     }
 
@@ -73,9 +73,9 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(shared: &Shared, orders: &Receiver<Order>, bell: &OwnedFd) {
+fn keep(processes: &Processes, orders: &Receiver<Order>, bell: &OwnedFd) {
     // What it starts is where it is. Refused here it would be refused to the trial's own thread, which says so.
-    let _inside = shared.enter_disks();
+    let _inside = processes.enter_disks();
     loop {
         match orders.try_recv() {
             Ok(mut order) => {
@@ -86,16 +86,16 @@ fn keep(shared: &Shared, orders: &Receiver<Order>, bell: &OwnedFd) {
             Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}
         }
-        if sleep(shared, bell) {
-            shared.bound_logs();
+        if sleep(processes, bell) {
+            processes.bound_logs();
         }
-        shared.observe();
+        processes.observe();
     }
 }
 
 /// Sleeps until the bell rings or a node ends. Gives whether it slept its time out.
-fn sleep(shared: &Shared, bell: &OwnedFd) -> bool {
-    let (watched, is_each_watched) = shared.watched();
+fn sleep(processes: &Processes, bell: &OwnedFd) -> bool {
+    let (watched, is_each_watched) = processes.watched();
     let at_most = if is_each_watched { LOG_LOOK_EVERY } else { UNWATCHED_LOOK_EVERY };
     let at_most = Timespec::try_from(at_most).expect("half a second is a time");
     let mut descriptors = vec![PollFd::new(bell, PollFlags::IN)];

@@ -34,6 +34,7 @@ mod log;
 mod network;
 mod node;
 mod port;
+mod processes;
 pub mod program;
 mod redact;
 mod sampler;

@@ -6,12 +6,13 @@
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::{BedControl, KILL_WAIT_MAX, Shared};
+use super::{BedControl, Shared};
 use crate::TestbedError;
 use crate::guard::Guard;
 use crate::keeper::Keeper;
 use crate::log;
 use crate::node::{Asked, Node, NodeSpec, Process};
+use crate::processes::KILL_WAIT_MAX;
 
 impl BedControl {
     /// Asks a node to end: end of file on its standard input, and SIGTERM. It does not wait.
@@ -93,7 +94,7 @@ impl Shared {
     }
 
     /// Starts a program; whose node it becomes is the caller's affair.
-    pub(super) fn start(self: &Arc<Self>, spec: NodeSpec) -> Result<Process, TestbedError> {
+    pub(super) fn start(&self, spec: NodeSpec) -> Result<Process, TestbedError> {
         let guard_error = TestbedError::Guard;
         let path = self.folder.join(format!("{}.log", spec.name));
         let log_error =
@@ -109,7 +110,7 @@ impl Shared {
             }
         }
         if keeper.is_none() {
-            *keeper = Some(Keeper::start(Arc::clone(self)).map_err(guard_error)?);
+            *keeper = Some(Keeper::start(Arc::clone(&self.processes)).map_err(guard_error)?);
         }
         let file = log::open(&path).map_err(log_error)?;
         let log_start = file.metadata().map_err(log_error)?.len();

@@ -9,8 +9,8 @@ use model::fault::{FaultDetail, FaultPhase};
 
 use super::FaultSetup;
 use super::changes::Changes;
-use super::journal::Journal;
-use super::kinds::{self, Fault, Underway};
+use super::journal::{Fault, Journal};
+use super::kinds::{self, Underway};
 use super::scene::Scene;
 use super::stop::Stop;
 use crate::BedControl;

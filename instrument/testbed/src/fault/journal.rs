@@ -7,13 +7,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use clock::{Clock, Instant};
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
+use model::plan::FaultPlan;
 
 use super::FaultSink;
-use super::kinds::Fault;
 
 /// The most events. A rotation of many nodes that comes round every second for a week would make millions; the
 /// last event then says that it is the last.
 const EVENTS_MAX: usize = 100_000;
+
+/// One fault of the plan: whose events they are.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// Its place in the plan.
+    pub index: u32,
+    pub plan: FaultPlan,
+}
 
 /// Copies write to the same list.
 #[derive(Clone, Debug)]

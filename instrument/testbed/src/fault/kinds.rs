@@ -10,8 +10,8 @@ mod restart;
 mod rotate;
 
 use model::fault::FaultKind;
-use model::plan::FaultPlan;
 
+use super::journal::Fault;
 use super::scene::Scene;
 
 /// In the order in which they are named to people.
@@ -24,14 +24,6 @@ pub(super) struct Kind {
     /// Begins one. What is to be undone is given back; it notes in the scene's journal what it does, and for whom it
     /// could not.
     pub begin: fn(&Fault, &mut Scene) -> Option<Box<dyn Underway>>,
-}
-
-/// One fault of the plan.
-#[derive(Clone, Debug)]
-pub(super) struct Fault {
-    /// Its place in the plan.
-    pub index: u32,
-    pub plan: FaultPlan,
 }
 
 /// A fault that lasts.

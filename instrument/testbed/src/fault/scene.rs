@@ -10,8 +10,7 @@ use clock::{Clock, Instant};
 use model::fault::{FaultDetail, FaultPhase};
 
 use super::changes::Changes;
-use super::journal::Journal;
-use super::kinds::Fault;
+use super::journal::{Fault, Journal};
 use super::stop::Stop;
 use crate::sampler::Watcher;
 use crate::{BedControl, NodeCare, TestbedError};

@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 use clock::{Clock, CpuTime};
@@ -19,7 +19,7 @@ use model::Seed;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use super::link::Link;
-use super::pump::Pump;
+use super::pump::{Pump, SharedLink, Works, lock};
 use super::table::Table;
 
 /// The most listeners: every ordered pair of a hundred nodes.
@@ -39,21 +39,12 @@ pub(super) struct Forwarders {
 
 /// What its threads share.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) clock: Clock,
-    pub(super) table: Arc<Table>,
-    pub(super) seed: Seed,
-    /// Rings from the end on.
-    pub(super) bell: OwnedFd,
-    /// Processor time of threads, nanoseconds.
-    pub(super) cpu_ns: AtomicU64,
+struct Shared {
+    works: Arc<Works>,
     listeners: Mutex<Vec<Listener>>,
     links: Mutex<BTreeMap<(usize, usize), SharedLink>>,
     pumps: Mutex<Vec<JoinHandle<()>>>,
 }
-
-/// One directed pair's link, shared by its connections.
-pub(super) type SharedLink = Arc<Mutex<Link>>;
 
 #[derive(Debug)]
 struct Listener {
@@ -68,12 +59,9 @@ impl Forwarders {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let watched = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         epoll::add(&*watched, &bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
+        let works = Works { clock, table, seed, bell, cpu_ns: AtomicU64::new(0) };
         let shared = Arc::new(Shared {
-            clock,
-            table,
-            seed,
-            bell,
-            cpu_ns: AtomicU64::new(0),
+            works: Arc::new(works),
             listeners: Mutex::default(),
             links: Mutex::default(),
             pumps: Mutex::default(),
@@ -122,7 +110,7 @@ impl Forwarders {
     }
 
     pub(super) fn cpu_ns(&self) -> u64 {
-        self.shared.cpu_ns.load(Ordering::Relaxed)
+        self.shared.works.cpu_ns.load(Ordering::Relaxed)
     }
 
     /// Whether the thread that listens has ended, which it does when it is told to or by a panic.
@@ -133,7 +121,7 @@ impl Forwarders {
     /// Ends all threads and closes all connections. What is underway is lost.
     pub(super) fn stop(&self) {
         // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
-        let _ = rustix::io::write(&self.shared.bell, &1_u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.shared.works.bell, &1_u64.to_ne_bytes());
         // A panic of a thread has been printed by the panic hook.
         if let Some(thread) = lock(&self.thread).take() {
             let _ = thread.join();
@@ -156,12 +144,12 @@ impl Shared {
     /// The link of a pair, made when it is asked for.
     fn link(&self, from: usize, to: usize) -> SharedLink {
         let mut links = lock(&self.links);
-        let make = || Arc::new(Mutex::new(Link::new(self.table.rule(from, to))));
+        let make = || Arc::new(Mutex::new(Link::new(self.works.table.rule(from, to))));
         Arc::clone(links.entry((from, to)).or_insert_with(make))
     }
 
     /// Starts the two directions of a connection, or closes it.
-    fn carry(&self, own: &Arc<Self>, near: TcpStream, way: (usize, usize), target: SocketAddr) {
+    fn carry(&self, near: TcpStream, way: (usize, usize), target: SocketAddr) {
         let (from, to) = way;
         let links = [self.link(from, to), self.link(to, from)];
         let mut pumps = lock(&self.pumps);
@@ -171,10 +159,10 @@ impl Shared {
             lock(&links[0]).traffic.emulator_dropped += 1;
             return;
         }
-        let (shared, ends) = (Arc::clone(own), [(from, to), (to, from)]);
+        let (works, ends) = (Arc::clone(&self.works), [(from, to), (to, from)]);
         let started = std::thread::Builder::new()
             .name("testbed-forward".to_owned())
-            .spawn(move || Pump::both(&shared, near, target, links, ends));
+            .spawn(move || Pump::both(&works, near, target, links, ends));
         match started {
             Ok(pump) => pumps.push(pump),
             Err(_) => lock(&self.link(from, to)).traffic.emulator_dropped += 1,
@@ -201,22 +189,9 @@ fn accept_all(shared: &Arc<Shared>, watched: &OwnedFd) {
                 listener.accept().ok().map(|(stream, _)| (stream, (*from, *to), *target))
             };
             if let Some((near, way, target)) = come {
-                shared.carry(shared, near, way, target);
+                shared.carry(near, way, target);
             }
         }
-        note_cpu(shared, &mut used);
+        shared.works.note_cpu(&mut used);
     }
-}
-
-/// Adds what the calling thread has used since the last note.
-pub(super) fn note_cpu(shared: &Shared, used: &mut CpuTime) {
-    let now = CpuTime::of_this_thread();
-    let ns = u64::try_from(now.since(*used).as_nanos()).unwrap_or(0);
-    shared.cpu_ns.fetch_add(ns, Ordering::Relaxed);
-    *used = now;
-}
-
-/// A panic with the lock leaves counters that are still worth reading.
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,17 +4,20 @@
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use clock::{CpuTime, Instant};
+use clock::{Clock, CpuTime, Instant};
+use model::Seed;
 use model::seed::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::forwarders::{Shared, SharedLink, lock, note_cpu};
-use super::table::Rule;
+use super::link::Link;
+use super::table::{Rule, Table};
 
 /// The most bytes of one direction of one connection that are held; more are left unread. A second at 128 Mbit/s.
 const HELD_BYTES_MAX: usize = 16 << 20;
@@ -27,9 +30,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How long the far end may take to accept.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 
+/// What every pump of a network stands on.
+#[derive(Debug)]
+pub(super) struct Works {
+    pub(super) clock: Clock,
+    pub(super) table: Arc<Table>,
+    pub(super) seed: Seed,
+    /// Rings from the end on.
+    pub(super) bell: OwnedFd,
+    /// Processor time of threads, nanoseconds.
+    pub(super) cpu_ns: AtomicU64,
+}
+
+/// One directed pair's link, shared by its connections.
+pub(super) type SharedLink = Arc<Mutex<Link>>;
+
 /// One direction.
 pub(super) struct Pump {
-    shared: Arc<Shared>,
+    works: Arc<Works>,
     link: SharedLink,
     /// Places of the sending and the receiving end.
     way: (usize, usize),
@@ -59,15 +77,15 @@ struct Wants {
 impl Pump {
     /// Carries a connection in both directions until both have ended, on this thread and another.
     pub(super) fn both(
-        shared: &Arc<Shared>,
+        works: &Arc<Works>,
         near: TcpStream,
         target: SocketAddr,
         links: [SharedLink; 2],
         ways: [(usize, usize); 2],
     ) {
         let [out, back] = links;
-        let mut out = Self::new(shared, out, ways[0]);
-        let mut back = Self::new(shared, back, ways[1]);
+        let mut out = Self::new(works, out, ways[0]);
+        let mut back = Self::new(works, back, ways[1]);
         let Ok(far) = TcpStream::connect_timeout(&target, CONNECT_MAX) else { return };
         for stream in [&near, &far] {
             // Pieces are written when they are due; Nagle would hold them.
@@ -82,19 +100,15 @@ impl Pump {
         });
     }
 
-    fn new(shared: &Arc<Shared>, link: SharedLink, way: (usize, usize)) -> Self {
+    fn new(works: &Arc<Works>, link: SharedLink, way: (usize, usize)) -> Self {
         Self {
-            shared: Arc::clone(shared),
+            works: Arc::clone(works),
             link,
             way,
             followed: None,
             is_cut: false,
             // The plan asks for no loss of a stream; only jitter draws.
-            rng: shared
-                .seed
-                .split_index("from", way.0 as u64)
-                .split_index("to", way.1 as u64)
-                .rng(),
+            rng: works.seed.split_index("from", way.0 as u64).split_index("to", way.1 as u64).rng(),
             held: VecDeque::new(),
             held_bytes: 0,
             is_ending: false,
@@ -117,7 +131,7 @@ impl Pump {
                 to_write: is_blocked,
                 at_most: self.wait_at_most(is_blocked, piece_bytes == 0),
             };
-            note_cpu(&self.shared, &mut used);
+            self.works.note_cpu(&mut used);
             let Some(is_readable) = self.wait(source, sink, &wants) else { break false };
             // What came first after a change meets the change.
             self.follow();
@@ -128,7 +142,7 @@ impl Pump {
                 break false;
             }
         };
-        note_cpu(&self.shared, &mut used);
+        self.works.note_cpu(&mut used);
         if is_whole {
             let _ = sink.shutdown(Shutdown::Write);
         } else {
@@ -140,12 +154,12 @@ impl Pump {
 
     /// Brings the rule up to date.
     fn follow(&mut self) {
-        let generation = self.shared.table.generation();
+        let generation = self.works.table.generation();
         if self.followed == Some(generation) {
             return;
         }
         self.followed = Some(generation);
-        let rule = self.shared.table.rule(self.way.0, self.way.1);
+        let rule = self.works.table.rule(self.way.0, self.way.1);
         self.is_cut = rule.is_cut;
         // A cut holds a stream back and takes nothing of it, so the link itself is not told of it.
         lock(&self.link).follow(Rule { is_cut: false, ..rule });
@@ -157,7 +171,7 @@ impl Pump {
             return Some(false);
         }
         while let Some(piece) = self.held.front_mut() {
-            let now = self.shared.clock.now();
+            let now = self.works.clock.now();
             if piece.release > now {
                 return Some(false);
             }
@@ -184,13 +198,13 @@ impl Pump {
         if self.is_ending || self.is_cut || self.held_bytes + PIECE_BYTES_MAX > HELD_BYTES_MAX {
             return 0;
         }
-        let room = lock(&self.link).room(self.shared.clock.now());
+        let room = lock(&self.link).room(self.works.clock.now());
         room.map_or(0, |bytes| bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX))
     }
 
     fn wait_at_most(&self, is_blocked: bool, is_full: bool) -> Option<Duration> {
         let due = self.held.front().filter(|_| !is_blocked && !self.is_cut);
-        let due = due.map(|piece| piece.release.saturating_since(self.shared.clock.now()));
+        let due = due.map(|piece| piece.release.saturating_since(self.works.clock.now()));
         let is_held_back = self.is_cut || (is_full && !self.is_ending);
         let look = is_held_back.then_some(LOOK_EVERY);
         // A change of the rules rings no bell: whoever waits for a sender is told of it by the sender's next byte.
@@ -199,7 +213,7 @@ impl Pump {
 
     /// Gives whether the source can be read; `None`: the network has ended.
     fn wait(&self, source: &TcpStream, sink: &TcpStream, wants: &Wants) -> Option<bool> {
-        let mut watched = vec![PollFd::new(&self.shared.bell, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(&self.works.bell, PollFlags::IN)];
         // What is not waited for is left out: a socket whose both sides have ended is always ready.
         if wants.to_read {
             watched.push(PollFd::new(source, PollFlags::IN));
@@ -224,9 +238,24 @@ impl Pump {
         };
         // The end of the stream is underway as long as a byte would be.
         self.is_ending = bytes == 0;
-        let release = lock(&self.link).carry(self.shared.clock.now(), bytes, &mut self.rng);
+        let release = lock(&self.link).carry(self.works.clock.now(), bytes, &mut self.rng);
         self.held_bytes += bytes;
         self.held.push_back(Piece { release, bytes: buffer[..bytes].to_vec(), written: 0 });
         Some(())
     }
+}
+
+impl Works {
+    /// Adds what the calling thread has used since the last note.
+    pub(super) fn note_cpu(&self, used: &mut CpuTime) {
+        let now = CpuTime::of_this_thread();
+        let ns = u64::try_from(now.since(*used).as_nanos()).unwrap_or(0);
+        self.cpu_ns.fetch_add(ns, Ordering::Relaxed);
+        *used = now;
+    }
+}
+
+/// A panic with the lock leaves counters that are still worth reading.
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

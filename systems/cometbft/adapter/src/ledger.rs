@@ -13,7 +13,7 @@ use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
 
 use crate::rpc::{Rpc, Written};
-use crate::settle::{Settled, settle};
+use crate::settle::{Settled, Use, settle};
 use crate::transaction::Claim;
 
 /// How often that is looked at.
@@ -28,15 +28,6 @@ const FOLLOWING: u64 = 2;
 
 /// A position is height × this + index: more transactions than a block of 21 MiB can hold.
 const INDEX_BITS: u32 = 24;
-
-/// Whose chain it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// This trial's alone: whatever stands in it must be explained.
-    Own,
-    /// Others submit too: what does not carry this run's mark is theirs and left out.
-    Shared,
-}
 
 /// The chain being read.
 pub(crate) struct Chain {

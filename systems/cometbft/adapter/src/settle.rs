@@ -8,7 +8,6 @@ use std::time::Duration;
 use clock::Clock;
 use sut::SutError;
 
-use crate::ledger::Use;
 use crate::rpc::Rpc;
 
 /// How long the mempools may take to become empty.
@@ -22,6 +21,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A node that has no new block while the others have made as many stands still.
 const BLOCKS_MISSED_MAX: u64 = 3;
+
+/// Whose chain it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// This trial's alone: whatever stands in it must be explained.
+    Own,
+    /// Others submit too: what does not carry this run's mark is theirs and left out.
+    Shared,
+}
 
 /// A chain that can be read.
 pub(crate) struct Settled {

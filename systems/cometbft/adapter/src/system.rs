@@ -13,12 +13,13 @@ use sut::{
 
 use crate::answer::Method;
 use crate::channel::Channel;
-use crate::ledger::{Chain, Use};
+use crate::ledger::Chain;
 use crate::loadtime::{Loadtime, Stamp};
 use crate::manifest::Mode;
 use crate::observer::{ObserveSession, SUBSCRIBE};
 use crate::rpc::Rpc;
 use crate::session::SubmitSession;
+use crate::settle::Use;
 use crate::sightings::Sightings;
 use crate::testnet::{self, Wish};
 use crate::transaction::KeyValues;

@@ -13,8 +13,9 @@ use sut::{Marks, Request, Role, System as _, Transaction};
 
 use super::{RUN_MARK, system, table, text};
 use crate::hexadecimal;
-use crate::ledger::{Place, Use, entry};
+use crate::ledger::{Place, entry};
 use crate::loadtime::{Head, Loadtime, Stamp};
+use crate::settle::Use;
 use crate::system::CometBft;
 use crate::transaction::Claim;
 

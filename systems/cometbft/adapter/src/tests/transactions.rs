@@ -7,7 +7,8 @@ use model::facts::LedgerEntry;
 use sut::Workload as _;
 
 use super::RUN_MARK;
-use crate::ledger::{Place, Use, entry};
+use crate::ledger::{Place, entry};
+use crate::settle::Use;
 use crate::transaction::{BYTES_MIN, HEAD_BYTES, Key, KeyValues};
 
 fn transaction(tx: u64, bytes: usize) -> Vec<u8> {
