@@ -199,7 +199,7 @@ export class TimeChart {
           gap: 7,
           space: spec.height < 160 ? 28 : 34,
           values: (_, splits) => splits.map((s) => (s === null ? "" : spec.axis(s))),
-          ...(spec.unit === "bytes" ? { incrs: BINARY_STEPS } : {}),
+          ...(spec.isBinary === true ? { incrs: BINARY_STEPS } : {}),
           ...(spec.every === undefined ? {} : { incrs: [spec.every], space: 1 }),
           ...(logarithmic ? { splits: (_u: uPlot, _i: number, low: number, high: number) => decades(low, high), filter: (_u: uPlot, splits: number[]) => splits } : {}),
         },
@@ -223,7 +223,13 @@ export class TimeChart {
           },
         ],
         setSelect: [(u) => this.selected(u)],
-        ready: [(u) => u.over.addEventListener("click", () => this.tail?.open(u.cursor.idx ?? -1, u))],
+        ready: [
+          (u) => {
+            u.over.addEventListener("click", () => this.tail?.open(u.cursor.idx ?? -1, u));
+            // Charts above are drawn when they come into sight, and move this one without a word to it.
+            u.over.addEventListener("mouseenter", () => u.syncRect(true));
+          },
+        ],
       },
     };
   }

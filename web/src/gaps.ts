@@ -29,17 +29,6 @@ export function bridged(values: readonly (number | null)[]): (number | null | un
   return out;
 }
 
-/** What holds in each column: its own value, or the last one for less than twice the usual distance; NaN is a gap. */
-export function held(values: Float64Array): Float64Array {
-  const known = Array.from(values.keys()).filter((at) => !Number.isNaN(values[at]));
-  const reach = 2 * usualDistance(known);
-  let seen = -1;
-  return values.map((value, at) => {
-    if (!Number.isNaN(value)) seen = at;
-    return seen >= 0 && at - seen < reach ? (values[seen] ?? NaN) : NaN;
-  });
-}
-
 /** Whether no two neighbouring columns both have a value: the pace of the samples, not a gap. */
 export function isSparse(values: Float64Array): boolean {
   let known = 0;

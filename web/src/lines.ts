@@ -41,6 +41,8 @@ export interface Spec {
   /** The unit, for the axis. */
   unit: string;
   axis: (value: number) => string;
+  /** Steps of the axis are powers of two. */
+  isBinary?: boolean;
   /** Shades what lies between neighbouring lines, as (upper, lower) indexes of lines. */
   between?: [number, number][];
   /** With densities and slow transactions. */

@@ -61,13 +61,3 @@ export function clock(seconds: number, span = seconds): string {
   const two = (value: number) => (value < 10 ? `0${value}` : String(value));
   return sign + (h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`);
 }
-
-/** The unit that stands last in a metric's name, for its axis. */
-export function unitOf(name: string): string {
-  const units: [RegExp, string][] = [
-    [/_bytes_per_s$/, "bytes/s"], [/_per_s(econd)?$/, "per second"], [/_bytes$/, "bytes"], [/_ns$/, "ns"], [/_us$/, "µs"],
-    [/_ms$/, "ms"], [/_s$|_seconds$/, "s"], [/_cores$/, "cores"], [/_percent$/, "%"], [/_share$|_fraction$/, "of one"],
-    [/_mhz$/, "MHz"], [/_hz$/, "Hz"], [/_celsius$/, "°C"],
-  ];
-  return units.find(([pattern]) => pattern.test(name))?.[1] ?? "";
-}

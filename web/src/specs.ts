@@ -1,9 +1,9 @@
 //! Which lines each kind of time chart has. Every value is a column of the packed data, and a rate is a count by the
 //! length of its column; nothing else is computed.
 
-import { held, isSparse } from "./gaps";
+import { isSparse } from "./gaps";
 import type { Builder, Line } from "./lines";
-import { exactDuration, plain, short, shortDuration, unitOf } from "./quantity";
+import { exactDuration, plain, short, shortDuration } from "./quantity";
 import type { QuantileName, Trial } from "./trial";
 
 /** Colours of lines that have no meaning of their own, in turn. */
@@ -118,8 +118,8 @@ function series(trial: Trial, figure: HTMLElement) {
   const wanted = (figure.dataset.series ?? "").split(" ").filter((word) => word !== "");
   const found = wanted.flatMap((word) => trial.index.series.filter((s) => `${s.source}.${s.name}` === word));
   const names = new Set(found.map((s) => s.name));
-  const unit = names.size > 0 ? unitOf([...names][0] ?? "") : "";
-  const isTime = unit === "ns";
+  const { unit, form } = found[0] ?? { unit: "", form: "number" };
+  const isTime = form === "duration";
   const say = isTime ? exactDuration : plain;
   const lines = found.map((one, i): Line => {
     const [low, values, high] = [trial.array(one.min), trial.array(one.mean), trial.array(one.max)];
@@ -144,44 +144,39 @@ function series(trial: Trial, figure: HTMLElement) {
       ],
     };
   });
-  return { lines, height: 130, unit, axis: isTime ? shortDuration : unit === "bytes" ? bytes : short };
+  const isBinary = form === "bytes";
+  return { lines, height: 130, unit, isBinary, axis: isTime ? shortDuration : isBinary ? bytes : short };
 }
 
-/** How far behind the highest a node may be, in blocks, and how thick and in which colour its lane then is: the same as in
- * the static chart (report/src/svg/time/lanes.rs). */
-const LANES: { name: string; most: number; width: number; colour: string }[] = [
-  { name: "with the highest", most: 1, width: 10, colour: "--c2" },
-  { name: "up to 10 behind", most: 10, width: 6, colour: "--c4" },
-  { name: "more behind", most: Infinity, width: 3, colour: "--c1" },
+/** How thick and in which colour a lane is, by state: the same as in the static chart (report/src/svg/time/lanes.rs). */
+const LOOKS = [
+  { width: 10, colour: "--c2" },
+  { width: 6, colour: "--c4" },
+  { width: 3, colour: "--c1" },
 ];
 
-/** Heights: a lane a node, drawn where it answered, as thick as it is near the highest. */
+/** Progress: a lane a node, drawn where it answered, as thick as it is near the highest. The states are in the data. */
 function lanes(trial: Trial, figure: HTMLElement) {
   const wanted = (figure.dataset.series ?? "").split(" ");
-  const nodes = wanted.flatMap((word) => trial.index.series.filter((s) => `${s.source}.${s.name}` === word));
-  const heights = nodes.map((node) => trial.array(node.max));
-  const known = heights.map(held);
-  const highest = (column: number) => Math.max(...known.map((of) => of[column] ?? NaN).filter((value) => !Number.isNaN(value)));
+  const of = trial.index.lanes.find((one) => one.lanes.some((lane) => wanted.includes(`${lane.source}.${one.name}`)));
+  const nodes = of?.lanes ?? [];
+  const words = ["with the highest", `up to ${of?.near_max ?? 0} ${of?.unit ?? ""} behind`, "more behind"];
   const lines = nodes.flatMap((node, row): Line[] => {
-    const own = heights[row] ?? new Float64Array();
-    // Told at each sample, and held: a height that is held would fall behind by itself.
-    const behind = held(own.map((height, column) => (Number.isNaN(height) ? NaN : highest(column) - height)));
+    const [state, reached, behind] = [trial.array(node.state), trial.array(node.reached), trial.array(node.behind)];
     const lane = nodes.length - row;
     const exact = (column: number) => {
-      const blocks = behind[column] ?? NaN;
-      if (Number.isNaN(blocks)) return "no answer";
-      return `${plain(known[row]?.[column])}${blocks >= 1 ? ` (${plain(Math.round(blocks))} behind)` : ""}`;
+      const less = behind[column] ?? NaN;
+      if (Number.isNaN(less)) return "no answer";
+      return `${plain(reached[column])}${less >= 1 ? ` (${plain(less)} behind)` : ""}`;
     };
-    const key = `${node.source}.${node.name}`;
-    const drawn = LANES.map(({ name, most, width, colour }, i): Line => {
-      const least = LANES[i - 1]?.most ?? -Infinity;
-      const is = (blocks: number | undefined) => blocks !== undefined && blocks > least && blocks <= most;
+    const key = `${node.source}.${of?.name ?? ""}`;
+    const drawn = LOOKS.map((look, is): Line => {
       // Up to the middle of the next column, where the next stretch begins.
-      const goesOn = (at: number) => is(behind[at - 1]) && !Number.isNaN(behind[at]);
-      const values = behind.map((blocks, at) => (is(blocks) || goesOn(at) ? lane : NaN));
-      return { name: `${node.source}, ${name}`, key, values, colour, width, exact, isDrawnOnly: true };
+      const goesOn = (at: number) => state[at - 1] === is && (state[at] ?? 3) < LOOKS.length;
+      const values = state.map((one, at) => (one === is || goesOn(at) ? lane : NaN));
+      return { name: `${node.source}, ${words[is] ?? ""}`, key, values, ...look, exact, isDrawnOnly: true };
     });
-    const told: Line = { name: node.source, key, values: known[row] ?? own, colour: "--muted", exact, unseen: true };
+    const told: Line = { name: node.source, key, values: reached, colour: "--muted", exact, unseen: true };
     return [told, ...drawn.filter((line) => line.values.some((value) => !Number.isNaN(value)))];
   });
   const names = nodes.map((node) => node.source).reverse();

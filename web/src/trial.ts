@@ -25,9 +25,28 @@ export interface Moment {
 export interface SeriesIndex {
   source: string;
   name: string;
+  /** The word of its unit, for the axis, and how its values are written: as they are declared. */
+  unit: string;
+  form: "bytes" | "duration" | "number";
   min: ArrayRef;
   mean: ArrayRef;
   max: ArrayRef;
+}
+
+/** One series of progress: how each of several nodes stands. */
+export interface LanesIndex {
+  name: string;
+  unit: string;
+  near_max: number;
+  lanes: LaneIndex[];
+}
+
+/** States are 0 with the highest, 1 near it, 2 far behind, 3 absent. */
+export interface LaneIndex {
+  source: string;
+  state: ArrayRef;
+  reached: ArrayRef;
+  behind: ArrayRef;
 }
 
 type ColumnName = "offered" | "sent" | "committed" | "outstanding" | QuantileName | "own_lag_p99_ns";
@@ -56,6 +75,7 @@ export interface TrialIndex extends Partial<Record<ColumnName, ArrayRef>> {
   bands: Band[];
   moments: Moment[];
   series: SeriesIndex[];
+  lanes: LanesIndex[];
 }
 
 /** Densities in the order of columns. */

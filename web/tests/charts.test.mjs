@@ -210,3 +210,19 @@ test("a click on a point", async () => {
   assert.equal(await latency.locator(".slow dl dd").first().textContent(), tx);
   await done();
 });
+
+/** Claim: lanes are drawn by the states in the data, of a series that the script knows nothing of: what stands above them is
+ * how far a node has come and is behind, and nothing where it did not answer. */
+test("lanes say what the data says", async () => {
+  const [{ file, summary }] = all;
+  const { page, done } = await open(launched, file);
+  const { columns } = trials(summary)[0].timeline;
+  const figure = await chart(page, "lanes");
+  for (const [column, ahead, other] of [[5, "1,050", "1,050"], [12, "1,120", "no answer"], [17, "1,170", "1,100 (70 behind)"], [22, "1,220", "1,213 (7 behind)"]]) {
+    await figure.scrollIntoViewIfNeeded();
+    await pointAt(page, figure, column, columns.length);
+    const said = async (node) => figure.locator(`.entry[data-line="${node}"] b`).textContent();
+    assert.deepEqual([await said("echo-0"), await said("echo-1")], [ahead, other], `column ${column}`);
+  }
+  await done();
+});

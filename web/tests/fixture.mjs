@@ -28,7 +28,7 @@ function sampleColumn(rand, count, scale_ns) {
   return Array.from({ length: count }, () => Math.round(scale_ns * Math.exp(0.55 * normal() + (rand() < 0.01 ? 2 : 0))));
 }
 
-function trialOf(seed, setting, { columns, series, perColumn }) {
+function trialOf(seed, setting, { columns, series, perColumn, hasLanes }) {
   const rand = random(seed);
   const width = SECOND;
   const timeline = { start_ns: 0, width_ns: width, columns: [] };
@@ -93,7 +93,19 @@ function trialOf(seed, setting, { columns, series, perColumn }) {
     { kind: "drain", from_ns: (columns - 2) * SECOND, to_ns: columns * SECOND, label: "drain" },
   ];
   const moments = [{ at_ns: (frozen[1] + 1) * SECOND, name: "connection lost", detail: "3, reopened" }];
-  return { timeline, density, slow, series: all, bands, moments };
+  return { timeline, density, slow, series: all, lanes: hasLanes ? [lanesOf(columns)] : [], bands, moments };
+}
+
+/** What is declared of the series. */
+const UNITS = { cpu_cores: ["cores", "number"], rss_bytes: ["", "bytes"], run_queue: ["", "number"], steal_percent: ["%", "number"] };
+
+/** Pages that two nodes have turned: one is down for a while, then far behind, then near. */
+function lanesOf(columns) {
+  const states = Array.from({ length: columns }, (_, c) => (c < 10 ? 0 : c < 15 ? 3 : c < 20 ? 2 : c < 25 ? 1 : 0));
+  const behind = states.map((state) => [0, 7, 70, null][state]);
+  const reached = behind.map((less, c) => (less === null ? null : 1000 + 10 * c - less));
+  const ahead = { source: "echo-0", state: states.map(() => 0), reached: states.map((_, c) => 1000 + 10 * c), behind: states.map(() => 0) };
+  return { name: "turned", unit: "pages", near_max: 20, lanes: [ahead, { source: "echo-1", state: states, reached, behind }] };
 }
 
 function indexOf(packer, key, t, trial) {
@@ -118,16 +130,18 @@ function indexOf(packer, key, t, trial) {
     },
     outcomes: ["committed", "unknown"], errors: ["", "no answer within 5s"], kinds: ["GET /", "GET /slow"],
     bands: trial.bands, moments: trial.moments,
-    series: trial.series.map((s) => ({ source: s.source, name: s.name, min: packer.real(s.min), mean: packer.real(s.mean), max: packer.real(s.max) })),
+    lanes: trial.lanes.map((of) => ({ ...of, lanes: of.lanes.map((lane) => ({
+      source: lane.source, state: packer.int(lane.state), reached: packer.maybe(lane.reached), behind: packer.maybe(lane.behind) })) })),
+    series: trial.series.map((s) => ({ source: s.source, name: s.name, unit: UNITS[s.name][0], form: UNITS[s.name][1], min: packer.real(s.min), mean: packer.real(s.mean), max: packer.real(s.max) })),
   };
 }
 
 /** `{ html, summary }` of a run with these settings. */
-export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 400, font = "" } = {}) {
+export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 400, hasLanes = true, font = "" } = {}) {
   const named = ["rate=60/s", "rate=110/s", "server=limited,rate=60/s"];
   const keys = Array.from({ length: settings }, (_, i) => named[i] ?? `rate=${60 + 50 * i}/s`);
   const packer = new Packer();
-  const trials = keys.map((key, i) => trialOf(11 + i, { load: 1 + i * 0.5, limited: i === 2 }, { columns, series, perColumn }));
+  const trials = keys.map((key, i) => trialOf(11 + i, { load: 1 + i * 0.5, limited: i === 2 }, { columns, series, perColumn, hasLanes }));
   const index = {
     form: "assay.page/1",
     runs: [{ name: "fixture", trials: keys.map((_, i) => i) }],

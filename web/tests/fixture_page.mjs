@@ -9,7 +9,7 @@ export function page({ css, js, policy, summary, index, trials, packed }) {
     ["distribution", "Distribution", "How slow is the slowest 1 in N?", distribution()],
     ["time", "Over time", "When was it slow?", perTrial(index, (i) => charts.map(([chart, title]) => timeChart(i, chart, title, trials[i])).join(""))],
     ["stages", "Stages", "Where in the pipeline?", perTrial(index, (i) => timeChart(i, "stages", "Stages", trials[i]))],
-    ["nodes", "Generator, host and nodes", "What were they doing?", perTrial(index, (i) => `${multiples(i, index.trials[i], trials[i])}`)],
+    ["nodes", "Generator, host and nodes", "What were they doing?", perTrial(index, (i) => `${multiples(i, index.trials[i], trials[i])}${lanes(i, trials[i])}`)],
   ];
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -60,6 +60,14 @@ function timeChart(i, chart, title, trial) {
   const id = `r0-t${i}-${chart}`;
   const values = trial.timeline.columns.map((c) => c[key]);
   return `<figure class="chart time" id="${id}" data-chart="${chart}" data-name="${chart}"><figcaption><strong>${title}</strong> Bands are shaded.</figcaption><div class="plot">${drawing(id, title, values, chart === "latency" ? 320 : 180)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
+}
+
+function lanes(i, trial) {
+  return trial.lanes.map((of) => {
+    const id = `r0-t${i}-lanes-${of.name}`;
+    const names = of.lanes.map((lane) => `${lane.source}.${of.name}`).join(" ");
+    return `<figure class="chart time" id="${id}" data-chart="lanes" data-series="${names}" data-name="lanes-${of.name}"><figcaption><strong>Pages turned, a lane a node</strong></figcaption><div class="plot">${drawing(id, of.name, of.lanes[1].state, 76)}</div><details class="as-table"><summary>Table</summary></details></figure>`;
+  }).join("");
 }
 
 function multiples(i, index, trial) {

@@ -32,7 +32,7 @@ async function drawn(file, fragment) {
 }
 
 function written(name, size) {
-  const { html } = fixture({ perColumn: 600, ...size });
+  const { html } = fixture({ perColumn: 600, hasLanes: false, ...size });
   const file = path.join(folder, `${name}.html`);
   writeFileSync(file, html);
   return { file, bytes: html.length };

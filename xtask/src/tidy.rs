@@ -3,6 +3,7 @@
 
 mod arrows;
 mod lock;
+mod series;
 
 use std::fs;
 use std::path::Path;
@@ -52,6 +53,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     findings.extend(sources(root)?);
     findings.extend(lock::heavy(root)?);
     crate::suite::declared::read(root)?;
+    findings.extend(series::check(root));
     for finding in &findings {
         eprintln!("tidy: {finding}");
     }

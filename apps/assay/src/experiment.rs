@@ -162,7 +162,13 @@ impl Declarations<'_> {
             return names.clone();
         }
         let built = build(self.folder, setting, 0, &mut Problems::default());
-        let names = built.map(|built| Rc::new(DeclaredNames { stages: built.stages() }));
+        let names = built.map(|built| {
+            let owned = |(source, names): (&str, Vec<&str>)| {
+                (source.to_owned(), names.into_iter().map(str::to_owned).collect())
+            };
+            let sources = testbed::known_sources().into_iter().map(owned).collect();
+            Rc::new(DeclaredNames { stages: built.stages(), sources })
+        });
         known.push((system.clone(), names.clone()));
         names
     }

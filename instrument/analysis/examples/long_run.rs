@@ -15,6 +15,7 @@ use model::facts::{
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::plan::{Axis, Plan, SettingPlan};
 use model::seed::Rng;
+use model::series::{SeriesFacts, SeriesUnit};
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
 
 const SETTINGS: u64 = 4;
@@ -135,6 +136,20 @@ fn metrics(seconds: u64, random: &mut Rng) -> Vec<MetricSample> {
     samples
 }
 
+/// What they are.
+fn series() -> Vec<SeriesFacts> {
+    let host = |name: &str, unit| SeriesFacts::of_host(name, name, unit).foremost();
+    let node = |name: &str, unit: &str| SeriesFacts::of_node(name, name, SeriesUnit::of(unit));
+    vec![
+        host("cpu_cores", SeriesUnit::of("cores")).adding_up(),
+        host("rss_bytes", SeriesUnit::Bytes).adding_up(),
+        host("steal_share", SeriesUnit::Share),
+        host("run_queue", SeriesUnit::of("threads")),
+        node("height", "blocks").progress("blocks", 1, 10),
+        node("mempool_transactions", "transactions").adding_up().foremost(),
+    ]
+}
+
 fn facts(rate: u64, seconds: u64) -> TrialFacts {
     let rows = rate * seconds;
     let end = i64::try_from(seconds).expect("hours") * SECOND;
@@ -153,6 +168,7 @@ fn facts(rate: u64, seconds: u64) -> TrialFacts {
                 .collect(),
             measure_start: 10 * SECOND,
             measure_end: end,
+            series: series(),
             ..DeclaredFacts::default()
         },
         load: LoadFacts {

@@ -17,6 +17,7 @@ mod folder;
 mod grid;
 mod groups;
 mod knee;
+mod lanes;
 mod latency;
 mod metric;
 mod metric_names;

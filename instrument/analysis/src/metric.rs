@@ -26,7 +26,7 @@ pub enum Unit {
     Ratio,
     /// Bytes.
     Bytes,
-    /// In the unit that the series' name ends with.
+    /// In the series' own unit.
     Number,
     /// Not a number.
     Text,

@@ -68,20 +68,6 @@ pub(crate) const PLAIN: [(&str, Unit); 58] = [
     ("wait", Unit::Ns),
 ];
 
-/// Series that the testbed records of the host and of this process; nodes may have others.
-const HOST_SERIES: [&str; 9] = [
-    "cpu_cores",
-    "cpu_mhz",
-    "listen_drops_per_second",
-    "load1",
-    "memory_available_bytes",
-    "run_queue",
-    "steal_cores",
-    "steal_share",
-    "tcp_retransmits_per_second",
-];
-const GENERATOR_SERIES: [&str; 3] = ["cpu_cores", "rss_bytes", "threads"];
-
 /// Words of a distribution.
 const DISTRIBUTION: [(&str, Unit); 5] = [
     ("max", Unit::Ns),
@@ -216,7 +202,7 @@ pub fn check_metric(name: &str, declared: Option<&DeclaredNames>) -> Result<(), 
                 _ => Ok(()),
             }
         }
-        Some(Name::Resource { key, end }) => check_series(&key, end),
+        Some(Name::Resource { key, end }) => check_series(&key, end, declared),
         Some(_) => Ok(()),
         None => match declared {
             Some(names) if !names.has_stage(name) => Err(unknown(name, names)),
@@ -226,28 +212,25 @@ pub fn check_metric(name: &str, declared: Option<&DeclaredNames>) -> Result<(), 
 }
 
 /// Series of the host and of the generator are known; those of nodes are the system's business.
-fn check_series(key: &str, end: End) -> Result<(), String> {
-    let known: &[&str] = match key.split_once('.') {
-        Some(("nodes", rest)) => {
-            let is_known = rest
-                .split_once('.')
-                .is_some_and(|(how, name)| ALL_NODES.contains(&how) && !name.is_empty());
-            return if is_known { Ok(()) } else { Err(no_such_total(key, rest)) };
-        }
-        Some(("host" | "generator", _)) if end == End::Last => {
-            return Err(format!(
-                "`{key}.last` is not kept: the last value is known of nodes only; write {key}.max or {key}.mean"
-            ));
-        }
-        Some(("host", _)) => &HOST_SERIES,
-        Some(("generator", _)) => &GENERATOR_SERIES,
-        _ => return Ok(()),
-    };
-    let (source, series) = key.split_once('.').expect("matched above");
-    if known.contains(&series) {
+fn check_series(key: &str, end: End, declared: Option<&DeclaredNames>) -> Result<(), String> {
+    let (source, series) = key.split_once('.').expect("a name of a series has a source");
+    if source == "nodes" {
+        let is_known = series
+            .split_once('.')
+            .is_some_and(|(how, name)| ALL_NODES.contains(&how) && !name.is_empty());
+        return if is_known { Ok(()) } else { Err(no_such_total(key, series)) };
+    }
+    let known = declared.and_then(|it| it.sources.iter().find(|(known, _)| known == source));
+    let Some((_, known)) = known else { return Ok(()) };
+    if end == End::Last {
+        return Err(format!(
+            "`{key}.last` is not kept: the last value is known of nodes only; write {key}.max or {key}.mean"
+        ));
+    }
+    if known.iter().any(|known| known == series) {
         return Ok(());
     }
-    let help = did_you_mean(series, known.iter().copied())
+    let help = did_you_mean(series, known.iter().map(String::as_str))
         .unwrap_or_else(|| format!("`{source}` has {}", known.join(", ")));
     Err(format!("`{key}` is not a series that is recorded; {help}"))
 }
@@ -258,8 +241,8 @@ const ALL_NODES: [&str; 5] = ["max", "mean", "median", "min", "sum"];
 fn no_such_total(key: &str, rest: &str) -> String {
     let name = rest.rsplit_once('.').map_or(rest, |(_, name)| name);
     format!(
-        "`{key}` is not a series; of all nodes together there are nodes.sum.{name}, nodes.mean.{name}, nodes.min.{name} \
-         and nodes.max.{name}, each with .min, .mean, .max or .last behind it"
+        "`{key}` is not a series; of all nodes together there are nodes.mean.{name}, nodes.min.{name}, nodes.max.{name} \
+         and, where it adds up, nodes.sum.{name}, each with .min, .mean, .max or .last behind it"
     )
 }
 
@@ -310,7 +293,12 @@ mod tests {
     #[test]
     fn names_of_the_experiments() {
         let stages = ["accepted", "make_block"].map(str::to_owned).to_vec();
-        let declared = DeclaredNames { stages };
+        let names = |of: &[&str]| of.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let sources = vec![
+            ("host".to_owned(), names(&["cpu_cores", "cpu_mhz", "load1"])),
+            ("generator".to_owned(), names(&["cpu_cores", "rss_bytes", "threads"])),
+        ];
+        let declared = DeclaredNames { stages, sources };
         let declared = Some(&declared);
         for name in [
             "requests",
@@ -361,7 +349,7 @@ mod tests {
             ("service.", "is not a number"),
             ("p99..accepted", "is not a number"),
             ("host.cpu_mzh.min", "did you mean `cpu_mhz`?"),
-            ("nodes.rss_bytes.max", "there are nodes.sum.rss_bytes, nodes.mean.rss_bytes"),
+            ("nodes.rss_bytes.max", "where it adds up, nodes.sum.rss_bytes"),
             ("host.load1.last", "write host.load1.max"),
             ("generator.colour.max", "`generator` has cpu_cores, rss_bytes, threads"),
         ] {

@@ -1,4 +1,5 @@
-//! All nodes together: what the series of several nodes say at one time, and what a chain of them does a minute.
+//! All nodes together: what the series of several nodes say at one time, and what those that are progress come to a
+//! minute. What may be made of a series is declared with it.
 //!
 //! Nodes are asked one by one, so "at one time" needs a rule. Time is cut into ticks as long as samples are usually
 //! apart. A node's value in a tick is that of its samples there; where it has none, its last one still holds for the
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use model::facts::MetricSample;
 use model::picture::is_node;
+use model::series::{SeriesFacts, SeriesRole, SeriesUnit, declared};
 use model::{NO_STAMP, Stamp};
 
 use crate::grid::Grid;
@@ -20,7 +22,8 @@ const TICKS_MAX: usize = 86_400;
 const WINDOW_NS: i64 = 20_000_000_000;
 /// Shorter than this a mean says nothing of a minute.
 const WINDOW_MIN_NS: i64 = 5_000_000_000;
-/// How far below the highest a node may be and still count as one that does the chain's work, not its own catching up.
+/// How often the distance of "with the others" a node may be behind the highest, and still count as one that does the work
+/// of all, not its own catching up: nodes are asked at different instants.
 const BEHIND_MAX: f64 = 2.0;
 
 /// The sources of what is said of all nodes.
@@ -47,12 +50,21 @@ struct Ticks {
     cells: BTreeMap<String, BTreeMap<String, Vec<Option<Cell>>>>,
 }
 
-/// Series of all nodes, made of those of each: their sum, mean, lowest and highest by tick, and, where they have
-/// heights or rates of blocks and transactions, these by the minute.
-pub(crate) fn over_all(metrics: &[MetricSample]) -> Vec<MetricSample> {
-    let Some(ticks) = Ticks::of(metrics) else { return Vec::new() };
+/// What is said of all nodes.
+#[derive(Debug, Default)]
+pub(crate) struct OverAll {
+    pub samples: Vec<MetricSample>,
+    /// What those are that have names of their own.
+    pub series: Vec<SeriesFacts>,
+}
+
+/// Series of all nodes, made of those of each: their mean, lowest and highest by tick, their sum where they add up, and
+/// progress and throughput by the minute.
+pub(crate) fn over_all(metrics: &[MetricSample], facts: &[SeriesFacts]) -> OverAll {
+    let Some(ticks) = Ticks::of(metrics) else { return OverAll::default() };
     let mut made = Vec::new();
     for (name, nodes) in &ticks.cells {
+        let adds_up = declared(facts, name).is_some_and(SeriesFacts::adds_up);
         for tick in 0..ticks.count {
             let cells: Vec<Cell> = nodes.values().filter_map(|cells| cells[tick]).collect();
             if cells.is_empty() {
@@ -61,14 +73,26 @@ pub(crate) fn over_all(metrics: &[MetricSample]) -> Vec<MetricSample> {
             let mut say =
                 |source: &str, value: f64| made.push(ticks.sample(source, name, tick, value));
             let sum: f64 = cells.iter().map(|cell| cell.mean).sum();
-            say(SUM, sum);
+            if adds_up {
+                say(SUM, sum);
+            }
             say(MEAN, sum / to_f64(cells.len()));
             say(MIN, cells.iter().map(|cell| cell.min).fold(f64::INFINITY, f64::min));
             say(MAX, cells.iter().map(|cell| cell.max).fold(f64::NEG_INFINITY, f64::max));
         }
     }
-    ticks.by_the_minute(&mut made);
-    made
+    let mut over_all = OverAll { samples: made, series: Vec::new() };
+    ticks.by_the_minute(facts, &mut over_all);
+    over_all
+}
+
+/// A series by the minute that has not been declared or made already.
+fn by_the_minute(unit: &str, facts: &[SeriesFacts], made: &[SeriesFacts]) -> Option<SeriesFacts> {
+    let name = format!("{}_per_minute", unit.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    if declared(facts, &name).or(declared(made, &name)).is_some() {
+        return None;
+    }
+    Some(SeriesFacts::of_analysis(&name, &format!("{unit} per minute"), SeriesUnit::PerMinute))
 }
 
 /// The last value of each series of nodes, and of all nodes, in the measured window (of all time where none fell inside).
@@ -88,16 +112,13 @@ pub(crate) fn last(metrics: &[MetricSample], grid: &Grid) -> BTreeMap<String, f6
     last.into_iter().map(named).collect()
 }
 
-/// The name of a height, if nodes have one: the one that says just that, before others such as that of the latest block.
-fn height_name<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    let is_height = |name: &&String| name.split('_').any(|word| word == "height");
-    let mut first = None;
-    names.by_ref().filter(is_height).for_each(|name| {
-        if first.is_none() || name.starts_with("height") {
-            first = Some(name);
-        }
-    });
-    first
+/// How far nodes have come in one series that is progress.
+struct Progress<'a> {
+    nodes: &'a BTreeMap<String, Vec<Option<Cell>>>,
+    /// Of any node, by tick.
+    highest: Vec<Option<f64>>,
+    /// How far behind a node may be and still count.
+    behind_max: f64,
 }
 
 impl Ticks {
@@ -159,57 +180,73 @@ impl Ticks {
         (ticks(WINDOW_NS), ticks(WINDOW_MIN_NS))
     }
 
-    fn by_the_minute(&self, made: &mut Vec<MetricSample>) {
-        let heights = height_name(self.cells.keys()).map(|name| &self.cells[name]);
-        let highest: Vec<Option<f64>> = (0..self.count)
-            .map(|tick| {
-                let of_nodes = heights.into_iter().flat_map(BTreeMap::values);
-                of_nodes.filter_map(|cells| cells[tick]).map(|cell| cell.max).reduce(f64::max)
-            })
-            .collect();
-        self.blocks(&highest, made);
-        for (name, nodes) in &self.cells {
-            let Some(stem) = name.strip_suffix("transactions_per_second") else { continue };
-            if stem.starts_with("mempool") {
-                continue;
+    fn by_the_minute(&self, facts: &[SeriesFacts], into: &mut OverAll) {
+        // Several may be progress: the one that is declared first is what nodes keep up with.
+        let mut keeps_up_with: Option<Progress<'_>> = None;
+        for of in facts {
+            if let SeriesRole::Progress { unit, with_max, .. } = &of.role
+                && let Some(progress) = self.progress(&of.name, f64::from(*with_max))
+            {
+                if let Some(made) = by_the_minute(unit, facts, &into.series) {
+                    self.growth(&made.name, &progress.highest, &mut into.samples);
+                    into.series.push(made);
+                }
+                keeps_up_with.get_or_insert(progress);
             }
-            let name = format!("{stem}transactions_per_minute");
-            self.transactions(&name, nodes, heights, &highest, made);
+        }
+        for of in facts {
+            if let SeriesRole::Throughput { unit } = &of.role
+                && let Some(nodes) = self.cells.get(&of.name)
+                && let Some(made) = by_the_minute(unit, facts, &into.series)
+            {
+                self.throughput(&made.name, nodes, keeps_up_with.as_ref(), &mut into.samples);
+                into.series.push(made);
+            }
         }
     }
 
-    /// How fast the highest height grows: a chain's rate, whoever is catching up with it.
-    fn blocks(&self, highest: &[Option<f64>], made: &mut Vec<MetricSample>) {
+    fn progress(&self, name: &str, with_max: f64) -> Option<Progress<'_>> {
+        let nodes = self.cells.get(name)?;
+        let highest = |tick: usize| {
+            let of_nodes = nodes.values().filter_map(|cells| cells[tick]);
+            of_nodes.map(|cell| cell.max).reduce(f64::max)
+        };
+        let highest = (0..self.count).map(highest).collect();
+        Some(Progress { nodes, highest, behind_max: BEHIND_MAX * with_max })
+    }
+
+    /// How fast the highest grows: the rate of all, whoever is catching up with it.
+    fn growth(&self, name: &str, highest: &[Option<f64>], made: &mut Vec<MetricSample>) {
         let (window, least) = self.window();
-        for (tick, height) in highest.iter().enumerate() {
+        for (tick, reached) in highest.iter().enumerate() {
             let from = tick.saturating_sub(window);
-            let first = (from..tick).find_map(|at| highest[at].map(|height| (at, height)));
-            if let (Some(height), Some((at, before))) = (height, first)
+            let first = (from..tick).find_map(|at| highest[at].map(|reached| (at, reached)));
+            if let (Some(reached), Some((at, before))) = (reached, first)
                 && tick - at >= least
-                && *height >= before
+                && *reached >= before
             {
                 let minutes = to_f64(tick - at) * ns(self.width) / 60e9;
-                made.push(self.sample(MAX, "blocks_per_minute", tick, (height - before) / minutes));
+                made.push(self.sample(MAX, name, tick, (reached - before) / minutes));
             }
         }
     }
 
-    /// The median over the nodes that keep up with the chain, of each one's mean over a window.
-    fn transactions(
+    /// The median over the nodes that keep up with the others, of each one's mean over a window.
+    fn throughput(
         &self,
         name: &str,
         nodes: &BTreeMap<String, Vec<Option<Cell>>>,
-        heights: Option<&BTreeMap<String, Vec<Option<Cell>>>>,
-        highest: &[Option<f64>],
+        progress: Option<&Progress<'_>>,
         made: &mut Vec<MetricSample>,
     ) {
         let (window, least) = self.window();
         for tick in 0..self.count {
             let keeps_up = |source: &String| {
-                let own = heights.and_then(|it| it.get(source)?[tick]).map(|cell| cell.max);
-                match (own, highest[tick]) {
-                    (Some(own), Some(highest)) => highest - own <= BEHIND_MAX,
-                    _ => heights.is_none(),
+                let Some(progress) = progress else { return true };
+                let own = progress.nodes.get(source).and_then(|cells| cells[tick]);
+                match (own, progress.highest[tick]) {
+                    (Some(own), Some(highest)) => highest - own.max <= progress.behind_max,
+                    _ => false,
                 }
             };
             let from = (tick + 1).saturating_sub(window);
@@ -282,10 +319,14 @@ mod tests {
         MetricSample { at, source: source.into(), name: name.into(), value }
     }
 
+    fn of_node(name: &str) -> SeriesFacts {
+        SeriesFacts::of_node(name, name, SeriesUnit::Number)
+    }
+
     /// What is said by this source under this name, by second.
-    fn said(of: &[MetricSample], source: &str, name: &str) -> Vec<(i64, f64)> {
+    fn said(of: &OverAll, source: &str, name: &str) -> Vec<(i64, f64)> {
         let is_it = |s: &&MetricSample| s.source == source && s.name == name;
-        of.iter().filter(is_it).map(|s| (s.at / S, s.value)).collect()
+        of.samples.iter().filter(is_it).map(|s| (s.at / S, s.value)).collect()
     }
 
     /// Claim: nodes that were asked at slightly different times add up, a missed answer is bridged once, a node that is
@@ -303,7 +344,7 @@ mod tests {
                 samples.push(sample(at + S / 10, "b", "size", 30.0));
             }
         }
-        let all = over_all(&samples);
+        let all = over_all(&samples, &[of_node("size").adding_up()]);
         let sums: Vec<f64> = said(&all, SUM, "size").into_iter().map(|(_, sum)| sum).collect();
         assert_eq!(sums, [40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 10.0, 10.0, 10.0]);
         let last = |source: &str| said(&all, source, "size").last().map(|(_, value)| *value);
@@ -312,38 +353,74 @@ mod tests {
         assert_eq!((said(&all, MIN, "size")[0].1, said(&all, MAX, "size")[0].1), (10.0, 30.0));
     }
 
-    /// Claim: blocks a minute are those of the highest node, transactions a minute those of nodes that keep up: one that
-    /// catches up fast, from far behind, changes neither.
+    /// Claim: what is declared as progress and throughput is said by the minute, whatever it is called: growth is that of
+    /// the highest node, throughput that of nodes that keep up. One that catches up fast, from far behind, changes neither.
     #[test]
-    fn a_chain_by_the_minute() {
+    fn all_by_the_minute() {
         let mut samples = Vec::new();
         for second in 0..60_i64 {
             let at = second * S;
             #[expect(clippy::cast_precision_loss, reason = "small")]
-            let height = (second / 2) as f64;
+            let turned = (second / 2) as f64;
             for node in ["a", "b"] {
-                samples.push(sample(at, node, "height_blocks", 1_000.0 + height));
-                samples.push(sample(at, node, "latest_block_height_blocks", 999.0 + height));
-                samples.push(sample(at, node, "done_transactions_per_second", 7.0));
+                samples.push(sample(at, node, "turned", 1_000.0 + turned));
+                samples.push(sample(at, node, "height_blocks", 999.0 + turned));
+                samples.push(sample(at, node, "read_each_second", 7.0));
             }
             for node in ["c", "d", "e"] {
-                samples.push(sample(at, node, "height_blocks", 10.0 * height));
-                samples.push(sample(at, node, "done_transactions_per_second", 5_000.0));
+                samples.push(sample(at, node, "turned", 10.0 * turned));
+                samples.push(sample(at, node, "read_each_second", 5_000.0));
             }
         }
-        let all = over_all(&samples);
-        let blocks = said(&all, MAX, "blocks_per_minute");
-        assert_eq!(blocks.first().map(|(at, _)| *at), Some(5), "nothing is said of five seconds");
-        assert!(blocks.iter().skip(20).all(|(_, rate)| (rate - 30.0).abs() < 1e-9), "{blocks:?}");
-        let rates = said(&all, MEDIAN, "done_transactions_per_minute");
+        let facts = [
+            of_node("turned").progress("pages", 1, 10),
+            of_node("height_blocks"),
+            of_node("read_each_second").throughput("lines read"),
+        ];
+        let all = over_all(&samples, &facts);
+        let made: Vec<&str> = all.series.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(made, ["pages_per_minute", "lines_read_per_minute"]);
+        let pages = said(&all, MAX, "pages_per_minute");
+        assert_eq!(pages.first().map(|(at, _)| *at), Some(5), "nothing is said of five seconds");
+        assert!(pages.iter().skip(20).all(|(_, rate)| (rate - 30.0).abs() < 1e-9), "{pages:?}");
+        let rates = said(&all, MEDIAN, "lines_read_per_minute");
         assert!(rates.len() > 50 && rates.iter().all(|(_, rate)| *rate == 420.0), "{rates:?}");
+    }
+
+    /// Claim: of what nobody has declared, however it is called, nothing is made but mean, lowest and highest.
+    #[test]
+    fn names_say_nothing() {
+        let names = [
+            "height_blocks",
+            "mempool_transactions",
+            "cpu_cores",
+            "committed_transactions_per_second",
+        ];
+        let mut samples = Vec::new();
+        for second in 0..60_i64 {
+            for (node, name) in
+                ["a", "b"].into_iter().flat_map(|node| names.map(|name| (node, name)))
+            {
+                #[expect(clippy::cast_precision_loss, reason = "small")]
+                let value = second as f64;
+                samples.push(sample(second * S, node, name, value));
+            }
+        }
+        let all = over_all(&samples, &[]);
+        assert!(all.series.is_empty());
+        let sources: std::collections::BTreeSet<&str> =
+            all.samples.iter().map(|it| it.source.as_str()).collect();
+        assert_eq!(sources.into_iter().collect::<Vec<_>>(), [MAX, MEAN, MIN]);
+        assert!(all.samples.iter().all(|it| names.contains(&it.name.as_str())));
     }
 
     /// Claim: nothing, one sample, equal times and times far apart are all the same to it.
     #[test]
     fn few_samples() {
-        assert!(over_all(&[]).is_empty());
-        assert!(over_all(&[sample(5, "host", "size", 1.0)]).is_empty());
+        let facts = [of_node("size").adding_up()];
+        let over_all = |metrics: &[MetricSample]| super::over_all(metrics, &facts);
+        assert!(over_all(&[]).samples.is_empty());
+        assert!(over_all(&[sample(5, "host", "size", 1.0)]).samples.is_empty());
         let one = over_all(&[sample(5, "a", "size", 3.0)]);
         assert_eq!(said(&one, SUM, "size"), [(0, 3.0)]);
         let same = over_all(&[sample(5, "a", "size", 1.0), sample(5, "a", "size", 3.0)]);
@@ -353,8 +430,8 @@ mod tests {
             sample(1, "a", "x", 2.0),
             sample(i64::MAX / 2, "a", "x", 3.0),
         ];
-        assert!(over_all(&far).len() < 4 * 5);
+        assert!(over_all(&far).samples.len() < 4 * 5);
         let none = [sample(NO_STAMP, "a", "x", 1.0), sample(1, "a", "x", f64::NAN)];
-        assert!(over_all(&none).is_empty());
+        assert!(over_all(&none).samples.is_empty());
     }
 }

@@ -4,31 +4,43 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Event, KindFacts, MetricSample, TrialFacts};
 use model::fault::FaultPhase;
-use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, adds_up, is_node};
+use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, is_node};
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::show_count;
 use model::result::{FaultResult, Timeline};
+use model::series::{SaidBy, SeriesFacts, declared};
 use model::{NO_STAMP, Stamp};
 
 use crate::faults;
+use crate::lanes;
 use crate::timeline::TimelineTally;
 
 /// The most moments that are kept of each name: the first ones. A connection that is lost a million times is a
 /// count, not a million marks.
 const MOMENTS_MAX: usize = 100;
 
-/// The picture of a trial, from what streamed by and what lies beside the rows: `metrics` as they were recorded, and those
-/// of all nodes together.
+/// Series of a trial, and what they are.
+pub(crate) struct Sampled<'a> {
+    /// As they were recorded.
+    pub recorded: &'a [MetricSample],
+    /// Of all nodes together.
+    pub of_all: &'a [MetricSample],
+    /// What they all are.
+    pub declared: &'a [SeriesFacts],
+}
+
+/// The picture of a trial, from what streamed by and what lies beside the rows.
 pub(crate) fn of_trial(
     path: &str,
     setting: &SettingPlan,
     facts: &TrialFacts,
     tally: &TimelineTally,
     timeline: &Timeline,
-    metrics: [&[MetricSample]; 2],
+    sampled: &Sampled<'_>,
     (events, faults): (&[Event], &[FaultResult]),
 ) -> TrialPicture {
     let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
+    let series = series(&chosen(sampled), timeline);
     TrialPicture {
         path: path.to_owned(),
         stages: facts.declared.stages.clone(),
@@ -39,7 +51,8 @@ pub(crate) fn of_trial(
         errors: facts.load.errors.clone(),
         bands: bands(setting, facts, faults, end),
         moments: moments(events, faults),
-        series: series(&chosen(metrics), timeline),
+        lanes: lanes::of(&series, sampled.declared),
+        series,
     }
 }
 
@@ -127,15 +140,18 @@ struct Span {
 const NODES_MAX: usize = 24;
 
 /// What is drawn: of few nodes each, with the sum and the mean of what adds up; of many the lowest, mean and highest.
-fn chosen([recorded, of_all]: [&[MetricSample]; 2]) -> Vec<&MetricSample> {
+fn chosen<'a>(of: &Sampled<'a>) -> Vec<&'a MetricSample> {
+    let Sampled { recorded, of_all, declared: facts } = *of;
     let of_nodes = recorded.iter().map(|s| s.source.as_str()).filter(|source| is_node(source));
     let nodes = of_nodes.collect::<BTreeSet<_>>().len();
     let is_drawn_of_all = |s: &&MetricSample| {
         let said = s.source.strip_prefix(ALL_NODES).unwrap_or_default();
+        let of = declared(facts, &s.name);
+        let adds_up = || nodes > 1 && of.is_some_and(SeriesFacts::adds_up);
         match said {
-            _ if s.name.ends_with("_per_minute") => true,
-            "sum" => nodes > 1 && adds_up(&s.name),
-            "mean" => nodes > NODES_MAX || (nodes > 1 && adds_up(&s.name)),
+            _ if of.is_some_and(|it| it.said_by == SaidBy::Analysis) => true,
+            "sum" => adds_up(),
+            "mean" => nodes > NODES_MAX || adds_up(),
             _ => nodes > NODES_MAX,
         }
     };

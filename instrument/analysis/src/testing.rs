@@ -13,6 +13,7 @@ use model::plan::{
 };
 use model::quantity::Rate;
 use model::result::TrialResult;
+use model::series::{SeriesFacts, SeriesUnit};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 
 use crate::{TrialAnalysis, TrialInput};
@@ -85,6 +86,10 @@ impl Trial {
                     stages: vec!["committed".into()],
                     kinds: vec![KindFacts::recorded("tx")],
                     measure_end: 10_000 * MS,
+                    series: vec![
+                        SeriesFacts::of_host("cpu_cores", "processor", SeriesUnit::of("cores"))
+                            .adding_up(),
+                    ],
                     ..DeclaredFacts::default()
                 },
                 load: LoadFacts { drain_end: 10_100 * MS, ..LoadFacts::default() },

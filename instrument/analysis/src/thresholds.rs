@@ -3,6 +3,7 @@
 use model::names::DeclaredNames;
 use model::plan::{Level, ThresholdPlan};
 use model::result::{ThresholdResult, TrialResult};
+use model::series::{SaidBy, declared};
 
 use crate::metric::{Metric, Unit, metric};
 use crate::metric_names::{check_metric, parse as parse_name};
@@ -177,12 +178,24 @@ fn why_not(name: &str, trial: &TrialResult) -> String {
         return format!("`{name}` is unknown: the ledger was not read");
     }
     match parse_name(name) {
-        Some(crate::metric_names::Name::Resource { key, .. }) => {
-            format!("`{name}` is unknown: no series `{key}` was recorded")
-        }
+        Some(crate::metric_names::Name::Resource { key, .. }) => no_series(name, &key, trial),
         Some(_) => format!("`{name}` is unknown: this trial has no such sample"),
         None => format!("`{name}` is not a number that a result has"),
     }
+}
+
+/// Why there is no such series: it was not recorded, or nothing is made of what it says together.
+fn no_series(name: &str, key: &str, trial: &TrialResult) -> String {
+    if let Some(series) = key.strip_prefix("nodes.sum.")
+        && let Some(facts) = declared(&trial.series, series)
+    {
+        let why = match facts.said_by {
+            SaidBy::Undeclared => "nobody has declared what it is".to_owned(),
+            _ => format!("it is declared as of each node alone ({})", facts.label),
+        };
+        return format!("`{name}` is unknown: `{series}` does not add up, because {why}");
+    }
+    format!("`{name}` is unknown: no series `{key}` was recorded")
 }
 
 pub(crate) fn level_word(level: Level) -> &'static str {
@@ -204,7 +217,7 @@ mod tests {
     use crate::testing::{Trial, row};
 
     fn declared() -> DeclaredNames {
-        DeclaredNames { stages: vec!["committed".to_owned()] }
+        DeclaredNames { stages: vec!["committed".to_owned()], ..DeclaredNames::default() }
     }
 
     fn on_clean(expr: &str) -> ThresholdResult {

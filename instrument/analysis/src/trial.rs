@@ -4,13 +4,14 @@
 //! latencies by its stream: the probe's if there is one, the main load's otherwise. Fates and conservation
 //! look at every transaction of the trial, the warm-up's included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
 use model::fault::FaultEvent;
 use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
 use model::result::{Rates, SecondResult, TrialResult, Verdict};
+use model::series::SeriesFacts;
 use model::{NO_STAMP, Observation, Row, Stamp};
 
 use crate::audits::{self, Evidence};
@@ -180,7 +181,10 @@ impl<'a> TrialAnalysis<'a> {
         let all_faults = faults::of_events(fault_events);
         let fates = self.join.finish();
         let mut result = self.summary();
-        let all_nodes = nodes::over_all(self.input.metrics);
+        let all_nodes = nodes::over_all(self.input.metrics, &self.input.facts.declared.series);
+        result.series =
+            series_of(self.input.metrics, &self.input.facts.declared.series, all_nodes.series);
+        let all_nodes = all_nodes.samples;
         result.resources.extend(resources(&all_nodes, &self.grid));
         result.resources_last = nodes::last(self.input.metrics, &self.grid);
         result.resources_last.extend(nodes::last(&all_nodes, &self.grid));
@@ -202,7 +206,11 @@ impl<'a> TrialAnalysis<'a> {
             self.input.facts,
             &self.timeline,
             &result.timeline,
-            [self.input.metrics, &all_nodes],
+            &picture::Sampled {
+                recorded: self.input.metrics,
+                of_all: &all_nodes,
+                declared: &result.series,
+            },
             (events, &all_faults),
         );
         (result, picture)
@@ -253,6 +261,7 @@ impl<'a> TrialAnalysis<'a> {
             audits: Vec::new(),
             checks: Vec::new(),
             thresholds: Vec::new(),
+            series: Vec::new(),
             resources: resources(input.metrics, &self.grid),
             resources_last: BTreeMap::new(),
         }
@@ -444,6 +453,20 @@ fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
         sum.record_waits = sum.record_waits.saturating_add(worker.record_waits);
         sum
     })
+}
+
+/// What each recorded series is: as declared, then those that were made of them, then those that nobody has declared.
+fn series_of(
+    metrics: &[MetricSample],
+    declared: &[SeriesFacts],
+    made: Vec<SeriesFacts>,
+) -> Vec<SeriesFacts> {
+    let mut left: BTreeSet<&str> = metrics.iter().map(|it| it.name.as_str()).collect();
+    let mut all: Vec<SeriesFacts> =
+        declared.iter().filter(|it| left.remove(it.name.as_str())).cloned().collect();
+    all.extend(made);
+    all.extend(left.into_iter().map(SeriesFacts::undeclared));
+    all
 }
 
 /// Lowest, mean and highest of every series over the measured window (over all of it where none fell inside).

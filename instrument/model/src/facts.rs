@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::Stamp;
 use crate::seed::Seed;
+use crate::series::SeriesFacts;
 
 /// The schema of trial.json that this version writes and reads.
 pub const TRIAL_SCHEMA: &str = "assay.trial/2";
@@ -92,6 +93,8 @@ pub struct DeclaredFacts {
     pub system: BTreeMap<String, String>,
     /// Whose clocks the system's own times are by.
     pub clocks: ClockRelation,
+    /// What each series is that may be recorded, as those declare it who sample or serve it.
+    pub series: Vec<SeriesFacts>,
 }
 
 /// How the clocks of a system's nodes relate to the instrument's.
@@ -490,7 +493,7 @@ pub struct MetricSample {
     pub at: Stamp,
     /// `generator`, `host`, or a node's name.
     pub source: String,
-    /// The metric's name, with its unit last (`cpu_cores`, `rss_bytes`).
+    /// The series' name; what it is stands in the trial's declared series.
     pub name: String,
     /// Its value.
     pub value: f64,

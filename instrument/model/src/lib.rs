@@ -17,6 +17,7 @@ pub mod quantity;
 pub mod result;
 pub mod row;
 pub mod seed;
+pub mod series;
 
 pub use clock::{Instant, WallTime};
 pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};

@@ -5,6 +5,9 @@
 pub struct DeclaredNames {
     /// Its ladder of stages, lowest first.
     pub stages: Vec<String>,
+    /// Sources whose series are all known before a run (the host, the generator), with the names of these; what other
+    /// sources have is the system's business.
+    pub sources: Vec<(String, Vec<String>)>,
 }
 
 impl DeclaredNames {
@@ -19,6 +22,11 @@ impl DeclaredNames {
         for stage in &other.stages {
             if !self.has_stage(stage) {
                 self.stages.push(stage.clone());
+            }
+        }
+        for source in &other.sources {
+            if !self.sources.contains(source) {
+                self.sources.push(source.clone());
             }
         }
     }

@@ -65,8 +65,10 @@ pub struct TrialPicture {
     pub bands: Vec<Band>,
     /// Moments worth a mark: connections lost, phases, what an adapter says. At most a few hundred.
     pub moments: Vec<Moment>,
-    /// Generator, host and nodes.
+    /// Generator, host and nodes. What they are stands in the result (`series`).
     pub series: Vec<Series>,
+    /// Progress of several nodes, of each series that is progress.
+    pub lanes: Vec<Lanes>,
 }
 
 /// One of a column's slowest.
@@ -149,12 +151,52 @@ pub fn is_node(source: &str) -> bool {
     !matches!(source, "generator" | "host") && !source.starts_with(ALL_NODES)
 }
 
-/// Whether the sum over nodes is something: each has a mempool, memory and processors of its own, and all have the same
-/// chain.
+/// A source without the digits at its end, and these: node-2 stands before node-10.
 #[must_use]
-pub fn adds_up(name: &str) -> bool {
-    matches!(name, "cpu_cores" | "rss_bytes" | "mempool_transactions" | "mempool_bytes")
-        || name.ends_with("_bytes_per_second")
+pub fn natural_order(source: &str) -> (String, u64) {
+    let stem = source.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem.to_owned(), source[stem.len()..].parse().unwrap_or(0))
+}
+
+/// How several nodes stand in one series that is progress, by column of the timeline.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lanes {
+    /// The series.
+    pub name: String,
+    /// What it counts, in words.
+    pub unit: String,
+    /// At most so far behind the highest a node is with the others.
+    pub with_max: f64,
+    /// At most so far behind it is near them.
+    pub near_max: f64,
+    /// One a node, in their natural order.
+    pub lanes: Vec<Lane>,
+}
+
+/// One node's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lane {
+    /// The node.
+    pub source: String,
+    /// How it stands.
+    pub states: Vec<LaneState>,
+    /// How far it has come, as last sampled; NaN where it did not answer.
+    pub reached: Vec<f64>,
+    /// How far it was behind the highest when it was sampled last; NaN where it did not answer.
+    pub behind: Vec<f64>,
+}
+
+/// How a node stands in a column, from the best; merged columns show the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaneState {
+    /// With the highest.
+    With,
+    /// A little behind.
+    Near,
+    /// More behind.
+    Far,
+    /// It did not answer.
+    Absent,
 }
 
 /// How the sources begin that say something of all nodes: `nodes.sum`, `nodes.mean`, `nodes.min`, `nodes.max`,

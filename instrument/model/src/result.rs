@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Environment, PreflightFinding};
 use crate::fault::FaultDetail;
+use crate::series::SeriesFacts;
 
 /// The name of this document's form.
 pub const SCHEMA: &str = "assay.result/1";
@@ -213,6 +214,9 @@ pub struct TrialResult {
     pub checks: Vec<CheckResult>,
     /// Promises.
     pub thresholds: Vec<ThresholdResult>,
+    /// What the series are that were recorded, or made of these: in the order in which they are shown.
+    #[serde(default)]
+    pub series: Vec<SeriesFacts>,
     /// Generator, host, each node and all nodes during the trial: `source.series` to (min, mean, max).
     pub resources: BTreeMap<String, (f64, f64, f64)>,
     /// Each node and all nodes: `source.series` to its last value in the measured window.

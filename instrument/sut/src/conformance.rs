@@ -16,6 +16,7 @@
 mod line;
 mod replay;
 mod scenarios;
+mod series;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ mod tests;
 use std::fmt;
 
 pub use replay::observer_conformance;
+pub use series::series_conformance;
 pub use system::system_conformance;
 
 use crate::{Session, Workload};

@@ -39,6 +39,7 @@ pub mod program;
 mod redact;
 mod sampler;
 mod scrape;
+mod series;
 
 pub use bed::{BedControl, Testbed};
 pub use care::NodeCare;
@@ -53,3 +54,4 @@ pub use port::free_port;
 pub use redact::redact_command;
 pub use sampler::{ResourceSampler, SAMPLE_INTERVAL, Watcher};
 pub use scrape::{MetricScraper, Scrape, ScrapeSeries, Scraped, fuzz_metrics};
+pub use series::{known_sources, own_series};

@@ -4,7 +4,7 @@
 //! open, no process listing. It must never hold up anything, and never guess: a node that is gone, a file that
 //! the host does not have, is simply absent from then on.
 //!
-//! Series (source: names):
+//! Series (source: names), as `series.rs` declares them:
 //! * `generator` (this process): `cpu_cores`, `rss_bytes`, `threads`
 //! * each node, with the processes it has started: `cpu_cores`, `rss_bytes`
 //! * `host`: `cpu_cores` (used by everybody), `steal_cores` and `steal_share` (taken by the hypervisor),

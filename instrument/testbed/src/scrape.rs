@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 use model::facts::MetricSample;
+use model::series::SeriesFacts;
 
 use crate::TestbedError;
 use rounds::Rounds;
@@ -44,8 +45,8 @@ pub struct ScrapeSeries {
     /// As the node calls it: `cometbft_mempool_size`. The sum and the count of a histogram are metrics of their own,
     /// `…_sum` and `…_count`.
     pub metric: String,
-    /// As the record calls it, with the unit last: `mempool_transactions`.
-    pub name: String,
+    /// What it is in the record: its name, its words, its unit, and what may be made of it.
+    pub series: SeriesFacts,
     /// Whether it is a counter of which the increase each second is kept: over the time between two answers, stamped
     /// with the second. Across a restart there is none.
     pub per_second: bool,

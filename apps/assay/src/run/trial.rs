@@ -11,6 +11,7 @@ use model::facts::{
     LoadFacts, MetricSample, TrialFacts,
 };
 use model::plan::SettingPlan;
+use model::series::{self, SeriesFacts};
 use model::{Observations, Row, Seed};
 use record::{ObservationLogWriter, RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
@@ -132,6 +133,7 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
         fidelity: trial.system.fidelity(),
         system: deployment.facts.clone(),
         clocks: deployment.clocks,
+        series: series_of(deployment)?,
     })
 }
 
@@ -139,6 +141,16 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
 fn final_stage(trial: &Trial<'_>, stages: &[String]) -> usize {
     let until = &trial.setting.measure.until;
     stages.iter().position(|stage| stage == until).unwrap_or(stages.len() - 1)
+}
+
+/// What each series is that this trial may record: those of the testbed's sampler, then those that nodes serve.
+fn series_of(deployment: &Deployment) -> Result<Vec<SeriesFacts>, String> {
+    let mut all = testbed::own_series();
+    for node in &deployment.scrape {
+        series::declare(&mut all, node.series.iter().map(|it| &it.series))
+            .map_err(|why| format!("what the metrics of `{}` are: {why}", node.source))?;
+    }
+    Ok(all)
 }
 
 /// The load, with everything that is watched meanwhile.

@@ -8,7 +8,7 @@ use model::quantity::show_count;
 use super::Run;
 use super::markup::{coded, details, paragraph, text};
 use super::tables::{of_figure, of_grid, slow_column};
-use crate::metrics;
+use crate::metrics::Declared;
 use crate::svg::{Figure, FigureTable, Raw, Section};
 use crate::tables::{self, Shown};
 
@@ -67,7 +67,7 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
         let (quiet, lively): (Vec<&Figure>, Vec<&Figure>) =
             of_trial.iter().copied().partition(|it| is_zero_throughout(run, it));
         let (more, lively): (Vec<&Figure>, Vec<&Figure>) =
-            lively.into_iter().partition(|it| is_of_nodes_alone(it));
+            lively.into_iter().partition(|it| is_of_nodes_alone(it, Declared(&row.trial.series)));
         let charts: String = lively.iter().map(|it| draw(&it)).collect();
         let folded: String =
             [("More of what nodes say of themselves", more), ("Zero throughout", quiet)]
@@ -98,10 +98,10 @@ pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
 }
 
 /// Whether it is of a metric that only nodes have, and only some readers look for.
-fn is_of_nodes_alone(of: &Figure) -> bool {
+fn is_of_nodes_alone(of: &Figure, declared: Declared<'_>) -> bool {
     let mut of_chart = of.series.split(' ').filter_map(|it| it.rsplit_once('.')).peekable();
     let is_theirs = |(source, name): (&str, &str)| {
-        !matches!(source, "generator" | "host") && !metrics::is_foremost(name)
+        !matches!(source, "generator" | "host") && !declared.is_foremost(name)
     };
     of.chart == "series" && of_chart.peek().is_some() && of_chart.all(is_theirs)
 }

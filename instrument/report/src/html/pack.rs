@@ -14,6 +14,7 @@ use model::picture::{RunPicture, TrialPicture};
 use model::result::{RunResult, TimelineColumn, TrialResult};
 use serde_json::{Map, Value, json};
 
+use crate::metrics::Declared;
 use crate::paint::clean;
 use crate::tables::shown;
 use arrays::Arrays;
@@ -37,7 +38,7 @@ fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
     let bounds = Bounds {
         slow: slow::Room::of(&pictures),
         merged: density::merges(&pictures),
-        series_columns: series::columns_max(pictures.iter().map(|it| it.series.len()).sum()),
+        series_columns: series::columns_max(pictures.iter().map(|it| lines(it)).sum()),
     };
     let columns = |it: &&TrialPicture| it.series.iter().map(|it| 3 * it.mean.len()).sum::<usize>();
     let mut arrays = Arrays::for_reals(pictures.iter().map(columns).sum());
@@ -54,6 +55,11 @@ fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
     let index = json!({ "form": "assay.page/1", "runs": names, "trials": trials }).to_string();
     let length = u32::try_from(index.len()).expect("an index of some thousand entries");
     [&length.to_le_bytes(), index.as_bytes(), &arrays.bytes].concat()
+}
+
+/// Series of a picture, and lanes.
+fn lines(of: &TrialPicture) -> usize {
+    of.series.len() + of.lanes.iter().map(|it| it.lanes.len()).sum::<usize>()
 }
 
 /// What all trials of a document share.
@@ -110,15 +116,21 @@ fn trial(
     });
     index["bands"] = bands(picture);
     index["moments"] = moments(picture);
+    let declared = Declared(&result.series);
     index["series"] = picture
         .series
         .iter()
         .map(|it| {
             let it = &series::few(it, bounds.series_columns);
             let [min, mean, max] = arrays.reals([&it.min, &it.mean, &it.max]);
-            json!({ "source": clean(&it.source), "name": clean(&it.name), "min": min, "mean": mean, "max": max })
+            let facts = declared.of(&it.name);
+            let (unit, word) = crate::metrics::unit(&facts.unit);
+            json!({ "source": clean(&it.source), "name": clean(&it.name), "unit": clean(word),
+                "form": series::form(unit), "min": min, "mean": mean, "max": max })
         })
         .collect();
+    let lanes = |it: &model::picture::Lanes| series::lanes(it, bounds.series_columns, arrays);
+    index["lanes"] = picture.lanes.iter().map(lanes).collect();
     index
 }
 
@@ -130,6 +142,22 @@ fn bands(picture: &TrialPicture) -> Value {
 fn moments(picture: &TrialPicture) -> Value {
     let moment = |it: &model::picture::Moment| json!({ "at_ns": it.at_ns, "name": clean(&it.name), "detail": clean(&it.detail) });
     picture.moments.iter().take(MOMENTS_MAX).map(moment).collect()
+}
+
+/// A trial without anything, for tests.
+#[cfg(test)]
+pub(super) fn blank_trial() -> TrialResult {
+    let json = r#"{"path":"p","trial":0,"seed":0,"verdict":"pass","reason":"","window_ns":0,"final_stage":"committed",
+        "stream":"main","counts":{"due":0,"sent":0,"committed":0,"rejected":0,"rejected_by_class":{},"unknown":0,"shed":0},
+        "background":null,"rates":{"planned_per_s":null,"offered_per_s":0,"sent_per_s":0,"reached_per_s":[],
+        "goodput_per_s":0},"latency":[],"send_lag":DIST,"own_lag":DIST,"vegeta":{"requests":0,"rate":0,"throughput":0,
+        "attack_ns":0,"wait_ns":0,"total_ns":0,"mean_ns":0,"min_ns":0,"p50_ns":0,"p90_ns":0,"p95_ns":0,"p99_ns":0,
+        "max_ns":0,"bytes_in":0,"bytes_out":0,"success":0,"status_codes":{},"errors":[]},"throughput_windows":null,
+        "seconds":[],"timeline":{"start_ns":0,"width_ns":0,"columns":[]},"calls":[],"kinds":[],"codes":[],"errors":[],
+        "fates":null,"stated":null,"preflight":[],"audits":[],"checks":[],"thresholds":[],"resources":{}}"#;
+    let distribution = r#"{"count":0,"min_ns":null,"max_ns":null,"mean_ns":null,"mean_low_ns":null,"mean_high_ns":null,
+        "variance_ns2":null,"quantiles":[],"negative":0,"curve":[]}"#;
+    serde_json::from_str(&json.replace("DIST", distribution)).expect("a trial without anything")
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use model::picture::{adds_up, is_node};
+use model::picture::is_node;
 use model::quantity::show_count;
+use model::series::SaidBy;
 
 use super::{Shown, pointer_part};
 use crate::figures::{NONE, bytes, rate};
 use crate::grid::{Cell, Grid};
-use crate::metrics::{is_of_the_host, named, rank, source_rank};
+use crate::metrics::{Declared, source_rank};
 use crate::paint::clean;
 use crate::svg::Unit;
 
@@ -35,12 +36,17 @@ fn pairs<'a>(row: &Shown<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<
     row.trial.resources.keys().filter_map(|key| key.rsplit_once('.'))
 }
 
+/// What was declared of the trial's series.
+fn declared<'a>(row: &Shown<'a>) -> Declared<'a> {
+    Declared(&row.trial.series)
+}
+
 /// Metrics of nodes, those first that every reader looks at.
 fn metrics_of<'a>(row: &Shown<'a>) -> Vec<&'a str> {
     let of_nodes = pairs(row).filter(|(source, _)| !matches!(*source, "host" | "generator"));
     let mut names: Vec<&str> =
         of_nodes.map(|(_, name)| name).collect::<BTreeSet<_>>().into_iter().collect();
-    names.sort_by_key(|name| rank(name));
+    names.sort_by_key(|name| declared(row).rank(name));
     names
 }
 
@@ -50,11 +56,12 @@ pub(crate) fn nodes(row: &Shown<'_>, cells_max: usize) -> Grid {
     let nodes = nodes_of(row);
     let is_of_a_node =
         |name: &&str| nodes.iter().any(|node| row.trial.resources.contains_key(&key(node, name)));
+    let declared = declared(row);
     let mut room = (cells_max / nodes.len().max(1)).max(2);
     let mut names = Vec::new();
     for name in metrics_of(row).into_iter().filter(is_of_a_node) {
-        let needs = if is_of_the_host(name) { 2 } else { 3 };
-        if needs > room || !crate::metrics::is_foremost(name) {
+        let needs = if declared.is_of_the_host(name) { 2 } else { 3 };
+        if needs > room || !declared.is_foremost(name) {
             break;
         }
         room -= needs;
@@ -66,10 +73,10 @@ pub(crate) fn nodes(row: &Shown<'_>, cells_max: usize) -> Grid {
     let mut grid = Grid::new().pin("node");
     for (group, name) in names.iter().enumerate() {
         let group = u8::try_from(group % 2).expect("zero or one");
-        let words = headed(name);
+        let words = headed(declared, name);
         grid =
             grid.number(group, &format!("{words}\nmean")).number(group, &format!("{words}\nmax"));
-        if !is_of_the_host(name) {
+        if !declared.is_of_the_host(name) {
             grid = grid.number(group, &format!("{words}\nlast"));
         }
     }
@@ -77,7 +84,7 @@ pub(crate) fn nodes(row: &Shown<'_>, cells_max: usize) -> Grid {
         let mut cells = vec![Cell::new(clean(node))];
         for name in &names {
             cells.extend([MEAN, MAX].map(|which| of_window(row, node, name, which)));
-            if !is_of_the_host(name) {
+            if !declared.is_of_the_host(name) {
                 cells.push(last(row, node, name));
             }
         }
@@ -105,11 +112,16 @@ pub(crate) fn metrics_of_nodes(row: &Shown<'_>, rows_max: usize) -> (Grid, usize
             Some(one) if !has("nodes.min", name) => (one, one, one),
             _ => ("nodes.min", "nodes.mean", "nodes.max"),
         };
-        let mut cells = vec![Cell::new(clean(name))];
+        let facts = declared(row).of(name);
+        let said = match facts.said_by {
+            SaidBy::Undeclared => facts.label.as_str(),
+            _ => name,
+        };
+        let mut cells = vec![Cell::new(clean(said))];
         cells.push(of_window(row, low, name, MIN));
         cells.push(of_window(row, mean, name, MEAN));
         cells.push(of_window(row, high, name, MAX));
-        cells.push(match adds_up(name) {
+        cells.push(match facts.adds_up() {
             true => of_window(row, "nodes.sum", name, MAX),
             false => Cell::default(),
         });
@@ -119,10 +131,9 @@ pub(crate) fn metrics_of_nodes(row: &Shown<'_>, rows_max: usize) -> (Grid, usize
 }
 
 /// What the head of a column says: words and unit.
-fn headed(name: &str) -> String {
-    match named(name) {
-        (words, _, "") => words,
-        (words, _, axis) if words.ends_with(axis) => words,
+fn headed(declared: Declared<'_>, name: &str) -> String {
+    match declared.named(name) {
+        (words, _, axis) if words.ends_with(&axis) => words,
         (words, _, axis) => format!("{words}, {axis}"),
     }
 }
@@ -136,24 +147,24 @@ fn of_window(row: &Shown<'_>, source: &str, name: &str, which: usize) -> Cell {
     let Some((min, mean, max)) = row.trial.resources.get(&key) else { return Cell::new(NONE) };
     let value = [min, mean, max][which];
     let pointer = row.at(&format!("resources/{}/{which}", pointer_part(&key)));
-    Cell::new(shown(*value, name)).at(pointer)
+    Cell::new(shown(*value, declared(row).named(name).1)).at(pointer)
 }
 
 fn last(row: &Shown<'_>, source: &str, name: &str) -> Cell {
     let key = key(source, name);
     let Some(value) = row.trial.resources_last.get(&key) else { return Cell::new(NONE) };
     let pointer = row.at(&format!("resources_last/{}", pointer_part(&key)));
-    Cell::new(shown(*value, name)).at(pointer)
+    Cell::new(shown(*value, declared(row).named(name).1)).at(pointer)
 }
 
-/// A value in the unit that its name ends with.
+/// A value in its unit.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "rounded, not below zero, and saturating for what no machine reaches"
 )]
-fn shown(value: f64, name: &str) -> String {
-    match named(name).1 {
+fn shown(value: f64, unit: Unit) -> String {
+    match unit {
         Unit::Bytes if value >= 0.0 => bytes(value.round() as u64),
         _ if value >= 0.0 && value.fract() == 0.0 && value < 1e15 => show_count(value as u64),
         _ if value != 0.0 && value.abs() < 0.095 => format!("{value:.4}"),

@@ -9,7 +9,8 @@ use crate::html_samples;
 const HOSTILE: &str = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&lt;\u{202e}\u{0}\u{1b}[31m\u{feff}<!--]]>";
 
 /// Keys whose texts are words of a closed list.
-const WORDS: &[&str] = &["verdict", "outcome", "expect", "clocks", "what"];
+const WORDS: &[&str] =
+    &["verdict", "outcome", "expect", "clocks", "what", "aggregate", "said_by", "is"];
 
 fn spoil(value: &mut Value) {
     match value {
@@ -47,7 +48,7 @@ fn spoil(value: &mut Value) {
 /// Claim: no text from outside becomes a tag, an attribute or a control character, wherever it stands.
 #[test]
 fn hostile_texts_stay_texts() {
-    for name in ["failed", "liar", "matrix", "declared", "probe"] {
+    for name in ["failed", "liar", "matrix", "declared", "probe", "nodes"] {
         let (run, mut picture) = html_samples::named(name);
         let mut value = serde_json::to_value(&run).expect("a document");
         spoil(&mut value);
@@ -71,6 +72,10 @@ fn hostile_texts_stay_texts() {
             }
             for it in &mut trial.series {
                 (it.source, it.name) = (bad(), bad());
+            }
+            for it in &mut trial.lanes {
+                (it.name, it.unit) = (bad(), bad());
+                it.lanes.iter_mut().for_each(|lane| lane.source = bad());
             }
         }
         let page = report::html(&[(run, picture)], &Assets::built()).expect("a page");

@@ -15,7 +15,8 @@ fn series_of(all: &[Element], name: &str) -> Option<String> {
     figure.tag.get("data-series").map(str::to_owned)
 }
 
-/// Claim: a row a node in their natural order, with what each used and what it says last; a row a metric over all.
+/// Claim: a row a node in their natural order, with what each used and what it says last; a row a metric over all, and
+/// one that nobody has declared says so.
 #[test]
 fn nodes_in_numbers() {
     let all = elements(&page());
@@ -31,28 +32,32 @@ fn nodes_in_numbers() {
     let rows = heads_of("section#r0-nodes");
     let nodes: Vec<&String> = rows.iter().filter(|it| it.starts_with("node-")).collect();
     assert_eq!(nodes, ["node-0", "node-1", "node-2", "node-3"]);
-    assert!(rows.iter().any(|it| it == "blocks_per_minute"), "{rows:?}");
-    let last = "/settings/0/trials/0/resources_last/node-3.height_blocks";
+    assert!(rows.iter().any(|it| it == "pages_per_minute"), "{rows:?}");
+    assert!(rows.iter().any(|it| it == "mempool_height (undeclared)"), "{rows:?}");
+    let last = "/settings/0/trials/0/resources_last/node-3.turned";
     assert!(all.iter().any(|it| it.tag.get("data-k") == Some(last)));
 }
 
-/// Claim: heights are lanes of nodes only; what adds up has a chart of all together; the node that was down has a gap in
-/// its lane and its lines; what few look for is folded, and so is what is zero.
+/// Claim: what is declared as progress has lanes, of nodes only, and what adds up has a chart of all together, whatever
+/// they are called; the node that was down has a gap in its lane and its lines; what few look for is folded, what nobody
+/// has declared says so, and so is folded what is zero.
 #[test]
 fn nodes_over_time() {
     let page = page();
     let all = elements(&page);
-    let lanes = series_of(&all, "lanes-height-0-default").expect("lanes");
-    let expected = ["node-0", "node-1", "node-2", "node-3"].map(|it| format!("{it}.height_blocks"));
+    let lanes = series_of(&all, "lanes-turned-0-default").expect("lanes");
+    let expected = ["node-0", "node-1", "node-2", "node-3"].map(|it| format!("{it}.turned"));
     assert_eq!(lanes, expected.join(" "));
-    let sum = series_of(&all, "series-mempool_transactions-sum-0-default");
-    assert_eq!(sum.as_deref(), Some("nodes.sum.mempool_transactions"));
-    let each = series_of(&all, "series-mempool_transactions-0-default").expect("a chart");
-    assert!(each.starts_with("node-0.mempool") && each.contains("nodes.mean."), "{each}");
+    let sum = series_of(&all, "series-desk-sum-0-default");
+    assert_eq!(sum.as_deref(), Some("nodes.sum.desk"));
+    let each = series_of(&all, "series-desk-0-default").expect("a chart");
+    assert!(each.starts_with("node-0.desk") && each.contains("nodes.mean."), "{each}");
     let folded: Vec<&str> = page.split("<details class=\"quiet\">").skip(1).collect();
-    assert!(folded[0].starts_with("<summary>More of what nodes say of themselves: Late votes<"));
+    let more =
+        "<summary>More of what nodes say of themselves: Late votes, Mempool_height (undeclared)<";
+    assert!(folded[0].starts_with(more), "{}", &folded[0][..199]);
     assert!(
-        folded[1].starts_with("<summary>Zero throughout: Block syncing flag<"),
+        folded[1].starts_with("<summary>Zero throughout: Is catching up<"),
         "{}",
         &folded[1][..99]
     );

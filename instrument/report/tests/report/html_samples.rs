@@ -161,5 +161,6 @@ fn picture(trial: &TrialResult) -> TrialPicture {
             })
             .chain(crate::node_samples::series_of(trial))
             .collect(),
+        lanes: crate::node_samples::lanes_of(trial),
     }
 }

@@ -10,6 +10,7 @@ use model::result::{
     GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
     ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict,
 };
+use model::series::{SeriesFacts, SeriesUnit};
 
 /// Nanoseconds.
 pub const US: i64 = 1_000;
@@ -270,6 +271,20 @@ pub fn environment() -> Environment {
     }
 }
 
+/// What the testbed samples itself, in short: in the order in which it is shown.
+pub fn own_series() -> Vec<SeriesFacts> {
+    let of = |name, label, unit| SeriesFacts::of_host(name, label, unit).foremost();
+    let cores = || SeriesUnit::of("cores");
+    vec![
+        of("cpu_cores", "processor", cores()).adding_up(),
+        of("steal_share", "share stolen by the hypervisor", SeriesUnit::Share),
+        of("steal_cores", "cores stolen by the hypervisor", cores()),
+        of("run_queue", "run queue", SeriesUnit::of("threads")),
+        of("memory_available_bytes", "memory available", SeriesUnit::Bytes),
+        of("rss_bytes", "memory in use", SeriesUnit::Bytes).adding_up(),
+    ]
+}
+
 /// A trial of `assay run URL --rate 50/s --duration 30s` in which all went well.
 pub fn trial(key: &str) -> TrialResult {
     let counts = counts(1_500, &[], 0, 0);
@@ -319,6 +334,7 @@ pub fn trial(key: &str) -> TrialResult {
         audits: audits(),
         checks: Vec::new(),
         thresholds: vec![threshold("p99 < 10ms", Some(true), "1.24 ms")],
+        series: own_series(),
         resources: BTreeMap::from([
             ("generator.cpu_cores".to_owned(), (0.01, 0.03, 0.05)),
             ("host.cpu_mhz".to_owned(), (2_598.0, 2_600.0, 2_601.0)),

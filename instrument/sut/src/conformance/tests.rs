@@ -474,3 +474,40 @@ fn systems() {
         assert!(said.contains(words), "{said}");
     }
 }
+
+/// Claim: an adapter whose nodes mean different things by one name, keep two metrics under one, or call one what no
+/// threshold can write, is told which; one that does not passes.
+#[test]
+fn series_that_nodes_mean_differently() {
+    use crate::{Scrape, ScrapeSeries};
+    use model::series::{SeriesFacts, SeriesUnit};
+
+    let backlog = SeriesFacts::of_node("backlog", "what waits", SeriesUnit::Number).adding_up();
+    let node = |source: &str, series: &[SeriesFacts]| Scrape {
+        source: source.to_owned(),
+        address: ([127, 0, 0, 1], 1).into(),
+        path: "/metrics".to_owned(),
+        series: series
+            .iter()
+            .map(|series| ScrapeSeries {
+                metric: "queue".to_owned(),
+                series: series.clone(),
+                per_second: false,
+            })
+            .collect(),
+    };
+    let alike =
+        [node("a", std::slice::from_ref(&backlog)), node("b", std::slice::from_ref(&backlog))];
+    series_conformance(&alike).expect("they agree");
+    let other = SeriesFacts { unit: SeriesUnit::Bytes, ..backlog.clone() };
+    let dotted = SeriesFacts { name: "back.log".to_owned(), ..backlog.clone() };
+    let liar = [node("a", &[backlog.clone(), backlog]), node("b", &[other, dotted])];
+    let said = series_conformance(&liar).expect_err("three rules are broken").to_string();
+    for words in [
+        "two metrics are kept as `backlog`",
+        "b: the series `backlog` is declared twice",
+        "`back.log`",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+}

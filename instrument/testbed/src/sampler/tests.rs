@@ -13,7 +13,7 @@ fn values(samples: &[MetricSample], source: &str, name: &str) -> Vec<f64> {
     samples.iter().filter(is_it).map(|s| s.value).collect()
 }
 
-/// Claim: every series of generator, nodes and host comes at its interval with possible values; a node's
+/// Claim: every series of generator, nodes and host is declared and comes at its interval with possible values; a node's
 /// children count as its own; one that vanishes is absent from then on and the others go on.
 #[test]
 fn all_series_come() {
@@ -53,6 +53,15 @@ fn all_series_come() {
         let found = values(&samples, source, name);
         assert!(found.len() >= 3, "{source}.{name}: {found:?}");
         assert!(found.iter().all(|v| (least..=highest).contains(v)), "{source}.{name}: {found:?}");
+    }
+    for sample in &samples {
+        let (source, name) = (sample.source.as_str(), sample.name.as_str());
+        let known = crate::known_sources();
+        let is_declared = match known.iter().find(|(known, _)| *known == source) {
+            Some((_, names)) => names.contains(&name),
+            None => crate::series::is_of_a_node(name),
+        };
+        assert!(is_declared, "{source}.{name} is declared nowhere");
     }
     assert!(samples.iter().all(|s| s.at > 0 && s.at < 60_000_000_000));
 }

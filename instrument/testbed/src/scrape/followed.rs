@@ -37,7 +37,7 @@ impl Followed {
         wanted.sort();
         wanted.dedup();
         let line = |series: &super::ScrapeSeries| Line {
-            name: series.name.clone(),
+            name: series.series.name.clone(),
             metric: wanted.binary_search(&series.metric).expect("put in above"),
             per_second: series.per_second,
             last: None,

@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use model::series::SeriesUnit;
+
 use super::*;
 
 const ROUND: Duration = Duration::from_millis(50);
@@ -61,7 +63,7 @@ fn answering(text: impl Fn(usize) -> String + Send + Sync + 'static) -> SocketAd
 fn node(source: &str, address: SocketAddr) -> Scrape {
     let series = |metric: &str, name: &str, per_second| ScrapeSeries {
         metric: metric.to_owned(),
-        name: name.to_owned(),
+        series: SeriesFacts::of_node(name, name, SeriesUnit::Number),
         per_second,
     };
     Scrape {

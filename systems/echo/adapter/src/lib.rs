@@ -3,11 +3,12 @@
 //! of the load and never retries.
 //!
 //! `options` reads the experiment and turns it into the node's command line, `session` and `http_session` are
-//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside.
+//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics` declares what it says of itself.
 
 mod control;
 mod http_session;
 mod ledger;
+mod metrics;
 mod options;
 mod session;
 mod system;

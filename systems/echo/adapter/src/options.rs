@@ -59,6 +59,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let program = deploy.one_of("program", &[OWN_PROGRAM, NODE_PROGRAM], problems);
     let program = program.filter(|program| *program == NODE_PROGRAM);
     let confess = deploy.boolean("confess", problems).unwrap_or(false);
+    let says_metrics = deploy.boolean("metrics", problems).unwrap_or(false);
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = workload.size("payload", problems).unwrap_or(64);
     if payload_bytes > PAYLOAD_BYTES_MAX {
@@ -78,6 +79,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             Some("remove stages and commit, or use frames".to_owned()),
             problems,
         );
+    }
+    if attach.is_some() && says_metrics {
+        let message = "a server that is already running says its metrics where it was told to";
+        let help = Some("remove metrics, or let Assay start the server".to_owned());
+        deploy.reject("metrics", message, help, problems);
     }
     let is_started = program.is_some() || arguments.iter().any(|argument| !is_for_both(argument));
     if attach.is_some() && is_started {
@@ -99,6 +105,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         in_flight_max: u32::try_from(in_flight_max).expect("bounded above"),
         attach,
         confess,
+        says_metrics,
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         kinds,
         run_mark: request.run_mark,

@@ -16,6 +16,7 @@ use sut::{
 use crate::control::Control;
 use crate::http_session::HttpSession;
 use crate::ledger::Reader;
+use crate::metrics;
 use crate::session::{FrameSession, Use};
 use crate::workload::Payloads;
 
@@ -24,6 +25,9 @@ const NODE: &str = "echo";
 
 /// The ledger's name in the node's folder.
 const LEDGER_FILE: &str = "echo.ledger";
+
+/// The name of the address where it says its own metrics, in its ready line.
+const METRICS: &str = "metrics";
 
 /// How long the node may take to start: it binds two ports.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -57,6 +61,8 @@ pub(crate) struct Echo {
     pub(crate) in_flight_max: u32,
     pub(crate) attach: Option<SocketAddr>,
     pub(crate) confess: bool,
+    /// Whether the node says its own metrics.
+    pub(crate) says_metrics: bool,
     pub(crate) payload_bytes: usize,
     pub(crate) kinds: Vec<String>,
     pub(crate) run_mark: u64,
@@ -131,6 +137,9 @@ impl System for Echo {
         if self.protocol == Protocol::Http {
             arguments.push(format!("--http={address}:0"));
         }
+        if self.says_metrics {
+            arguments.push(format!("--metrics={address}:0"));
+        }
         if self.confess {
             // For tests: not on the disk, whose power may be cut.
             let confession = bed.folder().join("echo.confession");
@@ -147,6 +156,8 @@ impl System for Echo {
         let ready = bed.ready_line(NODE, READY_WITHIN)?;
         let mut endpoints = endpoints(&ready)?;
         bed.at_restart(NODE, |arguments| start_again(arguments, &endpoints))?;
+        let scrape = endpoints.iter().find(|(name, _)| name == METRICS);
+        let scrape = scrape.map(|(_, address)| metrics::scrape(NODE, *address));
         for (_, address) in &mut endpoints {
             // Where the links are forwarders, the instrument dials one.
             *address = bed.forward(CLIENT, NODE, *address)?.unwrap_or(*address);
@@ -156,6 +167,7 @@ impl System for Echo {
             nodes: bed.nodes(),
             facts: self.facts(),
             folder: Some(folder),
+            scrape: scrape.into_iter().collect(),
             clocks: ClockRelation::OneHost,
             ..Deployment::new(bed.clock())
         })
@@ -227,7 +239,7 @@ impl Echo {
 /// The addresses in the ready line.
 /// A node that is started again listens where it did, and its files go on.
 fn start_again(arguments: &mut Vec<String>, endpoints: &[(String, SocketAddr)]) {
-    for (option, name) in [("--listen=", "frames"), ("--http=", "http")] {
+    for (option, name) in [("--listen=", "frames"), ("--http=", "http"), ("--metrics=", METRICS)] {
         let address = endpoints.iter().find(|(known, _)| known == name);
         let argument = arguments.iter_mut().find(|argument| argument.starts_with(option));
         if let (Some((_, address)), Some(argument)) = (address, argument) {

@@ -27,13 +27,14 @@ fn main() -> ExitCode {
     if words.len() >= 2 && words[0] == "serve" && words[1] == "echo" {
         return echo_node::serve(&words[2..]);
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("a_whole_trial", a_whole_trial),
         ("an_attached_node", an_attached_node),
         ("a_lost_entry", a_lost_entry),
         ("a_kind_that_cannot_succeed", a_kind_that_cannot_succeed),
         ("a_killed_node", a_killed_node),
         ("over_http", over_http),
+        ("metrics_of_its_own", metrics_of_its_own),
     ];
     println!("\nrunning {} tests", tests.len());
     for (name, test) in tests {
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
 
 fn text(text: &str) -> Options {
     Options { value: Value::String(text.to_owned()), span: Span::default() }
+}
+
+fn boolean(is_it: bool) -> Options {
+    Options { value: Value::Boolean(is_it), span: Span::default() }
 }
 
 fn integer(number: i64) -> Options {
@@ -192,6 +197,23 @@ fn a_whole_trial() {
         assert_eq!(entries, every_id(), "{commit}");
         assert_eq!(way, "the node's file, read after it had stored everything");
     }
+}
+
+/// Claim: a node that says its metrics is asked for nothing that it has not declared, and says what it has served.
+fn metrics_of_its_own() {
+    let trial = Trial::start(system(&[("metrics", boolean(true))], &[]));
+    sut::conformance::series_conformance(&trial.deployment.scrape).unwrap();
+    let [scrape] = trial.deployment.scrape.as_slice() else { panic!("one node") };
+    assert_eq!(trial.load().len() as u64, COUNT);
+    let mut stream = TcpStream::connect(scrape.address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    for series in &scrape.series {
+        assert!(said.contains(&format!("\n{} ", series.metric)), "{} in {said}", series.metric);
+    }
+    assert!(said.contains(&format!("\necho_commits_total {COUNT}\n")), "{said}");
+    assert!(Trial::start(system(&[], &[])).deployment.scrape.is_empty());
 }
 
 /// Claim: a node that was already running serves, and lists its ledger itself; entries of other runs are nobody's.

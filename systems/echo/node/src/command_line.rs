@@ -14,6 +14,7 @@ pub(crate) struct Command {
     pub(crate) options: Options,
     pub(crate) listen: Option<String>,
     pub(crate) http: Option<String>,
+    pub(crate) metrics: Option<String>,
     pub(crate) ledger: Option<PathBuf>,
     pub(crate) confess: Option<PathBuf>,
     pub(crate) parent_pipe: bool,
@@ -30,6 +31,9 @@ const TABLE: &[Entry] = &[
         text(&mut c.listen, v)
     }),
     ("http", "ADDRESS", "HTTP/1.1 here as well", |c, v| text(&mut c.http, v)),
+    ("metrics", "ADDRESS", "what it says of itself here, at /metrics, for Prometheus", |c, v| {
+        text(&mut c.metrics, v)
+    }),
     ("servers", "N", "servers of the queue (1)", |c, v| number(&mut c.options.servers, v, 1)),
     ("service", "TIME", "mean service time, such as 1ms (0: answered at once)", |c, v| {
         time(&mut c.options.service, v)
@@ -292,7 +296,7 @@ mod tests {
     /// Claim: every option of the help text is read, with its value attached or behind it.
     #[test]
     fn options() {
-        let command = read("--listen 4000 --http=127.0.0.1:1 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
+        let command = read("--listen 4000 --http=127.0.0.1:1 --metrics 4001 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
         let options = &command.options;
         assert_eq!((options.servers, options.service), (4, Duration::from_micros(1500)));
         assert_eq!((options.queue_max, options.seed, options.stages), (Some(10), 7, 2));

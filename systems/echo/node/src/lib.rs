@@ -12,6 +12,7 @@ mod faults;
 mod http_face;
 pub mod ledger;
 mod limiter;
+mod metrics;
 mod node;
 mod options;
 pub mod protocol;

@@ -14,6 +14,7 @@ use crate::faults::{Calendar, Liar, Lie, Struck};
 use crate::http_face::{self, HttpReply};
 use crate::ledger::{Ledger, RECORD_BYTES, Record};
 use crate::limiter::Limiter;
+use crate::metrics::{self, Said};
 use crate::options::Options;
 use crate::protocol::{
     Answer, Code, REPLY_BYTES_MAX, Request, Submit, read_request, write_answer, write_checked,
@@ -49,12 +50,25 @@ pub struct EchoNode {
     departed: u64,
     lines: Vec<Line>,
     flush_at: Option<Instant>,
+    /// The listener where it says its own metrics, if it does.
+    metrics_listener: Option<usize>,
+    /// Transactions and HTTP requests that have been served.
+    served: u64,
+}
+
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Face {
+    #[default]
+    Frames,
+    Http,
+    Metrics,
 }
 
 /// What is kept of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    is_http: bool,
+    face: Face,
     /// When the last answer to an HTTP request leaves: the next may not overtake it.
     last_departure: Instant,
 }
@@ -105,8 +119,16 @@ impl EchoNode {
             departed: 0,
             lines: Vec::new(),
             flush_at: None,
+            metrics_listener: None,
+            served: 0,
             options,
         }
+    }
+
+    /// The same, saying its own metrics over HTTP at this listener.
+    #[must_use]
+    pub fn saying_metrics_at(self, listener: usize) -> Self {
+        Self { metrics_listener: Some(listener), ..self }
     }
 
     /// The ledger.
@@ -282,6 +304,7 @@ impl EchoNode {
         commit: &Commit,
         out: &mut Outputs,
     ) {
+        self.served += 1;
         self.commits.store(now, commit);
         if commit.struck.by(Lie::Late) {
             self.commits.confess(Lie::Late, commit.record.tx);
@@ -311,6 +334,32 @@ impl EchoNode {
                     used = bytes.len();
                 }
             }
+            break;
+        }
+        out.used(used);
+    }
+
+    fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
+        let waiting =
+            |it: &&Reverse<Departure>| matches!(it.0.what, What::Commit(_) | What::Http(..));
+        let queued = self.departures.iter().filter(waiting).count();
+        let said = Said { commits: self.served, queued: u64::try_from(queued).unwrap_or(u64::MAX) };
+        let mut used = 0;
+        loop {
+            let mut reply = Vec::new();
+            match metrics::answer(&bytes[used..], said, &mut reply) {
+                Ok(None) => break,
+                Ok(Some((length, is_kept))) => {
+                    used += length;
+                    out.send(connection).extend_from_slice(&reply);
+                    if is_kept {
+                        continue;
+                    }
+                }
+                Err(why) => http_face::write_refusal(out.send(connection), &why),
+            }
+            out.close(connection);
+            used = bytes.len();
             break;
         }
         out.used(used);
@@ -349,6 +398,7 @@ impl EchoNode {
         struck: Struck,
         out: &mut Outputs,
     ) {
+        self.served += 1;
         if struck.is_none() {
             http_say(connection, reply, out);
             return;
@@ -431,15 +481,19 @@ impl Node for EchoNode {
                 if self.lines.len() <= connection.index() {
                     self.lines.resize(connection.index() + 1, Line::default());
                 }
-                let is_http = listener == HTTP_LISTENER;
-                self.lines[connection.index()] = Line { is_http, ..Line::default() };
+                let face = match listener {
+                    at if self.metrics_listener == Some(at) => Face::Metrics,
+                    HTTP_LISTENER => Face::Http,
+                    _ => Face::Frames,
+                };
+                self.lines[connection.index()] = Line { face, ..Line::default() };
             }
             Input::Bytes(connection, bytes) => {
                 self.release(now, out);
-                if self.lines[connection.index()].is_http {
-                    self.read_http(now, connection, bytes, out);
-                } else {
-                    self.read_frames(now, connection, bytes, out);
+                match self.lines[connection.index()].face {
+                    Face::Frames => self.read_frames(now, connection, bytes, out),
+                    Face::Http => self.read_http(now, connection, bytes, out),
+                    Face::Metrics => self.read_metrics(connection, bytes, out),
                 }
             }
             Input::Closed(connection) => self.commits.forget(connection),

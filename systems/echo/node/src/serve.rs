@@ -41,6 +41,7 @@ pub fn serve(words: &[String]) -> ExitCode {
 fn run(command: Command) -> Result<Facts, String> {
     let frames = listen_address(command.listen.as_deref().unwrap_or("0"))?;
     let http = command.http.as_deref().map(listen_address).transpose()?;
+    let metrics = command.metrics.as_deref().map(listen_address).transpose()?;
     let is_again = command.again;
     let ledger = match &command.ledger {
         Some(path) => (if is_again { Ledger::go_on(path) } else { Ledger::create(path) })
@@ -63,12 +64,17 @@ fn run(command: Command) -> Result<Facts, String> {
     };
     let mut listeners = vec![("frames", frames)];
     listeners.extend(http.map(|address| ("http", address)));
+    let metrics_listener = metrics.map(|_| listeners.len());
+    listeners.extend(metrics.map(|address| ("metrics", address)));
     let shell = Shell::bind(&listeners, Bounds::default()).map_err(|error| error.to_string())?;
     let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
     if command.parent_pipe {
         until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
     }
     let mut node = EchoNode::new(command.options, ledger, confession);
+    if let Some(listener) = metrics_listener {
+        node = node.saying_metrics_at(listener);
+    }
     shell.announce(&[]).map_err(|error| error.to_string())?;
     shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())
 }

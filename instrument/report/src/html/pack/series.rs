@@ -2,7 +2,12 @@
 //!
 //! It must never lose an extreme: merged columns keep the lowest and the highest of what they hold.
 
-use model::picture::Series;
+use model::picture::{Lane, LaneState, Lanes, Series};
+use serde_json::{Value, json};
+
+use super::arrays::Arrays;
+use crate::paint::clean;
+use crate::svg::Unit;
 
 /// Columns that a small chart, half as wide as the page, can tell apart.
 const COLUMNS_MAX: usize = 600;
@@ -14,6 +19,43 @@ const NUMBERS_MAX: usize = 300_000;
 /// How many columns each of so many series may tell apart.
 pub(super) fn columns_max(series: usize) -> usize {
     (NUMBERS_MAX / 3 / series.max(1)).clamp(COLUMNS_MIN, COLUMNS_MAX)
+}
+
+/// How the script writes values of a unit.
+pub(super) fn form(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "bytes",
+        Unit::Ns => "duration",
+        _ => "number",
+    }
+}
+
+/// Lanes for the script to draw: states (0 with the highest, 1 near, 2 far, 3 absent), how far each node has come and how far
+/// it is behind, by column.
+pub(super) fn lanes(of: &Lanes, columns_max: usize, arrays: &mut Arrays) -> Value {
+    let lane = |it: &Lane| {
+        let together = it.states.len().div_ceil(columns_max.max(1)).max(1);
+        let worst = |states: &[LaneState]| states.iter().max().map_or(0, |it| *it as i64);
+        let whole = |values: &[f64]| {
+            let highest = values.iter().copied().fold(f64::NAN, f64::max);
+            let is_whole = highest.is_finite() && highest.abs() < 2f64.powi(53);
+            #[expect(clippy::cast_possible_truncation, reason = "below 2^53")]
+            is_whole.then(|| highest.round() as i64)
+        };
+        let states: Vec<i64> = repeated(&it.states, together, worst);
+        let reached = repeated(&it.reached, together, whole);
+        let behind = repeated(&it.behind, together, whole);
+        json!({ "source": clean(&it.source), "state": arrays.ints(states.into_iter()),
+            "reached": arrays.maybes(reached.into_iter()), "behind": arrays.maybes(behind.into_iter()) })
+    };
+    let each: Vec<Value> = of.lanes.iter().map(lane).collect();
+    json!({ "name": clean(&of.name), "unit": clean(&of.unit), "near_max": of.near_max, "lanes": each })
+}
+
+/// As many values as before, those of neighbours alike.
+fn repeated<T, U: Clone>(values: &[T], together: usize, join: impl Fn(&[T]) -> U) -> Vec<U> {
+    let chunks = values.chunks(together);
+    chunks.flat_map(|chunk| std::iter::repeat_n(join(chunk), chunk.len())).collect()
 }
 
 /// The series with neighbouring columns alike where there are more than a chart has pixels: each then says the lowest,

@@ -75,7 +75,7 @@ fn noisy_trial(
             max: above,
         });
     }
-    (TrialResult { timeline: line, ..blank() }, picture)
+    (TrialResult { timeline: line, ..blank_trial() }, picture)
 }
 
 fn row(noise: &mut Noise, column: usize, width_ns: i64) -> Row {
@@ -102,20 +102,6 @@ fn row(noise: &mut Noise, column: usize, width_ns: i64) -> Row {
         bytes_out: 0,
         bytes_in: 0,
     }
-}
-
-fn blank() -> TrialResult {
-    let json = r#"{"path":"p","trial":0,"seed":0,"verdict":"pass","reason":"","window_ns":0,"final_stage":"committed",
-        "stream":"main","counts":{"due":0,"sent":0,"committed":0,"rejected":0,"rejected_by_class":{},"unknown":0,"shed":0},
-        "background":null,"rates":{"planned_per_s":null,"offered_per_s":0,"sent_per_s":0,"reached_per_s":[],
-        "goodput_per_s":0},"latency":[],"send_lag":DIST,"own_lag":DIST,"vegeta":{"requests":0,"rate":0,"throughput":0,
-        "attack_ns":0,"wait_ns":0,"total_ns":0,"mean_ns":0,"min_ns":0,"p50_ns":0,"p90_ns":0,"p95_ns":0,"p99_ns":0,
-        "max_ns":0,"bytes_in":0,"bytes_out":0,"success":0,"status_codes":{},"errors":[]},"throughput_windows":null,
-        "seconds":[],"timeline":{"start_ns":0,"width_ns":0,"columns":[]},"calls":[],"kinds":[],"codes":[],"errors":[],
-        "fates":null,"stated":null,"preflight":[],"audits":[],"checks":[],"thresholds":[],"resources":{}}"#;
-    let distribution = r#"{"count":0,"min_ns":null,"max_ns":null,"mean_ns":null,"mean_low_ns":null,"mean_high_ns":null,
-        "variance_ns2":null,"quantiles":[],"negative":0,"curve":[]}"#;
-    serde_json::from_str(&json.replace("DIST", distribution)).expect("a trial without anything")
 }
 
 fn run_of(trials: Vec<(TrialResult, TrialPicture)>) -> (RunResult, RunPicture) {

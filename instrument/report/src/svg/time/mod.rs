@@ -16,6 +16,7 @@ mod stages;
 
 use model::picture::{RunPicture, TrialPicture};
 use model::result::{RunResult, TrialResult};
+use model::series::OWN_PROCESSOR;
 
 use super::settings::stem;
 use super::{Detail, Figure, Meta, Section};
@@ -130,13 +131,14 @@ fn of_trial(of: &Trial<'_>) -> Vec<Figure> {
     figures.extend(stages::figure(of, &columns));
     // The tool first: its processor, its lag, then the host, then the rest.
     let mut series = series::figures(of);
+    let own_processor = format!("{}.{}", OWN_PROCESSOR.0, OWN_PROCESSOR.1);
     let own_processor =
-        series.iter().take_while(|it| it.series.starts_with("generator.cpu")).count();
+        series.iter().take_while(|it| it.series.starts_with(&own_processor)).count();
     figures.extend(series.drain(..own_processor));
     figures.push(lines::own_lag(of, &columns));
-    let of_the_host = series.iter().take_while(|it| series::is_of_the_host(it)).count();
+    let of_the_host = series.iter().take_while(|it| series::is_of_the_host(of, it)).count();
     figures.extend(series.drain(..of_the_host));
-    figures.extend(lanes::figure(of));
+    figures.extend(lanes::figures(of));
     figures.extend(series);
     figures
 }

@@ -1,14 +1,14 @@
 //! What the generator, the host and the nodes were doing: a small chart for each metric, with a line for each source.
 //!
 //! The order answers "was it the tool?" first: the generator's processor, what the host was deprived of, what waited
-//! for a processor, memory; then everything else by name.
+//! for a processor, memory; then everything else in the order in which it is declared.
 
 use model::picture::{Series, TrialPicture};
 
 use super::Trial;
 use super::bands;
 use super::columns::Columns;
-use crate::metrics::{self, named, rank, source_rank};
+use crate::metrics::{Declared, source_rank};
 use crate::paint::clean;
 use crate::svg::canvas::{Canvas, float};
 use crate::svg::plot::{Area, Plot, Sample, legend, legend_height, line_class, y_labels_width};
@@ -46,7 +46,8 @@ pub(super) fn names(picture: &TrialPicture) -> Vec<&str> {
 /// All charts of a trial.
 pub(super) fn figures(of: &Trial<'_>) -> Vec<Figure> {
     let mut names = names(of.picture);
-    names.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
+    let declared = Declared(&of.result.series);
+    names.sort_by(|a, b| declared.rank(a).cmp(&declared.rank(b)).then(a.cmp(b)));
     let mut figures = Vec::new();
     for name in names {
         let sources = of.picture.series.iter().filter(|series| series.name == name);
@@ -75,9 +76,10 @@ enum Of {
 }
 
 /// Whether a chart is of what the host says, of itself or of processes.
-pub(super) fn is_of_the_host(of: &Figure) -> bool {
+pub(super) fn is_of_the_host(trial: &Trial<'_>, of: &Figure) -> bool {
+    let declared = Declared(&trial.result.series);
     let name = of.series.split(' ').next().and_then(|first| first.rsplit_once('.'));
-    name.is_some_and(|(_, name)| metrics::is_of_the_host(name))
+    name.is_some_and(|(_, name)| declared.is_of_the_host(name) && declared.is_foremost(name))
 }
 
 /// Lowest, mean and highest.
@@ -103,7 +105,7 @@ fn known(line: &Line) -> Vec<(usize, Point)> {
 }
 
 /// How many points lie between a sample and the next, usually.
-pub(super) fn usual_distance<T>(points: &[Option<T>]) -> usize {
+fn usual_distance<T>(points: &[Option<T>]) -> usize {
     let known = points.iter().enumerate().filter(|(_, point)| point.is_some());
     let known: Vec<usize> = known.map(|(at, _)| at).collect();
     let mut distances: Vec<usize> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -115,7 +117,7 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], which: Of) -> Figure {
     let most = (of.room.series_points / lines.len().max(1)).clamp(POINTS_MIN, 300);
     let columns = Columns::of(&of.result.timeline, most);
     let drawn: Vec<Line> = lines.iter().map(|series| merged(series, columns.merged)).collect();
-    let (words, unit, axis) = named(name);
+    let (words, unit, axis) = Declared(&of.result.series).named(name);
     let height = 104.0;
     let values = drawn.iter().flat_map(|line| line.points.iter().flatten());
     let y = Scale::from_zero(values.flat_map(|(min, _, max)| [*min, *max]));
@@ -130,7 +132,7 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], which: Of) -> Figure {
     let area = Area { left, top, width: SMALL - left - 8.0, height };
     let plot = Plot::new(area, columns.scale(), y);
     bands::draw(&mut canvas, &plot, of.picture, false);
-    plot.y_axis(&mut canvas, unit, axis);
+    plot.y_axis(&mut canvas, unit, &axis);
     plot.x_axis(&mut canvas, Unit::Clock, "");
     let has_bands = of.room.has_bands && drawn.len() <= BANDS_MAX;
     let with_bands = if has_bands { drawn.as_slice() } else { &[] };
@@ -182,7 +184,7 @@ fn width_said(columns: &Columns, lines: &[Line]) -> String {
     if between > 1 { format!("a sample about every {width}") } else { format!("means of {width}") }
 }
 
-fn capital(words: &str) -> String {
+pub(super) fn capital(words: &str) -> String {
     let mut chars = words.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

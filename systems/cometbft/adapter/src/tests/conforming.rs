@@ -6,7 +6,8 @@ use model::options::Value;
 use model::{Seed, TxId};
 use serde_json::Value as Json;
 use sut::conformance::{
-    Peer, Subject, observer_conformance, session_conformance, system_conformance,
+    Peer, Subject, observer_conformance, series_conformance, session_conformance,
+    system_conformance,
 };
 use sut::{Mark, Marks, Role, Session, System as _, Workload};
 
@@ -136,4 +137,18 @@ fn systems_conform() {
         let system = system(&[], &[("size", text(size))]).unwrap();
         system_conformance(&system).unwrap();
     }
+}
+
+/// Claim: what nodes of a network say of themselves is declared, and the same by all.
+#[test]
+fn series_of_nodes() {
+    let address = ([127, 0, 0, 1], 26660).into();
+    let of = |node: &str| crate::metrics::scrape(node, address, crate::metrics::NAMESPACE);
+    let nodes = [of("validator01"), of("full01")];
+    series_conformance(&nodes).unwrap();
+    let declared = |name: &str| {
+        let found = nodes[0].series.iter().find(|it| it.series.name == name);
+        found.map(|it| it.series.clone()).unwrap()
+    };
+    assert!(declared("mempool_transactions").adds_up() && !declared("height_blocks").adds_up());
 }

@@ -29,6 +29,32 @@ fn two_stages() {
     assert_eq!(said, [(1_000_000, Code::Accepted), (6_000_000, Code::Committed)]);
 }
 
+/// Claim: what the server says of itself counts what was served and what waits, frames and HTTP together, and is said on a
+/// listener of its own while the queue is full.
+#[test]
+fn metrics_of_its_own() {
+    const METRICS_LISTENER: usize = 2;
+    let options = Options { service: Duration::from_millis(5), ..Options::default() };
+    let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory());
+    let mut rehearsal = Rehearsal::new(node.saying_metrics_at(METRICS_LISTENER));
+    let http = rehearsal.open(HTTP_LISTENER);
+    let metrics = rehearsal.open(METRICS_LISTENER);
+    (0..3).for_each(|_| rehearsal.send(http, GET));
+    let mut said = |at: Instant| {
+        rehearsal.advance(at);
+        rehearsal.send(metrics, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let said = text(&mut rehearsal, metrics);
+        let of = |name: &str| -> Option<u64> {
+            let line = said.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        (of("echo_commits_total "), of("echo_queue_length "))
+    };
+    assert_eq!(said(ms(1)), (Some(0), Some(3)));
+    assert_eq!(said(ms(7)), (Some(1), Some(2)));
+    assert_eq!(said(ms(100)), (Some(3), Some(0)));
+}
+
 /// Claim: with three stages its service begins when a server is free.
 #[test]
 fn three_stages() {
