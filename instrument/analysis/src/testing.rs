@@ -215,6 +215,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             backlog_max: 10_000,
             lookahead: 64,
             pacing: Pacing::Balanced,
+            batch: None,
             transactions_max: 0,
         },
         probe: None,

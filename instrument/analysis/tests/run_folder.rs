@@ -39,6 +39,7 @@ fn plan() -> Plan {
         backlog_max: 1_000,
         lookahead: 8,
         pacing: Pacing::Balanced,
+        batch: None,
         transactions_max: 0,
     };
     let setting = SettingPlan {

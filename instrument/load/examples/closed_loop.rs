@@ -220,6 +220,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
                 _ => Pacing::Balanced,
             },
             transactions_max: 0,
+            batch: None,
         },
         probe: None,
         measure: MeasurePlan {

@@ -108,6 +108,7 @@ fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan
             backlog_max: 10_000,
             lookahead: 256,
             pacing: Pacing::Balanced,
+            batch: None,
             transactions_max: 0,
         },
         probe: None,

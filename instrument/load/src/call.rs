@@ -90,6 +90,11 @@ fn open<'t>(
     let load = &plan.load;
     let (mut streams, mut wanted) = (Vec::new(), Vec::new());
     if trial.links.is_main_called {
+        if load.batch.is_some() {
+            let reason = "load.batch needs connections of the engine's own, and the main load goes through a client \
+                          library, one call a transaction; remove load.batch";
+            return Err(LoadError::Plan(reason.to_owned()));
+        }
         let stream = streams.len();
         wanted.extend((0..load.connections.min(CALLERS_MAX)).map(|n| (stream, Role::Submit, n)));
         streams.push(Stream::main(main_demand(trial, 0), main_source(trial, 0), load));

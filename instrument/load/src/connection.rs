@@ -96,6 +96,16 @@ impl Connection {
         self.list.count >= self.room_max
     }
 
+    /// How many more transactions it can carry.
+    pub(crate) fn room(&self) -> usize {
+        self.room_max.saturating_sub(self.list.count) as usize
+    }
+
+    /// The most that may be outstanding on it.
+    pub(crate) fn room_max(&self) -> usize {
+        self.room_max as usize
+    }
+
     /// Whether a transaction can go now.
     pub(crate) fn has_room(&self) -> bool {
         self.phase == Phase::Open && !self.is_full()

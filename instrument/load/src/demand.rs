@@ -114,6 +114,11 @@ impl Demand {
         matches!(self, Self::Saturating { .. } | Self::Clients { think_ns: 0, .. })
     }
 
+    /// Whether it is as much as the connections take.
+    pub(crate) fn is_saturating(&self) -> bool {
+        matches!(self, Self::Saturating { .. })
+    }
+
     /// Whether clients bring it, so that what waits is bounded by their number.
     pub(crate) fn is_clients(&self) -> bool {
         matches!(self, Self::Clients { .. })

@@ -122,15 +122,14 @@ impl Pending {
         &mut self.entries[slot as usize].row
     }
 
-    /// Registers a transaction before its bytes are sent. Numbers come in ascending order.
+    /// Registers a transaction before its bytes are sent. Gives its slot. Numbers come in nearly ascending order.
     pub(crate) fn insert(
         &mut self,
         number: u64,
         row: Row,
         connection: u32,
         list: &mut OnConnection,
-    ) {
-        assert!(number >= self.given, "transactions are submitted in the order of their numbers");
+    ) -> u32 {
         self.cover(number);
         let entry = Entry {
             row,
@@ -151,9 +150,13 @@ impl Pending {
                 u32::try_from(self.entries.len() - 1).expect("fewer than 2^32 are outstanding")
             }
         };
-        let place = self.place(number);
-        self.ring[place] = slot;
-        self.given = number + 1;
+        if number >= self.base {
+            let place = self.place(number);
+            self.ring[place] = slot;
+        } else {
+            self.stragglers.insert(number, slot);
+        }
+        self.given = self.given.max(number + 1);
         if list.last == NONE {
             list.first = slot;
         } else {
@@ -164,6 +167,7 @@ impl Pending {
             list.first_unsent = slot;
         }
         list.count += 1;
+        slot
     }
 
     /// Stamps what was submitted on a connection since the last time: its bytes go to the driver now.
@@ -284,9 +288,10 @@ impl Pending {
     /// Slides, grows or relieves the ring until it covers `number`.
     fn cover(&mut self, number: u64) {
         if self.count() == 0 {
-            self.base = number;
+            // Lower ones may come yet, where they wait for others to leave with.
+            self.base = self.base.max(number.saturating_sub(self.ring.len() as u64 / 2));
         }
-        while number - self.base >= self.ring.len() as u64 {
+        while number.saturating_sub(self.base) >= self.ring.len() as u64 {
             let place = self.place(self.base);
             let slot = self.ring[place];
             if slot != NONE {

@@ -176,6 +176,7 @@ fn transactions_do_not_allocate() {
             backlog_max: 1_000,
             lookahead: 256,
             pacing: Pacing::Balanced,
+            batch: None,
             transactions_max: TRANSACTIONS,
         },
         probe: None,

@@ -242,6 +242,8 @@ pub struct WorkerFacts {
     pub backlog_max: u64,
     /// Times that the backlog was full.
     pub backlog_full: u64,
+    /// What left together, where the plan has batches.
+    pub batches: BatchFacts,
     /// Processor time of the thread, nanoseconds.
     pub cpu_ns: u64,
     /// Time that the thread was blocked in the driver, nanoseconds.
@@ -264,6 +266,24 @@ pub struct WorkerFacts {
     pub observations: u64,
     /// Observations that were longer than is kept, or that one receipt had no room for. They are nowhere.
     pub observations_left_out: u64,
+}
+
+/// Batches that were sent, by why they left. The four reasons add up to their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BatchFacts {
+    /// Batches.
+    pub count: u64,
+    /// Transactions in them.
+    pub transactions: u64,
+    /// As many waited as a batch holds.
+    pub full: u64,
+    /// A batch had come back while something waited.
+    pub completion: u64,
+    /// The oldest had waited for the longest delay.
+    pub delay: u64,
+    /// The load was over.
+    pub drain: u64,
 }
 
 /// One kind that the preflight pass tried.

@@ -132,8 +132,25 @@ pub struct LoadPlan {
     pub lookahead: u32,
     /// How exactly due times are kept.
     pub pacing: Pacing,
+    /// Whether transactions wait for each other and leave together; absent: each leaves at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchPlan>,
     /// The most transactions in all (warm-up included); 0 = no bound but the time.
     pub transactions_max: u64,
+}
+
+/// Transactions of the main load that leave together. Each connection has a queue; what waits in it leaves as one
+/// batch when the queue is full, when the oldest has waited long enough, or when a batch of the connection has come
+/// back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchPlan {
+    /// The most transactions of a batch.
+    pub size_max: u32,
+    /// The longest wait for company, from the due time.
+    #[serde(with = "duration_text")]
+    pub delay_max: Duration,
+    /// The most batches outstanding on a connection; one is back when all its transactions have ended.
+    pub in_flight_max: u32,
 }
 
 /// When transactions are due.

@@ -115,6 +115,13 @@ pub const KEYS: &[Key] = &[
         Fixed("balanced"),
         "exact (spins), balanced, coalesced (cheap, late by 1 ms)",
     ),
+    key("load.batch.size_max", Fixed("100"), "batches: the most transactions of one"),
+    key(
+        "load.batch.delay_max",
+        Fixed("1ms"),
+        "batches: the longest wait for company, from when due",
+    ),
+    key("load.batch.in_flight_max", Fixed("1"), "batches: the most outstanding on a connection"),
     key("load.transactions_max", Fixed("0"), "most transactions in all; 0 = no bound but the time"),
     key(
         "probe.trials",

@@ -10,6 +10,7 @@
 //! never pass over a key that it does not understand.
 
 mod arrival;
+mod batch;
 mod disk;
 mod effective;
 mod experiment;

@@ -10,7 +10,7 @@ use model::quantity::{show_count, show_duration};
 use crate::arrival::{self, Shape};
 use crate::layer::{CLOSED_KEYS, OPEN_KEYS};
 use crate::table::{Reading, Table};
-use crate::{TRANSACTIONS_MAX, keys};
+use crate::{TRANSACTIONS_MAX, batch, keys};
 
 /// The most connections: what one host's ports and descriptors carry with room to spare.
 const CONNECTIONS_MAX: u32 = 20_000;
@@ -60,6 +60,7 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     let lookahead =
         table.count_or("lookahead", 1, 1 << 20, keys::fixed_count("load.lookahead"), reading);
     let pacing = pacing(&mut table, reading);
+    let batch = batch::read(&mut table, connections, connections_max, timeout, reading);
     let transactions_max = table.integer_or(
         "transactions_max",
         0,
@@ -85,6 +86,7 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
         backlog_max,
         lookahead,
         pacing,
+        batch,
         transactions_max,
     })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use model::Seed;
-use model::plan::{Arrivals, LoadPlan, Pacing, Plan, Schedule};
+use model::plan::{Arrivals, BatchPlan, LoadPlan, Pacing, Plan, Schedule};
 use model::quantity::Rate;
 use model::result::Verdict;
 use plan::{Input, Outside, Resolved, Source, fuzz_experiment, keys, redact_plan, resolve};
@@ -56,10 +56,25 @@ fn defaults() {
     assert!(matches!(windowed.arrivals, Arrivals::Closed { clients: 3000, window: 3000, .. }));
 }
 
+/// Claim: without `load.batch` each transaction leaves at once; an empty table has the documented defaults; what is
+/// written counts.
+#[test]
+fn batches() {
+    assert_eq!(load_of("rate = '1/s'").batch, None);
+    let ms = Duration::from_millis;
+    let fallback = BatchPlan { size_max: 100, delay_max: ms(1), in_flight_max: 1 };
+    assert_eq!(load_of("rate = '1/s'\nbatch = {}").batch, Some(fallback));
+    let written = "batch = { size_max = 7, delay_max = '20ms', in_flight_max = 3 }";
+    let expected = BatchPlan { size_max: 7, delay_max: ms(20), in_flight_max: 3 };
+    for model in ["rate = '1/s'", "rate = 'max'", "model = 'closed'\nclients = 9"] {
+        assert_eq!(load_of(&format!("{model}\n{written}")).batch, Some(expected));
+    }
+}
+
 /// Claim: every value that a plan's load has is explained, and each default is the one in the table.
 #[test]
 fn everything_is_explained() {
-    let text = "[load]\nrate = '50/s'\nburst = {}\n[probe]\n";
+    let text = "[load]\nrate = '50/s'\nburst = {}\nbatch = {}\n[probe]\n";
     let resolved = resolved(&Input { file: file(text), ..Input::default() });
     for key in keys::KEYS {
         let top = key.path.split('.').next().unwrap();

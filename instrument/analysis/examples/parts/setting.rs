@@ -31,6 +31,7 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             backlog_max: 100_000,
             lookahead: 1_024,
             pacing: Pacing::Balanced,
+            batch: None,
             transactions_max: 0,
         },
         probe: None,

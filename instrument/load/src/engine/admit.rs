@@ -17,6 +17,10 @@ impl Engine<'_> {
     /// Takes every due time that has come, then gives what waits to connections with room.
     pub(super) fn admit(&mut self) {
         for index in 0..self.streams.len() {
+            if self.streams[index].batching.is_some() {
+                self.batch(index);
+                continue;
+            }
             if self.is_loading {
                 self.take_due(index);
                 self.saturate(index);
@@ -95,10 +99,30 @@ impl Engine<'_> {
 
     /// Gives a transaction to a connection. Its bytes leave with the flush of this turn.
     fn submit(&mut self, index: usize, connection: u32, prepared: Prepared, due: Stamp) {
-        let Prepared { id, number, made, payload } = prepared;
+        let ready = due.max(self.connections[connection as usize].freed_at);
+        self.give(index, connection, Waiting { prepared, due }, ready);
+        let (stream, at) = (&mut self.streams[index], &mut self.connections[connection as usize]);
+        let first = stream.idle.pop_front();
+        debug_assert_eq!(first, Some(connection), "the connection that `idle` gave");
+        if at.has_room() {
+            stream.idle.push_back(connection);
+        } else {
+            at.is_queued_idle = false;
+        }
+    }
+
+    /// Has a session encode a transaction that could have gone at `ready`. Gives its slot in the pending table.
+    pub(super) fn give(
+        &mut self,
+        index: usize,
+        connection: u32,
+        waiting: Waiting,
+        ready: Stamp,
+    ) -> u32 {
+        let Waiting { prepared: Prepared { id, number, made, payload }, due } = waiting;
         let mut row = fresh_row(self.worker, self.streams[index].index, id, made, due);
         let at = &mut self.connections[connection as usize];
-        row.ready = due.max(at.freed_at);
+        row.ready = ready;
         row.connection = at.index;
         let wall = |stamp| {
             self.trial.setup.deployment.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp))
@@ -109,19 +133,13 @@ impl Engine<'_> {
             Transaction { id, client, kind, payload: &payload, due, given, attempt: 1 };
         row.bytes_out = at.session.submit(&transaction, &mut at.out);
         let stream = &mut self.streams[index];
-        stream.pending.insert(number, row, connection, &mut at.list);
+        let slot = stream.pending.insert(number, row, connection, &mut at.list);
         stream.source.recycle(payload);
-        let first = stream.idle.pop_front();
-        debug_assert_eq!(first, Some(connection), "the connection that `idle` gave");
-        if at.has_room() {
-            stream.idle.push_back(connection);
-        } else {
-            at.is_queued_idle = false;
-        }
         if !at.is_dirty {
             at.is_dirty = true;
             self.dirty.push(connection);
         }
+        slot
     }
 
     /// Hands what connections have to send to the driver, and stamps it.
@@ -131,7 +149,9 @@ impl Engine<'_> {
         }
         for index in &self.dirty {
             let connection = &mut self.connections[*index as usize];
-            if connection.list.has_unsent() {
+            // Each batch was closed where it left.
+            let is_open = |stream: u8| self.streams[usize::from(stream)].batching.is_none();
+            if connection.list.has_unsent() && is_open(connection.stream) {
                 connection.session.gathered(&mut connection.out);
             }
         }

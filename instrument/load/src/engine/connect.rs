@@ -128,6 +128,11 @@ impl Engine<'_> {
                 at.is_queued_idle = true;
                 stream.idle.push_back(connection);
             }
+            let index = usize::from(at.stream);
+            if let Some(batching) = &mut stream.batching {
+                batching.opened(connection, self.now);
+                self.move_waiting(index);
+            }
         }
         self.poll(connection);
     }
@@ -201,6 +206,11 @@ impl Engine<'_> {
             let at = &self.streams[stream];
             if phase != Phase::Open && at.open == 0 && at.opening == 0 {
                 self.refuse_waiting(stream, class, text);
+                self.refuse_batches(stream, class, text);
+            }
+            if let Some(batching) = &mut self.streams[stream].batching {
+                batching.lost(connection);
+                self.move_waiting(stream);
             }
         }
     }
@@ -215,6 +225,7 @@ impl Engine<'_> {
             }
             match timer.what {
                 Alarm::Poll => self.poll(timer.connection),
+                Alarm::Batch => self.batch_alarm(timer.connection),
                 Alarm::Reconnect if at.phase == Phase::Down && self.is_wanted(at.stream) => {
                     self.want_open(timer.connection);
                 }
@@ -225,9 +236,7 @@ impl Engine<'_> {
 
     /// Whether a connection of this stream is still of use.
     fn is_wanted(&self, stream: u8) -> bool {
-        stream == OBSERVER
-            || self.is_loading
-            || !self.streams[usize::from(stream)].backlog.is_empty()
+        stream == OBSERVER || self.is_loading || self.streams[usize::from(stream)].waiting() > 0
     }
 
     /// Lets the session ask, if it is one that asks.

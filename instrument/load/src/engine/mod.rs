@@ -1,11 +1,12 @@
 //! One engine worker: everything that it knows, and none of it shared with another worker.
 //!
 //! The files beside this one are the steps of a transaction: [`admit`] takes due times, finds a connection and
-//! submits; [`turn`] is the event loop around it, with [`pace`] deciding how to wait; [`receive`] turns bytes
+//! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`] deciding how to wait; [`receive`] turns bytes
 //! into marks; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
 //! connections; [`route`] carries marks that belong to another worker.
 
 mod admit;
+mod batch;
 mod connect;
 mod observe;
 mod pace;
@@ -28,6 +29,7 @@ use crate::driver::Key;
 use crate::pending::Pending;
 use crate::source::{Prepared, Source};
 use crate::trial::Trial;
+use batch::Batching;
 pub(crate) use route::Routes;
 pub(crate) use settle::Rows;
 pub(crate) use turn::{Seat, run};
@@ -42,6 +44,8 @@ struct Stream {
     /// Due, and no connection had room. Bounded by `backlog_max`, or by the clients that wait here.
     backlog: VecDeque<Waiting>,
     backlog_max: usize,
+    /// What waits for a batch, where the plan has batches; then nothing is in the backlog.
+    batching: Option<Box<Batching>>,
     /// Connections that have room, the longest idle first. An entry is checked when it is taken.
     idle: VecDeque<u32>,
     timeout_ns: i64,
@@ -59,6 +63,11 @@ struct Stream {
 }
 
 impl Stream {
+    /// How many are due and wait, for a connection or for a batch.
+    fn waiting(&self) -> usize {
+        self.backlog.len() + self.batching.as_ref().map_or(0, |batching| batching.waiting())
+    }
+
     /// What its connections are for.
     fn role(&self) -> Role {
         if self.index == 0 { Role::Submit } else { Role::Probe }
@@ -84,6 +93,7 @@ struct Timer {
 enum Alarm {
     Reconnect,
     Poll,
+    Batch,
 }
 
 impl Ord for Timer {
@@ -150,6 +160,11 @@ impl Engine<'_> {
             let event = Event { at: self.now, name: name.to_owned(), tx, detail: detail() };
             self.rows.event(event);
         }
+    }
+
+    /// How many transactions are due and wait.
+    fn waiting(&self) -> usize {
+        self.streams.iter().map(Stream::waiting).sum()
     }
 
     /// How many transactions are outstanding.

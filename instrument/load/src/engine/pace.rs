@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::Stamp;
 use model::plan::Pacing;
 
-use super::Engine;
+use super::{Engine, Stream};
 use crate::driver::Wait;
 
 /// Before a due time, `balanced` spins for this long: what a timer and a wake-up take in a virtual machine.
@@ -42,7 +42,9 @@ impl Engine<'_> {
         if self.is_routed() {
             until = until.min(self.now + ROUTED_NS);
         }
-        if !self.routes.is_idle() {
+        let is_pressed =
+            |stream: &Stream| stream.batching.as_ref().is_some_and(|it| it.is_pressing());
+        if !self.routes.is_idle() || self.streams.iter().any(is_pressed) {
             return Wait::LOOK;
         }
         if let Some(due) = self.next_due() {
@@ -86,12 +88,13 @@ impl Engine<'_> {
     }
 
     /// Whether nothing but marks gets later when answers are read a quantum after the last ones: there is no probe,
-    /// no load follows them, nothing waits for room on a connection, and no long answer is under way. The first
+    /// no load follows them, nothing waits for room on a connection or for a batch to come back, and no long answer is under way. The first
     /// answer after a quantum without any is read at once.
     fn may_be_late(&self) -> bool {
         let [stream] = self.streams.as_slice() else { return false };
         let is_awaited = stream.demand.follows_answers()
             || stream.demand.is_clients()
+            || stream.batching.is_some()
             || !stream.backlog.is_empty();
         !is_awaited && !self.is_starting && self.received_bytes <= QUANTUM_BYTES_MAX
     }

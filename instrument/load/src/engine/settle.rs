@@ -104,6 +104,9 @@ impl Engine<'_> {
         row.end = row.marks.iter().fold(at, |end, mark| end.max(*mark));
         row.outcome = outcome;
         if carrier.phase == Phase::Open {
+            if let Some(batching) = &mut here.batching {
+                batching.ended(slot, connection, carrier.room(), at);
+            }
             if was_full {
                 carrier.freed_at = at;
             }
@@ -159,6 +162,7 @@ impl Engine<'_> {
                 self.end_unsent(stream, waiting, Outcome::Shed, "");
                 count += 1;
             }
+            count += self.end_waiting(stream, Outcome::Shed, "");
             for connection in 0..self.connections.len() {
                 while usize::from(self.connections[connection].stream) == stream
                     && self.connections[connection].list.first() != NONE

@@ -8,7 +8,7 @@ use model::plan::{Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
 use sut::{Endpoint, Link, Role, Session};
 
 use super::settle::Rows;
-use super::{Engine, Routes, Stream};
+use super::{Batching, Engine, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::Demand;
 use crate::links::odd_one;
@@ -154,6 +154,9 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
         backlog_max: usize::try_from(load.backlog_max / u64::from(workers))
             .unwrap_or(usize::MAX)
             .max(1),
+        batching: load.batch.as_ref().map(|batch| {
+            Box::new(Batching::new(batch, share_count(load.connections, worker, workers)))
+        }),
         ..stream(0, main_source(trial, worker), u64::from(worker), u64::from(workers), load.timeout)
     }
 }
@@ -250,6 +253,7 @@ fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Durati
         pending: Pending::new(),
         backlog: VecDeque::new(),
         backlog_max: 0,
+        batching: None,
         idle: VecDeque::new(),
         timeout_ns: whole_ns(timeout).max(1),
         open: 0,

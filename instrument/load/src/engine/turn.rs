@@ -141,6 +141,11 @@ impl Engine<'_> {
         for at in &mut self.connections {
             at.freed_at -= shift;
         }
+        for stream in &mut self.streams {
+            if let Some(batching) = &mut stream.batching {
+                batching.shift(shift);
+            }
+        }
         self.timers = self
             .timers
             .drain()
@@ -249,10 +254,14 @@ impl Engine<'_> {
                 self.note_cut();
             }
             self.is_loading = false;
+            for stream in &mut self.streams {
+                if let Some(batching) = &mut stream.batching {
+                    batching.drain(self.now);
+                }
+            }
             drain.until = self.now.saturating_add(self.trial.window.drain_max_ns);
         }
-        let is_through =
-            self.outstanding() == 0 && self.streams.iter().all(|stream| stream.backlog.is_empty());
+        let is_through = self.outstanding() == 0 && self.waiting() == 0;
         if is_through && !drain.is_through {
             drain.is_through = true;
             self.trial.worker_is_through();
@@ -286,7 +295,7 @@ impl Engine<'_> {
 
     fn show(&mut self) {
         let outstanding = self.outstanding() as u64;
-        let backlog = self.streams.iter().map(|stream| stream.backlog.len() as u64).sum();
+        let backlog = self.waiting() as u64;
         let live = &self.trial.setup.live;
         live.offered.fetch_add(self.facts.due - self.live.due, Relaxed);
         live.sent.fetch_add(self.facts.sent - self.live.sent, Relaxed);

@@ -1,6 +1,7 @@
 //! Whole trials against a server in this process, each with both drivers.
 
 mod answers;
+mod batches;
 mod calls;
 mod failures;
 mod shapes;

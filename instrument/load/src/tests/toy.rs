@@ -149,6 +149,9 @@ struct ToySession {
     polls: Option<Duration>,
     asked: Vec<u64>,
     reads: bool,
+    /// What was submitted and not yet gathered, where it frames what leaves together.
+    gathers: bool,
+    held: Vec<u8>,
 }
 
 impl Session for ToySession {
@@ -166,9 +169,14 @@ impl Session for ToySession {
         if self.polls.is_some() {
             self.asked.push(tx.id);
         } else {
+            let out = if self.gathers { &mut self.held } else { out };
             out.extend_from_slice(&frame(tx.id, u8::try_from(tx.kind).expect("small")));
         }
         u32::try_from(tx.payload.len()).expect("small")
+    }
+
+    fn gathered(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.held);
     }
 
     fn receive(
@@ -213,6 +221,7 @@ impl Session for ToySession {
     fn reset(&mut self) {
         self.is_ready = !self.observes;
         self.asked.clear();
+        self.held.clear();
     }
 }
 
@@ -239,6 +248,7 @@ pub struct ToySystem {
     pub polls: Option<Duration>,
     /// Whether every answer is an observation.
     pub reads: bool,
+    pub gathers: bool,
 }
 
 impl ToySystem {
@@ -252,6 +262,7 @@ impl ToySystem {
             tls: None,
             polls: None,
             reads: false,
+            gathers: false,
         }
     }
 }
@@ -283,6 +294,8 @@ impl System for ToySystem {
             polls: self.polls,
             asked: Vec::new(),
             reads: self.reads,
+            gathers: self.gathers,
+            held: Vec::new(),
         };
         let endpoint = Endpoint { address: self.address, tls: self.tls.clone() };
         Ok(Link::Wire(endpoint, Box::new(session)))
@@ -346,6 +359,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             backlog_max: 10_000,
             lookahead: 256,
             pacing: Pacing::Balanced,
+            batch: None,
             transactions_max: 0,
         },
         probe: None,

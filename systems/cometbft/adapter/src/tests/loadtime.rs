@@ -203,6 +203,7 @@ fn load(schedule: Schedule, connections: u32) -> LoadPlan {
         backlog_max: 1,
         lookahead: 1,
         pacing: Pacing::Balanced,
+        batch: None,
         transactions_max: 0,
     }
 }
