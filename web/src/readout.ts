@@ -26,6 +26,8 @@ export class Readout {
   }
 
   show(column: number | null): void {
+    // What has taken two lines keeps them: or the chart below would move away from under the pointer, and back, for ever.
+    if (column === null && this.time.textContent !== "") this.root.style.minHeight = `${this.root.offsetHeight}px`;
     this.root.classList.toggle("idle", column === null);
     this.time.textContent = column === null ? "" : this.span(column);
     for (const { line, value } of this.values) {
