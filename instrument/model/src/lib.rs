@@ -8,6 +8,7 @@ pub mod check;
 pub mod facts;
 pub mod fault;
 pub mod names;
+pub mod node_events;
 pub mod observation;
 pub mod options;
 pub mod outcome;

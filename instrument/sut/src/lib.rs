@@ -19,6 +19,7 @@ pub use marks::{Answer, Mark, Marks};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
 use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};
+pub use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
 use model::{Outcome, Seed, TxId};
@@ -86,6 +87,13 @@ pub trait System: Send + Sync {
     /// The ladder: names of the stages that a transaction can reach, lowest first, one to [`model::STAGES_MAX`].
     fn stages(&self) -> Vec<String>;
 
+    /// The stages that its nodes stamp in files of their own, in the order of the pipeline, at most
+    /// [`model::node_events::NODE_STAGES_MAX`]; none if they stamp nothing. Names differ from those of the ladder,
+    /// which is what a client sees.
+    fn node_stages(&self) -> Vec<NodeStage> {
+        Vec::new()
+    }
+
     /// The kinds of transactions (targets, operations), and whether the ledger records them; `Transaction::kind` is
     /// an index into it.
     fn kinds(&self) -> Vec<Kind>;
@@ -135,6 +143,29 @@ pub trait System: Send + Sync {
         let _ = of;
         Ok(None)
     }
+
+    /// Hands over what the nodes stamped, all of it, read after the drain. A file that is cut off or damaged is said
+    /// with [`NodeEvents::problem`], and the others are read all the same. Asked only of systems with node stages.
+    ///
+    /// # Errors
+    /// When nothing more can be read. What was handed over before is kept.
+    fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
+        let _ = (of, to);
+        Ok(())
+    }
+}
+
+/// Where an adapter hands over what its nodes stamped, in any order. There is no limit to how much: events are
+/// counted by second, and spans are sampled by their transaction, so that handing over all of them is right.
+pub trait NodeEvents {
+    /// A node did something to one transaction or a batch.
+    fn event(&mut self, event: NodeEvent<'_>);
+
+    /// A transaction's time in a stage. All spans of a transaction are kept, or none.
+    fn span(&mut self, span: NodeSpan<'_>);
+
+    /// Something could not be read: which file of which node, what is wrong with it, and where it was left.
+    fn problem(&mut self, words: String);
 }
 
 /// A system that is up.

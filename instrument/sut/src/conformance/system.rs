@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::facts::KindFacts;
+use model::node_events::NODE_STAGES_MAX;
 use model::{STAGES_MAX, Seed};
 
 use super::{Breach, Breaches, guarded};
@@ -15,8 +16,12 @@ const CLIENTS: [u32; 5] = [3, 0, 3, 70_000, 1];
 
 type Scenario = fn(&dyn System) -> Result<(), String>;
 
-const ALL: &[(&str, Scenario)] =
-    &[("the ladder", ladder), ("the kinds", kinds), ("the workload", workload)];
+const ALL: &[(&str, Scenario)] = &[
+    ("the ladder", ladder),
+    ("the node stages", node_stages),
+    ("the kinds", kinds),
+    ("the workload", workload),
+];
 
 /// Tests the parts of a system that need no deployment.
 ///
@@ -45,6 +50,31 @@ fn ladder(system: &dyn System) -> Result<(), String> {
         ));
     }
     distinct("stage", &stages)
+}
+
+/// Node stages are words of threshold expressions, in one namespace with the ladder: `stage.NAME.p99`.
+fn node_stages(system: &dyn System) -> Result<(), String> {
+    let stages = system.node_stages();
+    if stages.len() > NODE_STAGES_MAX {
+        let count = stages.len();
+        return Err(format!("has {count} node stages; at most {NODE_STAGES_MAX} are possible"));
+    }
+    let is_word = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_lowercase())
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    if let Some(stage) = stages.iter().find(|stage| !stage.name.split('.').all(is_word)) {
+        return Err(format!(
+            "calls a node stage `{}`; lower-case letters, digits, `_` and `.`, a letter first in each part",
+            stage.name
+        ));
+    }
+    if let Some(stage) = stages.iter().find(|stage| stage.label.trim().is_empty()) {
+        return Err(format!("does not say in words what its node stage `{}` is", stage.name));
+    }
+    let mut names = system.stages();
+    names.extend(stages.into_iter().map(|stage| stage.name));
+    distinct("stage", &names)
 }
 
 fn kinds(system: &dyn System) -> Result<(), String> {

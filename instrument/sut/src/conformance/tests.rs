@@ -8,8 +8,8 @@ use model::{Class, Outcome, Seed, TxId};
 
 use super::*;
 use crate::{
-    Abandon, Deployment, Kind, Link, Made, Marks, ProtocolError, Role, SutError, System, Testbed,
-    Transaction,
+    Abandon, Deployment, Kind, Link, Made, Marks, NodeStage, ProtocolError, Role, SutError,
+    System, Testbed, Transaction,
 };
 
 /// The ways to break the contract.
@@ -412,6 +412,7 @@ fn observers() {
 /// A system that is wrong in what can be seen without starting it.
 struct Paper {
     stages: Vec<&'static str>,
+    node_stages: Vec<&'static str>,
     kinds: Vec<&'static str>,
     kind: u32,
     is_random: bool,
@@ -421,6 +422,10 @@ struct Paper {
 impl System for Paper {
     fn stages(&self) -> Vec<String> {
         self.stages.iter().map(ToString::to_string).collect()
+    }
+    fn node_stages(&self) -> Vec<NodeStage> {
+        let label = |name: &str| if name == "mute" { "" } else { "what a node does" };
+        self.node_stages.iter().map(|name| NodeStage::new(name, label(name))).collect()
     }
     fn kinds(&self) -> Vec<Kind> {
         self.kinds.iter().copied().map(Kind::recorded).collect()
@@ -450,6 +455,7 @@ impl System for Paper {
 fn systems() {
     let good = || Paper {
         stages: vec!["accepted", "committed"],
+        node_stages: vec!["raft.send", "stored"],
         kinds: vec!["put"],
         kind: 0,
         is_random: false,
@@ -461,6 +467,11 @@ fn systems() {
         (Paper { stages: vec!["a", "b", "c", "d", "e"], ..good() }, "has 5 stages"),
         (Paper { stages: vec!["Committed!"], ..good() }, "calls a stage `Committed!`"),
         (Paper { stages: vec!["a", "a"], ..good() }, "has two stages called `a`"),
+        (Paper { node_stages: vec!["Raft"], ..good() }, "calls a node stage `Raft`"),
+        (Paper { node_stages: vec!["raft."], ..good() }, "calls a node stage `raft.`"),
+        (Paper { node_stages: vec!["mute"], ..good() }, "what its node stage `mute` is"),
+        (Paper { node_stages: vec!["x"; 33], ..good() }, "has 33 node stages; at most 32"),
+        (Paper { node_stages: vec!["committed"], ..good() }, "has two stages called `committed`"),
         (Paper { kinds: vec![], ..good() }, "has no kind of transaction"),
         (Paper { kinds: vec!["x", "x"], ..good() }, "has two kinds called `x`"),
         (Paper { kind: 1, ..good() }, "made transaction 0 of kind 1, but there are 1 kinds"),
