@@ -202,7 +202,7 @@ impl<W: Write + Send> GroupWriter<'_, W> {
         self.column::<BoolType>(&values.collect::<Vec<_>>(), None)
     }
 
-    /// The next column, of words.
+    /// The next column, of words or bytes.
     pub fn text(&mut self, values: impl Iterator<Item = ByteArray>) -> Result<(), ParquetError> {
         self.column::<ByteArrayType>(&values.collect::<Vec<_>>(), None)
     }

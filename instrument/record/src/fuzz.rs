@@ -13,7 +13,7 @@ use crate::observation_log::ObservationLogReader;
 use crate::row_log::RowLogReader;
 use crate::seal::parse_seal;
 use crate::transactions::TransactionsReader;
-use crate::{folder, observations, tables};
+use crate::{folder, histogram_v2, observations, stage_columns, tables, traces};
 
 /// Rows after which a forged Parquet file has shown enough: a few bytes can claim billions of equal rows.
 const ROWS_MAX: u64 = 1 << 20;
@@ -26,7 +26,7 @@ const ROWS_MAX: u64 = 1 << 20;
 /// harness that aborts on every panic, caught or not, therefore calls [`fuzz_run_folder`], which leaves them out.
 pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
     let Some((format, rest)) = bytes.split_first() else { return };
-    match format % 14 {
+    match format % 16 {
         8 => {
             let source = Source::Memory(Bytes::copy_from_slice(rest));
             let Ok(mut reader) = TransactionsReader::open(unnamed(), source) else { return };
@@ -48,6 +48,11 @@ pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
             let source = Source::Memory(Bytes::copy_from_slice(rest));
             drop(observations::read(unnamed(), source, |_| ()));
         }
+        14 => {
+            let source = Source::Memory(Bytes::copy_from_slice(rest));
+            drop(stage_columns::read(unnamed(), source, |_| ()));
+        }
+        15 => drop(traces::read(unnamed(), Source::Memory(Bytes::copy_from_slice(rest)), &[])),
         _ => fuzz_run_folder(bytes),
     }
 }
@@ -59,13 +64,14 @@ pub fn fuzz_run_folder_and_parquet(bytes: &[u8]) {
 pub fn fuzz_run_folder(bytes: &[u8]) {
     let Some((format, rest)) = bytes.split_first() else { return };
     let text = std::str::from_utf8(rest).unwrap_or_default();
-    match format % 14 {
+    match format % 16 {
         0 | 1 => fuzz_row_log(rest),
         2 => drop(folder::parse_plan(text)),
         3 => drop(serde_json::from_str::<TrialFacts>(text)),
         4 => drop(serde_json::from_str::<Environment>(text)),
         5 => drop(serde_json::from_str::<RunResult>(text)),
         6 => drop(parse_seal(text)),
+        7 => drop(histogram_v2::read(rest, &mut Vec::new())),
         12 => fuzz_observation_log(rest),
         _ => {
             let name = folder_name(text);

@@ -29,6 +29,7 @@ use hdrhistogram::serialization::interval_log::{
 use model::{NO_STAMP, Row, STAGES_MAX};
 
 use crate::error::RecordError;
+use crate::slots::{Counts, value_of};
 
 /// The longest trial whose seconds are told apart: 46 days.
 const SECONDS_MAX: i64 = 4_000_000;
@@ -106,62 +107,6 @@ impl LastFrames {
     pub const fn stages_used(&self) -> usize {
         self.stages_used
     }
-}
-
-/// Counts of one second and series by slot of an HdrHistogram: an array around where most values are, which
-/// may grow as values come in, and a map for those far off. So memory follows the number of values, whatever
-/// they are, and the usual value costs one addition.
-#[derive(Debug, Default)]
-struct Counts {
-    total: usize,
-    first: usize,
-    near: Vec<u32>,
-    far: BTreeMap<usize, u32>,
-}
-
-impl Counts {
-    fn add(&mut self, value: u64) {
-        let slot = slot_of(value);
-        self.total += 1;
-        let near_max = 64 + 16 * self.total;
-        if self.near.is_empty() {
-            self.first = slot;
-        }
-        let end = self.first + self.near.len();
-        if slot < self.first && end - slot <= near_max {
-            let more = self.first - slot;
-            self.near.splice(0..0, std::iter::repeat_n(0, more));
-            self.first = slot;
-        } else if slot >= end && slot - self.first < near_max {
-            self.near.resize(slot - self.first + 1, 0);
-        }
-        let near = slot.checked_sub(self.first).and_then(|index| self.near.get_mut(index));
-        let count = near.unwrap_or_else(|| self.far.entry(slot).or_default());
-        *count = count.saturating_add(1);
-    }
-
-    fn slots(&self) -> impl Iterator<Item = (usize, u32)> {
-        let near = self.near.iter().enumerate().map(|(index, count)| (self.first + index, *count));
-        let far = self.far.iter().map(|(slot, count)| (*slot, *count));
-        near.chain(far).filter(|(_, count)| *count > 0)
-    }
-}
-
-/// Slots with the same precision as HdrHistogram's for three digits: 2,048 of width 1, then 1,024 for each
-/// doubling (G. Tene's layout, with the lowest value 1).
-fn slot_of(value: u64) -> usize {
-    let bucket = (u64::BITS - (value | 2047).leading_zeros()) as usize - 11;
-    let within = usize::try_from(value >> bucket).expect("below 2,048");
-    bucket * 1024 + within
-}
-
-/// The lowest value of a slot.
-fn value_of(slot: usize) -> u64 {
-    if slot < 2048 {
-        return slot as u64;
-    }
-    let bucket = slot / 1024 - 1;
-    ((slot - bucket * 1024) as u64) << bucket
 }
 
 /// The second pass: counts rows and gives out seconds as they become complete.
@@ -308,23 +253,6 @@ fn tags(stages: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: a slot's lowest value falls into that slot, slots ascend, and HdrHistogram puts two values
-    /// into one slot exactly where this file does.
-    #[test]
-    fn slots_are_those_of_the_library() {
-        let histogram = Histogram::<u64>::new_with_bounds(1, u64::MAX / 2, 3).unwrap();
-        let mut rng = model::Seed(7).rng();
-        for _ in 0..200_000 {
-            let value = rng.next_u64() >> rng.below(63).max(1);
-            let lowest = value_of(slot_of(value));
-            assert_eq!(slot_of(lowest), slot_of(value));
-            assert_eq!(histogram.lowest_equivalent(value), lowest, "{value}");
-        }
-        for slot in 0..50_000 {
-            assert_eq!(slot_of(value_of(slot)), slot);
-        }
-    }
 
     /// Claim: a second that had to be written before it was complete gets the rest in a second interval, no
     /// latency is lost or counted twice, and a negative one is left out and counted.

@@ -17,6 +17,8 @@
 //!     observations.log          while the load runs, if anything is observed: src/observation_log.rs
 //!     observations.parquet      after sealing: src/observations.rs
 //!     metrics.parquet, events.parquet, ledger.parquet: src/tables.rs
+//!     stages.parquet          what nodes stamped, by second: src/stage_columns.rs
+//!     traces.parquet          spans of sampled transactions: src/traces.rs
 //!     faults.ndjson           what faults did, an event a line, as it happens: src/fault_log.rs
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
 //! ```
@@ -36,14 +38,20 @@ mod fault_log;
 mod folder;
 mod frames;
 mod fuzz;
+mod histogram_v2;
 mod interval_log;
 mod name;
+mod node_events;
 mod observation_log;
 mod observations;
 mod row_code;
 mod row_log;
+mod sampled_spans;
 mod seal;
+mod slots;
+mod stage_columns;
 mod tables;
+mod traces;
 mod transactions;
 mod transactions_file;
 mod trial;
@@ -54,8 +62,10 @@ pub use fault_log::FaultLog;
 pub use folder::RunFolder;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;
+pub use node_events::NodeEventsWriter;
 pub use observation_log::ObservationLogWriter;
 pub use row_log::RowLogWriter;
+pub use stage_columns::StageSecond;
 pub use transactions_file::TransactionsFile;
 pub use trial::{RowsRead, TrialFolder};
 pub use trial_tables::LedgerWriter;

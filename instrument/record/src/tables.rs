@@ -20,11 +20,11 @@ use crate::columns::{
 use crate::error::RecordError;
 
 /// Rows in a row group of these files.
-const GROUP_ROWS_MAX: usize = 64 << 10;
+pub const GROUP_ROWS_MAX: usize = 64 << 10;
 /// Bytes of contents at which a row group of the ledger ends before it has that many: what a reader holds.
 const GROUP_CONTENT_BYTES: usize = 8 << 20;
 /// Rows read at a time.
-const READ_ROWS_MAX: usize = 8192;
+pub const READ_ROWS_MAX: usize = 8192;
 /// The most metric samples, and the most events, that are read into memory: 20 series a second for two days.
 const LIST_ROWS_MAX: u64 = 4_000_000;
 /// The most text of all of them together: a few bytes of a dictionary can claim any number of repetitions.
@@ -64,7 +64,7 @@ fn ledger_columns() -> [Column; 8] {
 }
 
 /// A text as a column takes it, cut at a character's edge where it is too long.
-fn text(text: &str) -> ByteArray {
+pub fn text(text: &str) -> ByteArray {
     let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -73,16 +73,18 @@ fn text(text: &str) -> ByteArray {
 }
 
 /// Takes texts out of columns, up to a bound in all.
-struct Texts {
+pub struct Texts {
     bytes_left: usize,
 }
 
 impl Texts {
-    const fn new() -> Self {
+    /// None taken yet.
+    pub const fn new() -> Self {
         Self { bytes_left: LIST_TEXT_BYTES_MAX }
     }
 
-    fn take(&mut self, bytes: &ByteArray) -> Result<String, ParquetError> {
+    /// The text in a cell.
+    pub fn take(&mut self, bytes: &ByteArray) -> Result<String, ParquetError> {
         let bytes = bytes.data();
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned();
         self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or_else(|| {

@@ -1,16 +1,23 @@
-//! A trial's metrics, events and ledger, as files of its folder.
+//! A trial's metrics, events, ledger and what its nodes stamped, as files of its folder.
 
+use model::WallTime;
 use model::facts::{Event, LedgerEntry, MetricSample};
+use model::node_events::{NodeStage, Span};
 
 use crate::columns::writing;
 use crate::disk::PartialFile;
 use crate::error::RecordError;
+use crate::node_events::NodeEventsWriter;
+use crate::stage_columns::{self, StageSecond};
 use crate::tables::{self, LedgerColumns};
+use crate::traces;
 use crate::trial::TrialFolder;
 
 const METRICS: &str = "metrics.parquet";
 const EVENTS: &str = "events.parquet";
 const LEDGER: &str = "ledger.parquet";
+pub(crate) const STAGES: &str = "stages.parquet";
+pub(crate) const TRACES: &str = "traces.parquet";
 
 impl TrialFolder {
     /// Writes metrics.parquet.
@@ -77,6 +84,44 @@ impl TrialFolder {
         match self.open_verified(LEDGER)? {
             Some(source) => tables::read_ledger(&self.file(LEDGER), source, f).map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Starts stages.parquet and traces.parquet, which get their names when the writer is closed. `started` is the
+    /// calendar's reading of the trial's start.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn node_events_writer(
+        &self,
+        started: WallTime,
+        stages: &[NodeStage],
+    ) -> Result<NodeEventsWriter, RecordError> {
+        NodeEventsWriter::create(self.clone(), started, stages)
+    }
+
+    /// Passes every row of stages.parquet, in no order, and gives their number; `None` if nodes stamped nothing.
+    ///
+    /// # Errors
+    /// When it is damaged. Rows may have been passed before damage was found.
+    pub fn for_each_stage_second(
+        &self,
+        f: impl FnMut(&StageSecond<'_>),
+    ) -> Result<Option<u64>, RecordError> {
+        match self.open_verified(STAGES)? {
+            Some(source) => stage_columns::read(&self.file(STAGES), source, f).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads traces.parquet, by transaction and then by time; nothing if there is none. `stages` are those declared.
+    ///
+    /// # Errors
+    /// When it is damaged, or names a stage that is not among them.
+    pub fn spans(&self, stages: &[NodeStage]) -> Result<Vec<Span>, RecordError> {
+        match self.open_verified(TRACES)? {
+            Some(source) => traces::read(&self.file(TRACES), source, stages),
+            None => Ok(Vec::new()),
         }
     }
 }

@@ -4,9 +4,11 @@
 mod rows;
 
 use std::fs;
+use std::time::Duration;
 
 use model::Seed;
 use model::facts::{Event, MetricSample, TrialFacts};
+use model::node_events::{NodeEvent, NodeSpan};
 use record::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 use rows::{any_row, new_trial};
 
@@ -35,6 +37,17 @@ fn mutated_files_never_panic_out() {
         ledger.push(model::facts::LedgerEntry::new(position, 1, true), None).unwrap();
     }
     ledger.close().unwrap();
+    let stages = [model::node_events::NodeStage::new("stored", "in the ledger")];
+    let mut events = trial.node_events_writer(model::WallTime::from_unix_ns(0), &stages).unwrap();
+    for tx in 0..50_u32 {
+        let (at, took) = (
+            model::WallTime::from_unix_ns(i64::from(tx) << 26),
+            Duration::from_micros(1 << (tx % 20)),
+        );
+        events.event(&NodeEvent { stage: 0, node: "n", at, count: 1, took: Some(took) });
+        events.span(&NodeSpan { tx: tx.into(), stage: 0, node: "n", from: at, to: at });
+    }
+    assert!(events.close().is_whole);
     let file = |name: &str| fs::read(trial.path().join(name)).unwrap();
     let plan =
         b"schema = 'assay.plan/2'\nname = 'n'\nsettings = [{ key = 'a/b', trials = 3 }]\n".to_vec();
@@ -48,6 +61,8 @@ fn mutated_files_never_panic_out() {
         (9, file("metrics.parquet")),
         (10, file("events.parquet")),
         (11, file("ledger.parquet")),
+        (12, file("stages.parquet")),
+        (13, file("traces.parquet")),
     ];
     let mut escaped = Vec::new();
     for (format, seed) in &seeds {
