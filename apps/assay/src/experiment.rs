@@ -162,15 +162,21 @@ impl Declarations<'_> {
             return names.clone();
         }
         let built = build(self.folder, setting, 0, &mut Problems::default());
-        let names = built.map(|built| {
-            let owned = |(source, names): (&str, Vec<&str>)| {
-                (source.to_owned(), names.into_iter().map(str::to_owned).collect())
-            };
-            let sources = testbed::known_sources().into_iter().map(owned).collect();
-            Rc::new(DeclaredNames { stages: built.stages(), sources })
-        });
+        let names = built.map(|built| Rc::new(declared(&*built)));
         known.push((system.clone(), names.clone()));
         names
+    }
+}
+
+/// The names that a system declares.
+fn declared(system: &dyn System) -> DeclaredNames {
+    let owned = |(source, names): (&str, Vec<&str>)| {
+        (source.to_owned(), names.into_iter().map(str::to_owned).collect())
+    };
+    DeclaredNames {
+        stages: system.stages(),
+        node_stages: system.node_stages().into_iter().map(|stage| stage.name).collect(),
+        sources: testbed::known_sources().into_iter().map(owned).collect(),
     }
 }
 

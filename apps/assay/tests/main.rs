@@ -22,6 +22,7 @@ mod init;
 mod lies;
 mod matrix;
 mod nginx;
+mod node_events;
 mod programs;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.

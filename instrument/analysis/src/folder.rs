@@ -132,6 +132,10 @@ impl Read {
         };
         let checks = Checks::start(checks(&setting.system.kind), setting, &facts);
         let mut analysis = TrialAnalysis::new(input, checks);
+        if !facts.declared.node_stages.is_empty() {
+            analysis.spans(&folder.spans(&facts.declared.node_stages)?);
+            folder.for_each_stage_second(|row| analysis.stage_second(row))?;
+        }
         match folder.for_each_batch(|rows| analysis.rows(rows)) {
             // Killed before the first row: there is nothing to read, and `complete` says so.
             Err(RecordError::Missing { .. }) if !facts.complete => {}

@@ -108,7 +108,7 @@ fn timed(times: &TimedHistogram, percentiles: &[f64], due: u64) -> Distribution 
     distribution(times.all(), times.mean_interval(), percentiles, &intervals, due)
 }
 
-fn distribution(
+pub(crate) fn distribution(
     all: &Histogram,
     mean_interval: Option<(f64, f64)>,
     percentiles: &[f64],

@@ -9,7 +9,7 @@ use model::quantity::{show_count, show_ns};
 use model::result::{Distribution, Fates, LatencyResult, StatedLatency, TrialResult};
 
 use crate::latency::BEYOND_MIN;
-use crate::metric_names::{End, Name, Of, Word, parse};
+use crate::metric_names::{End, Name, Of, OfStage, Word, parse};
 
 /// What a number is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +96,7 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
             let by_class = &trial.counts.rejected_by_class;
             Some(Metric::count(by_class.get(class.word()).copied().unwrap_or(0)))
         }
-        Name::StageThroughput(stage) => {
-            let reached = trial.rates.reached_per_s.iter().find(|(name, _)| *name == stage)?;
-            Some(Metric::plain(reached.1, Unit::PerSecond))
-        }
+        Name::Stage { stage, number } => of_stage(&stage, number, trial),
         Name::Distribution { of, word, stage } => distribution(of, word, stage.as_deref(), trial),
         Name::Resource { key, end } => {
             let of_all = || trial.resources.get(&key);
@@ -111,6 +108,31 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
             };
             Some(Metric::plain(value, Unit::Number))
         }
+    }
+}
+
+/// A number of a stage: of what clients saw where the ladder has it, else of what nodes stamped.
+fn of_stage(stage: &str, wanted: OfStage, trial: &TrialResult) -> Option<Metric> {
+    if let Some((_, rate)) = trial.rates.reached_per_s.iter().find(|(name, _)| name == stage) {
+        // Only the final stage is counted by window.
+        let windows = || trial.throughput_windows.filter(|_| stage == trial.final_stage);
+        let latency = || trial.latency.iter().find(|latency| latency.stage == stage);
+        return match wanted {
+            OfStage::Throughput => Some(Metric::plain(*rate, Unit::PerSecond)),
+            OfStage::ThroughputMin => Some(Metric::plain(windows()?.0, Unit::PerSecond)),
+            OfStage::ThroughputMax => Some(Metric::plain(windows()?.1, Unit::PerSecond)),
+            OfStage::Count => Some(Metric::count(latency()?.response.count)),
+            OfStage::Latency(word) => distribution(Of::Response, word, Some(stage), trial),
+        };
+    }
+    let stages = &trial.node_stages.as_ref()?.stages;
+    let of = stages.iter().find(|it| it.stage == stage)?;
+    match wanted {
+        OfStage::Throughput => Some(Metric::plain(of.throughput_per_s?, Unit::PerSecond)),
+        OfStage::ThroughputMin => Some(Metric::plain(of.throughput_min_per_s?, Unit::PerSecond)),
+        OfStage::ThroughputMax => Some(Metric::plain(of.throughput_max_per_s?, Unit::PerSecond)),
+        OfStage::Count => Some(Metric::count(of.count)),
+        OfStage::Latency(word) => number(&of.latency, word, None),
     }
 }
 

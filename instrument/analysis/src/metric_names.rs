@@ -84,12 +84,22 @@ pub(crate) enum Name {
     Plain(&'static str, Unit),
     /// `rejected.CLASS`.
     RejectedClass(Class),
-    /// `stage.NAME.throughput`.
-    StageThroughput(String),
+    /// `stage.NAME.throughput`, `stage.NAME.p99`, …: of a stage of the ladder, or of one that nodes stamp.
+    Stage { stage: String, number: OfStage },
     /// `[service. | send_lag. | own_lag.] WORD [.STAGE]`.
     Distribution { of: Of, word: Word, stage: Option<String> },
     /// `SOURCE.METRIC.min|mean|max|last`: a series of the host, the generator, a node, or of all nodes.
     Resource { key: String, end: End },
+}
+
+/// Which number of a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OfStage {
+    Throughput,
+    ThroughputMin,
+    ThroughputMax,
+    Count,
+    Latency(Word),
 }
 
 /// What a distribution is of.
@@ -122,11 +132,18 @@ impl Name {
         match self {
             Self::Plain(_, unit) => *unit,
             Self::RejectedClass(_) => Unit::Count,
-            Self::StageThroughput(_) => Unit::PerSecond,
-            Self::Distribution { word: Word::Moment("variance"), .. } => Unit::NsSquared,
-            Self::Distribution { .. } => Unit::Ns,
+            Self::Stage { number: OfStage::Count, .. } => Unit::Count,
+            Self::Stage { number: OfStage::Latency(word), .. } => word.unit(),
+            Self::Stage { .. } => Unit::PerSecond,
+            Self::Distribution { word, .. } => word.unit(),
             Self::Resource { .. } => Unit::Number,
         }
+    }
+}
+
+impl Word {
+    fn unit(self) -> Unit {
+        if self == Self::Moment("variance") { Unit::NsSquared } else { Unit::Ns }
     }
 }
 
@@ -138,10 +155,31 @@ pub(crate) fn parse(name: &str) -> Option<Name> {
     if let Some(class) = name.strip_prefix("rejected.") {
         return Class::from_word(class).map(Name::RejectedClass);
     }
-    if let Some(stage) = name.strip_prefix("stage.").and_then(|n| n.strip_suffix(".throughput")) {
-        return Some(Name::StageThroughput(stage.to_owned()));
+    if let Some(rest) = name.strip_prefix("stage.") {
+        return of_stage(rest);
     }
     distribution(name).or_else(|| resource(name))
+}
+
+/// What stands behind `stage.`. The name of a stage may have points, as `p99.9` has.
+fn of_stage(rest: &str) -> Option<Name> {
+    let numbers = [
+        (".throughput.min", OfStage::ThroughputMin),
+        (".throughput.max", OfStage::ThroughputMax),
+        (".throughput", OfStage::Throughput),
+        (".count", OfStage::Count),
+    ];
+    let named = |stage: &str, number| {
+        (!stage.is_empty()).then(|| Name::Stage { stage: stage.to_owned(), number })
+    };
+    for (suffix, number) in numbers {
+        if let Some(stage) = rest.strip_suffix(suffix) {
+            return named(stage, number);
+        }
+    }
+    let (stage, word) =
+        rest.match_indices('.').find_map(|(at, _)| Some((&rest[..at], word(&rest[at + 1..])?)))?;
+    named(stage, OfStage::Latency(word))
 }
 
 fn distribution(name: &str) -> Option<Name> {
@@ -196,18 +234,32 @@ fn resource(name: &str) -> Option<Name> {
 /// A sentence that names the nearest known name, or the stages that there are.
 pub fn check_metric(name: &str, declared: Option<&DeclaredNames>) -> Result<(), String> {
     match parse(name) {
-        Some(Name::StageThroughput(stage) | Name::Distribution { stage: Some(stage), .. }) => {
-            match declared {
-                Some(names) if !names.has_stage(&stage) => Err(no_stage(&stage, names)),
-                _ => Ok(()),
-            }
-        }
+        Some(Name::Stage { stage, number }) => match declared {
+            Some(names) if names.has_node_stage(&stage) => check_node_stage(&stage, number),
+            Some(names) if !names.has_stage(&stage) => Err(no_stage(&stage, names)),
+            _ => Ok(()),
+        },
+        Some(Name::Distribution { stage: Some(stage), .. }) => match declared {
+            Some(names) if !names.has_stage(&stage) => Err(no_stage(&stage, names)),
+            _ => Ok(()),
+        },
         Some(Name::Resource { key, end }) => check_series(&key, end, declared),
         Some(_) => Ok(()),
         None => match declared {
             Some(names) if !names.has_stage(name) => Err(unknown(name, names)),
             _ => Ok(()),
         },
+    }
+}
+
+/// Of what nodes stamped there are histograms, and these know no exact spread.
+fn check_node_stage(stage: &str, number: OfStage) -> Result<(), String> {
+    match number {
+        OfStage::Latency(Word::Moment(word @ ("stddev" | "variance"))) => Err(format!(
+            "`stage.{stage}.{word}` is not known of a stage that nodes stamp; write stage.{stage}.mean or \
+             stage.{stage}.p99"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -249,17 +301,37 @@ fn no_such_total(key: &str, rest: &str) -> String {
 /// What is said of a stage that a system does not declare.
 #[must_use]
 pub fn no_stage(stage: &str, declared: &DeclaredNames) -> String {
+    if declared.has_node_stage(stage) {
+        return format!(
+            "`{stage}` is stamped by nodes and is no stage of the ladder; write stage.{stage}.throughput or \
+             stage.{stage}.p99"
+        );
+    }
     let stages = &declared.stages;
-    let near = did_you_mean(stage, stages.iter().map(String::as_str));
+    let known = stages.iter().chain(&declared.node_stages).map(String::as_str);
+    let near = did_you_mean(stage, known);
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
     let all = match stages.as_slice() {
         [only] => format!("its only stage is {only}"),
         several => format!("its stages are {}", several.join(", ")),
     };
-    format!("`{stage}` is not a stage of this system; {near}{all}")
+    let of_nodes = match declared.node_stages.as_slice() {
+        [] => String::new(),
+        names => format!(", and its nodes stamp {}", names.join(", ")),
+    };
+    format!("`{stage}` is not a stage of this system; {near}{all}{of_nodes}")
 }
 
 fn unknown(name: &str, declared: &DeclaredNames) -> String {
+    if declared.has_node_stage(name) {
+        return no_stage(name, declared);
+    }
+    if name.starts_with("stage.") {
+        return format!(
+            "`{name}` is not a number of a stage; there are stage.NAME.throughput, .throughput.min, .throughput.max, \
+             .count, .p50, .p99, .mean, .min and .max"
+        );
+    }
     let stages = declared.stages.iter().map(String::as_str);
     let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages);
     let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
@@ -279,7 +351,8 @@ pub fn percentiles_named<'a>(names: impl Iterator<Item = &'a str>) -> Vec<f64> {
     names
         .filter_map(parse)
         .filter_map(|name| match name {
-            Name::Distribution { word: Word::Percentile(q), .. } => Some(q),
+            Name::Distribution { word: Word::Percentile(q), .. }
+            | Name::Stage { number: OfStage::Latency(Word::Percentile(q)), .. } => Some(q),
             _ => None,
         })
         .collect()
@@ -298,7 +371,8 @@ mod tests {
             ("host".to_owned(), names(&["cpu_cores", "cpu_mhz", "load1"])),
             ("generator".to_owned(), names(&["cpu_cores", "rss_bytes", "threads"])),
         ];
-        let declared = DeclaredNames { stages, sources };
+        let node_stages = ["raft.send", "stored"].map(str::to_owned).to_vec();
+        let declared = DeclaredNames { stages, node_stages, sources };
         let declared = Some(&declared);
         for name in [
             "requests",
@@ -322,6 +396,11 @@ mod tests {
             "committed.count",
             "duplicates",
             "stage.make_block.throughput",
+            "stage.make_block.p99.9",
+            "stage.stored.throughput.min",
+            "stage.raft.send.p99.9",
+            "stage.raft.send.mean",
+            "stage.stored.count",
             "host.cpu_mhz.min",
             "p99.9",
             "p99.9.accepted",
@@ -344,6 +423,14 @@ mod tests {
             ("p50.verified", "; its stages are accepted, make_block"),
             ("verified", "and this system's stages: accepted, make_block"),
             ("stage.make_blok.throughput", "did you mean `make_block`?"),
+            (
+                "stage.raft.snd.p99",
+                "did you mean `raft.send`? its stages are accepted, make_block, and its nodes stamp raft.send, stored",
+            ),
+            ("stage.stored.stddev", "write stage.stored.mean or stage.stored.p99"),
+            ("stage.stored.thruput", "there are stage.NAME.throughput"),
+            ("p99.stored", "write stage.stored.throughput or stage.stored.p99"),
+            ("stored", "`stored` is stamped by nodes"),
             ("rejected.limitd", "is not a number that a result has"),
             ("p101", "is not a number"),
             ("service.", "is not a number"),

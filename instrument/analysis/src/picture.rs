@@ -53,6 +53,7 @@ pub(crate) fn of_trial(
         moments: moments(events, faults),
         lanes: lanes::of(&series, sampled.declared),
         series,
+        traces: Vec::new(),
     }
 }
 

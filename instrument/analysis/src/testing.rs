@@ -16,6 +16,8 @@ use model::result::TrialResult;
 use model::series::{SeriesFacts, SeriesUnit};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 
+use record::StageSecond;
+
 use crate::{TrialAnalysis, TrialInput};
 
 const MS: i64 = 1_000_000;
@@ -49,6 +51,15 @@ pub(crate) fn row(tx: u64, due: i64, length: i64, outcome: Outcome) -> Row {
     }
 }
 
+/// A row of stages.parquet, as a test writes it.
+pub(crate) struct SecondOfStage {
+    second: i64,
+    stage: &'static str,
+    node: &'static str,
+    count: u64,
+    lengths: Vec<(i64, u64)>,
+}
+
 /// A trial of constant load that nothing is wrong with; tests break one thing each.
 pub(crate) struct Trial {
     pub setting: SettingPlan,
@@ -61,6 +72,7 @@ pub(crate) struct Trial {
     pub faults: Vec<FaultEvent>,
     pub rows: Vec<Row>,
     pub entries: Option<Vec<model::facts::LedgerEntry>>,
+    pub stage_seconds: Vec<SecondOfStage>,
     /// Whether the engine's counters and the ledger are made to agree with the rows.
     pub consistent: bool,
 }
@@ -108,8 +120,22 @@ impl Trial {
             faults: Vec::new(),
             rows,
             entries: None,
+            stage_seconds: Vec::new(),
             consistent: true,
         }
+    }
+
+    /// A row of stages.parquet; `lengths` are of one slot each.
+    pub fn stage_second(
+        &mut self,
+        second: i64,
+        stage: &'static str,
+        node: &'static str,
+        count: u64,
+        lengths: &[(i64, u64)],
+    ) {
+        let lengths = lengths.to_vec();
+        self.stage_seconds.push(SecondOfStage { second, stage, node, count, lengths });
     }
 
     pub fn result(mut self) -> TrialResult {
@@ -127,6 +153,13 @@ impl Trial {
             dropped_bytes: 0,
         };
         let mut analysis = TrialAnalysis::new(input, crate::Checks::default());
+        for SecondOfStage { second, stage, node, count, lengths } in &self.stage_seconds {
+            let samples = lengths.iter().map(|(_, count)| count).sum();
+            let sum_ns = lengths.iter().map(|(ns, count)| ns.cast_unsigned() * count).sum();
+            let (second, count) = (*second, *count);
+            let row = StageSecond { second, stage, node, count, sum_ns, samples, lengths };
+            analysis.stage_second(&row);
+        }
         for batch in self.rows.chunks(512) {
             analysis.rows(batch);
         }

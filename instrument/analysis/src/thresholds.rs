@@ -179,6 +179,13 @@ fn why_not(name: &str, trial: &TrialResult) -> String {
     }
     match parse_name(name) {
         Some(crate::metric_names::Name::Resource { key, .. }) => no_series(name, &key, trial),
+        Some(crate::metric_names::Name::Stage { stage, .. })
+            if trial.node_stages.iter().flat_map(|it| &it.stages).any(|it| it.stage == stage) =>
+        {
+            format!(
+                "`{name}` is unknown: no node said so in the whole seconds of the measured window"
+            )
+        }
         Some(_) => format!("`{name}` is unknown: this trial has no such sample"),
         None => format!("`{name}` is not a number that a result has"),
     }
@@ -217,7 +224,11 @@ mod tests {
     use crate::testing::{Trial, row};
 
     fn declared() -> DeclaredNames {
-        DeclaredNames { stages: vec!["committed".to_owned()], ..DeclaredNames::default() }
+        DeclaredNames {
+            stages: vec!["committed".to_owned()],
+            node_stages: vec!["raft.send".to_owned(), "stored".to_owned()],
+            ..DeclaredNames::default()
+        }
     }
 
     fn on_clean(expr: &str) -> ThresholdResult {

@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
 use model::fault::FaultEvent;
+use model::node_events::Span;
 use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
 use model::result::{Rates, SecondResult, TrialResult, Verdict};
 use model::series::SeriesFacts;
 use model::{NO_STAMP, Observation, Row, Stamp};
+use record::StageSecond;
 
 use crate::audits::{self, Evidence};
 use crate::checks::Checks;
@@ -21,11 +23,13 @@ use crate::flow::Flow;
 use crate::grid::{Grid, SECOND};
 use crate::groups::Groups;
 use crate::latency::{Latencies, calls};
+use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::silence::Commits;
 use crate::stated::Stated;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
+use crate::traces::Traces;
 use crate::vegeta::Vegeta;
 use crate::{faults, nodes, picture, thresholds, verdict};
 
@@ -69,6 +73,8 @@ pub struct TrialAnalysis<'a> {
     /// Kept where faults are planned.
     commits: Option<Commits>,
     timeline: TimelineTally,
+    node_stages: Option<NodeStages>,
+    traces: Traces,
 }
 
 impl<'a> TrialAnalysis<'a> {
@@ -96,6 +102,8 @@ impl<'a> TrialAnalysis<'a> {
             join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds),
             stated: Stated::default(),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
+            node_stages: NodeStages::new(facts, &grid, whole(facts, &grid, patience)),
+            traces: Traces::default(),
             timeline: TimelineTally::new(
                 whole(facts, &grid, patience),
                 u8::from(input.setting.probe.is_some()),
@@ -104,6 +112,18 @@ impl<'a> TrialAnalysis<'a> {
             input,
             checks,
         }
+    }
+
+    /// Adds what a node did at a stage in a second, in any order.
+    pub fn stage_second(&mut self, row: &StageSecond<'_>) {
+        if let Some(stages) = &mut self.node_stages {
+            stages.row(row);
+        }
+    }
+
+    /// Gives the spans of sampled transactions, by transaction. They come before the rows.
+    pub fn spans(&mut self, spans: &[Span]) {
+        self.traces = Traces::choose(spans, &self.grid);
     }
 
     /// Adds rows.
@@ -122,6 +142,7 @@ impl<'a> TrialAnalysis<'a> {
             return;
         }
         self.timeline.row(row);
+        self.traces.row(row);
         if let Some(commits) = &mut self.commits {
             commits.add(row.marks[self.final_stage]);
         }
@@ -192,6 +213,8 @@ impl<'a> TrialAnalysis<'a> {
             result.fates = Some(fates);
             result.stated = self.stated.result(self.input.facts);
         }
+        let of_nodes = self.node_stages.as_ref();
+        result.node_stages = of_nodes.map(|it| it.result(self.input.facts, self.input.percentiles));
         (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
         if let Some(commits) = &self.commits {
             result.faults.iter_mut().for_each(|fault| commits.around(fault));
@@ -200,7 +223,7 @@ impl<'a> TrialAnalysis<'a> {
         result.checks = std::mem::take(&mut self.checks).finish(self.input.facts);
         result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
         (result.verdict, result.reason) = verdict::of_trial(&result);
-        let picture = picture::of_trial(
+        let mut picture = picture::of_trial(
             &self.input.path,
             self.input.setting,
             self.input.facts,
@@ -213,6 +236,7 @@ impl<'a> TrialAnalysis<'a> {
             },
             (events, &all_faults),
         );
+        picture.traces = self.traces.finish();
         (result, picture)
     }
 
@@ -255,6 +279,7 @@ impl<'a> TrialAnalysis<'a> {
             errors: self.groups.errors(&facts.load.errors),
             fates: None,
             stated: None,
+            node_stages: None,
             faults: Vec::new(),
             faults_left_out: 0,
             preflight: facts.declared.preflight.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clock::WallTime;
 use serde::{Deserialize, Serialize};
 
+use crate::node_events::{NodeEventsFacts, NodeStage};
 use crate::row::Stamp;
 use crate::seed::Seed;
 use crate::series::SeriesFacts;
@@ -75,6 +76,8 @@ pub struct DeclaredFacts {
     pub seed: Seed,
     /// The ladder: names of the stages in order; `Row::marks` is indexed by it.
     pub stages: Vec<String>,
+    /// The stages that nodes stamp themselves, in the order of the pipeline.
+    pub node_stages: Vec<NodeStage>,
     /// Index of the stage that counts as committed.
     pub final_stage: usize,
     /// Kinds (targets, operations); `Row::kind` is an index into it.
@@ -170,6 +173,8 @@ pub struct AfterFacts {
     pub scraped: String,
     /// Whether the system's ledger was read, and if not why not.
     pub ledger: LedgerFacts,
+    /// What reading the nodes' own events came to; absent: it declares no node stages.
+    pub node_events: Option<NodeEventsFacts>,
     /// Processes of the system under test: name and process id.
     pub nodes: Vec<NodeFacts>,
     /// What the testbed's own network did; absent: the trial had none.

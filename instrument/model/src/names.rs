@@ -5,6 +5,8 @@
 pub struct DeclaredNames {
     /// Its ladder of stages, lowest first.
     pub stages: Vec<String>,
+    /// The stages that its nodes stamp themselves.
+    pub node_stages: Vec<String>,
     /// Sources whose series are all known before a run (the host, the generator), with the names of these; what other
     /// sources have is the system's business.
     pub sources: Vec<(String, Vec<String>)>,
@@ -17,11 +19,22 @@ impl DeclaredNames {
         self.stages.iter().any(|stage| stage == name)
     }
 
+    /// Whether its nodes stamp a stage of this name.
+    #[must_use]
+    pub fn has_node_stage(&self, name: &str) -> bool {
+        self.node_stages.iter().any(|stage| stage == name)
+    }
+
     /// Adds what another system declares: of several, what any of them has.
     pub fn join(&mut self, other: &Self) {
         for stage in &other.stages {
             if !self.has_stage(stage) {
                 self.stages.push(stage.clone());
+            }
+        }
+        for stage in &other.node_stages {
+            if !self.has_node_stage(stage) {
+                self.node_stages.push(stage.clone());
             }
         }
         for source in &other.sources {

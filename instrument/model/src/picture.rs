@@ -5,8 +5,9 @@
 //! result ([`crate::result::Timeline`], [`crate::result::Distribution`]), so that the page and summary.json cannot
 //! disagree.
 
+use crate::node_events::Span;
 use crate::plan::Axis;
-use crate::row::Row;
+use crate::row::{Row, TxId};
 
 /// The buckets of a density picture: this many a factor of ten, from [`DENSITY_FROM_NS`] up.
 pub const DENSITY_PER_DECADE: u32 = 24;
@@ -69,6 +70,26 @@ pub struct TrialPicture {
     pub series: Vec<Series>,
     /// Progress of several nodes, of each series that is progress.
     pub lanes: Vec<Lanes>,
+    /// A few of the transactions whose spans nodes stamped: the slowest, and some of all others. By how long they took.
+    pub traces: Vec<Trace>,
+}
+
+/// The most traces of a trial that are drawn.
+pub const TRACES_MAX: usize = 24;
+/// The most spans of one of them.
+pub const TRACE_SPANS_MAX: usize = 64;
+
+/// What became of one transaction, by client and nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The client's row, if it has one: what nodes stamped may be nobody's.
+    pub row: Option<Row>,
+    /// The transaction.
+    pub tx: TxId,
+    /// Its spans, by time; `stage` is an index into the result's node stages. The first [`TRACE_SPANS_MAX`].
+    pub spans: Vec<Span>,
+    /// How many more there were.
+    pub spans_left_out: usize,
 }
 
 /// One of a column's slowest.

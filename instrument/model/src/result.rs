@@ -3,11 +3,13 @@
 
 mod check;
 mod ledger;
+mod node_stages;
 
 use std::collections::BTreeMap;
 
 pub use check::CheckResult;
 pub use ledger::{Fates, StatedLatency};
+pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Environment, PreflightFinding};
@@ -200,6 +202,9 @@ pub struct TrialResult {
     /// Latency by the ledger's own times; absent if it was not read or says none.
     #[serde(default)]
     pub stated: Option<StatedLatency>,
+    /// What its nodes stamped; absent if it declares no node stages.
+    #[serde(default)]
+    pub node_stages: Option<NodeStagesResult>,
     /// Faults that were injected, or should have been, by when they began; the first thousand.
     #[serde(default)]
     pub faults: Vec<FaultResult>,

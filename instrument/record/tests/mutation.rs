@@ -61,8 +61,8 @@ fn mutated_files_never_panic_out() {
         (9, file("metrics.parquet")),
         (10, file("events.parquet")),
         (11, file("ledger.parquet")),
-        (12, file("stages.parquet")),
-        (13, file("traces.parquet")),
+        (14, file("stages.parquet")),
+        (15, file("traces.parquet")),
     ];
     let mut escaped = Vec::new();
     for (format, seed) in &seeds {

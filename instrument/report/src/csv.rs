@@ -91,6 +91,15 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
     let (low, high) = trial.throughput_windows.unzip();
     row.real("throughput_min_per_s", low);
     row.real("throughput_max_per_s", high);
+    for of in trial.node_stages.iter().flat_map(|it| &it.stages) {
+        let stage = format!("stage.{}", of.stage);
+        row.count(&format!("{stage}.passed"), of.passed);
+        row.count(&format!("{stage}.count"), of.count);
+        row.real(&format!("{stage}.throughput_per_s"), of.throughput_per_s);
+        row.real(&format!("{stage}.throughput_min_per_s"), of.throughput_min_per_s);
+        row.real(&format!("{stage}.throughput_max_per_s"), of.throughput_max_per_s);
+        node_stage(&mut row, &stage, &of.latency);
+    }
     if let Some(fates) = &trial.fates {
         let of = [
             ("once", fates.once),
@@ -132,6 +141,17 @@ fn stage(row: &mut Fields, latency: &LatencyResult) {
     row.real(&format!("{stage}.restricted_mean_ns"), latency.restricted_mean_ns);
     distribution(row, &format!("{stage}.response"), &latency.response);
     distribution(row, &format!("{stage}.service"), &latency.service);
+}
+
+/// What nodes say has no intervals, and nobody of whom it is not known.
+fn node_stage(row: &mut Fields, name: &str, of: &Distribution) {
+    row.count(&format!("{name}.samples"), of.count);
+    row.real(&format!("{name}.mean_ns"), of.mean_ns);
+    row.int(&format!("{name}.min_ns"), of.min_ns);
+    for q in &of.quantiles {
+        row.int(&format!("{name}.{}_ns", q.name), q.value_ns);
+    }
+    row.int(&format!("{name}.max_ns"), of.max_ns);
 }
 
 fn distribution(row: &mut Fields, name: &str, of: &Distribution) {

@@ -23,6 +23,7 @@ pub fn markdown(run: &RunResult) -> String {
     push_list(&mut text, "Thresholds", &thresholds(&shown));
     push_list(&mut text, "Cannot succeed", &preflight(&shown));
     push_list(&mut text, "Ledger", &ledger(&shown));
+    push_list(&mut text, "Inside the nodes", &inside(&shown));
     push_list(&mut text, "Checks of the ledger's content", &checks(&shown));
     let audits = tables::audits(run, &shown);
     push_list(
@@ -112,6 +113,12 @@ fn ledger(shown: &[Shown<'_>]) -> Vec<String> {
     lines
 }
 
+/// What the nodes' own stamps say that a reader must know.
+fn inside(shown: &[Shown<'_>]) -> Vec<String> {
+    let lines = tables::node_stage_lines(shown).into_iter().filter(|line| line.is_finding);
+    lines.map(|line| format!("! {}", escape(&line.text))).collect()
+}
+
 fn checks(shown: &[Shown<'_>]) -> Vec<String> {
     lines_of(&tables::checks(shown), shown, |outcome| outcome != AuditOutcome::Ok)
 }
@@ -152,6 +159,7 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
         tables::failure_classes(shown, "background", |trial| trial.background.as_ref());
     all.push(("Failures of the background load by class".to_owned(), background));
     all.push(("Stages".to_owned(), tables::stages(shown)));
+    all.push(("Inside the nodes, as they stamped it".to_owned(), tables::node_stages(shown)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
     let (faults, left_out) = tables::faults(shown, FAULTS_MAX);
     let rest =

@@ -32,6 +32,23 @@ impl Histogram {
         self.counts[index] += 1;
     }
 
+    /// Adds a sample that was seen `count` times: what another histogram holds of a bucket.
+    pub fn record_n(&mut self, value: i64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.moments.add_n(value, count);
+        let Ok(positive) = u64::try_from(value) else {
+            self.negative += count;
+            return;
+        };
+        let index = index_of(positive, THREE_DIGITS);
+        if index >= self.counts.len() {
+            self.grow(index);
+        }
+        self.counts[index] += count;
+    }
+
     /// Adds the samples of another.
     pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {

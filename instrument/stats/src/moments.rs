@@ -30,6 +30,20 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
+    /// Adds a sample that was seen `count` times.
+    pub fn add_n(&mut self, value: i64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.count += count;
+        self.sum += i128::from(value) * i128::from(count);
+        let square = u128::from(value.unsigned_abs()) * u128::from(value.unsigned_abs());
+        let squares = square.saturating_mul(u128::from(count));
+        self.sum_of_squares = self.sum_of_squares.saturating_add(squares);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
     /// Adds the samples of another.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;

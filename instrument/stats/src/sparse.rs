@@ -36,6 +36,26 @@ impl SparseHistogram {
         *count = count.saturating_add(1);
     }
 
+    /// Adds a sample that was seen `count` times.
+    pub fn record_n(&mut self, value: i64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.moments.add_n(value, count);
+        let Ok(positive) = u64::try_from(value) else {
+            self.negative += count;
+            return;
+        };
+        let index = index_of(positive, HALF_BITS);
+        let page = index / PAGE;
+        if page >= self.pages.len() || self.pages[page].is_none() {
+            self.add_page(page);
+        }
+        let counts = self.pages[page].as_mut().expect("added above");
+        let slot = &mut counts[index % PAGE];
+        *slot = slot.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
     /// Adds the samples of another.
     pub fn merge(&mut self, other: &Self) {
         for (page, theirs) in other.pages.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! `assay run`: the experiment from file to verdict. The trial itself is in [`trial`].
 
 mod faults;
+mod node_events;
 mod progress;
 mod safety;
 mod trial;

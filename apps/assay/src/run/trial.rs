@@ -18,6 +18,7 @@ use sut::{Deployment, System};
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
 use super::faults::{self, Faults};
+use super::node_events;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
 use crate::systems;
@@ -75,6 +76,9 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
 
     (facts.load, facts.after) = load_it(trial, &folder, &deployment, &bed)?;
     facts.after.ledger = read_ledger(trial, &folder, &deployment, &facts.declared);
+    let (declared, started) = (&facts.declared, facts.load.started);
+    facts.after.node_events =
+        node_events::read(trial.system, &deployment, &folder, declared, started);
     facts.after.nodes = bed.nodes();
     facts.after.network = bed.network_report();
     facts.after.disks = bed.disk_report();
@@ -125,6 +129,7 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
         seed: trial.seed,
         final_stage: final_stage(trial, &stages),
         stages,
+        node_stages: trial.system.node_stages(),
         kinds: trial.system.kinds(),
         measure_start: warmup,
         measure_end: warmup.saturating_add(duration),

@@ -6,7 +6,7 @@ use model::picture::Series;
 use model::quantity::show_count;
 
 use super::Run;
-use super::markup::{coded, details, paragraph, text};
+use super::markup::{coded, details, list, paragraph, text};
 use super::tables::{of_figure, of_grid, slow_column};
 use crate::metrics::Declared;
 use crate::svg::{Figure, FigureTable, Raw, Section};
@@ -23,12 +23,17 @@ const SLOW_COLUMNS_MIN: usize = 5;
 /// How many columns of time each table holds; none if all stand here.
 pub(super) fn columns_kept<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<usize> {
     let (mut tables, mut rows) = (0, 0);
-    for figure in figures.filter(|it| !it.chart.is_empty()) {
+    for figure in figures.filter(|it| is_packed(it)) {
         tables += 1;
         rows += figure.table.rows.len();
     }
     let each = TIME_ROWS_MAX / tables.max(1);
     (rows > TIME_ROWS_MAX).then(|| each.clamp(SLOW_COLUMNS_MIN, SLOW_COLUMNS))
+}
+
+/// Whether the script has its numbers: else all of its table stands on the page, and is short.
+fn is_packed(of: &Figure) -> bool {
+    !of.chart.is_empty() && of.section != Section::Inside
 }
 
 /// Charts that are not of one trial, and what follows them.
@@ -178,6 +183,19 @@ pub(super) fn stages(run: &Run<'_>) -> String {
     )
 }
 
+/// What nodes stamped, if they did.
+pub(super) fn inside(run: &Run<'_>) -> String {
+    let grid = tables::node_stages(&run.shown);
+    if grid.is_empty() {
+        return String::new();
+    }
+    let caption = "Throughput and time by stage, as the nodes stamped it";
+    let table = of_grid(&run.document, "node-stages", caption, &grid);
+    let said: Vec<String> =
+        tables::node_stage_lines(&run.shown).iter().map(|line| text(&line.text)).collect();
+    format!("{table}{}{}", list("legend", &said), over_time(run, Section::Inside))
+}
+
 /// What the shaded stretches of a trial's charts are, in words.
 fn bands(run: &Run<'_>, index: usize) -> String {
     let picture = &run.picture.trials[index];
@@ -255,6 +273,7 @@ fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
     let rows = of.table.rows.len();
     let keep = match (run.columns_kept, of.chart) {
         // Samples of a series may be rarer than columns: those without any say nothing.
+        _ if !is_packed(of) => None,
         (Some(kept), "series") => Some(highest_of_any(&of.table, kept)),
         _ => slow.map(|slow| slow.iter().copied().filter(|row| *row < rows).collect::<Vec<_>>()),
     };

@@ -262,6 +262,12 @@ fn parts(run: &Run<'_>) -> Vec<Part> {
         part("time", "Over time", "When was it slow?", charts::over_time(run, Section::Time)),
         part("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages(run)),
         part(
+            "inside",
+            "Inside the nodes",
+            "Which step inside the nodes falls behind?",
+            charts::inside(run),
+        ),
+        part(
             "nodes",
             "Nodes, host and generator",
             "What were they doing, and was it the tool?",

@@ -41,7 +41,7 @@ pub struct Figure {
     pub section: Section,
     /// The trial that it is of, counted over all trials of the run in order.
     pub trial: Option<usize>,
-    /// Time charts: `latency`, `rates`, `outstanding`, `lag`, `stages` or `series`. Empty otherwise.
+    /// Time charts: `latency`, `rates`, `outstanding`, `lag`, `stages`, `series` and others, some of which the script draws. Empty otherwise.
     pub chart: &'static str,
     /// Charts of `series`: `source.name` of each line, separated by blanks. Empty otherwise.
     pub series: String,
@@ -86,6 +86,8 @@ pub enum Section {
     Time,
     /// Where in the pipeline?
     Stages,
+    /// Which step inside the nodes falls behind?
+    Inside,
     /// What were the generator, the host and the nodes doing?
     Nodes,
 }

@@ -29,6 +29,15 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
         page.heading("Stages", "");
         page.grid(&stages);
     }
+    let inside = tables::node_stages(shown);
+    if !inside.is_empty() {
+        page.heading("Inside the nodes", "as they stamped it themselves");
+        page.grid(&inside);
+        for line in tables::node_stage_lines(shown) {
+            let paint = if line.is_finding { Paint::Caution } else { Paint::Dim };
+            page.indented(paint, &line.text);
+        }
+    }
     let definitions = tables::two_definitions(shown);
     if !definitions.is_empty() {
         page.heading("Latency by two definitions", "");

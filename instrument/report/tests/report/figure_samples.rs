@@ -156,6 +156,10 @@ pub fn picture_of(trial: &TrialResult) -> TrialPicture {
             4e6,
         ));
     }
+    let mut drawn = TrialPicture::default();
+    if trial.node_stages.is_some() {
+        crate::inside_samples::add_traces(&mut drawn);
+    }
     TrialPicture {
         path: trial.path.clone(),
         stages: vec!["accepted".to_owned(), "committed".to_owned()],
@@ -169,7 +173,7 @@ pub fn picture_of(trial: &TrialResult) -> TrialPicture {
         ],
         moments: vec![Moment { at_ns: end / 3, name: "lost".to_owned(), detail: "1".to_owned() }],
         series,
-        ..TrialPicture::default()
+        ..drawn
     }
 }
 

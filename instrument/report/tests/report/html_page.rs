@@ -54,6 +54,7 @@ fn sections_are_in_order() {
             "distribution",
             "time",
             "stages",
+            "inside",
             "nodes",
             "failures",
             "method",

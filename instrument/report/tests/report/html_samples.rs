@@ -30,7 +30,11 @@ pub fn filled(mut run: RunResult) -> (RunResult, RunPicture) {
     let mut trials = Vec::new();
     for trial in run.settings.iter_mut().flat_map(|setting| &mut setting.trials) {
         fill(trial);
-        trials.push(picture(trial));
+        let mut picture = picture(trial);
+        if trial.node_stages.is_some() {
+            crate::inside_samples::add_traces(&mut picture);
+        }
+        trials.push(picture);
     }
     let axes = run.settings.first().map(|setting| {
         let axis = |name: &String| {
@@ -126,6 +130,7 @@ fn picture(trial: &TrialResult) -> TrialPicture {
     };
     TrialPicture {
         path: trial.path.clone(),
+        traces: Vec::new(),
         stages: trial.rates.reached_per_s.iter().map(|(stage, _)| stage.clone()).collect(),
         final_stage: trial.rates.reached_per_s.len().saturating_sub(1),
         density: (0..COLUMNS).map(|_| vec![(60, 40), (70, 8)]).collect(),

@@ -328,6 +328,7 @@ pub fn trial(key: &str) -> TrialResult {
         errors: Vec::new(),
         fates: None,
         stated: None,
+        node_stages: None,
         faults: Vec::new(),
         faults_left_out: 0,
         preflight: Vec::new(),

@@ -20,6 +20,7 @@ pub fn all() -> Vec<(&'static str, RunResult)> {
         ("clean", clean()),
         ("declared", declared()),
         ("failed", failed()),
+        ("inside", crate::inside_samples::inside()),
         ("interrupted", interrupted()),
         ("invalid", invalid()),
         ("liar", liar()),

@@ -8,8 +8,8 @@ use model::{Class, Outcome, Seed, TxId};
 
 use super::*;
 use crate::{
-    Abandon, Deployment, Kind, Link, Made, Marks, NodeStage, ProtocolError, Role, SutError,
-    System, Testbed, Transaction,
+    Abandon, Deployment, Kind, Link, Made, Marks, NodeStage, ProtocolError, Role, SutError, System,
+    Testbed, Transaction,
 };
 
 /// The ways to break the contract.

@@ -6,6 +6,7 @@
 //! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics` declares what it says of itself.
 
 mod control;
+mod events;
 mod http_session;
 mod ledger;
 mod metrics;

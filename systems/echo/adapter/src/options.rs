@@ -60,6 +60,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let program = program.filter(|program| *program == NODE_PROGRAM);
     let confess = deploy.boolean("confess", problems).unwrap_or(false);
     let says_metrics = deploy.boolean("metrics", problems).unwrap_or(false);
+    let stamps = deploy.boolean("events", problems).unwrap_or(false);
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = workload.size("payload", problems).unwrap_or(64);
     if payload_bytes > PAYLOAD_BYTES_MAX {
@@ -91,6 +92,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         let help = "remove everything but attach, protocol, commit, stages and in_flight_max";
         deploy.reject("attach", message, Some(help.to_owned()), problems);
     }
+    if stamps && (protocol == Protocol::Http || attach.is_some()) {
+        let message =
+            "a node stamps events over frames, and only one that is started here".to_owned();
+        deploy.reject("events", message, Some("remove events".to_owned()), problems);
+    }
     deploy.finish(problems);
     if problems.list.len() > before {
         return None;
@@ -106,6 +112,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         attach,
         confess,
         says_metrics,
+        stamps,
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         kinds,
         run_mark: request.run_mark,
@@ -215,11 +222,13 @@ fn faults(
             }
         }
     }
-    for (key, has_factor) in [("stall", false), ("slow", true)] {
+    for (key, option, has_factor) in
+        [("stall", "stall", false), ("store_stall", "store-stall", false), ("slow", "slow", true)]
+    {
         for written in one_or_more(table.raw(key)) {
             let mut span = Section::open(written, &table.full(key), problems);
             if let Some(text) = timed(&mut span, has_factor, problems) {
-                arguments.push(format!("--{key}={text}"));
+                arguments.push(format!("--{option}={text}"));
             }
             span.finish(problems);
         }

@@ -6,14 +6,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use echo_node::events::Stage;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
 use sut::{
-    Deployment, Endpoint, Kind, Ledger, Link, Role, Session, SutError, System, Testbed, Workload,
+    Deployment, Endpoint, Kind, Ledger, Link, NodeEvents, NodeStage, Role, Session, SutError,
+    System, Testbed, Workload,
 };
 
 use crate::control::Control;
+use crate::events;
 use crate::http_session::HttpSession;
 use crate::ledger::Reader;
 use crate::metrics;
@@ -22,6 +25,9 @@ use crate::workload::Payloads;
 
 /// The node's name in the testbed, for faults by name.
 const NODE: &str = "echo";
+
+/// The events' name in the deployment's folder.
+const EVENTS_FILE: &str = "echo.events";
 
 /// The ledger's name in the node's folder.
 const LEDGER_FILE: &str = "echo.ledger";
@@ -63,6 +69,8 @@ pub(crate) struct Echo {
     pub(crate) confess: bool,
     /// Whether the node says its own metrics.
     pub(crate) says_metrics: bool,
+    /// Whether the node stamps events.
+    pub(crate) stamps: bool,
     pub(crate) payload_bytes: usize,
     pub(crate) kinds: Vec<String>,
     pub(crate) run_mark: u64,
@@ -121,6 +129,11 @@ impl System for Echo {
         self.kinds.iter().map(Kind::recorded).collect()
     }
 
+    fn node_stages(&self) -> Vec<NodeStage> {
+        let stages = if self.stamps { &Stage::ALL[..] } else { &[] };
+        stages.iter().map(|stage| NodeStage::new(stage.word(), stage.summary())).collect()
+    }
+
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         if let Some(address) = self.attach {
             return self.attached(address, bed);
@@ -144,6 +157,9 @@ impl System for Echo {
             // For tests: not on the disk, whose power may be cut.
             let confession = bed.folder().join("echo.confession");
             arguments.push(format!("--confess={}", confession.display()));
+        }
+        if self.stamps {
+            arguments.push(format!("--events={}", folder.join(EVENTS_FILE).display()));
         }
         arguments.extend(self.arguments.iter().cloned());
         match self.program {
@@ -223,9 +239,32 @@ impl System for Echo {
             ))),
         }
     }
+
+    fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
+        let Some(folder) = &of.folder else { return Ok(()) };
+        if let Err(error) = self.settle(of) {
+            to.problem(format!(
+                "having `{NODE}` write all its events: {error}; the last are missing"
+            ));
+        }
+        events::read(&folder.join(EVENTS_FILE), NODE, to);
+        Ok(())
+    }
 }
 
 impl Echo {
+    /// Has the node write everything that it holds, if it is still there.
+    fn settle(&self, of: &Deployment) -> io::Result<()> {
+        match self.control(of) {
+            Some(control) => match control.and_then(|mut control| control.sync()) {
+                // Nobody is left to write anything: what the file holds is what there is.
+                Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(error),
+                _ => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
     fn file(
         &self,
         folder: &Path,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use echo_node::events::Events;
 use echo_node::ledger::Ledger;
 use echo_node::{
     CommitWay, Confession, Distribution, EchoNode, FRAMES_LISTENER, HTTP_LISTENER, Options,
@@ -23,7 +24,7 @@ use crate::workload::Payloads;
 const RUN: u64 = 0xfeed;
 
 fn node(options: Options) -> Rehearsal<EchoNode> {
-    Rehearsal::new(EchoNode::new(options, Ledger::in_memory(), Confession::none()))
+    Rehearsal::new(EchoNode::new(options, Ledger::in_memory(), Confession::none(), Events::none()))
 }
 
 /// A connection to a node of its own; each request is given a second of virtual time to be served.
@@ -207,6 +208,11 @@ fn systems_keep_the_contract() {
         system_conformance(&*system).unwrap();
         assert_eq!(sut::Kind::names(&system.kinds()), ["put", "get"]);
     }
+    let stamping = built(&[("events", value(Value::Boolean(true)))], &[]).unwrap();
+    system_conformance(&*stamping).unwrap();
+    let names: Vec<String> = stamping.node_stages().into_iter().map(|stage| stage.name).collect();
+    assert_eq!(names, ["received", "started", "stored", "answered"]);
+    assert!(built(&[], &[]).unwrap().node_stages().is_empty());
     let two = built(&[("stages", integer(2)), ("commit", text("observer"))], &[]).unwrap();
     assert_eq!(
         (two.stages(), two.observers()),
@@ -253,4 +259,7 @@ fn mistakes_are_named() {
     assert!(both[0].contains("a server that is already running has its own queue and faults"));
     let http = built(&[("protocol", text("http")), ("stages", integer(2))], &[]).err().unwrap();
     assert!(http[0].contains("over HTTP there is one stage"), "{http:?}");
+    let stamping = [("events", value(Value::Boolean(true))), ("protocol", text("http"))];
+    let stamping = built(&stamping, &[]).err().unwrap();
+    assert!(stamping[0].contains("a node stamps events over frames"), "{stamping:?}");
 }

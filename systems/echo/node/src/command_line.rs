@@ -17,6 +17,7 @@ pub(crate) struct Command {
     pub(crate) metrics: Option<String>,
     pub(crate) ledger: Option<PathBuf>,
     pub(crate) confess: Option<PathBuf>,
+    pub(crate) events: Option<PathBuf>,
     pub(crate) parent_pipe: bool,
     pub(crate) again: bool,
     pub(crate) help: bool,
@@ -64,6 +65,12 @@ const TABLE: &[Entry] = &[
         path(&mut c.confess, v)
     }),
     (
+        "events",
+        "FILE",
+        "stamp each stage of each transaction there; the file must not exist",
+        |c, v| path(&mut c.events, v),
+    ),
+    (
         "faults-from",
         "WORD",
         "fault times count from the first transaction or the start (first)",
@@ -71,6 +78,10 @@ const TABLE: &[Entry] = &[
     ),
     ("stall", "AT+FOR", "the whole server stands still, such as 5s+1s; repeatable", |c, v| {
         c.options.faults.stalls.push(window(v)?);
+        Ok(())
+    }),
+    ("store-stall", "AT+FOR", "nothing is stored, all else goes on; repeatable", |c, v| {
+        c.options.faults.store_stalls.push(window(v)?);
         Ok(())
     }),
     ("slow", "AT+FOR*N", "service takes N times as long, such as 5s+1s*10; repeatable", slow),

@@ -10,6 +10,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use crate::confession::Confession;
+use crate::events::{Events, Stage};
 use crate::faults::{Lie, Struck};
 use crate::ledger::{Ledger, Record};
 use crate::options::{CommitWay, Options};
@@ -33,6 +34,9 @@ const UNASKED_MAX: usize = 1 << 20;
 pub(crate) struct Commit {
     pub(crate) record: Record,
     pub(crate) struck: Struck,
+    pub(crate) received: Instant,
+    pub(crate) started: Instant,
+    pub(crate) served: Instant,
 }
 
 /// The ledger, and those who want to know.
@@ -42,10 +46,14 @@ pub(crate) struct Commits {
     reorder_by: u64,
     pub(crate) ledger: Ledger,
     pub(crate) confession: Confession,
+    pub(crate) events: Events,
     observers: Vec<(Connection, u64)>,
     unasked: HashSet<(u64, u64)>,
     unasked_order: VecDeque<(u64, u64)>,
     held: Vec<Held>,
+    /// What a stall of storing holds back, in order, until when.
+    stalled: VecDeque<(Record, Instant)>,
+    stalled_until: Instant,
     stored: u64,
     noise: SplitMix64,
 }
@@ -53,22 +61,31 @@ pub(crate) struct Commits {
 /// An entry that is stored later than its turn.
 struct Held {
     record: Record,
+    started: Instant,
     behind: u64,
     not_before: Instant,
 }
 
 impl Commits {
-    pub(crate) fn new(options: &Options, ledger: Ledger, confession: Confession) -> Self {
+    pub(crate) fn new(
+        options: &Options,
+        ledger: Ledger,
+        confession: Confession,
+        events: Events,
+    ) -> Self {
         Self {
             way: options.commit,
             stages: options.stages,
             reorder_by: options.faults.reorder_by,
             ledger,
             confession,
+            events,
             observers: Vec::new(),
             unasked: HashSet::new(),
             unasked_order: VecDeque::new(),
             held: Vec::new(),
+            stalled: VecDeque::new(),
+            stalled_until: Instant::ZERO,
             stored: 0,
             noise: SplitMix64::seed_from_u64(options.seed ^ 0x6e6f_6973),
         }
@@ -90,12 +107,20 @@ impl Commits {
         self.observers.retain(|(observer, _)| *observer != connection);
     }
 
-    /// Stores a commit, or lies about it.
-    pub(crate) fn store(&mut self, now: Instant, commit: &Commit) {
-        let Commit { record, struck } = *commit;
+    /// Stores a commit, or lies about it. Until `thaw` nothing is stored.
+    pub(crate) fn store(&mut self, now: Instant, thaw: Instant, commit: &Commit) {
+        let Commit { record, struck, received, started, .. } = *commit;
         self.stored += 1;
+        self.events.stamp(Stage::Started, record.tx, received, started);
+        // What a stall held back comes first.
+        self.release_stalled(now);
+        if thaw > now && !struck.by(Lie::Lose) && !struck.by(Lie::Reorder) {
+            self.stalled.push_back((record, started));
+            self.stalled_until = thaw;
+            return;
+        }
         if struck.is_none() && self.held.is_empty() {
-            self.ledger.push(&record);
+            self.push(now, started, &record);
             return;
         }
         if struck.by(Lie::Lose) {
@@ -104,11 +129,12 @@ impl Commits {
             self.confess(Lie::Reorder, record.tx);
             self.held.push(Held {
                 record,
+                started,
                 behind: self.stored + self.reorder_by,
                 not_before: now.plus(REORDERED_FOR_AT_LEAST),
             });
         } else {
-            self.ledger.push(&record);
+            self.push(now, started, &record);
             if struck.by(Lie::Repeat) {
                 self.confess(Lie::Repeat, record.tx);
                 self.ledger.push(&record);
@@ -120,11 +146,36 @@ impl Commits {
             self.ledger.push(&invented);
         }
         let stored = self.stored;
-        self.release(|held| held.behind <= stored && held.not_before <= now);
+        self.release(now, |held| held.behind <= stored && held.not_before <= now);
+    }
+
+    /// Stores what a stall held back, once it is over.
+    pub(crate) fn release_stalled(&mut self, now: Instant) {
+        if self.stalled_until <= now {
+            while let Some((record, started)) = self.stalled.pop_front() {
+                self.push(now, started, &record);
+            }
+        }
+    }
+
+    fn push(&mut self, now: Instant, started: Instant, record: &Record) {
+        self.ledger.push(record);
+        self.events.stamp(Stage::Stored, record.tx, started, now);
+    }
+
+    /// When what a stall holds back can be stored.
+    pub(crate) fn stalled_until(&self) -> Option<Instant> {
+        (!self.stalled.is_empty()).then_some(self.stalled_until)
     }
 
     /// Answers a commit that is not late, or lies about that.
-    pub(crate) fn answer(&mut self, connection: Connection, commit: &Commit, out: &mut Outputs) {
+    pub(crate) fn answer(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        commit: &Commit,
+        out: &mut Outputs,
+    ) {
         let (struck, tx) = (commit.struck, commit.record.tx);
         if struck.by(Lie::Drop) {
             self.confess(Lie::Drop, tx);
@@ -139,10 +190,10 @@ impl Commits {
                 self.confess(Lie::Unordered, tx);
                 write_answer(out.send(connection), Answer { code: Code::Accepted, wait_ms: 0, tx });
             }
-            self.tell(connection, commit, out);
+            self.tell(now, connection, commit, out);
             if struck.by(Lie::Twice) {
                 self.confess(Lie::Twice, tx);
-                self.tell(connection, commit, out);
+                self.tell(now, connection, commit, out);
             }
         }
         if struck.by(Lie::Unordered) && self.stages == 2 {
@@ -152,9 +203,16 @@ impl Commits {
     }
 
     /// Tells whoever is to know.
-    pub(crate) fn tell(&mut self, connection: Connection, commit: &Commit, out: &mut Outputs) {
+    pub(crate) fn tell(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        commit: &Commit,
+        out: &mut Outputs,
+    ) {
         let Record { run, tx, .. } = commit.record;
         let answer = Answer { code: Code::Committed, wait_ms: 0, tx };
+        self.events.stamp(Stage::Answered, tx, commit.served, now);
         match self.way {
             CommitWay::Answer => write_answer(out.send(connection), answer),
             CommitWay::Observer => {
@@ -191,8 +249,10 @@ impl Commits {
     }
 
     /// Stores everything that is held or buffered.
-    pub(crate) fn sync(&mut self) {
-        self.release(|_| true);
+    pub(crate) fn sync(&mut self, now: Instant) {
+        self.stalled_until = Instant::ZERO;
+        self.release_stalled(now);
+        self.release(now, |_| true);
         self.flush();
     }
 
@@ -200,6 +260,7 @@ impl Commits {
     pub(crate) fn flush(&mut self) {
         self.ledger.flush();
         self.confession.flush();
+        self.events.flush();
     }
 
     /// Has everything on the disk before anything more is said.
@@ -218,12 +279,13 @@ impl Commits {
         out.extend_from_slice(b"\n\n");
     }
 
-    fn release(&mut self, is_due: impl Fn(&Held) -> bool) {
+    fn release(&mut self, now: Instant, is_due: impl Fn(&Held) -> bool) {
         if self.held.is_empty() {
             return;
         }
         for held in self.held.extract_if(.., |held| is_due(held)) {
             self.ledger.push(&held.record);
+            self.events.stamp(Stage::Stored, held.record.tx, held.started, now);
         }
     }
 }

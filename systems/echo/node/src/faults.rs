@@ -109,6 +109,8 @@ impl Lie {
 pub struct Faults {
     /// The whole server stands still.
     pub stalls: Vec<Window>,
+    /// Nothing is stored, and everything else goes on.
+    pub store_stalls: Vec<Window>,
     /// Service takes longer.
     pub slows: Vec<Slow>,
     /// A rate limiter.
@@ -199,6 +201,7 @@ impl Liar {
 #[derive(Debug, Default)]
 pub(crate) struct Calendar {
     pub(crate) stalls: Stalls,
+    pub(crate) store_stalls: Stalls,
     slows: Vec<(Instant, Instant, f64)>,
     drift: f64,
     origin: Instant,
@@ -216,6 +219,7 @@ impl Calendar {
         };
         Self {
             stalls: Stalls(joined(faults.stalls.iter().map(span).collect())),
+            store_stalls: Stalls(joined(faults.store_stalls.iter().map(span).collect())),
             slows: faults.slows.iter().map(slow).collect(),
             drift: faults.drift,
             origin,

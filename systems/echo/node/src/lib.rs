@@ -8,6 +8,7 @@
 mod command_line;
 mod commits;
 mod confession;
+pub mod events;
 mod faults;
 mod http_face;
 pub mod ledger;

@@ -10,6 +10,7 @@ use wire::frames::next_frame;
 
 use crate::commits::{Commit, Commits};
 use crate::confession::Confession;
+use crate::events::{Events, Stage};
 use crate::faults::{Calendar, Liar, Lie, Struck};
 use crate::http_face::{self, HttpReply};
 use crate::ledger::{Ledger, RECORD_BYTES, Record};
@@ -100,7 +101,7 @@ enum What {
 impl EchoNode {
     /// A server as the options say.
     #[must_use]
-    pub fn new(options: Options, ledger: Ledger, confession: Confession) -> Self {
+    pub fn new(options: Options, ledger: Ledger, confession: Confession, events: Events) -> Self {
         let queue = Queue::new(
             options.servers,
             options.service,
@@ -114,7 +115,7 @@ impl EchoNode {
             limiter: faults.limit.map(Limiter::new),
             calendar: faults.from_start.then(|| Calendar::new(faults, Instant::ZERO)),
             liar: Liar::new(faults.every, options.seed),
-            commits: Commits::new(&options, ledger, confession),
+            commits: Commits::new(&options, ledger, confession, events),
             departures: BinaryHeap::new(),
             departed: 0,
             lines: Vec::new(),
@@ -141,6 +142,12 @@ impl EchoNode {
     #[must_use]
     pub const fn confession(&self) -> &Confession {
         &self.commits.confession
+    }
+
+    /// What it stamped of itself.
+    #[must_use]
+    pub const fn events(&self) -> &Events {
+        &self.commits.events
     }
 
     fn read_frames(
@@ -198,7 +205,7 @@ impl EchoNode {
                 }
             }
             Request::Sync => {
-                self.commits.sync();
+                self.commits.sync(now);
                 write_synced(out.send(connection), self.commits.ledger.entries());
             }
             Request::Ledger { from, count_max } => {
@@ -220,6 +227,7 @@ impl EchoNode {
         submit: &Submit<'_>,
         out: &mut Outputs,
     ) {
+        self.commits.events.stamp(Stage::Received, submit.tx, now, now);
         let is_valid = submit.is_intact && self.options.faults.refused_kind != Some(submit.kind);
         let admitted =
             if is_valid { self.admit(now) } else { Err((Code::Invalid, Duration::ZERO)) };
@@ -233,9 +241,10 @@ impl EchoNode {
                 let struck = self.liar.strike();
                 self.announce(now, connection, tx, served.start, struck.by(Lie::Unordered), out);
                 let record = Record { run: submit.run, tx, submit_crc: submit.crc };
-                let commit = Commit { record, struck };
-                if served.departure > now {
-                    self.leave(served.departure, connection, What::Commit(commit));
+                let (started, served) = (served.start, served.departure);
+                let commit = Commit { record, struck, received: now, started, served };
+                if served > now {
+                    self.leave(served, connection, What::Commit(commit));
                 } else {
                     self.committed(now, connection, &commit, out);
                 }
@@ -305,12 +314,14 @@ impl EchoNode {
         out: &mut Outputs,
     ) {
         self.served += 1;
-        self.commits.store(now, commit);
+        let calendar = self.calendar.as_ref();
+        let thaw = calendar.map_or(now, |calendar| calendar.store_stalls.thaw(now));
+        self.commits.store(now, thaw, commit);
         if commit.struck.by(Lie::Late) {
             self.commits.confess(Lie::Late, commit.record.tx);
             self.leave(now.plus(self.options.faults.late_by), connection, What::Late(*commit));
         } else {
-            self.commits.answer(connection, commit, out);
+            self.commits.answer(now, connection, commit, out);
         }
     }
 
@@ -444,7 +455,7 @@ impl EchoNode {
             };
             match what {
                 What::Commit(commit) => self.committed(now, connection, &commit, out),
-                What::Late(commit) => self.commits.tell(connection, &commit, out),
+                What::Late(commit) => self.commits.tell(now, connection, &commit, out),
                 What::Say(answer) => write_answer(out.send(connection), answer),
                 What::Status(run, ids) => {
                     self.commits.status(connection, run, ids.into_iter(), out);
@@ -456,6 +467,7 @@ impl EchoNode {
     }
 
     fn plan(&mut self, now: Instant, out: &mut Outputs) {
+        self.commits.release_stalled(now);
         if self.options.syncs {
             // What this turn says leaves when it is over, so one sync stands for all that it acknowledges.
             self.commits.sync_to_disk();
@@ -464,11 +476,13 @@ impl EchoNode {
             self.commits.flush();
             self.flush_at = None;
         }
-        if self.flush_at.is_none() && self.commits.ledger.is_dirty() {
+        let is_dirty = self.commits.ledger.is_dirty() || self.commits.events.is_dirty();
+        if self.flush_at.is_none() && is_dirty {
             self.flush_at = Some(now.plus(FLUSH_EVERY));
         }
         let departure = self.departures.peek().map(|Reverse(next)| next.at);
-        if let Some(at) = departure.into_iter().chain(self.flush_at).min() {
+        let release = self.commits.stalled_until();
+        if let Some(at) = departure.into_iter().chain(self.flush_at).chain(release).min() {
             out.wake_at(at);
         }
     }
@@ -500,7 +514,7 @@ impl Node for EchoNode {
             Input::Wake => self.release(now, out),
             Input::Stop => {
                 self.release(now, out);
-                self.commits.sync();
+                self.commits.sync(now);
             }
         }
         self.plan(now, out);

@@ -9,6 +9,7 @@ use process::shell::{Bounds, Facts, Shell, Until, listen_address};
 
 use crate::command_line::{self, Command};
 use crate::confession::Confession;
+use crate::events::Events;
 use crate::ledger::Ledger;
 use crate::node::EchoNode;
 
@@ -62,6 +63,12 @@ fn run(command: Command) -> Result<Facts, String> {
         }
         None => Confession::none(),
     };
+    let clock = Clock::start();
+    let events = match &command.events {
+        Some(path) => Events::in_file(path, is_again, clock.origin_wall())
+            .map_err(|error| format!("making the events {}: {error}", path.display()))?,
+        None => Events::none(),
+    };
     let mut listeners = vec![("frames", frames)];
     listeners.extend(http.map(|address| ("http", address)));
     let metrics_listener = metrics.map(|_| listeners.len());
@@ -71,12 +78,12 @@ fn run(command: Command) -> Result<Facts, String> {
     if command.parent_pipe {
         until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
     }
-    let mut node = EchoNode::new(command.options, ledger, confession);
+    let mut node = EchoNode::new(command.options, ledger, confession, events);
     if let Some(listener) = metrics_listener {
         node = node.saying_metrics_at(listener);
     }
     shell.announce(&[]).map_err(|error| error.to_string())?;
-    shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())
+    shell.run(&mut node, clock, &until).map_err(|error| error.to_string())
 }
 
 /// What a log should hold of it. It must not say what was lied about.

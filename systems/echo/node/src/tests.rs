@@ -2,6 +2,7 @@
 
 mod faces;
 mod lies;
+mod stamps;
 mod theory;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use process::Connection;
 use process::rehearsal::Rehearsal;
 use wire::frames::next_frame;
 
+use crate::events::Events;
 use crate::ledger::{Ledger, Record, records};
 use crate::protocol::{
     Answer, Code, Reply, read_reply, write_ledger_request, write_submit, write_sync,
@@ -27,7 +29,8 @@ struct Stage {
 
 impl Stage {
     fn new(options: Options) -> Self {
-        let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory());
+        let node =
+            EchoNode::new(options, Ledger::in_memory(), Confession::in_memory(), Events::none());
         let mut rehearsal = Rehearsal::new(node);
         let connection = rehearsal.open(FRAMES_LISTENER);
         Self { rehearsal, connection }

@@ -10,9 +10,11 @@ mod density;
 mod lanes;
 mod latency;
 mod lines;
+mod node_stages;
 mod rates;
 mod series;
 mod stages;
+mod waterfall;
 
 use model::picture::{RunPicture, TrialPicture};
 use model::result::{RunResult, TrialResult};
@@ -129,6 +131,8 @@ fn of_trial(of: &Trial<'_>) -> Vec<Figure> {
         lines::outstanding(of, &columns),
     ];
     figures.extend(stages::figure(of, &columns));
+    figures.extend(node_stages::figures(of));
+    figures.extend(waterfall::figure(of));
     // The tool first: its processor, its lag, then the host, then the rest.
     let mut series = series::figures(of);
     let own_processor = format!("{}.{}", OWN_PROCESSOR.0, OWN_PROCESSOR.1);

@@ -20,6 +20,22 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Option<Figure> {
     if stages.len() < 2 {
         return None;
     }
+    let canvas = ladder(of, columns, &stages, "reached, per second");
+    let meta = of.meta(
+        Section::Stages,
+        "stages",
+        "Throughput by stage over time",
+        &format!(
+            "How many reached each stage per second. Shaded: more had reached the stage before than went on to the \
+             next. {}",
+            columns.said()
+        ),
+    );
+    Some(meta.figure(canvas, table(&Columns::rows(&of.result.timeline), &stages)))
+}
+
+/// Throughput of each stage on shared axes, what came beyond what went on shaded. `reached` of a column is by stage.
+pub(super) fn ladder(of: &Trial<'_>, columns: &Columns, stages: &[String], title: &str) -> Canvas {
     let height = 180.0;
     let per_s = |index: usize, stage: usize| {
         let reached = &columns.columns[index].reached;
@@ -41,7 +57,7 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Option<Figure> {
     let area = Area { left, top, width: WIDTH - left - 12.0, height };
     let plot = Plot::new(area, columns.scale(), y);
     bands::draw(&mut canvas, &plot, of.picture, true);
-    plot.y_axis(&mut canvas, Unit::Number, "reached, per second");
+    plot.y_axis(&mut canvas, Unit::Number, title);
     plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
     for stage in 1..stages.len() {
         let place = |index: usize, value: f64| plot.at(columns.middle_ns(index), value);
@@ -54,17 +70,7 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Option<Figure> {
         canvas.polyline(&points.collect::<Vec<_>>(), &dashed_class(stage));
     }
     legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
-    let meta = of.meta(
-        Section::Stages,
-        "stages",
-        "Throughput by stage over time",
-        &format!(
-            "How many reached each stage per second. Shaded: more had reached the stage before than went on to the \
-             next. {}",
-            columns.said()
-        ),
-    );
-    Some(meta.figure(canvas, table(of, &stages)))
+    canvas
 }
 
 /// The ladder: from the picture, or from the result if there is none.
@@ -75,13 +81,13 @@ fn names(of: &Trial<'_>) -> Vec<String> {
     of.result.rates.reached_per_s.iter().map(|(stage, _)| stage.clone()).collect()
 }
 
-fn table(of: &Trial<'_>, stages: &[String]) -> FigureTable {
+/// What went through each stage in each column.
+pub(super) fn table(rows: &Columns, stages: &[String]) -> FigureTable {
     let mut columns = vec![("from", ColumnType::Time)];
     columns.extend(stages.iter().map(|stage| (stage.as_str(), ColumnType::Number)));
     let mut table = FigureTable::new(&columns);
-    let rows = Columns::rows(&of.result.timeline);
     for (index, column) in rows.columns.iter().enumerate() {
-        let mut row = vec![from_cell(&rows, index)];
+        let mut row = vec![from_cell(rows, index)];
         let reached = |stage| column.reached.get(stage).copied().unwrap_or(0);
         row.extend((0..stages.len()).map(|stage| FigureCell::count(reached(stage))));
         table.rows.push(row);

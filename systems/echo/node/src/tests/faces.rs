@@ -8,7 +8,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
 
 fn http(options: Options) -> (Rehearsal<EchoNode>, Connection) {
-    let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory());
+    let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory(), Events::none());
     let mut rehearsal = Rehearsal::new(node);
     let connection = rehearsal.open(HTTP_LISTENER);
     (rehearsal, connection)
@@ -35,7 +35,7 @@ fn two_stages() {
 fn metrics_of_its_own() {
     const METRICS_LISTENER: usize = 2;
     let options = Options { service: Duration::from_millis(5), ..Options::default() };
-    let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory());
+    let node = EchoNode::new(options, Ledger::in_memory(), Confession::in_memory(), Events::none());
     let mut rehearsal = Rehearsal::new(node.saying_metrics_at(METRICS_LISTENER));
     let http = rehearsal.open(HTTP_LISTENER);
     let metrics = rehearsal.open(METRICS_LISTENER);
