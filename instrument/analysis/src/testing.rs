@@ -250,6 +250,8 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             pacing: Pacing::Balanced,
             batch: None,
             transactions_max: 0,
+            affinity: Default::default(),
+            resend: None,
         },
         probe: None,
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },

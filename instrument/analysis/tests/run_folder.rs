@@ -41,6 +41,8 @@ fn plan() -> Plan {
         pacing: Pacing::Balanced,
         batch: None,
         transactions_max: 0,
+        affinity: Default::default(),
+        resend: None,
     };
     let setting = SettingPlan {
         key: "default".into(),

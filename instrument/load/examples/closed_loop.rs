@@ -221,6 +221,8 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
             },
             transactions_max: 0,
             batch: None,
+            affinity: Default::default(),
+            resend: None,
         },
         probe: None,
         measure: MeasurePlan {

@@ -110,6 +110,8 @@ fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan
             pacing: Pacing::Balanced,
             batch: None,
             transactions_max: 0,
+            affinity: Default::default(),
+            resend: None,
         },
         probe: None,
         measure: MeasurePlan { until: String::new(), window: duration, ledger: false },

@@ -12,8 +12,9 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use clock::{CpuTime, Instant};
+use clock::CpuTime;
 use model::Row;
+use model::plan::Affinity;
 use sut::{Client, Link, Role, Transaction};
 
 use crate::LoadError;
@@ -90,9 +91,9 @@ fn open<'t>(
     let load = &plan.load;
     let (mut streams, mut wanted) = (Vec::new(), Vec::new());
     if trial.links.is_main_called {
-        if load.batch.is_some() {
-            let reason = "load.batch needs connections of the engine's own, and the main load goes through a client \
-                          library, one call a transaction; remove load.batch";
+        if load.batch.is_some() || load.resend.is_some() || load.affinity == Affinity::Client {
+            let reason = "load.batch, load.resend and load.affinity need connections of the engine's own, and the main \
+                          load goes through a client library, one call a transaction; remove them";
             return Err(LoadError::Plan(reason.to_owned()));
         }
         let stream = streams.len();
@@ -130,7 +131,7 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
             state.take_due(now);
             desk.work.notify_all();
         }
-        state.expire(trial, now);
+        state.expire(now);
         state.shed_waiting(now, false);
         let State { rows, facts, .. } = &mut *state;
         rows.hand_over_aged(now, facts);
@@ -143,7 +144,7 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
         }
         let is_through = drain_until.is_some() && state.is_through();
         if is_through || is_cut || drain_until.is_some_and(|until| now >= until) {
-            let left = state.end_everything(trial, now);
+            let left = state.end_everything(now);
             state.show(trial, &mut shown);
             return WorkerReport {
                 drain_end: now,
@@ -180,9 +181,7 @@ fn call(desk: &Desk<'_>, caller: usize, mut client: Box<dyn Client>) {
         let now = desk.stamp(origin);
         state.begin(caller, &prepared, due, now);
         drop(state);
-        let wall = |stamp| {
-            desk.trial.setup.deployment.clock.wall_at(Instant::from_ns(origin.as_ns() + stamp))
-        };
+        let wall = |stamp| desk.trial.wall_at(origin, stamp);
         let transaction = Transaction {
             id: prepared.id,
             client: prepared.made.client,

@@ -2,7 +2,7 @@
 //! and touches no socket; the engine moves its bytes to and from the driver.
 
 use model::Stamp;
-use sut::{Endpoint, ProtocolError, Session};
+use sut::{Endpoint, ProtocolError, Role, Session};
 
 use crate::driver::Key;
 use crate::pending::OnConnection;
@@ -33,6 +33,8 @@ pub(crate) struct Connection {
     /// Its index in the trial.
     pub index: u32,
     pub stream: u8,
+    /// What it is for, and its index among those of that role.
+    pub role: (Role, u32),
     pub phase: Phase,
     pub key: Option<Key>,
     pub endpoint: Endpoint,
@@ -45,6 +47,8 @@ pub(crate) struct Connection {
     /// What the session left unread.
     rest: Vec<u8>,
     pub list: OnConnection,
+    /// What it lost and will send again, where clients stay on their connections.
+    pub again: OnConnection,
     /// The most that may be outstanding on it.
     room_max: u32,
     /// Since when it has had room.
@@ -63,6 +67,7 @@ impl Connection {
     pub(crate) fn new(
         index: u32,
         stream: u8,
+        role: (Role, u32),
         endpoint: Endpoint,
         session: Box<dyn Session>,
         window: u32,
@@ -72,6 +77,7 @@ impl Connection {
         Self {
             index,
             stream,
+            role,
             phase: Phase::Down,
             key: None,
             endpoint,
@@ -81,6 +87,7 @@ impl Connection {
             wire: Vec::new(),
             rest: Vec::new(),
             list: OnConnection::default(),
+            again: OnConnection::default(),
             room_max,
             freed_at: 0,
             is_queued_idle: false,
@@ -109,6 +116,11 @@ impl Connection {
     /// Whether a transaction can go now.
     pub(crate) fn has_room(&self) -> bool {
         self.phase == Phase::Open && !self.is_full()
+    }
+
+    /// Whether nothing that it lost waits to be sent on it again.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        self.again.count == 0
     }
 
     /// Hands bytes to the session, after what it left unread, and keeps what it leaves now.

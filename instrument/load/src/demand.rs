@@ -13,12 +13,19 @@ use crate::schedule::DueTimes;
 pub(crate) enum Demand {
     /// From the schedule. Holds the next one.
     Timed { next: Option<Stamp>, times: DueTimes },
-    /// Clients, each with the time of its next transaction, in order.
-    Clients { due: VecDeque<Stamp>, think_ns: i64, left: u64, end: Stamp },
+    /// Clients that have nothing outstanding, each with the time of its next transaction, in order.
+    Clients { due: VecDeque<Turn>, think_ns: i64, left: u64, end: Stamp },
     /// As much as the connections take.
     Saturating { left: u64, end: Stamp },
     /// No more.
     Over,
+}
+
+/// A client and when it sends next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    due: Stamp,
+    client: u32,
 }
 
 impl Demand {
@@ -26,35 +33,37 @@ impl Demand {
         Self::Timed { next: times.next().map(|(_, due)| due), times }
     }
 
-    /// `count` clients whose first transactions are all due at `start`; at most `left` transactions, none due
+    /// These clients, whose first transactions are all due at `start`; at most `left` transactions, none due
     /// at `end` or later.
     pub(crate) fn clients(
-        count: u32,
+        clients: impl Iterator<Item = u32>,
         think: Duration,
         start: Stamp,
         left: u64,
         end: Stamp,
     ) -> Self {
         let think_ns = i64::try_from(think.as_nanos()).unwrap_or(i64::MAX);
-        Self::Clients { due: (0..count).map(|_| start).collect(), think_ns, left, end }
+        let due = clients.map(|client| Turn { due: start, client }).collect();
+        Self::Clients { due, think_ns, left, end }
     }
 
-    /// Takes the next due time if it has come.
-    pub(crate) fn take_due(&mut self, now: Stamp) -> Option<Stamp> {
+    /// Takes the next due time if it has come, and the client whose turn it is if clients bring them.
+    pub(crate) fn take_due(&mut self, now: Stamp) -> Option<(Stamp, Option<u32>)> {
         match self {
             Self::Timed { next, times } => {
                 let due = next.filter(|due| *due <= now)?;
                 *next = times.next().map(|(_, due)| due);
-                Some(due)
+                Some((due, None))
             }
             Self::Clients { due, left, end, .. } => {
-                let first = *due.front().filter(|due| **due <= now)?;
-                if *left == 0 || first >= *end {
+                let first = *due.front().filter(|turn| turn.due <= now)?;
+                if *left == 0 || first.due >= *end {
                     *self = Self::Over;
                     return None;
                 }
                 *left -= 1;
-                due.pop_front()
+                due.pop_front();
+                Some((first.due, Some(first.client)))
             }
             Self::Saturating { .. } | Self::Over => None,
         }
@@ -80,12 +89,12 @@ impl Demand {
     }
 
     /// A client's transaction has ended.
-    pub(crate) fn client_is_back(&mut self, end: Stamp) {
+    pub(crate) fn client_is_back(&mut self, client: u32, end: Stamp) {
         if let Self::Clients { due, think_ns, .. } = self {
             let next = end.saturating_add(*think_ns);
             // Ends come in the order of time but for stamps of marks routed from another worker.
-            let at = due.iter().rposition(|earlier| *earlier <= next).map_or(0, |index| index + 1);
-            due.insert(at, next);
+            let at = due.iter().rposition(|earlier| earlier.due <= next);
+            due.insert(at.map_or(0, |index| index + 1), Turn { due: next, client });
         }
     }
 
@@ -93,7 +102,9 @@ impl Demand {
     pub(crate) fn next_due(&self) -> Option<Stamp> {
         match self {
             Self::Timed { next, .. } => *next,
-            Self::Clients { due, left, .. } => due.front().copied().filter(|_| *left > 0),
+            Self::Clients { due, left, .. } => {
+                due.front().map(|turn| turn.due).filter(|_| *left > 0)
+            }
             Self::Saturating { .. } | Self::Over => None,
         }
     }

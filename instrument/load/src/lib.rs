@@ -1,7 +1,7 @@
 //! The load engine: due times → bytes sent → marks stamped → one row a transaction.
 //!
 //! One thread per engine worker, each with its own event loop, connections, prepared transactions and row
-//! buffer; workers share nothing on the path of a transaction and allocate nothing for one that succeeds.
+//! buffer; workers share nothing on the path of a transaction and allocate nothing for one, whether it succeeds or fails.
 //! The path, file by file: [`schedule`] says when, `source` prepares, `worker` decides, `driver` moves bytes,
 //! `pending` knows what is outstanding, `recorder` hands rows to the [`RowSink`].
 //!
@@ -22,6 +22,7 @@ mod pending;
 mod recorder;
 pub mod schedule;
 mod source;
+mod texts;
 mod threads;
 mod tls;
 mod trial;

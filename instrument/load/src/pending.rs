@@ -1,10 +1,10 @@
 //! What one stream of one worker has outstanding: found by transaction number, by connection, and by age, each
 //! in constant time, without a hash map on the path of a transaction that is answered in its turn.
 //!
-//! Numbers are given out in ascending order, so a ring indexed by number finds an entry. It covers a window
-//! that slides with the oldest outstanding number; a few that are much older than the rest move to a map, so
-//! that one lost answer cannot make the window grow for as long as its timeout lasts. Nothing here decides what
-//! became of a transaction.
+//! Numbers are given out in ascending order, or nearly so where each client has one ahead, so a ring indexed by number
+//! finds an entry. It covers a window that slides with the oldest outstanding number; a few that are much older than
+//! the rest move to a map, so that one lost answer cannot make the window grow for as long as its timeout lasts.
+//! Nothing here decides what became of a transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,17 +21,26 @@ const ENDED_MAX: usize = 1 << 16;
 /// An outstanding transaction.
 #[derive(Debug)]
 pub(crate) struct Entry {
+    /// Its row; until it ends `row.connection` is the worker's own index of the connection that carries it, or [`NONE`].
     pub row: Row,
     /// Its number in the stream of this worker.
     pub number: u64,
-    /// The connection that carries it, by the worker's own index.
-    pub connection: u32,
     /// Neighbours on the connection, in the order of submission.
     previous_here: u32,
     next_here: u32,
     /// Neighbours in the order of sending.
     earlier: u32,
     later: u32,
+}
+
+// Two lines of the processor's cache.
+const _: () = assert!(size_of::<Entry>() <= 128);
+
+impl Entry {
+    /// The connection that carries it, by the worker's own index; [`NONE`]: it waits to be sent again.
+    pub(crate) fn connection(&self) -> u32 {
+        self.row.connection
+    }
 }
 
 /// The transactions outstanding on one connection, in the order of submission.
@@ -94,11 +103,13 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub(crate) fn new() -> Self {
+    /// Numbers come in ascending order, but for some that are up to `slack` lower.
+    pub(crate) fn new(slack: u32) -> Self {
+        let ring = (slack as usize * 2).next_power_of_two().clamp(RING_MIN, RING_MAX);
         Self {
             entries: Vec::new(),
             free: Vec::new(),
-            ring: vec![NONE; RING_MIN].into(),
+            ring: vec![NONE; ring].into(),
             base: 0,
             given: 0,
             stragglers: HashMap::new(),
@@ -122,7 +133,7 @@ impl Pending {
         &mut self.entries[slot as usize].row
     }
 
-    /// Registers a transaction before its bytes are sent. Gives its slot. Numbers come in nearly ascending order.
+    /// Registers a transaction before its bytes are sent. Gives its slot.
     pub(crate) fn insert(
         &mut self,
         number: u64,
@@ -132,10 +143,9 @@ impl Pending {
     ) -> u32 {
         self.cover(number);
         let entry = Entry {
-            row,
+            row: Row { connection, ..row },
             number,
-            connection,
-            previous_here: list.last,
+            previous_here: NONE,
             next_here: NONE,
             earlier: NONE,
             later: NONE,
@@ -157,30 +167,78 @@ impl Pending {
             self.stragglers.insert(number, slot);
         }
         self.given = self.given.max(number + 1);
-        if list.last == NONE {
-            list.first = slot;
-        } else {
-            self.entries[list.last as usize].next_here = slot;
+        self.append(slot, list);
+        slot
+    }
+
+    /// Moves an entry to the end of another list: to a connection, whose bytes have yet to leave, or
+    /// (`connection` is [`NONE`]) to those that wait for one.
+    pub(crate) fn give_to(
+        &mut self,
+        slot: u32,
+        connection: u32,
+        from: &mut OnConnection,
+        to: &mut OnConnection,
+    ) {
+        self.unlink(slot, from);
+        self.entries[slot as usize].row.connection = connection;
+        self.append(slot, to);
+    }
+
+    fn append(&mut self, slot: u32, list: &mut OnConnection) {
+        let entry = &mut self.entries[slot as usize];
+        (entry.previous_here, entry.next_here) = (list.last, NONE);
+        match list.last {
+            NONE => list.first = slot,
+            last => self.entries[last as usize].next_here = slot,
         }
         list.last = slot;
         if list.first_unsent == NONE {
             list.first_unsent = slot;
         }
         list.count += 1;
-        slot
+    }
+
+    fn unlink(&mut self, slot: u32, list: &mut OnConnection) {
+        let entry = &self.entries[slot as usize];
+        let (previous, next) = (entry.previous_here, entry.next_here);
+        match previous {
+            NONE => list.first = next,
+            previous => self.entries[previous as usize].next_here = next,
+        }
+        match next {
+            NONE => list.last = previous,
+            next => self.entries[next as usize].previous_here = previous,
+        }
+        if list.first_unsent == slot {
+            list.first_unsent = next;
+        }
+        list.count -= 1;
+    }
+
+    /// Those on a list whose bytes have not left yet, in their order.
+    pub(crate) fn unsent(&self, list: &OnConnection) -> impl Iterator<Item = u32> {
+        let first = (list.first_unsent != NONE).then_some(list.first_unsent);
+        std::iter::successors(first, |slot| {
+            Some(self.entries[*slot as usize].next_here).filter(|next| *next != NONE)
+        })
     }
 
     /// Stamps what was submitted on a connection since the last time: its bytes go to the driver now.
-    /// Gives how many that are.
+    /// Gives how many were not sent before.
     pub(crate) fn mark_sent(&mut self, list: &mut OnConnection, sent: Stamp) -> u64 {
         let mut count = 0;
         let mut slot = list.first_unsent;
         while slot != NONE {
             let entry = &mut self.entries[slot as usize];
-            entry.row.sent = sent;
-            entry.row.attempts = 1;
-            entry.earlier = self.youngest;
             let next = entry.next_here;
+            entry.row.attempts += 1;
+            if entry.row.sent != NO_STAMP {
+                slot = next;
+                continue;
+            }
+            entry.row.sent = sent;
+            entry.earlier = self.youngest;
             if self.youngest == NONE {
                 self.oldest = slot;
             } else {
@@ -209,16 +267,26 @@ impl Pending {
         self.entries[slot as usize].row.sent != NO_STAMP
     }
 
+    /// Where a number's entry is, or [`NONE`].
+    pub(crate) fn slot(&self, number: u64) -> u32 {
+        if number >= self.given {
+            return NONE;
+        }
+        if number < self.base {
+            return self.stragglers.get(&number).copied().unwrap_or(NONE);
+        }
+        // The place may be another number's: the window slides back where numbers come out of their order.
+        let slot = self.ring[self.place(number)];
+        let is_its = slot != NONE && self.entries[slot as usize].number == number;
+        if is_its { slot } else { NONE }
+    }
+
     /// What is known of a number.
     pub(crate) fn find(&mut self, number: u64) -> Known {
         if number >= self.given {
             return Known::Never;
         }
-        let slot = if number >= self.base {
-            self.ring[self.place(number)]
-        } else {
-            self.stragglers.get(&number).copied().unwrap_or(NONE)
-        };
+        let slot = self.slot(number);
         if slot != NONE {
             // Registered and not yet sent: whoever answers it was never asked.
             let is_sent = self.entries[slot as usize].row.sent != NO_STAMP;
@@ -237,7 +305,6 @@ impl Pending {
     pub(crate) fn remove(&mut self, slot: u32, list: &mut OnConnection) -> Row {
         let entry = &self.entries[slot as usize];
         let (row, number) = (entry.row, entry.number);
-        let (previous, next) = (entry.previous_here, entry.next_here);
         let (earlier, later) = (entry.earlier, entry.later);
         if number >= self.base {
             let place = self.place(number);
@@ -245,18 +312,7 @@ impl Pending {
         } else {
             self.stragglers.remove(&number);
         }
-        match previous {
-            NONE => list.first = next,
-            previous => self.entries[previous as usize].next_here = next,
-        }
-        match next {
-            NONE => list.last = previous,
-            next => self.entries[next as usize].previous_here = previous,
-        }
-        if list.first_unsent == slot {
-            list.first_unsent = next;
-        }
-        list.count -= 1;
+        self.unlink(slot, list);
         if row.sent != NO_STAMP {
             match earlier {
                 NONE => self.oldest = later,
@@ -288,8 +344,8 @@ impl Pending {
     /// Slides, grows or relieves the ring until it covers `number`.
     fn cover(&mut self, number: u64) {
         if self.count() == 0 {
-            // Lower ones may come yet, where they wait for others to leave with.
-            self.base = self.base.max(number.saturating_sub(self.ring.len() as u64 / 2));
+            // Lower ones may come yet: of clients, or of those that wait for others to leave with.
+            self.base = number.saturating_sub(self.ring.len() as u64 / 2);
         }
         while number.saturating_sub(self.base) >= self.ring.len() as u64 {
             let place = self.place(self.base);
@@ -319,7 +375,7 @@ impl Pending {
 }
 
 /// Two generations, so that the youngest [`ENDED_MAX`] at least are known in bounded memory.
-fn note(sets: &mut [HashSet<u64>; 2], number: u64) {
+pub(crate) fn note(sets: &mut [HashSet<u64>; 2], number: u64) {
     if sets[0].len() >= ENDED_MAX {
         sets.swap(0, 1);
         sets[0].clear();
@@ -341,7 +397,7 @@ mod tests {
     /// that stays behind does not make it grow past its bound.
     #[test]
     fn a_straggler_costs_no_window() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::new(0);
         let mut list = OnConnection::default();
         let mut other = OnConnection::default();
         pending.insert(0, row(0), 0, &mut other);
@@ -364,7 +420,7 @@ mod tests {
     /// Claim: the lists by connection and by age survive removals at both ends and in the middle.
     #[test]
     fn lists_hold_together() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::new(0);
         let mut list = OnConnection::default();
         for number in 0..5 {
             pending.insert(number, row(number), 0, &mut list);
@@ -393,7 +449,7 @@ mod tests {
     /// Claim: a number that was given up is told from one that was answered, once; one never given is neither.
     #[test]
     fn late_repeated_and_invented_differ() {
-        let mut pending = Pending::new();
+        let mut pending = Pending::new(0);
         let mut list = OnConnection::default();
         for number in 0..2 {
             pending.insert(number, row(number), 0, &mut list);

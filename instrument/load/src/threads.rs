@@ -199,7 +199,7 @@ fn facts(
     };
     LoadFacts {
         started: setup.deployment.clock.wall_now_at(start),
-        errors: trial.errors(),
+        errors: trial.texts.list(),
         cut_at: trial.cut_at(),
         drain_end: if was_cut { NO_STAMP } else { drain_end },
         drain_left: reports.iter().map(|report| report.drain_left).sum(),

@@ -1,19 +1,17 @@
 //! What the workers of one trial share: the plan, the clock, the texts of errors, and a few flags that are
-//! looked at between transactions. Nothing here is touched on the path of a transaction that succeeds.
+//! looked at between transactions. Nothing here is locked on the path of a transaction.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use clock::Instant;
+use clock::{Instant, WallTime};
 use model::{NO_STAMP, Stamp};
 
 use crate::Setup;
 use crate::links::Links;
+use crate::texts::Texts;
 
-/// Error texts of a trial; the last one stands for all beyond it.
-const ERRORS_MAX: usize = 1_000;
 /// Events of a trial that are kept; all are counted.
 const EVENTS_MAX: u64 = 10_000;
 /// Engine threads: a row has eight bits for one.
@@ -33,7 +31,8 @@ pub(crate) struct Trial<'a> {
     aborted: AtomicBool,
     /// Workers that may still be waiting for a mark.
     busy: AtomicU32,
-    errors: Mutex<Errors>,
+    /// The texts of errors.
+    pub texts: Texts,
     events: AtomicU64,
     /// What the first encrypted connection negotiated.
     pub transport: OnceLock<String>,
@@ -49,12 +48,6 @@ pub(crate) struct Timing {
     pub drain_max_ns: i64,
 }
 
-#[derive(Default)]
-struct Errors {
-    texts: Vec<String>,
-    index: HashMap<String, u16>,
-}
-
 impl<'a> Trial<'a> {
     pub(crate) fn new(setup: Setup<'a>, links: Links, workers: u32) -> Self {
         let load = &setup.plan.load;
@@ -63,7 +56,6 @@ impl<'a> Trial<'a> {
             measure_end: whole_ns(load.warmup.saturating_add(load.duration)),
             drain_max_ns: whole_ns(load.drain_max),
         };
-        let errors = Errors { texts: vec![String::new()], index: HashMap::new() };
         Self {
             setup,
             workers,
@@ -73,7 +65,7 @@ impl<'a> Trial<'a> {
             started: Condvar::new(),
             aborted: AtomicBool::new(false),
             busy: AtomicU32::new(workers),
-            errors: Mutex::new(errors),
+            texts: Texts::default(),
             events: AtomicU64::new(0),
             transport: OnceLock::new(),
             cut_at: AtomicI64::new(NO_STAMP),
@@ -97,6 +89,18 @@ impl<'a> Trial<'a> {
         let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         let start = self.started.wait_while(start, |start| start.is_none());
         start.unwrap_or_else(PoisonError::into_inner).flatten()
+    }
+
+    /// The wall time of a stamp; stamps count from `origin`.
+    pub(crate) fn wall_at(&self, origin: Instant, stamp: Stamp) -> WallTime {
+        let at = Instant::from_ns(origin.as_ns() + stamp);
+        self.setup.deployment.clock.wall_at(at)
+    }
+
+    /// The connection of a client, by its worker's own index, where clients stay on theirs: `homes` says on how many.
+    /// Clients of one worker are `workers` apart.
+    pub(crate) fn home(&self, client: u32, homes: Option<u32>) -> Option<u32> {
+        homes.map(|homes| client / self.workers % homes)
     }
 
     pub(crate) fn abort(&self) {
@@ -125,34 +129,6 @@ impl<'a> Trial<'a> {
     /// Where the load was cut short, if it was.
     pub(crate) fn cut_at(&self) -> Option<Stamp> {
         Some(self.cut_at.load(Relaxed)).filter(|at| *at != NO_STAMP)
-    }
-
-    /// The index of an error text. Called for transactions that failed only.
-    pub(crate) fn error(&self, text: &str) -> u16 {
-        if text.is_empty() {
-            return 0;
-        }
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = errors.index.get(text) {
-            return *index;
-        }
-        let last = ERRORS_MAX - 1;
-        let text = match errors.texts.len() {
-            count if count > last => {
-                return u16::try_from(last).expect("a small constant");
-            }
-            count if count == last => format!("(more than {} different errors)", last - 1),
-            _ => text.to_owned(),
-        };
-        let index = u16::try_from(errors.texts.len()).expect("bounded by ERRORS_MAX");
-        errors.texts.push(text.clone());
-        errors.index.insert(text, index);
-        index
-    }
-
-    /// The table of error texts.
-    pub(crate) fn errors(&self) -> Vec<String> {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).texts.clone()
     }
 
     /// Whether one more event may be kept.

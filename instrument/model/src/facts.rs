@@ -233,6 +233,10 @@ pub struct WorkerFacts {
     pub late_answers: u64,
     /// Answers for a stage that the transaction had already reached.
     pub duplicate_answers: u64,
+    /// Answers beyond the first of transactions that were sent more than once: of each attempt one may come.
+    pub repeated_answers: u64,
+    /// Times that a transaction was sent again.
+    pub resent: u64,
     /// Answers for a transaction that was never given to a session.
     pub phantom_answers: u64,
     /// Bytes on the wire that were not of the protocol.
@@ -241,6 +245,8 @@ pub struct WorkerFacts {
     pub connects: u64,
     /// Connections that could not be opened.
     pub connect_failures: u64,
+    /// Times that the text of an error had to be looked up in the table that the threads share: once for each text.
+    pub error_lookups: u64,
     /// Times that a due transaction was not yet prepared.
     pub lookahead_dry: u64,
     /// The most transactions that waited for a connection.

@@ -137,6 +137,34 @@ pub struct LoadPlan {
     pub batch: Option<BatchPlan>,
     /// The most transactions in all (warm-up included); 0 = no bound but the time.
     pub transactions_max: u64,
+    /// Whether a client stays on one connection.
+    #[serde(default)]
+    pub affinity: Affinity,
+    /// What is sent again; absent: nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resend: Option<ResendPlan>,
+}
+
+/// Which connections carry a client's transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Affinity {
+    /// Any that has room, the longest idle first.
+    #[default]
+    Any,
+    /// One for each client, always the same, in the order in which they fall due.
+    Client,
+}
+
+/// Sending again what is unknown: the connection was lost, or there was no answer for a time. The load's timeout,
+/// from when a transaction was due, bounds all of its attempts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResendPlan {
+    /// The most times that a transaction is sent, the first included.
+    pub attempts_max: u8,
+    /// Without an answer for this long it is sent again; the load's timeout: only when a connection is lost.
+    #[serde(with = "duration_text")]
+    pub after: Duration,
 }
 
 /// Transactions of the main load that leave together. Each connection has a queue; what waits in it leaves as one

@@ -2,7 +2,9 @@
 
 use crate::outcome::Outcome;
 
-/// A transaction's number in its trial: dense from 0, in the order of the due times of its worker.
+/// A transaction's number in its trial: dense from 0, in the order of the due times of its worker. In a closed loop a
+/// client's next one is numbered while its last one is outstanding, so that numbers are in nearly that order, and of
+/// the last ones up to one a client is missing.
 pub type TxId = u64;
 
 /// Nanoseconds after the trial's start (the first moment of the warm-up), or [`NO_STAMP`].

@@ -122,6 +122,17 @@ pub const KEYS: &[Key] = &[
         "batches: the longest wait for company, from when due",
     ),
     key("load.batch.in_flight_max", Fixed("1"), "batches: the most outstanding on a connection"),
+    key(
+        "load.affinity",
+        Fixed("any"),
+        "client: a client stays on one connection, in order; any: any",
+    ),
+    key("load.resend.attempts_max", Fixed("3"), "most times one is sent; without load.resend once"),
+    key(
+        "load.resend.after",
+        Rule("as load.timeout: only when its connection is lost"),
+        "without an answer for this long it is sent again",
+    ),
     key("load.transactions_max", Fixed("0"), "most transactions in all; 0 = no bound but the time"),
     key(
         "probe.trials",

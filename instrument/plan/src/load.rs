@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use model::options::{Options, Value};
-use model::plan::{Arrivals, LoadPlan, Pacing};
+use model::plan::{Affinity, Arrivals, LoadPlan, Pacing, ResendPlan, Schedule};
 use model::quantity::{show_count, show_duration};
 
 use crate::arrival::{self, Shape};
@@ -68,6 +68,12 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
         keys::fixed_integer("load.transactions_max"),
         reading,
     );
+    let affinity = affinity(&mut table, connections < connections_max, shape.as_ref(), reading);
+    let resend = resend(&mut table, timeout, reading);
+    if batch.is_some() && resend.is_some() {
+        let message = "`load.resend` does not go with `load.batch`: what is sent again leaves at once, and alone";
+        table.reject("resend", message, Some("remove one of the two"), reading);
+    }
     let (warmup, duration) = window(&mut table, shape.as_ref(), reading);
     let shape = shape.map(|shape| shape.cut(warmup + duration));
     if let Some(shape) = &shape {
@@ -88,7 +94,67 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
         pacing,
         batch,
         transactions_max,
+        affinity,
+        resend,
     })
+}
+
+/// Whether clients stay on their connections, and what does not go with that.
+fn affinity(
+    table: &mut Table<'_>,
+    grows: bool,
+    shape: Option<&Shape>,
+    reading: &mut Reading<'_>,
+) -> Affinity {
+    let word =
+        table.one_of_or("affinity", &["any", "client"], keys::fixed("load.affinity"), reading);
+    if word != Some("client") {
+        return Affinity::Any;
+    }
+    if grows {
+        let message = "`load.affinity = \"client\"` needs a fixed number of connections, for a client's is always the same";
+        let help = "remove connections_max, and write connections as high as is needed";
+        table.reject("affinity", message, Some(help), reading);
+    }
+    let is_max = |shape: &Shape| match &shape.arrivals {
+        Arrivals::Open { schedule: Schedule::Constant { rate } } => rate.is_max(),
+        _ => false,
+    };
+    if shape.is_some_and(is_max) {
+        let message = "`load.affinity = \"client\"` does not go with `rate = \"max\"`: whatever connection is free gets the next transaction, whoever's it is";
+        table.reject(
+            "affinity",
+            message,
+            Some("write a rate, or model = \"closed\" with clients"),
+            reading,
+        );
+    }
+    Affinity::Client
+}
+
+/// What is sent again.
+fn resend(
+    table: &mut Table<'_>,
+    timeout: Duration,
+    reading: &mut Reading<'_>,
+) -> Option<ResendPlan> {
+    let given = table.given("resend")?;
+    let mut inner = Table::open(given, "load.resend", reading);
+    let fixed = keys::fixed_count("load.resend.attempts_max");
+    let attempts_max = inner.count_or("attempts_max", 2, 255, fixed, reading);
+    let after = inner.duration_or("after", timeout, reading);
+    if after.is_zero() || after > timeout {
+        let message = format!(
+            "`load.resend.after` is {}; it must be longer than nothing and at most the timeout, {}",
+            show_duration(after),
+            show_duration(timeout)
+        );
+        let help = "after `load.timeout` a transaction is given up, however often it was sent";
+        inner.reject("after", message, Some(help), reading);
+    }
+    inner.finish(reading);
+    let attempts_max = u8::try_from(attempts_max).expect("at most 255");
+    Some(ResendPlan { attempts_max, after })
 }
 
 /// Connections of an open loop: enough that an answer of one second allows 64/s with one request a connection.

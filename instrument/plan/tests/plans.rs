@@ -78,8 +78,17 @@ fn everything_is_explained() {
     let resolved = resolved(&Input { file: file(text), ..Input::default() });
     for key in keys::KEYS {
         let top = key.path.split('.').next().unwrap();
-        let not_of_this =
-            ["ramp", "steps", "trace", "clients", "think", "window", "poll", "generators"];
+        let not_of_this = [
+            "ramp",
+            "steps",
+            "trace",
+            "clients",
+            "think",
+            "window",
+            "poll",
+            "generators",
+            "resend",
+        ];
         let is_of_this = ["load", "probe", "measure"].contains(&top)
             && !not_of_this.iter().any(|part| key.path.starts_with(&format!("load.{part}")));
         if !is_of_this {
@@ -95,6 +104,10 @@ fn everything_is_explained() {
     }
     assert_eq!(origin(&resolved, "load.rate"), ("50/s", "my.toml:4"));
     assert_eq!(origin(&resolved, "load.arrival"), ("burst", "default"));
+    let text = "[load]\nrate = '50/s'\ntimeout = '7s'\nresend = {}\n";
+    let again = crate::resolved(&Input { file: file(text), ..Input::default() });
+    assert_eq!(origin(&again, "load.resend.attempts_max"), ("3", "default"));
+    assert_eq!(origin(&again, "load.resend.after"), ("7s", "default"));
 }
 
 /// Claim: each layer covers the one below, and the origin names the one that won.

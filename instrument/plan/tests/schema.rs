@@ -13,7 +13,7 @@ const UNBUILT: [&str; 8] =
     ["search", "metrics", "events", "plots", "every", "disk", "outage", "limiter"];
 
 /// Every table of the file: how to write it with an unknown key in it, and where it stands in the schema.
-const TABLES: [(&str, &str, &str); 24] = [
+const TABLES: [(&str, &str, &str); 25] = [
     ("", "", "zz0 = 1\n[system]\nkind = 'echo'\n[load]\nrate = '1/s'"),
     ("system", "/properties/system", "[system]\nkind = 'echo'\nzz0 = 1\n[load]\nrate = '1/s'"),
     ("load", "/$defs/load", "[load]\nrate = '1/s'\nzz0 = 1"),
@@ -25,6 +25,7 @@ const TABLES: [(&str, &str, &str); 24] = [
     ("load.burst", "/$defs/load/properties/burst", "[load]\nrate = '1/s'\nburst.zz0 = 1"),
     ("load.batch", "/$defs/load/properties/batch", "[load]\nrate = '1/s'\nbatch.zz0 = 1"),
     ("load.trace", "/$defs/load/properties/trace", "[load.trace]\nzz0 = 1"),
+    ("load.resend", "/$defs/load/properties/resend", "[load]\nrate = '1/s'\nresend.zz0 = 1"),
     ("load.drain", "/$defs/load/properties/drain/oneOf/1", "[load]\nrate = '1/s'\ndrain.zz0 = 1"),
     ("probe", "/properties/probe", "[load]\nrate = '1/s'\n[probe]\nzz0 = 1"),
     ("measure", "/properties/measure", "[measure]\nzz0 = 1"),

@@ -120,6 +120,14 @@ pub trait System: Send + Sync {
     /// When there is no such connection.
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError>;
 
+    /// Where the `index`-th connection of `role` goes in its life number `life`: asked before each but the first, which is
+    /// life 0 and goes where [`System::connect`] said; `None`: where it went before. This runs between the engine's
+    /// sends: it may not wait, and does no I/O.
+    fn route(&self, to: &Deployment, role: Role, index: u32, life: u32) -> Option<Endpoint> {
+        let _ = (to, role, index, life);
+        None
+    }
+
     /// How many observer connections the system needs (0: answers come on the submitting connection).
     fn observers(&self) -> u32 {
         0

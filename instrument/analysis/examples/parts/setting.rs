@@ -33,6 +33,8 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             pacing: Pacing::Balanced,
             batch: None,
             transactions_max: 0,
+            affinity: Default::default(),
+            resend: None,
         },
         probe: None,
         measure: MeasurePlan {

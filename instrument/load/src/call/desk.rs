@@ -15,6 +15,7 @@ use crate::demand::Demand;
 use crate::engine::setup::PROBE_BACKLOG_MAX;
 use crate::engine::{Rows, fresh_row};
 use crate::source::{Prepared, Source};
+use crate::texts::Known;
 use crate::trial::{Trial, whole_ns};
 
 /// The most bytes of a library's error text that are kept: a sentence. The texts of a trial have a bound, too.
@@ -23,14 +24,16 @@ const TEXT_BYTES_MAX: usize = 200;
 /// The streams, the callers and the ways to wake them.
 pub(super) struct Desk<'t> {
     pub(super) trial: &'t Trial<'t>,
-    state: Mutex<State>,
+    state: Mutex<State<'t>>,
     /// There is something to call, or the load is over.
     pub(super) work: Condvar,
     /// A call has ended.
     pub(super) back: Condvar,
 }
 
-pub(super) struct State {
+pub(super) struct State<'t> {
+    /// Texts of errors, as far as they have been met.
+    texts: Known<'t>,
     /// Its number among the threads of the load.
     seat: u32,
     pub(super) origin: Instant,
@@ -96,11 +99,11 @@ impl Caller {
 }
 
 impl<'t> Desk<'t> {
-    pub(super) fn new(trial: &'t Trial<'t>, state: State) -> Self {
+    pub(super) fn new(trial: &'t Trial<'t>, state: State<'t>) -> Self {
         Self { trial, state: Mutex::new(state), work: Condvar::new(), back: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<'t>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,9 +120,9 @@ impl<'t> Desk<'t> {
     }
 }
 
-impl State {
+impl<'t> State<'t> {
     pub(super) fn new(
-        trial: &Trial<'_>,
+        trial: &'t Trial<'t>,
         seat: u32,
         streams: Vec<Stream>,
         callers: Vec<Caller>,
@@ -127,17 +130,18 @@ impl State {
     ) -> Self {
         let facts = WorkerFacts { connects: callers.len() as u64, ..WorkerFacts::default() };
         let origin = trial.setup.deployment.clock.now();
-        Self { seat, origin, streams, callers, rows, facts, is_over: false }
+        let texts = trial.texts.known();
+        Self { texts, seat, origin, streams, callers, rows, facts, is_over: false }
     }
 
     pub(super) fn take_due(&mut self, now: Stamp) {
         for index in 0..self.streams.len() {
             self.saturate(index, now);
-            while let Some(due) = self.streams[index].demand.take_due(now) {
+            while let Some((due, client)) = self.streams[index].demand.take_due(now) {
                 self.facts.due += 1;
                 let stream = &mut self.streams[index];
                 stream.last_due = due;
-                let prepared = stream.source.take();
+                let prepared = stream.source.take(client);
                 if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
                     stream.backlog.push_back((prepared, due));
                     let waiting = stream.backlog.len() as u64;
@@ -162,7 +166,7 @@ impl State {
             let Some(due) = stream.demand.take_for_free_connection(freed_at, now) else { break };
             self.facts.due += 1;
             stream.last_due = stream.last_due.max(due);
-            let prepared = stream.source.take();
+            let prepared = stream.source.take(None);
             stream.backlog.push_back((prepared, due));
         }
     }
@@ -233,8 +237,8 @@ impl State {
         };
         if outcome != Outcome::Committed {
             row.error = match call.text {
-                "" => trial.error(&format!("the client library said: {outcome}")),
-                text => trial.error(beginning(text)),
+                "" => self.texts.index(&format!("the client library said: {outcome}")),
+                text => self.texts.index(beginning(text)),
             };
         }
         self.finish(self.callers[caller].stream, row, outcome, end);
@@ -247,24 +251,24 @@ impl State {
             Outcome::Unknown => self.facts.unanswered += 1,
             _ => self.facts.answered += 1,
         }
-        self.streams[stream].demand.client_is_back(row.end);
+        self.streams[stream].demand.client_is_back(row.client, row.end);
         self.rows.push(row, &mut self.facts);
     }
 
     /// Ends what has been called for longer than the timeout.
-    pub(super) fn expire(&mut self, trial: &Trial<'_>, now: Stamp) {
+    pub(super) fn expire(&mut self, now: Stamp) {
         for caller in 0..self.callers.len() {
             let stream = self.callers[caller].stream;
             let timeout_ns = self.streams[stream].timeout_ns;
             if self.callers[caller].row.is_some_and(|row| now - row.sent >= timeout_ns) {
-                self.give_up(caller, trial.error("no answer within the timeout"), now);
+                self.give_up(caller, "no answer within the timeout", now);
             }
         }
     }
 
-    fn give_up(&mut self, caller: usize, error: u16, now: Stamp) {
+    fn give_up(&mut self, caller: usize, text: &str, now: Stamp) {
         let Some(mut row) = self.callers[caller].row.take() else { return };
-        row.error = error;
+        row.error = self.texts.index(text);
         self.finish(self.callers[caller].stream, row, Outcome::Unknown, now);
     }
 
@@ -293,17 +297,16 @@ impl State {
         row.end = now;
         row.outcome = Outcome::Shed;
         self.facts.shed += 1;
-        self.streams[stream].demand.client_is_back(now);
+        self.streams[stream].demand.client_is_back(row.client, now);
         self.streams[stream].source.recycle(prepared.payload);
         self.rows.push(row, &mut self.facts);
     }
 
-    pub(super) fn end_everything(&mut self, trial: &Trial<'_>, now: Stamp) -> u64 {
+    pub(super) fn end_everything(&mut self, now: Stamp) -> u64 {
         let mut count = self.shed_waiting(now, true);
         for caller in 0..self.callers.len() {
             if self.callers[caller].row.is_some() {
-                let error = trial.error("still outstanding when the drain ended");
-                self.give_up(caller, error, now);
+                self.give_up(caller, "still outstanding when the drain ended", now);
                 count += 1;
             }
         }

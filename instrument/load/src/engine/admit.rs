@@ -1,7 +1,6 @@
 //! From a due time to a connection: admit, queue or shed, submit, flush. A pending entry exists before the
 //! driver sees the first byte of its transaction.
 
-use clock::Instant;
 use model::{Class, NO_STAMP, Outcome, Stamp};
 use sut::{Made, Transaction};
 
@@ -21,6 +20,7 @@ impl Engine<'_> {
                 self.batch(index);
                 continue;
             }
+            self.resend(index);
             if self.is_loading {
                 self.take_due(index);
                 self.saturate(index);
@@ -31,29 +31,45 @@ impl Engine<'_> {
     }
 
     fn take_due(&mut self, index: usize) {
-        while let Some(due) = self.streams[index].demand.take_due(self.now) {
+        while let Some((due, client)) = self.streams[index].demand.take_due(self.now) {
             self.facts.due += 1;
             let stream = &mut self.streams[index];
             stream.last_due = due;
-            let prepared = stream.source.take();
-            if stream.backlog.is_empty()
-                && let Some(connection) = idle(stream, &mut self.connections)
-            {
-                self.submit(index, connection, prepared, due);
-            } else if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
-                stream.backlog.push_back(Waiting { prepared, due });
-                let waiting = stream.backlog.len() as u64;
-                self.facts.backlog_max = self.facts.backlog_max.max(waiting);
-            } else {
-                self.facts.backlog_full += 1;
-                self.end_unsent(index, Waiting { prepared, due }, Outcome::Shed, "");
+            let prepared = stream.source.take(client);
+            self.place(index, Waiting { prepared, due });
+        }
+    }
+
+    /// Gives a due transaction to a connection if it need not wait for one.
+    fn place(&mut self, index: usize, waiting: Waiting) {
+        let stream = &mut self.streams[index];
+        let home = self.trial.home(waiting.prepared.made.client, stream.backlog.homes());
+        let free = match home {
+            Some(home) => {
+                let at = &self.connections[home as usize];
+                let is_first = stream.backlog.is_empty_for(home) && at.owes_nothing();
+                (is_first && at.has_room()).then_some(home)
             }
+            None if stream.backlog.is_empty() && stream.resends_nothing() => {
+                stream.idle(&mut self.connections)
+            }
+            None => None,
+        };
+        if let Some(connection) = free {
+            self.submit(index, connection, waiting.prepared, waiting.due);
+        } else if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
+            stream.backlog.push(home, waiting);
+            let waiting = stream.backlog.len() as u64;
+            self.facts.backlog_max = self.facts.backlog_max.max(waiting);
+        } else {
+            self.facts.backlog_full += 1;
+            self.end_unsent(index, waiting, Outcome::Shed, "");
         }
     }
 
     /// A saturating load: whatever has room gets a transaction, due when the room appeared.
     fn saturate(&mut self, index: usize) {
-        while let Some(connection) = idle(&mut self.streams[index], &mut self.connections) {
+        while let Some(connection) = self.streams[index].idle(&mut self.connections) {
             let freed_at = self.connections[connection as usize].freed_at;
             let stream = &mut self.streams[index];
             let Some(due) = stream.demand.take_for_free_connection(freed_at, self.now) else {
@@ -61,32 +77,53 @@ impl Engine<'_> {
             };
             self.facts.due += 1;
             stream.last_due = stream.last_due.max(due);
-            let prepared = stream.source.take();
+            let prepared = stream.source.take(None);
             self.submit(index, connection, prepared, due);
         }
     }
 
     /// What waits, oldest first, to connections with room. What has waited for longer than the timeout is shed.
     fn dispatch(&mut self, index: usize) {
-        while let Some(first) = self.streams[index].backlog.front() {
-            let due = first.due;
-            let expired = self.now - due >= self.streams[index].timeout_ns;
-            if expired {
-                let waiting = self.streams[index].backlog.pop_front().expect("looked at above");
-                self.end_unsent(index, waiting, Outcome::Shed, "");
-                continue;
-            }
+        if self.streams[index].backlog.homes().is_some() {
+            self.shed_expired(index);
+            return self.dispatch_home(index);
+        }
+        if self.streams[index].backlog.is_empty() {
+            return;
+        }
+        self.shed_expired(index);
+        while !self.streams[index].backlog.is_empty() {
             let stream = &mut self.streams[index];
-            let Some(connection) = idle(stream, &mut self.connections) else { break };
-            let waiting = stream.backlog.pop_front().expect("looked at above");
-            self.submit(index, connection, waiting.prepared, due);
+            let Some(connection) = stream.idle(&mut self.connections) else { break };
+            let waiting = stream.backlog.pop(connection).expect("looked at above");
+            self.submit(index, connection, waiting.prepared, waiting.due);
+        }
+    }
+
+    /// What waits for the connections that have got room since: first what is sent again, then what is new.
+    fn dispatch_home(&mut self, index: usize) {
+        while let Some(connection) = self.streams[index].idle.pop_front() {
+            self.connections[connection as usize].is_queued_idle = false;
+            self.resend_on(index, connection);
+            while self.connections[connection as usize].has_room() {
+                let Some(waiting) = self.streams[index].backlog.pop(connection) else { break };
+                self.submit(index, connection, waiting.prepared, waiting.due);
+            }
+        }
+    }
+
+    fn shed_expired(&mut self, index: usize) {
+        let until = self.now - self.streams[index].timeout_ns;
+        while let Some(waiting) = self.streams[index].backlog.pop_due(until) {
+            self.end_unsent(index, waiting, Outcome::Shed, "");
         }
     }
 
     /// Opens more connections for what waits, up to the plan's bound.
     fn grow(&mut self, index: usize) {
         let stream = &self.streams[index];
-        let waiting = u32::try_from(stream.backlog.len()).unwrap_or(u32::MAX);
+        let again = stream.resends.as_ref().map_or(0, |resends| resends.count());
+        let waiting = u32::try_from(stream.backlog.len()).unwrap_or(u32::MAX).saturating_add(again);
         let room = stream.connections_max - stream.connections;
         let wanted = waiting.saturating_sub(stream.opening).min(room);
         let wanted = wanted.min(GROW_MAX.saturating_sub(stream.opening));
@@ -102,13 +139,7 @@ impl Engine<'_> {
         let ready = due.max(self.connections[connection as usize].freed_at);
         self.give(index, connection, Waiting { prepared, due }, ready);
         let (stream, at) = (&mut self.streams[index], &mut self.connections[connection as usize]);
-        let first = stream.idle.pop_front();
-        debug_assert_eq!(first, Some(connection), "the connection that `idle` gave");
-        if at.has_room() {
-            stream.idle.push_back(connection);
-        } else {
-            at.is_queued_idle = false;
-        }
+        stream.occupied(connection, at);
     }
 
     /// Has a session encode a transaction that could have gone at `ready`. Gives its slot in the pending table.
@@ -124,9 +155,7 @@ impl Engine<'_> {
         let at = &mut self.connections[connection as usize];
         row.ready = ready;
         row.connection = at.index;
-        let wall = |stamp| {
-            self.trial.setup.deployment.clock.wall_at(Instant::from_ns(self.origin.as_ns() + stamp))
-        };
+        let wall = |stamp| self.trial.wall_at(self.origin, stamp);
         let (due, given) = (wall(due), wall(self.now));
         let Made { kind, client } = made;
         let transaction =
@@ -134,6 +163,10 @@ impl Engine<'_> {
         row.bytes_out = at.session.submit(&transaction, &mut at.out);
         let stream = &mut self.streams[index];
         let slot = stream.pending.insert(number, row, connection, &mut at.list);
+        let payload = match &mut stream.resends {
+            Some(resends) => resends.keep(slot, connection, payload),
+            None => payload,
+        };
         stream.source.recycle(payload);
         if !at.is_dirty {
             at.is_dirty = true;
@@ -163,6 +196,10 @@ impl Engine<'_> {
             if connection.list.has_unsent() {
                 let stream = &mut self.streams[usize::from(connection.stream)];
                 let sent = self.now;
+                if let Some(resends) = &mut stream.resends {
+                    self.facts.resent +=
+                        resends.leaves(&stream.pending, &connection.list, sent, stream.timeout_ns);
+                }
                 self.facts.sent += stream.pending.mark_sent(&mut connection.list, sent);
             }
             send(driver, connection, key);
@@ -174,10 +211,15 @@ impl Engine<'_> {
         self.dirty.clear();
     }
 
-    /// Ends what waits for a connection of this stream, because none can be had.
-    pub(super) fn refuse_waiting(&mut self, index: usize, class: Class, text: &str) {
-        let waiting = std::mem::take(&mut self.streams[index].backlog);
-        for waiting in waiting {
+    /// Ends what waits for this connection, or for any of the stream, because none can be had.
+    pub(super) fn refuse_waiting(
+        &mut self,
+        index: usize,
+        connection: u32,
+        class: Class,
+        text: &str,
+    ) {
+        while let Some(waiting) = self.streams[index].backlog.pop(connection) {
             self.end_unsent(index, waiting, Outcome::Rejected(class), text);
         }
     }
@@ -197,13 +239,13 @@ impl Engine<'_> {
         let mut row = fresh_row(self.worker, stream.index, prepared.id, prepared.made, due);
         row.end = self.now;
         row.outcome = outcome;
-        row.error = self.trial.error(text);
+        row.error = self.texts.index(text);
         match outcome {
             Outcome::Shed => self.facts.shed += 1,
             _ => self.facts.refused += 1,
         }
         debug_assert_eq!(row.sent, NO_STAMP);
-        self.streams[index].demand.client_is_back(self.now);
+        self.streams[index].demand.client_is_back(row.client, self.now);
         self.rows.push(row, &mut self.facts);
     }
 
@@ -236,17 +278,40 @@ impl Engine<'_> {
     }
 }
 
-/// The connection that has been idle longest; it stays at the front of the queue until `submit` takes it.
-fn idle(stream: &mut Stream, connections: &mut [Connection]) -> Option<u32> {
-    while let Some(&connection) = stream.idle.front() {
-        let at = &mut connections[connection as usize];
-        if at.has_room() {
-            return Some(connection);
+impl Stream {
+    /// The connection that has been idle longest; it stays at the front of the queue until it is occupied.
+    fn idle(&mut self, connections: &mut [Connection]) -> Option<u32> {
+        while let Some(&connection) = self.idle.front() {
+            let at = &mut connections[connection as usize];
+            if at.has_room() {
+                return Some(connection);
+            }
+            at.is_queued_idle = false;
+            self.idle.pop_front();
         }
-        at.is_queued_idle = false;
-        stream.idle.pop_front();
+        None
     }
-    None
+
+    /// One that is idle, and another than `carrier` if there is one.
+    pub(super) fn idle_but(&mut self, carrier: u32, connections: &mut [Connection]) -> Option<u32> {
+        let first = self.idle(connections)?;
+        let other = |other: &&u32| **other != carrier && connections[**other as usize].has_room();
+        Some(self.idle.iter().find(other).copied().unwrap_or(first))
+    }
+
+    /// A connection was given a transaction.
+    pub(super) fn occupied(&mut self, connection: u32, at: &mut Connection) {
+        if self.idle.front() != Some(&connection) {
+            // It was not the longest idle; its entry is checked when it comes to the front.
+            return;
+        }
+        self.idle.pop_front();
+        if at.has_room() {
+            self.idle.push_back(connection);
+        } else {
+            at.is_queued_idle = false;
+        }
+    }
 }
 
 fn send<D: Driver>(driver: &mut D, connection: &mut Connection, key: crate::driver::Key) {

@@ -258,11 +258,11 @@ impl Engine<'_> {
     pub(super) fn batch(&mut self, index: usize) {
         self.sweep(index);
         if self.is_loading {
-            while let Some(due) = self.streams[index].demand.take_due(self.now) {
+            while let Some((due, client)) = self.streams[index].demand.take_due(self.now) {
                 self.facts.due += 1;
                 let stream = &mut self.streams[index];
                 stream.last_due = due;
-                let prepared = stream.source.take();
+                let prepared = stream.source.take(client);
                 self.queue(index, Waiting { prepared, due });
             }
             self.saturate_batches(index);
@@ -290,7 +290,9 @@ impl Engine<'_> {
             self.facts.backlog_full += 1;
             return self.end_unsent(index, waiting, Outcome::Shed, "");
         }
-        let connection = self.next_queue(index);
+        let client = waiting.prepared.made.client;
+        let home = self.trial.home(client, stream.backlog.homes());
+        let connection = home.unwrap_or_else(|| self.next_queue(index));
         self.batching(index).push(connection, waiting);
         self.facts.backlog_max = self.facts.backlog_max.max(count as u64 + 1);
     }
@@ -334,7 +336,7 @@ impl Engine<'_> {
                     let Some(due) = due else { return };
                     self.facts.due += 1;
                     stream.last_due = stream.last_due.max(due);
-                    let prepared = stream.source.take();
+                    let prepared = stream.source.take(None);
                     self.batching(index).push(connection, Waiting { prepared, due });
                 }
             }
@@ -416,7 +418,9 @@ impl Engine<'_> {
 
     /// What waits on connections that are not open, to those that are.
     pub(super) fn move_waiting(&mut self, index: usize) {
-        if self.streams[index].open == 0 {
+        let stream = &self.streams[index];
+        // Where clients stay on their connections, so does what waits for these.
+        if stream.open == 0 || stream.backlog.homes().is_some() {
             return;
         }
         let count = self.batching(index).queues.len();

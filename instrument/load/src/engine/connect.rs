@@ -1,5 +1,6 @@
 //! Connections: opened in waves before the load, reopened with a growing pause when they are lost, more of them
-//! when all are busy. A lost connection ends what was outstanding on it; nothing is ever sent again.
+//! when all are busy. Each of its lives asks the system where to go. A lost connection ends what was outstanding on it,
+//! but for what the plan sends again.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -56,9 +57,8 @@ impl Engine<'_> {
     /// One more connection for a stream whose connections are all busy. Says whether there was one.
     pub(super) fn add_connection(&mut self, stream: usize) -> bool {
         let setup = &self.trial.setup;
-        let index = self.streams[stream].next_index;
-        let Ok(Link::Wire(endpoint, session)) =
-            setup.system.connect(setup.deployment, self.streams[stream].role(), index)
+        let (role, index) = (self.streams[stream].role(), self.streams[stream].next_index);
+        let Ok(Link::Wire(endpoint, session)) = setup.system.connect(setup.deployment, role, index)
         else {
             // The adapter has no more: the bound is what there is.
             self.streams[stream].connections_max = self.streams[stream].connections;
@@ -66,7 +66,14 @@ impl Engine<'_> {
         };
         let window = self.window();
         let number = self.streams[stream].index;
-        self.connections.push(Connection::new(index, number, endpoint, session, window));
+        self.connections.push(Connection::new(
+            index,
+            number,
+            (role, index),
+            endpoint,
+            session,
+            window,
+        ));
         let at = &mut self.streams[stream];
         at.connections += 1;
         at.next_index += u32::try_from(at.stride).expect("at most WORKERS_MAX");
@@ -146,7 +153,7 @@ impl Engine<'_> {
             let mut marks = std::mem::take(&mut self.marks);
             marks.clear();
             self.connections[connection as usize].session.closed(&mut marks);
-            self.apply(&marks);
+            self.apply(connection, &marks);
             self.marks = marks;
         }
         self.lose(connection, &describe(error), error.map_or(Class::Transport, class_of));
@@ -168,7 +175,7 @@ impl Engine<'_> {
         if self.connections[connection as usize].list.count > 0 {
             self.event("connection_lost", None, || text.to_owned());
         }
-        let error = self.trial.error(text);
+        let error = self.texts.index(text);
         loop {
             let at = &self.connections[connection as usize];
             let slot = at.list.first();
@@ -176,6 +183,10 @@ impl Engine<'_> {
                 break;
             }
             let stream = usize::from(at.stream);
+            if self.may_resend(stream, slot) {
+                self.park(stream, slot);
+                continue;
+            }
             let is_sent = self.streams[stream].pending.is_sent(slot);
             let outcome = if is_sent { Outcome::Unknown } else { Outcome::Rejected(class) };
             self.streams[stream].pending.row_mut(slot).error = error;
@@ -204,8 +215,12 @@ impl Engine<'_> {
                 _ => self.streams[stream].opening -= 1,
             }
             let at = &self.streams[stream];
-            if phase != Phase::Open && at.open == 0 && at.opening == 0 {
-                self.refuse_waiting(stream, class, text);
+            let none_else = at.open == 0 && at.opening == 0;
+            let is_home = at.backlog.homes().is_some();
+            if phase != Phase::Open && (none_else || is_home) {
+                self.refuse_waiting(stream, connection, class, text);
+            }
+            if phase != Phase::Open && none_else {
                 self.refuse_batches(stream, class, text);
             }
             if let Some(batching) = &mut self.streams[stream].batching {
@@ -227,6 +242,7 @@ impl Engine<'_> {
                 Alarm::Poll => self.poll(timer.connection),
                 Alarm::Batch => self.batch_alarm(timer.connection),
                 Alarm::Reconnect if at.phase == Phase::Down && self.is_wanted(at.stream) => {
+                    self.find_way(timer.connection);
                     self.want_open(timer.connection);
                 }
                 Alarm::Reconnect => {}
@@ -234,9 +250,23 @@ impl Engine<'_> {
         }
     }
 
+    /// Asks the system where a connection goes in its new life.
+    fn find_way(&mut self, connection: u32) {
+        let setup = &self.trial.setup;
+        let at = &mut self.connections[connection as usize];
+        let (role, index) = at.role;
+        if let Some(endpoint) = setup.system.route(setup.deployment, role, index, at.life) {
+            at.endpoint = endpoint;
+        }
+    }
+
     /// Whether a connection of this stream is still of use.
     fn is_wanted(&self, stream: u8) -> bool {
-        stream == OBSERVER || self.is_loading || self.streams[usize::from(stream)].waiting() > 0
+        if stream == OBSERVER || self.is_loading {
+            return true;
+        }
+        let at = &self.streams[usize::from(stream)];
+        at.waiting() > 0 || (at.resends.is_some() && at.pending.count() > 0)
     }
 
     /// Lets the session ask, if it is one that asks.

@@ -1,16 +1,19 @@
 //! One engine worker: everything that it knows, and none of it shared with another worker.
 //!
 //! The files beside this one are the steps of a transaction: [`admit`] takes due times, finds a connection and
-//! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`] deciding how to wait; [`receive`] turns bytes
-//! into marks; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
-//! connections; [`route`] carries marks that belong to another worker.
+//! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`]
+//! deciding how to wait; [`receive`] turns bytes into marks; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
+//! connections; [`resend`] sends again what is unknown, where the plan says so; [`route`] carries marks that belong to
+//! another worker.
 
 mod admit;
+mod backlog;
 mod batch;
 mod connect;
 mod observe;
 mod pace;
 mod receive;
+mod resend;
 mod route;
 mod settle;
 pub(crate) mod setup;
@@ -27,9 +30,12 @@ use crate::connection::Connection;
 use crate::demand::Demand;
 use crate::driver::Key;
 use crate::pending::Pending;
-use crate::source::{Prepared, Source};
+use crate::source::Source;
+use crate::texts::Known;
 use crate::trial::Trial;
+use backlog::{Backlog, Waiting};
 use batch::Batching;
+use resend::Resends;
 pub(crate) use route::Routes;
 pub(crate) use settle::Rows;
 pub(crate) use turn::{Seat, run};
@@ -42,10 +48,12 @@ struct Stream {
     source: Source,
     pending: Pending,
     /// Due, and no connection had room. Bounded by `backlog_max`, or by the clients that wait here.
-    backlog: VecDeque<Waiting>,
+    backlog: Backlog,
     backlog_max: usize,
     /// What waits for a batch, where the plan has batches; then nothing is in the backlog.
     batching: Option<Box<Batching>>,
+    /// What is sent again, where the plan says that anything is.
+    resends: Option<Box<Resends>>,
     /// Connections that have room, the longest idle first. An entry is checked when it is taken.
     idle: VecDeque<u32>,
     timeout_ns: i64,
@@ -72,12 +80,6 @@ impl Stream {
     fn role(&self) -> Role {
         if self.index == 0 { Role::Submit } else { Role::Probe }
     }
-}
-
-/// A due transaction without a connection.
-struct Waiting {
-    prepared: Prepared,
-    due: Stamp,
 }
 
 /// Something that a connection wants done at a time.
@@ -133,6 +135,8 @@ pub(crate) struct Engine<'t> {
     rows: settle::Rows,
     routes: Routes,
     facts: WorkerFacts,
+    /// Texts of errors, as far as this worker has met them.
+    texts: Known<'t>,
     /// Whether due times are still taken.
     is_loading: bool,
     /// Whether connections are still being opened for the first time.
@@ -143,6 +147,8 @@ pub(crate) struct Engine<'t> {
     is_spinning: bool,
     /// What came in this turn.
     received_bytes: usize,
+    /// The connection whose findings are being taken; none: they came from another worker.
+    heard_on: u32,
     last_failure: Option<(std::net::SocketAddr, String)>,
     live: turn::Shown,
 }

@@ -77,12 +77,12 @@ impl Engine<'_> {
     fn next_alarm(&self) -> Option<Stamp> {
         let timer = self.timers.peek().map(|timer| timer.at);
         let in_streams = self.streams.iter().flat_map(|stream| {
-            let oldest = stream.pending.oldest_sent();
-            let waiting = stream.backlog.front().map(|waiting| waiting.due);
-            [oldest, waiting]
-                .into_iter()
-                .flatten()
-                .map(|from| from.saturating_add(stream.timeout_ns))
+            let over = |from: Stamp| from.saturating_add(stream.timeout_ns);
+            let outstanding = match &stream.resends {
+                Some(resends) => resends.next_look(),
+                None => stream.pending.oldest_sent().map(over),
+            };
+            [outstanding, stream.backlog.oldest_due().map(over)].into_iter().flatten()
         });
         timer.into_iter().chain(in_streams).min()
     }
@@ -95,7 +95,8 @@ impl Engine<'_> {
         let is_awaited = stream.demand.follows_answers()
             || stream.demand.is_clients()
             || stream.batching.is_some()
-            || !stream.backlog.is_empty();
+            || !stream.backlog.is_empty()
+            || !stream.resends_nothing();
         !is_awaited && !self.is_starting && self.received_bytes <= QUANTUM_BYTES_MAX
     }
 

@@ -53,7 +53,7 @@ impl Engine<'_> {
         let mut marks = std::mem::take(&mut self.marks);
         marks.clear();
         let result = self.connections[connection as usize].deliver(bytes, &mut marks);
-        self.apply(&marks);
+        self.apply(connection, &marks);
         if let Err(error) = result {
             self.facts.protocol_errors += 1;
             self.event("protocol_error", None, || error.0.clone());
@@ -79,8 +79,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Takes a session's findings, in their order.
-    pub(super) fn apply(&mut self, marks: &Marks) {
+    /// Takes the findings of a connection's session, in their order.
+    pub(super) fn apply(&mut self, connection: u32, marks: &Marks) {
+        self.heard_on = connection;
         self.rows.seen.take(marks, self.now, &mut self.facts);
         for mark in marks.list() {
             let (tx, what) = match *mark {
@@ -88,7 +89,7 @@ impl Engine<'_> {
                     (tx, What::Reached { stage, code, bytes_in })
                 }
                 Mark::Ended { tx, answer } => {
-                    let error = self.trial.error(marks.text(&answer));
+                    let error = self.texts.index(marks.text(&answer));
                     let (outcome, code) = (answer.outcome, answer.code);
                     (tx, What::Ended { outcome, code, error, bytes_in: answer.bytes_in })
                 }

@@ -7,14 +7,16 @@ use model::facts::{Event, WorkerFacts};
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp, TxId};
 use sut::Abandon;
 
-use super::Engine;
 use super::observe::Seen;
 use super::receive::{Found, What};
+use super::{Engine, Stream};
 use crate::PROBE_TX_BASE;
-use crate::connection::Phase;
+use crate::connection::{Connection, Phase};
 use crate::pending::{Known, NONE};
 use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
 
+/// Why what is left at the end has no answer.
+const STILL_OUTSTANDING: &str = "still outstanding when the drain ended";
 /// Rows that are this old leave in the next turn, of which there are ten a second at least.
 const ROWS_AGE_NS_MAX: i64 = 50_000_000;
 
@@ -37,6 +39,7 @@ impl Engine<'_> {
         if stream >= self.streams.len() {
             return self.count_phantom(tx);
         }
+        let is_of_no_interest = self.is_of_no_interest(found.what);
         let at = &mut self.streams[stream];
         let number = (tx - if stream == 0 { 0 } else { at.first_id }) / at.stride;
         match at.pending.find(number) {
@@ -46,7 +49,12 @@ impl Engine<'_> {
                 self.facts.late_answers += 1;
                 self.event("late_answer", Some(tx), || "answered after it was given up".to_owned());
             }
-            Known::Answered if self.is_of_no_interest(found.what) => {}
+            Known::Answered if is_of_no_interest => {}
+            Known::Answered if at.has_repeated(number) => self.facts.repeated_answers += 1,
+            // Of a client whose turn has not come: numbers are given out before they are sent.
+            Known::Answered if at.demand.is_clients() && at.source.holds(number) => {
+                self.count_phantom(tx);
+            }
             Known::Answered => self.count_duplicate(tx),
         }
     }
@@ -66,6 +74,10 @@ impl Engine<'_> {
                 let stage = usize::from(stage);
                 assert!(stage < STAGES_MAX, "an adapter's stages fit the row");
                 if row.marks[stage] != NO_STAMP {
+                    if row.attempts > 1 {
+                        self.facts.repeated_answers += 1;
+                        return;
+                    }
                     return self.count_duplicate(found.tx);
                 }
                 row.marks[stage] = found.at;
@@ -85,35 +97,47 @@ impl Engine<'_> {
     }
 
     fn answered(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
-        let connection = self.streams[stream].pending.entry(slot).connection;
+        let entry = self.streams[stream].pending.entry(slot);
+        let (connection, attempts, tx) = (entry.connection(), entry.row.attempts, entry.row.tx);
+        if connection == NONE {
+            return self.end(stream, slot, at, outcome);
+        }
         self.connections[connection as usize].is_proven = true;
         self.end(stream, slot, at, outcome);
+        if attempts > 1 && self.heard_elsewhere(connection) {
+            self.call_off(tx, connection);
+        }
     }
 
     /// Ends an outstanding transaction: out of the table, room on its connection, its row to the record.
     pub(super) fn end(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
         let here = &mut self.streams[stream];
-        let (connection, number) = {
-            let entry = here.pending.entry(slot);
-            (entry.connection, entry.number)
-        };
-        let carrier = &mut self.connections[connection as usize];
+        let entry = here.pending.entry(slot);
+        let (connection, number) = (entry.connection(), entry.number);
+        let carrier = here.resends.as_ref().map_or(connection, |resends| resends.carrier(slot));
+        let carrier = &mut self.connections[carrier as usize];
         let was_full = carrier.is_full();
-        let mut row = here.pending.remove(slot, &mut carrier.list);
+        let homes = here.backlog.homes();
+        let list = match &mut here.resends {
+            Some(resends) if connection == NONE && homes.is_none() => resends.waiting(),
+            Some(_) if connection == NONE => &mut carrier.again,
+            _ => &mut carrier.list,
+        };
+        let mut row = here.pending.remove(slot, list);
+        if let Some(resends) = &mut here.resends {
+            here.source.recycle(resends.release(slot));
+        }
+        row.connection = carrier.index;
         // A mark that came by another way may bear a later stamp than the one that ended it.
         row.end = row.marks.iter().fold(at, |end, mark| end.max(*mark));
         row.outcome = outcome;
-        if carrier.phase == Phase::Open {
-            if let Some(batching) = &mut here.batching {
+        if connection != NONE {
+            if let Some(batching) = &mut here.batching
+                && carrier.phase == Phase::Open
+            {
                 batching.ended(slot, connection, carrier.room(), at);
             }
-            if was_full {
-                carrier.freed_at = at;
-            }
-            if !carrier.is_queued_idle {
-                carrier.is_queued_idle = true;
-                here.idle.push_back(connection);
-            }
+            here.made_room(connection, carrier, was_full, at);
         }
         if row.sent == NO_STAMP {
             here.pending.note_unsent(number);
@@ -124,13 +148,17 @@ impl Engine<'_> {
         } else {
             self.facts.answered += 1;
         }
-        here.demand.client_is_back(at);
+        here.demand.client_is_back(row.client, at);
         self.rows.push(row, &mut self.facts);
     }
 
     /// Gives up what has been outstanding for the timeout.
     pub(super) fn expire(&mut self) {
         for stream in 0..self.streams.len() {
+            if self.streams[stream].resends.is_some() {
+                self.look(stream);
+                continue;
+            }
             loop {
                 let at = &self.streams[stream];
                 let slot = at.pending.oldest();
@@ -142,11 +170,15 @@ impl Engine<'_> {
         }
     }
 
-    fn give_up(&mut self, stream: usize, slot: u32) {
+    pub(super) fn give_up(&mut self, stream: usize, slot: u32) {
         let entry = self.streams[stream].pending.entry(slot);
-        let (connection, tx) = (entry.connection, entry.row.tx);
-        let verdict = self.connections[connection as usize].session.abandon(tx);
-        let error = self.trial.error("no answer within the timeout");
+        let (connection, tx) = (entry.connection(), entry.row.tx);
+        let is_carried = connection != NONE;
+        let verdict = match is_carried {
+            true => self.connections[connection as usize].session.abandon(tx),
+            false => Abandon::Keep,
+        };
+        let error = self.texts.index("no answer within the timeout");
         self.streams[stream].pending.row_mut(slot).error = error;
         self.end(stream, slot, self.now, Outcome::Unknown);
         if verdict == Abandon::Close {
@@ -158,17 +190,18 @@ impl Engine<'_> {
     pub(super) fn end_everything(&mut self) -> u64 {
         let mut count = 0;
         for stream in 0..self.streams.len() {
-            while let Some(waiting) = self.streams[stream].backlog.pop_front() {
+            while let Some(waiting) = self.streams[stream].backlog.pop_due(Stamp::MAX) {
                 self.end_unsent(stream, waiting, Outcome::Shed, "");
                 count += 1;
             }
             count += self.end_waiting(stream, Outcome::Shed, "");
+            count += self.end_parked(stream, STILL_OUTSTANDING);
             for connection in 0..self.connections.len() {
                 while usize::from(self.connections[connection].stream) == stream
                     && self.connections[connection].list.first() != NONE
                 {
                     let slot = self.connections[connection].list.first();
-                    let error = self.trial.error("still outstanding when the drain ended");
+                    let error = self.texts.index(STILL_OUTSTANDING);
                     self.streams[stream].pending.row_mut(slot).error = error;
                     let outcome = match self.streams[stream].pending.is_sent(slot) {
                         true => Outcome::Unknown,
@@ -198,6 +231,28 @@ impl Engine<'_> {
     fn count_duplicate(&mut self, tx: TxId) {
         self.facts.duplicate_answers += 1;
         self.event("duplicate_answer", Some(tx), || "answered again".to_owned());
+    }
+}
+
+impl Stream {
+    /// A connection has room that it may not have had; `was_full`: it had none, and has it since `at`.
+    pub(super) fn made_room(
+        &mut self,
+        connection: u32,
+        carrier: &mut Connection,
+        was_full: bool,
+        at: Stamp,
+    ) {
+        if carrier.phase != Phase::Open {
+            return;
+        }
+        if was_full {
+            carrier.freed_at = at;
+        }
+        if !carrier.is_queued_idle {
+            carrier.is_queued_idle = true;
+            self.idle.push_back(connection);
+        }
     }
 }
 

@@ -4,17 +4,17 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use model::Stamp;
-use model::plan::{Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
+use model::plan::{Affinity, Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
 use sut::{Endpoint, Link, Role, Session};
 
 use super::settle::Rows;
-use super::{Batching, Engine, Routes, Stream};
+use super::{Backlog, Batching, Engine, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::Demand;
 use crate::links::odd_one;
-use crate::pending::Pending;
+use crate::pending::{NONE, Pending};
 use crate::schedule::{DueTimes, Window, is_saturating};
-use crate::source::Source;
+use crate::source::{Numbers, Source, Whose};
 use crate::trial::{Trial, whole_ns};
 use crate::{LoadError, PROBE_TX_BASE};
 
@@ -49,11 +49,13 @@ impl<'t> Engine<'t> {
             rows,
             routes,
             facts: Default::default(),
+            texts: trial.texts.known(),
             is_loading: false,
             is_starting: true,
             prepare_ns: 200,
             is_spinning: false,
             received_bytes: 0,
+            heard_on: NONE,
             last_failure: None,
             live: Default::default(),
         };
@@ -105,8 +107,16 @@ impl<'t> Engine<'t> {
         recorded_index: u32,
     ) -> Result<(), LoadError> {
         let (endpoint, session) = wire_link(self.trial, role, index)?;
+        let role = (role, index);
         let window = if stream == 0 { self.window() } else { 0 };
-        self.connections.push(Connection::new(recorded_index, stream, endpoint, session, window));
+        self.connections.push(Connection::new(
+            recorded_index,
+            stream,
+            role,
+            endpoint,
+            session,
+            window,
+        ));
         if stream != OBSERVER {
             self.streams[usize::from(stream)].connections += 1;
         }
@@ -142,12 +152,24 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
     let connections_max = load.connections.max(load.connections_max);
     if trial.links.is_main_called {
         // Callers have it; what is left is the place of the main load among the streams.
-        let none = Source::new(workload(trial, worker), 1, u64::from(worker), 1, 0);
+        let numbers = Numbers { first_id: u64::from(worker), stride: 1, count_max: 0 };
+        let whose = Whose::Anybodys { ahead_max: 1 };
+        let none = Source::new(workload(trial, worker), whose, numbers);
         return stream(0, none, u64::from(worker), u64::from(workers), load.timeout);
     }
+    let connections = share_count(load.connections, worker, workers);
+    let (connections_max, backlog) = match load.affinity {
+        Affinity::Any => (share_count(connections_max, worker, workers), Backlog::shared()),
+        // A client's connection is always the same, so that there are never more of them.
+        Affinity::Client => (connections, Backlog::own(connections)),
+    };
+    let slack = clients(load).map_or(0, |count| share_count(count, worker, workers));
     Stream {
         demand: main_demand(trial, worker),
-        connections_max: share_count(connections_max, worker, workers),
+        pending: Pending::new(slack),
+        backlog,
+        resends: load.resend.as_ref().map(|plan| Box::new(Resends::new(plan))),
+        connections_max,
         next_index: share(u32::MAX, worker, workers)
             .find(|index| *index >= load.connections)
             .expect("there are more indices than connections"),
@@ -163,13 +185,26 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
 
 /// The transactions of one worker's main load.
 pub(crate) fn main_source(trial: &Trial<'_>, worker: u32) -> Source {
-    Source::new(
-        workload(trial, worker),
-        trial.setup.plan.load.lookahead,
-        u64::from(worker),
-        u64::from(trial.workers),
-        numbers_max(trial, worker),
-    )
+    let (load, workers) = (&trial.setup.plan.load, trial.workers);
+    let whose = match clients(load) {
+        None => Whose::Anybodys { ahead_max: load.lookahead },
+        Some(clients) => Whose::Clients {
+            count: share_count(clients, worker, workers),
+            first: worker,
+            stride: workers,
+        },
+    };
+    let (first_id, stride) = (u64::from(worker), u64::from(workers));
+    let numbers = Numbers { first_id, stride, count_max: numbers_max(trial, worker) };
+    Source::new(workload(trial, worker), whose, numbers)
+}
+
+/// How many clients bring the main load, if clients do.
+fn clients(load: &LoadPlan) -> Option<u32> {
+    match load.arrivals {
+        Arrivals::Closed { clients, .. } => Some(clients),
+        Arrivals::Open { .. } => None,
+    }
 }
 
 fn workload(trial: &Trial<'_>, worker: u32) -> Box<dyn sut::Workload> {
@@ -202,7 +237,7 @@ pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32) -> Demand {
             Demand::timed(DueTimes::new(schedule, window, setup.seed, worker, workers))
         }
         Arrivals::Closed { clients, think, .. } => {
-            let clients = share_count(*clients, worker, workers);
+            let clients = share(*clients, worker, workers);
             Demand::clients(clients, *think, 0, numbers_max, end)
         }
     }
@@ -221,8 +256,14 @@ fn probe_stream(trial: &Trial<'_>, probe: &ProbePlan) -> Stream {
 pub(crate) fn probe_source(trial: &Trial<'_>, probe: &ProbePlan) -> Source {
     let setup = &trial.setup;
     let workload = setup.system.workload(setup.seed.split("probe"), 0, 1);
-    let ahead = u32::try_from(probe.trials.min(1_000)).expect("at most a thousand");
-    Source::new(workload, ahead, PROBE_TX_BASE, 1, probe.trials)
+    let whose = match probe.schedule {
+        ProbeSchedule::Open => Whose::Anybodys {
+            ahead_max: u32::try_from(probe.trials.min(1_000)).expect("at most a thousand"),
+        },
+        ProbeSchedule::Sequential => Whose::Clients { count: 1, first: 0, stride: 1 },
+    };
+    let numbers = Numbers { first_id: PROBE_TX_BASE, stride: 1, count_max: probe.trials };
+    Source::new(workload, whose, numbers)
 }
 
 /// The probe begins with the measured window: in the warm-up there is nothing to find out.
@@ -236,7 +277,7 @@ pub(crate) fn probe_demand(trial: &Trial<'_>, probe: &ProbePlan) -> Demand {
             Demand::timed(DueTimes::every(probe.interval, window))
         }
         ProbeSchedule::Sequential => Demand::clients(
-            1,
+            std::iter::once(0),
             probe.interval,
             timing.measure_start,
             probe.trials,
@@ -250,10 +291,11 @@ fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Durati
         index,
         demand: Demand::Over,
         source,
-        pending: Pending::new(),
-        backlog: VecDeque::new(),
+        pending: Pending::new(0),
+        backlog: Backlog::shared(),
         backlog_max: 0,
         batching: None,
+        resends: None,
         idle: VecDeque::new(),
         timeout_ns: whole_ns(timeout).max(1),
         open: 0,

@@ -14,6 +14,7 @@ use super::{Engine, Routes};
 use crate::LoadError;
 use crate::connection::{OBSERVER, Phase};
 use crate::driver::{Driver, Event, Wait};
+use crate::pending::NONE;
 use crate::recorder::{Message, WorkerReport};
 use crate::trial::Trial;
 
@@ -219,6 +220,7 @@ impl Engine<'_> {
     fn step<D: Driver>(&mut self, driver: &mut D) {
         if self.is_routed() {
             self.routes.push_on();
+            self.heard_on = NONE;
             while let Some(found) = self.routes.take() {
                 self.settle(found);
             }
@@ -316,6 +318,7 @@ impl Engine<'_> {
         facts.run_queue_ns = run_queue_ns().saturating_sub(queued);
         facts.wall_ns = u64::try_from(self.now - began).unwrap_or(0);
         facts.idle_ns = facts.wall_ns.saturating_sub(facts.cpu_ns + facts.run_queue_ns);
+        facts.error_lookups = self.texts.lookups;
         facts.lookahead_dry = self.streams.iter().map(|stream| stream.source.dry).sum();
         assert_eq!(facts.due, self.rows.count, "one row for each transaction that fell due");
         assert_eq!(facts.due, facts.sent + facts.shed + facts.refused, "sent, shed or refused");

@@ -71,7 +71,7 @@ impl System for Called {
 /// the conservation of every transaction; open and closed.
 #[test]
 fn client_libraries_are_called() {
-    for arrivals in [constant(100), closed(4)] {
+    for (arrivals, clients) in [(constant(100), 0), (closed(4), 4)] {
         let mut plan = plan(arrivals);
         plan.load.timeout = Duration::from_millis(100);
         plan.load.connections = 8;
@@ -93,7 +93,8 @@ fn client_libraries_are_called() {
         assert_eq!(facts.workers[0].due, kept.rows.len() as u64);
         assert!(kept.rows.len() >= 30, "{}", kept.rows.len());
         for (n, row) in kept.rows.iter().enumerate() {
-            assert_eq!(row.tx, n as u64);
+            // Of a closed loop's last ids, one a client may never have been sent.
+            assert!((n..=n + clients).contains(&usize::try_from(row.tx).unwrap()), "{row:?}");
             assert!(row.due <= row.ready && row.ready <= row.sent && row.marks[0] >= row.sent);
             match row.tx % 10 {
                 5 => assert_eq!(row.outcome, Outcome::Rejected(model::Class::Server)),

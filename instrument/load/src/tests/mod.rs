@@ -1,5 +1,6 @@
 //! Whole trials against a server in this process, each with both drivers.
 
+mod again;
 mod answers;
 mod batches;
 mod calls;

@@ -227,12 +227,17 @@ impl Session for ToySession {
 
 struct ToyWorkload {
     kinds: u32,
+    clients: u32,
 }
 
 impl Workload for ToyWorkload {
     fn next(&mut self, id: u64, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.extend_from_slice(&id.to_le_bytes());
-        Made::of(u32::try_from(id % u64::from(self.kinds)).expect("small"), client)
+        let kind = u32::try_from(id % u64::from(self.kinds)).expect("small");
+        // Client 0 brings half of all.
+        let whose = u32::try_from(id / 2 % u64::from(self.clients)).expect("small");
+        let own = if id.is_multiple_of(2) { 0 } else { whose };
+        Made { kind, client: client.unwrap_or(own) }
     }
 }
 
@@ -246,6 +251,10 @@ pub struct ToySystem {
     pub stages: u32,
     pub tls: Option<Tls>,
     pub polls: Option<Duration>,
+    /// Whose transactions of an open loop are.
+    pub clients: u32,
+    /// Where connections go in their later lives.
+    pub next: Option<SocketAddr>,
     /// Whether every answer is an observation.
     pub reads: bool,
     pub gathers: bool,
@@ -261,6 +270,8 @@ impl ToySystem {
             stages: 1,
             tls: None,
             polls: None,
+            clients: 1,
+            next: None,
             reads: false,
             gathers: false,
         }
@@ -281,7 +292,7 @@ impl System for ToySystem {
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(ToyWorkload { kinds: 2 })
+        Box::new(ToyWorkload { kinds: 2, clients: self.clients })
     }
 
     fn connect(&self, _to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
@@ -299,6 +310,11 @@ impl System for ToySystem {
         };
         let endpoint = Endpoint { address: self.address, tls: self.tls.clone() };
         Ok(Link::Wire(endpoint, Box::new(session)))
+    }
+
+    fn route(&self, _to: &Deployment, _role: Role, _index: u32, life: u32) -> Option<Endpoint> {
+        assert!(life > 0, "the first life goes where `connect` says");
+        self.next.map(|address| Endpoint { address, tls: self.tls.clone() })
     }
 
     fn observers(&self) -> u32 {
@@ -361,6 +377,8 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             pacing: Pacing::Balanced,
             batch: None,
             transactions_max: 0,
+            affinity: Default::default(),
+            resend: None,
         },
         probe: None,
         measure: MeasurePlan {

@@ -205,6 +205,8 @@ fn load(schedule: Schedule, connections: u32) -> LoadPlan {
         pacing: Pacing::Balanced,
         batch: None,
         transactions_max: 0,
+        affinity: Default::default(),
+        resend: None,
     }
 }
 
