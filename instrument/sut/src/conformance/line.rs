@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use model::{Outcome, TxId};
 
 use super::{Peer, Subject};
-use crate::{Abandon, Mark, Marks, Session, Transaction, Workload};
+use crate::{Abandon, Made, Mark, Marks, Session, Transaction, Workload};
 
 /// What stands in an output buffer before a session may append to it: requests of other calls of the same turn.
 const BEFORE: &[u8] = b"written before";
@@ -99,6 +99,7 @@ pub(super) struct Line {
     pub(super) heard: Vec<u8>,
     unread: Vec<u8>,
     payload: Vec<u8>,
+    made: Made,
     marks: Marks,
     pub(super) is_closing: bool,
 }
@@ -114,6 +115,7 @@ impl Line {
             heard: Vec::new(),
             unread: Vec::new(),
             payload: Vec::new(),
+            made: Made::of(0, None),
             marks: Marks::default(),
             is_closing: false,
         };
@@ -142,10 +144,16 @@ impl Line {
     /// Submits the transaction `tx` and gives the bytes that it made of it.
     pub(super) fn submit(&mut self, tx: TxId) -> Result<Vec<u8>, String> {
         self.payload.clear();
-        let made = self.workload.next(tx, None, &mut self.payload);
+        self.made = self.workload.next(tx, None, &mut self.payload);
+        self.attempt(tx, 1)
+    }
+
+    /// Submits the transaction that was submitted last once more, as the engine does where it resends.
+    pub(super) fn attempt(&mut self, tx: TxId, attempt: u8) -> Result<Vec<u8>, String> {
         self.judge.give(tx);
+        let Made { kind, client } = self.made;
         let transaction =
-            Transaction { client: made.client, ..Transaction::new(tx, made.kind, &self.payload) };
+            Transaction { client, attempt, ..Transaction::new(tx, kind, &self.payload) };
         let mut out = BEFORE.to_vec();
         let bytes_out = self.session.submit(&transaction, &mut out);
         let bytes = appended(out, "submit")?;

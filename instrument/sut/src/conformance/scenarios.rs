@@ -24,6 +24,7 @@ pub(super) const ALL: &[(&str, Scenario)] = &[
     ("a connection that is closed", closed),
     (ARBITRARY_BYTES, arbitrary_bytes),
     ("a reset", reset),
+    ("another attempt", another_attempt),
 ];
 
 /// Transactions of the scenarios that go one by one.
@@ -159,6 +160,25 @@ fn reset(subject: &Subject<'_>) -> Result<(), String> {
         let after = |words: String| format!("after a reset with {}: {words}", upset.words());
         line.reopen((subject.peer)()).map_err(after)?;
         one_by_one(&mut line, subject, 1_000_000).map_err(after)?;
+    }
+    Ok(())
+}
+
+/// What is sent again after its connection was lost is the same transaction, whatever its number of attempts.
+fn another_attempt(subject: &Subject<'_>) -> Result<(), String> {
+    let mut line = Line::open(subject)?;
+    line.window()?;
+    line.submit(0)?;
+    for attempt in 2..=3 {
+        let said =
+            |words: String| format!("sent the {attempt}. time, on a new connection: {words}");
+        line.reopen((subject.peer)()).map_err(said)?;
+        let request = line.attempt(0, attempt).map_err(said)?;
+        let answered = line.exchange(request).map_err(said)?;
+        line.poll_until_settled(0).map_err(said)?;
+        if !line.judge.is_settled(0) {
+            return Err(said(unsettled(0, answered)));
+        }
     }
     Ok(())
 }

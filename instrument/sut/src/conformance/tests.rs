@@ -43,6 +43,7 @@ enum Flaw {
     ClaimsPayload,
     RefusesHonestAnswers,
     MarksAtIdleClose,
+    RenamesLaterAttempts,
 }
 
 /// The line protocol; answers are matched in order where `by_order` is set, else by id.
@@ -83,7 +84,9 @@ impl Mock {
 
 impl Session for Mock {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        let mut line = format!("{}\n", tx.id).into_bytes();
+        let renamed = self.flaw == Flaw::RenamesLaterAttempts && tx.attempt > 1;
+        let id = if renamed { tx.id + 500 } else { tx.id };
+        let mut line = format!("{id}\n").into_bytes();
         self.outstanding.push_back(tx.id);
         match self.flaw {
             Flaw::WritesNothing => return 0,
@@ -251,6 +254,12 @@ fn every_flaw_is_caught() {
             false,
             "one transaction at a time",
             "marked the end of transaction 0 twice",
+        ),
+        (
+            Flaw::RenamesLaterAttempts,
+            false,
+            "another attempt",
+            "sent the 2. time, on a new connection: answered for transaction 500, which it was never given",
         ),
         (
             Flaw::AnswersForOthers,
