@@ -24,6 +24,7 @@ mod matrix;
 mod nginx;
 mod node_events;
 mod programs;
+mod reads;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

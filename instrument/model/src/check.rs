@@ -55,7 +55,7 @@ pub enum Entries {
 /// What is known of a trial before anything is read of it.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckInput<'a> {
-    /// The trial's seed.
+    /// The trial's seed. The engine splits the workload's from it by the name `workload`, the probe's by `probe`.
     pub seed: Seed,
     /// `[system.deploy]`.
     pub deploy: &'a Options,

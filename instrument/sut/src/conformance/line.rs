@@ -47,6 +47,14 @@ impl Judge {
         self.given.values().filter(|given| !given.is_settled && !given.is_abandoned).count()
     }
 
+    /// Judges one observation.
+    pub(super) fn observation(&self, tx: TxId) -> Result<(), String> {
+        if self.given.contains_key(&tx) {
+            return Ok(());
+        }
+        Err(format!("observed what transaction {tx} returned, which it was never given"))
+    }
+
     /// Judges one mark.
     pub(super) fn mark(&mut self, mark: &Mark) -> Result<(), String> {
         let (Mark::Reached { tx, .. } | Mark::Ended { tx, .. }) = *mark;
@@ -257,7 +265,9 @@ impl Line {
 
     fn judge_marks(&mut self) -> Result<(), String> {
         self.is_closing |= self.marks.wants_close();
-        self.marks.list().iter().try_for_each(|mark| self.judge.mark(mark))
+        let judge = &mut self.judge;
+        self.marks.observations().iter().try_for_each(|one| judge.observation(one.tx))?;
+        self.marks.list().iter().try_for_each(|mark| judge.mark(mark))
     }
 
     fn shake_hands(&mut self) -> Result<(), String> {

@@ -163,6 +163,7 @@ type Tried<'a> = &'a dyn Fn() -> Result<(), String>;
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     marks: Vec<(Mark, String)>,
+    observations: Vec<(TxId, Vec<u8>)>,
     out: Vec<u8>,
     is_closing: bool,
     has_failed: bool,
@@ -170,6 +171,7 @@ struct Found {
 
 impl Found {
     fn judged(&self, mut judge: Judge) -> Result<(), String> {
+        self.observations.iter().try_for_each(|(tx, _)| judge.observation(*tx))?;
         self.marks.iter().try_for_each(|(mark, _)| judge.mark(mark))?;
         match judge.outstanding() {
             0 => Ok(()),
@@ -203,18 +205,27 @@ fn compare(
         let cut = cut?;
         if cut != whole {
             return Err(format!(
-                "found something else when the same {} bytes came in pieces of {}: {} marks{} instead of {}{}; bytes {}",
+                "found something else when the same {} bytes came in pieces of {}: {}{} instead of {}{}; bytes {}",
                 stream.len(),
                 shown_pieces(pieces),
-                cut.marks.len(),
+                shown_count(&cut, &whole),
                 failed_word(&cut),
-                whole.marks.len(),
+                shown_count(&whole, &cut),
                 failed_word(&whole),
                 shown_bytes(stream),
             ));
         }
     }
     Ok(whole)
+}
+
+/// How much was found; of observations only where they are what differs.
+fn shown_count(found: &Found, other: &Found) -> String {
+    let marks = format!("{} marks", found.marks.len());
+    if found.observations == other.observations {
+        return marks;
+    }
+    format!("{marks} and {} observations", found.observations.len())
 }
 
 fn failed_word(found: &Found) -> &'static str {
@@ -265,6 +276,8 @@ fn read(session: &mut dyn Session, stream: &[u8], pieces: &[usize]) -> Result<Fo
         let unread = &stream[start..end];
         let used = session.receive(unread, &mut found.out, &mut marks);
         found.marks.extend(marks.list().iter().map(|mark| plain(mark, &marks)));
+        let observed = marks.observations().iter().map(|one| (one.tx, one.bytes.to_vec()));
+        found.observations.extend(observed);
         found.is_closing |= marks.wants_close();
         match used {
             Ok(used) if used > unread.len() => return Err(claims_too_much(used, unread.len())),

@@ -44,6 +44,8 @@ enum Flaw {
     RefusesHonestAnswers,
     MarksAtIdleClose,
     RenamesLaterAttempts,
+    ObservesForOthers,
+    ObservesPieces,
 }
 
 /// The line protocol; answers are matched in order where `by_order` is set, else by id.
@@ -68,6 +70,10 @@ impl Mock {
             if self.by_order { self.outstanding.pop_front().ok_or_else(strange)? } else { said };
         match self.flaw {
             Flaw::NeverAnswers => {}
+            Flaw::ObservesForOthers => {
+                marks.observed(tx + 1000, line);
+                marks.reached(tx, 0, 0, 0);
+            }
             Flaw::AnswersForOthers => marks.reached(tx + 1000, 0, 0, 0),
             Flaw::SaysCommittedAsAnEnd => marks.ended(tx, Outcome::Committed, 0, 0, ""),
             Flaw::StageBeyondTheLadder => marks.reached(tx, 3, 0, 0),
@@ -125,6 +131,8 @@ impl Session for Mock {
             Flaw::DependsOnPiecesOfNonsense if is_nonsense && bytes.len() > 5 => {
                 marks.reached(5, 0, 0, 0);
             }
+            // What was seen of an answer, however little of it has come.
+            Flaw::ObservesPieces => marks.observed(0, bytes),
             Flaw::RefusesHonestAnswers => return Err(ProtocolError("no".to_owned())),
             _ => {}
         }
@@ -307,7 +315,19 @@ fn every_flaw_is_caught() {
             Flaw::DependsOnPieces,
             false,
             "an answer in other pieces",
-            "found something else when the same 16 bytes came in pieces of 1, 1, 1, 1, 1, 1, 1, 1, …: 0 marks instead of 8",
+            "found something else when the same 16 bytes came in pieces of 1, 1, 1, 1, 1, 1, 1, 1, …: 0 marks instead of 8 marks",
+        ),
+        (
+            Flaw::ObservesForOthers,
+            false,
+            "one transaction at a time",
+            "observed what transaction 1000 returned, which it was never given",
+        ),
+        (
+            Flaw::ObservesPieces,
+            false,
+            "an answer in other pieces",
+            "16 observations instead of 8 marks and 1 observations",
         ),
         (
             Flaw::DependsOnPiecesOfNonsense,

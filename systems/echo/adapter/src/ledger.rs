@@ -79,14 +79,20 @@ impl Reader {
 }
 
 impl Ledger for Reader {
-    fn next(&mut self, _content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
+    /// An entry holds the run's mark and the checksum of its submission: what the check `content` reads.
+    fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
         let Some(bytes) = self.record()? else { return Ok(None) };
         let position = self.position;
         self.position += 1;
         let record = Record::read(&bytes);
         let tx = record.map_or(u64::MAX, |record| record.tx);
         let is_ours = record.is_some_and(|record| record.run == self.run_mark);
-        Ok(Some(LedgerEntry::new(position, tx, is_ours)))
+        if let Some(record) = record {
+            content.extend_from_slice(&record.run.to_le_bytes());
+            content.extend_from_slice(&record.submit_crc.to_le_bytes());
+        }
+        let is_refused = record.is_some_and(|record| record.is_refused);
+        Ok(Some(LedgerEntry { is_refused, ..LedgerEntry::new(position, tx, is_ours) }))
     }
 
     fn way(&self) -> String {

@@ -3,14 +3,17 @@
 //! of the load and never retries.
 //!
 //! `options` reads the experiment and turns it into the node's command line, `session` and `http_session` are
-//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics` declares what it says of itself.
+//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics`
+//! declares what it says of itself, `content` and `register` test what the ledger holds and what reads returned.
 
+mod content;
 mod control;
 mod events;
 mod http_session;
 mod ledger;
 mod metrics;
 mod options;
+mod register;
 mod session;
 mod system;
 #[cfg(test)]
@@ -24,5 +27,5 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     build: options::build,
     targets: options::targets,
     serve: Some(echo_node::serve),
-    checks: &[],
+    checks: &[content::CHECK, register::CHECK],
 };

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use echo_node::Lie;
 use model::options::{Options, Problems, Section};
 use model::quantity::show_duration;
-use sut::{Request, System};
+use sut::{Kind, Request, System};
 
 use crate::system::{Echo, Protocol};
 
@@ -35,6 +35,14 @@ const PAYLOAD_BYTES_MAX: u64 = echo_node::protocol::SUBMIT_PAYLOAD_BYTES_MAX as 
 const OWN_PROGRAM: &str = "assay";
 const NODE_PROGRAM: &str = "echo-node";
 
+/// The kind that reads.
+const READ: &str = "get";
+/// A payload begins with its key, where a kind reads.
+const KEY_BYTES: u64 = 8;
+/// Keys unless said otherwise: few enough that one is written and read many times in a short trial.
+const KEYS: u64 = 16;
+const KEYS_MAX: u64 = 65_536;
+
 /// Outstanding on a connection unless said otherwise: enough to keep any queue of interest busy.
 const IN_FLIGHT_MAX: u64 = 64;
 
@@ -62,12 +70,28 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let says_metrics = deploy.boolean("metrics", problems).unwrap_or(false);
     let stamps = deploy.boolean("events", problems).unwrap_or(false);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
+    let payload_bytes = payload_bytes(&mut workload, problems);
+    verifies_content(&mut workload, problems);
     if payload_bytes > PAYLOAD_BYTES_MAX {
         let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
         workload.reject("payload", message, None, problems);
     }
     let kinds = kinds(&mut workload, problems);
+    let keys = keys(&mut workload, problems);
+    let reads = kinds.iter().position(|kind| !kind.is_recorded);
+    if let Some(index) = reads {
+        arguments.push(format!("--reads={index}"));
+    }
+    if reads.is_some() && payload_bytes < KEY_BYTES {
+        let message = format!(
+            "a payload begins with its key where the kind `{READ}` reads: {KEY_BYTES} bytes at least"
+        );
+        workload.reject("payload", message, None, problems);
+    }
+    if reads.is_some() && protocol == Protocol::Http {
+        let message = format!("over HTTP nothing is stored that the kind `{READ}` could read");
+        workload.reject("kinds", message, Some("use frames".to_owned()), problems);
+    }
     workload.finish(problems);
     if let Some(table) = deploy.section("faults", problems) {
         faults(table, &kinds, stages, &mut arguments, problems);
@@ -114,6 +138,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         says_metrics,
         stamps,
         payload_bytes: usize::try_from(payload_bytes).ok()?,
+        keys: reads.map(|_| keys),
         kinds,
         run_mark: request.run_mark,
     }))
@@ -188,8 +213,26 @@ fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAdd
     address
 }
 
-fn kinds(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
-    let Some(names) = workload.strings("kinds", problems) else { return vec!["put".to_owned()] };
+/// How long a payload is.
+pub(crate) fn payload_bytes(workload: &mut Section<'_>, problems: &mut Problems) -> u64 {
+    workload.size("payload", problems).unwrap_or(64)
+}
+
+/// Whether the check of what the ledger holds is wanted.
+pub(crate) fn verifies_content(workload: &mut Section<'_>, problems: &mut Problems) -> bool {
+    workload.boolean("verify_content", problems).unwrap_or(false)
+}
+
+/// How many keys reads and writes are spread over. The check of what reads returned asks, too.
+pub(crate) fn keys(workload: &mut Section<'_>, problems: &mut Problems) -> u64 {
+    workload.integer("keys", 1, KEYS_MAX, problems).unwrap_or(KEYS)
+}
+
+/// `get` reads what the others write; they stand in the ledger.
+fn kinds(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<Kind> {
+    let Some(names) = workload.strings("kinds", problems) else {
+        return vec![Kind::recorded("put")];
+    };
     let mut sorted = names.clone();
     sorted.sort_unstable();
     sorted.dedup();
@@ -200,15 +243,16 @@ fn kinds(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
     if !is_good {
         let message = "`workload.kinds` must be names, each once, at least one".to_owned();
         workload.reject("kinds", message, None, problems);
-        return vec!["put".to_owned()];
+        return vec![Kind::recorded("put")];
     }
-    names.into_iter().map(str::to_owned).collect()
+    let kind = |name: &str| Kind { name: name.to_owned(), is_recorded: name != READ };
+    names.into_iter().map(kind).collect()
 }
 
 /// `[system.deploy.faults]`.
 fn faults(
     mut table: Section<'_>,
-    kinds: &[String],
+    kinds: &[Kind],
     stages: u64,
     arguments: &mut Vec<String>,
     problems: &mut Problems,
@@ -219,6 +263,10 @@ fn faults(
             if lie == Lie::Unordered && stages == 1 {
                 let help = Some("add stages = 3 to [system.deploy]".to_owned());
                 table.reject(lie.word(), "one stage cannot be out of order", help, problems);
+            }
+            if lie == Lie::Stale && kinds.iter().all(|kind| kind.is_recorded) {
+                let help = Some(format!("add kinds = [\"put\", \"{READ}\"] to [workload]"));
+                table.reject(lie.word(), "nothing reads", help, problems);
             }
         }
     }
@@ -241,13 +289,18 @@ fn faults(
         limit.finish(problems);
     }
     if let Some(name) = table.string("refuse", problems) {
-        match kinds.iter().position(|kind| kind == name) {
+        match kinds.iter().position(|kind| kind.name == name) {
             Some(index) => arguments.push(format!("--refuse={index}")),
             None => {
-                let help = format!("the kinds are: {}", kinds.join(", "));
+                let help = format!("the kinds are: {}", Kind::names(kinds).join(", "));
                 let message = format!("`{name}` is not among the workload's kinds");
                 table.reject("refuse", message, Some(help), problems);
             }
+        }
+    }
+    for (key, argument) in [("logs_refused", "--logs-refused"), ("logs_reads", "--logs-reads")] {
+        if table.boolean(key, problems) == Some(true) {
+            arguments.push(argument.to_owned());
         }
     }
     if let Some(word) = table.one_of("from", &["first", "start"], problems) {

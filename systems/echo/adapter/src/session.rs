@@ -14,6 +14,9 @@ use wire::frames::{LENGTH_BYTES, next_frame};
 /// How often to ask, where one must.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
+/// What a read returns.
+const VALUE_BYTES: u32 = 8;
+
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -71,6 +74,16 @@ impl FrameSession {
         self.forget(tx);
     }
 
+    /// A read has been served: it is over with what it returned, however commits are told.
+    fn value(&mut self, tx: TxId, value: Option<u64>, marks: &mut Marks) {
+        match value {
+            Some(value) => marks.observed(tx, &value.to_le_bytes()),
+            None => marks.observed(tx, &[]),
+        }
+        marks.reached(tx, self.stages - 1, Code::Committed as u16, VALUE_BYTES);
+        self.forget(tx);
+    }
+
     fn forget(&mut self, tx: TxId) {
         if let Some(at) = self.unanswered.iter().position(|known| *known == tx) {
             self.unanswered.swap_remove(at);
@@ -110,6 +123,7 @@ impl Session for FrameSession {
         while let Some(frame) = next_frame(&bytes[used..]).map_err(|error| strange(&error))? {
             match read_reply(frame.payload).map_err(|error| strange(&error))? {
                 Reply::Answer(answer) => self.answer(answer, marks),
+                Reply::Value { tx, value } => self.value(tx, value, marks),
                 Reply::Subscribed { run } if run == self.run_mark => self.is_subscribed = true,
                 _ => return Err(strange(&"an answer to a question that was not asked here")),
             }

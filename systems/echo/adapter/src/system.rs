@@ -72,7 +72,9 @@ pub(crate) struct Echo {
     /// Whether the node stamps events.
     pub(crate) stamps: bool,
     pub(crate) payload_bytes: usize,
-    pub(crate) kinds: Vec<String>,
+    pub(crate) kinds: Vec<Kind>,
+    /// How many keys there are, where a kind reads.
+    pub(crate) keys: Option<u64>,
     pub(crate) run_mark: u64,
 }
 
@@ -126,7 +128,7 @@ impl System for Echo {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        self.kinds.iter().map(Kind::recorded).collect()
+        self.kinds.clone()
     }
 
     fn node_stages(&self) -> Vec<NodeStage> {
@@ -189,8 +191,8 @@ impl System for Echo {
         })
     }
 
-    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Payloads::new(seed, worker, self.payload_bytes, self.kinds.len()))
+    fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Payloads::new(seed, self.payload_bytes, self.kinds.len(), self.keys))
     }
 
     fn connect(&self, to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
@@ -214,7 +216,11 @@ impl System for Echo {
         for (number, kind) in (0_u16..).zip(&self.kinds) {
             let ok = control.check(number).map_err(failed)?;
             let detail = if ok { "would be taken" } else { "refused as invalid" };
-            findings.push(PreflightFinding { kind: kind.clone(), ok, detail: detail.to_owned() });
+            findings.push(PreflightFinding {
+                kind: kind.name.clone(),
+                ok,
+                detail: detail.to_owned(),
+            });
         }
         Ok(findings)
     }

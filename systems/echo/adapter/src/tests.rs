@@ -51,11 +51,11 @@ fn options(commit: CommitWay, stages: u8) -> Options {
 }
 
 fn workload() -> Box<dyn sut::Workload> {
-    Box::new(Payloads::new(Seed(3), 0, 40, 3))
+    Box::new(Payloads::new(Seed(3), 40, 3, Some(4)))
 }
 
 /// Claim: over frames the session keeps the contract, one stage or two, answered or asked for, one or many in
-/// flight.
+/// flight, with reads among them or without.
 #[test]
 fn frames_keep_the_contract() {
     for (commit, purpose) in
@@ -67,7 +67,9 @@ fn frames_keep_the_contract() {
                     Box::new(FrameSession::new(RUN, stages, in_flight_max, purpose))
                         as Box<dyn Session>
                 };
-                let peer = || peer(options(commit, stages), FRAMES_LISTENER);
+                let reads = (in_flight_max > 1).then_some(1);
+                let options = || Options { reads, ..options(commit, stages) };
+                let peer = || peer(options(), FRAMES_LISTENER);
                 let subject = Subject::new(&session, &peer, &workload)
                     .ladder(usize::from(stages), stages - 1);
                 session_conformance(&subject).unwrap_or_else(|breaches| {
@@ -203,10 +205,13 @@ fn systems_keep_the_contract() {
         &[("stages", integer(2)), ("commit", text("observer"))],
         &[("protocol", text("http"))],
     ] {
-        let kinds = value(Value::Array(vec![text("put"), text("get")]));
+        let is_http = deploy.iter().any(|(key, _)| *key == "protocol");
+        let second = if is_http { "scan" } else { "get" };
+        let kinds = value(Value::Array(vec![text("put"), text(second)]));
         let system = built(deploy, &[("payload", text("100B")), ("kinds", kinds)]).unwrap();
         system_conformance(&*system).unwrap();
-        assert_eq!(sut::Kind::names(&system.kinds()), ["put", "get"]);
+        assert_eq!(sut::Kind::names(&system.kinds()), ["put", second]);
+        assert_eq!(system.kinds()[1].is_recorded, is_http);
     }
     let stamping = built(&[("events", value(Value::Boolean(true)))], &[]).unwrap();
     system_conformance(&*stamping).unwrap();
@@ -235,6 +240,7 @@ fn mistakes_are_named() {
             ("faults.refuse", text("get")),
             ("faults.limit.burst", integer(5)),
             ("faults.unordered", integer(9)),
+            ("faults.stale", integer(9)),
         ],
         &[("payload", text("2MiB"))],
     )
@@ -249,11 +255,12 @@ fn mistakes_are_named() {
         "`get` is not among the workload's kinds",
         "`system.deploy.faults.limit.rate` is missing",
         "one stage cannot be out of order",
+        "nothing reads",
         "`workload.payload` can be at most 1048576 bytes",
     ] {
         assert!(wrong.iter().any(|said| said.contains(words)), "{words}\nnot in {wrong:#?}");
     }
-    assert_eq!(wrong.len(), 9, "{wrong:#?}");
+    assert_eq!(wrong.len(), 10, "{wrong:#?}");
     let both =
         built(&[("attach", text("127.0.0.1:1")), ("servers", integer(2))], &[]).err().unwrap();
     assert!(both[0].contains("a server that is already running has its own queue and faults"));

@@ -96,6 +96,16 @@ const TABLE: &[Entry] = &[
     ("refuse", "KIND", "always answer this kind as invalid, by its number", |c, v| {
         number(c.options.faults.refused_kind.get_or_insert(0), v, 0)
     }),
+    ("logs-refused", "", "what is refused as invalid is logged, as refused", |c, _| {
+        flag(&mut c.options.faults.logs_refused)
+    }),
+    ("logs-reads", "", "what reads is stored, too", |c, _| flag(&mut c.options.faults.logs_reads)),
+    (
+        "reads",
+        "KIND",
+        "this kind reads the register that the others write, by its number; payloads begin with the key",
+        |c, v| number(c.options.reads.get_or_insert(0), v, 0),
+    ),
     (
         "reorder-by",
         "N",
@@ -164,7 +174,9 @@ pub(crate) fn help() -> String {
     for (name, hint, what, _) in TABLE {
         text.push_str(&format!("  {:<24} {what}\n", format!("--{name} {hint}")));
     }
-    text.push_str("\nLies, each of one commit in N (the first is chosen by the seed)\n");
+    text.push_str(
+        "\nLies, each of one commit (of `stale`: one read) in N; the first is chosen by the seed\n",
+    );
     for lie in Lie::ALL {
         text.push_str(&format!("  {:<24} {}\n", format!("--{} N", lie.word()), lie.summary()));
     }
@@ -307,7 +319,7 @@ mod tests {
     /// Claim: every option of the help text is read, with its value attached or behind it.
     #[test]
     fn options() {
-        let command = read("--listen 4000 --http=127.0.0.1:1 --metrics 4001 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
+        let command = read("--listen 4000 --http=127.0.0.1:1 --metrics 4001 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --logs-refused --logs-reads --reads 1 --stale 9 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
         let options = &command.options;
         assert_eq!((options.servers, options.service), (4, Duration::from_micros(1500)));
         assert_eq!((options.queue_max, options.seed, options.stages), (Some(10), 7, 2));
@@ -318,6 +330,8 @@ mod tests {
         assert_eq!(faults.limit.unwrap().burst, 3000.0);
         assert_eq!(faults.every[Lie::Lose as usize], 100);
         assert_eq!(faults.every[Lie::Unordered as usize], 7);
+        assert_eq!((faults.every[Lie::Stale as usize], options.reads), (9, Some(1)));
+        assert!(faults.logs_refused && faults.logs_reads);
         assert!(options.syncs && command.again && command.parent_pipe && faults.from_start);
         for (name, ..) in TABLE {
             assert!(help().contains(&format!("  --{name}")), "{name}");

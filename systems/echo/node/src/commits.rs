@@ -15,6 +15,7 @@ use crate::faults::{Lie, Struck};
 use crate::ledger::{Ledger, Record};
 use crate::options::{CommitWay, Options};
 use crate::protocol::{Answer, Code, write_answer};
+use crate::registers::Key;
 
 /// Set in the id of an entry that nobody submitted: no load has so many transactions.
 pub(crate) const INVENTED: u64 = 1 << 62;
@@ -33,6 +34,8 @@ const UNASKED_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Commit {
     pub(crate) record: Record,
+    /// Where it writes to.
+    pub(crate) key: Key,
     pub(crate) struck: Struck,
     pub(crate) received: Instant,
     pub(crate) started: Instant,
@@ -109,9 +112,16 @@ impl Commits {
 
     /// Stores a commit, or lies about it. Until `thaw` nothing is stored.
     pub(crate) fn store(&mut self, now: Instant, thaw: Instant, commit: &Commit) {
-        let Commit { record, struck, received, started, .. } = *commit;
+        let Commit { mut record, struck, received, started, .. } = *commit;
         self.stored += 1;
         self.events.stamp(Stage::Started, record.tx, received, started);
+        for lie in [Lie::Alter, Lie::Void].into_iter().filter(|lie| struck.by(*lie)) {
+            self.confess(lie, record.tx);
+            match lie {
+                Lie::Alter => record.submit_crc ^= 1,
+                _ => record.is_refused = true,
+            }
+        }
         // What a stall held back comes first.
         self.release_stalled(now);
         if thaw > now && !struck.by(Lie::Lose) && !struck.by(Lie::Reorder) {

@@ -49,6 +49,12 @@ pub enum Lie {
     Reorder,
     /// Stored in time, answered after a very long delay.
     Late,
+    /// Stored as something else than was submitted.
+    Alter,
+    /// Answered as committed, and stored as refused.
+    Void,
+    /// A read gives a value that was overwritten long before.
+    Stale,
     /// Stages are said in the wrong order: with two, committed before accepted; with three, started at once
     /// and accepted at the end.
     Unordered,
@@ -56,7 +62,7 @@ pub enum Lie {
 
 impl Lie {
     /// All lies, in the order in which they are tried on a commit.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Drop,
         Self::Twice,
         Self::Close,
@@ -66,6 +72,9 @@ impl Lie {
         Self::Invent,
         Self::Reorder,
         Self::Late,
+        Self::Alter,
+        Self::Void,
+        Self::Stale,
         Self::Unordered,
     ];
 
@@ -82,6 +91,9 @@ impl Lie {
             Self::Invent => "invent",
             Self::Reorder => "reorder",
             Self::Late => "late",
+            Self::Alter => "alter",
+            Self::Void => "void",
+            Self::Stale => "stale",
             Self::Unordered => "unordered",
         }
     }
@@ -99,6 +111,9 @@ impl Lie {
             Self::Invent => "store another entry that nobody submitted",
             Self::Reorder => "store behind transactions that were sent after its acknowledgement",
             Self::Late => "store in time, and answer after --late-by",
+            Self::Alter => "store something else than was submitted",
+            Self::Void => "acknowledge, and store as refused",
+            Self::Stale => "of reads: give a value that was overwritten long before",
             Self::Unordered => "say stages in the wrong order (with --stages 2 or 3)",
         }
     }
@@ -119,7 +134,11 @@ pub struct Faults {
     pub drift: f64,
     /// A kind that is always refused as invalid.
     pub refused_kind: Option<u16>,
-    /// Every how many commits each of [`Lie::ALL`] strikes; 0: never.
+    /// Whether what is refused as invalid is logged, as refused.
+    pub logs_refused: bool,
+    /// Whether reads are stored, too.
+    pub logs_reads: bool,
+    /// Every how many commits each of [`Lie::ALL`] strikes, [`Lie::Stale`] every how many reads; 0: never.
     pub every: [u64; Lie::ALL.len()],
     /// How late a late answer is.
     pub late_by: Duration,
@@ -168,6 +187,9 @@ pub(crate) struct Liar {
     every: [u64; Lie::ALL.len()],
     is_honest: bool,
     commits: u64,
+    reads: u64,
+    /// Stale reads that are due and could not be given yet.
+    owed: u64,
 }
 
 impl Liar {
@@ -177,7 +199,8 @@ impl Liar {
             let drawn = rng.next_u64();
             if every == 0 { u64::MAX } else { drawn % every }
         });
-        Self { next, every, is_honest: every == [0; Lie::ALL.len()], commits: 0 }
+        let is_honest = every == [0; Lie::ALL.len()];
+        Self { next, every, is_honest, commits: 0, reads: 0, owed: 0 }
     }
 
     /// The lies about the next commit.
@@ -188,12 +211,31 @@ impl Liar {
             return struck;
         }
         for (lie, next) in self.next.iter_mut().enumerate() {
-            if *next == struck.number {
+            if *next == struck.number && lie != Lie::Stale as usize {
                 struck.lies |= 1 << lie;
                 *next += self.every[lie];
             }
         }
         struck
+    }
+}
+
+/// Those of reads.
+impl Liar {
+    /// Whether the next read is to be stale, if it can be.
+    pub(crate) fn strike_read(&mut self) -> bool {
+        let (stale, number) = (Lie::Stale as usize, self.reads);
+        self.reads += 1;
+        if self.next[stale] == number {
+            self.next[stale] += self.every[stale];
+            self.owed += 1;
+        }
+        self.owed > 0
+    }
+
+    /// It was.
+    pub(crate) fn gave_stale(&mut self) {
+        self.owed -= 1;
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Record {
     pub tx: u64,
     /// The checksum that the transaction was submitted with.
     pub submit_crc: u32,
+    /// Whether it is logged as refused. Its record's own checksum is then the complement of what it would be.
+    pub is_refused: bool,
 }
 
 impl Record {
@@ -38,6 +40,7 @@ impl Record {
         bytes[8..16].copy_from_slice(&self.tx.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.submit_crc.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..20]);
+        let crc = if self.is_refused { !crc } else { crc };
         bytes[20..].copy_from_slice(&crc.to_le_bytes());
         out.extend_from_slice(&bytes);
     }
@@ -45,11 +48,12 @@ impl Record {
     /// Reads a record; `None` if its checksum does not hold.
     #[must_use]
     pub fn read(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
-        let is_intact = crc32fast::hash(&bytes[..20]) == u32_at(bytes, 20);
-        is_intact.then(|| Self {
+        let (crc, found) = (crc32fast::hash(&bytes[..20]), u32_at(bytes, 20));
+        (found == crc || found == !crc).then(|| Self {
             run: u64_at(bytes, 0),
             tx: u64_at(bytes, 8),
             submit_crc: u32_at(bytes, 16),
+            is_refused: found == !crc,
         })
     }
 }
@@ -204,7 +208,7 @@ mod tests {
     fn a_ledger_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let record = |tx| Record { run: 1, tx, submit_crc: 7 };
+        let record = |tx| Record { run: 1, tx, submit_crc: 7, is_refused: tx == 2 };
         let mut ledger = Ledger::go_on(&path).unwrap();
         ledger.push(&record(1));
         ledger.push(&record(2));
@@ -220,5 +224,7 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         let found: Vec<u64> = records(&bytes).map(|record| record.unwrap().tx).collect();
         assert_eq!(found, [1, 2, 3]);
+        let refused: Vec<bool> = records(&bytes).map(|record| record.unwrap().is_refused).collect();
+        assert_eq!(refused, [false, true, false]);
     }
 }

@@ -1,7 +1,7 @@
 //! The canary: a server whose theory is known, which keeps a ledger of what it took, and lies on request.
 //!
 //! The way of a transaction, file by file: `protocol` or `http_face` reads it, `limiter` and `queue` say whether
-//! and when it is served, `node` keeps it until then, `ledger` stores it, and `faults` spoils any of this.
+//! and when it is served, `node` keeps it until then, `ledger` stores it or `registers` are read, and `faults` spoils any of this.
 //! Everything but [`serve`] runs in virtual time. The node knows of no instrument: it never says in an answer
 //! that it lies, and writes it down only where `--confess` tells it to.
 
@@ -18,6 +18,7 @@ mod node;
 mod options;
 pub mod protocol;
 mod queue;
+mod registers;
 mod serve;
 #[cfg(test)]
 mod tests;

@@ -19,9 +19,10 @@ use crate::metrics::{self, Said};
 use crate::options::Options;
 use crate::protocol::{
     Answer, Code, REPLY_BYTES_MAX, Request, Submit, read_request, write_answer, write_checked,
-    write_entries, write_subscribed, write_synced,
+    write_entries, write_subscribed, write_synced, write_value,
 };
 use crate::queue::{Queue, Served};
+use crate::registers::{Key, Registers};
 
 /// The listener that speaks frames.
 pub const FRAMES_LISTENER: usize = 0;
@@ -47,6 +48,7 @@ pub struct EchoNode {
     calendar: Option<Calendar>,
     liar: Liar,
     commits: Commits,
+    registers: Registers,
     departures: BinaryHeap<Reverse<Departure>>,
     departed: u64,
     lines: Vec<Line>,
@@ -88,6 +90,8 @@ enum What {
     Commit(Commit),
     /// A late answer.
     Late(Commit),
+    /// A read has been served.
+    Read(Record, Key),
     /// An answer that had only to wait for the end of a stall.
     Say(Answer),
     /// A question, asked during a stall.
@@ -116,6 +120,7 @@ impl EchoNode {
             calendar: faults.from_start.then(|| Calendar::new(faults, Instant::ZERO)),
             liar: Liar::new(faults.every, options.seed),
             commits: Commits::new(&options, ledger, confession, events),
+            registers: Registers::default(),
             departures: BinaryHeap::new(),
             departed: 0,
             lines: Vec::new(),
@@ -234,15 +239,33 @@ impl EchoNode {
         let tx = submit.tx;
         match admitted {
             Err((code, wait)) => {
+                if code == Code::Invalid && self.options.faults.logs_refused {
+                    let (run, submit_crc) = (submit.run, submit.crc);
+                    let record = Record { run, tx, submit_crc, is_refused: true };
+                    self.commits.ledger.push(&record);
+                }
                 let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
                 self.say(now, connection, Answer { code, wait_ms, tx }, out);
+            }
+            Ok(served) if self.options.reads == Some(submit.kind) => {
+                self.announce(now, connection, tx, served.start, false, out);
+                let (run, submit_crc) = (submit.run, submit.crc);
+                let record = Record { run, tx, submit_crc, is_refused: false };
+                let key = Key::of(run, submit.payload);
+                if served.departure > now {
+                    self.leave(served.departure, connection, What::Read(record, key));
+                } else {
+                    self.read(connection, &record, key, out);
+                }
             }
             Ok(served) => {
                 let struck = self.liar.strike();
                 self.announce(now, connection, tx, served.start, struck.by(Lie::Unordered), out);
-                let record = Record { run: submit.run, tx, submit_crc: submit.crc };
+                let (run, submit_crc) = (submit.run, submit.crc);
+                let record = Record { run, tx, submit_crc, is_refused: false };
+                let key = Key::of(run, submit.payload);
                 let (started, served) = (served.start, served.departure);
-                let commit = Commit { record, struck, received: now, started, served };
+                let commit = Commit { record, key, struck, received: now, started, served };
                 if served > now {
                     self.leave(served, connection, What::Commit(commit));
                 } else {
@@ -317,12 +340,30 @@ impl EchoNode {
         let calendar = self.calendar.as_ref();
         let thaw = calendar.map_or(now, |calendar| calendar.store_stalls.thaw(now));
         self.commits.store(now, thaw, commit);
+        if self.options.reads.is_some() {
+            self.registers.write(commit.key, commit.record.tx);
+        }
         if commit.struck.by(Lie::Late) {
             self.commits.confess(Lie::Late, commit.record.tx);
             self.leave(now.plus(self.options.faults.late_by), connection, What::Late(*commit));
         } else {
             self.commits.answer(now, connection, commit, out);
         }
+    }
+
+    /// Says what a key holds, or lies about it.
+    fn read(&mut self, connection: Connection, record: &Record, key: Key, out: &mut Outputs) {
+        let tx = record.tx;
+        if self.options.faults.logs_reads {
+            self.commits.ledger.push(record);
+        }
+        let stale = if self.liar.strike_read() { self.registers.stale(key) } else { None };
+        if stale.is_some() {
+            self.liar.gave_stale();
+            self.commits.confess(Lie::Stale, tx);
+        }
+        let value = stale.or_else(|| self.registers.read(key));
+        write_value(out.send(connection), tx, value);
     }
 
     fn read_http(&mut self, now: Instant, connection: Connection, bytes: &[u8], out: &mut Outputs) {
@@ -456,6 +497,7 @@ impl EchoNode {
             match what {
                 What::Commit(commit) => self.committed(now, connection, &commit, out),
                 What::Late(commit) => self.commits.tell(now, connection, &commit, out),
+                What::Read(record, key) => self.read(connection, &record, key, out),
                 What::Say(answer) => write_answer(out.send(connection), answer),
                 What::Status(run, ids) => {
                     self.commits.status(connection, run, ids.into_iter(), out);

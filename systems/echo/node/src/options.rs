@@ -44,6 +44,8 @@ pub struct Options {
     pub seed: u64,
     /// How commits are told.
     pub commit: CommitWay,
+    /// The kind that reads a register instead of writing to the ledger.
+    pub reads: Option<u16>,
     /// 1: committed. 2: accepted, then committed. 3: accepted, started, committed.
     pub stages: u8,
     /// Whether what is acknowledged is on the disk first (fdatasync, once for all of a turn).
@@ -61,6 +63,7 @@ impl Default for Options {
             queue_max: None,
             seed: 1,
             commit: CommitWay::Answer,
+            reads: None,
             stages: 1,
             syncs: false,
             faults: Faults { late_by: LATE_BY, reorder_by: REORDER_BY, ..Faults::default() },

@@ -12,9 +12,10 @@
 //!                  ledger     19  from:u64  records
 //!                  checked    20  is_taken:u8  kind:u16
 //!                  subscribed 21  run:u64                  from here on, every commit of the run
+//!                  value      22  is_there:u8  0 0 0 0 0 0  tx:u64  value:u64  crc:u32    what the read `tx` gave
 //! ```
-//! The checksum of a submission is over all of it but the checksum itself; that of an answer over what stands
-//! before it. Nothing here sends, waits or trusts.
+//! The checksum of a submission is over all of it but the checksum itself; that of an answer or a value over what
+//! stands before it. A payload begins with its key, eight bytes, where a kind reads. Nothing here sends, waits or trusts.
 
 use wire::frames::write_frame;
 
@@ -38,6 +39,8 @@ const SYNCED: u8 = 18;
 const ENTRIES: u8 = 19;
 const CHECKED: u8 = 20;
 const SUBSCRIBED: u8 = 21;
+const VALUE: u8 = 22;
+const VALUE_BYTES: usize = 28;
 
 /// A frame that is not of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +131,13 @@ pub struct Answer {
 pub enum Reply<'a> {
     /// About one transaction.
     Answer(Answer),
+    /// What a read gave.
+    Value {
+        /// The transaction that read.
+        tx: u64,
+        /// The transaction that wrote it; `None`: nobody had.
+        value: Option<u64>,
+    },
     /// Everything held is stored.
     Synced {
         /// Entries in the ledger.
@@ -156,6 +166,20 @@ pub enum Reply<'a> {
 
 /// Appends a submission.
 pub fn write_submit(out: &mut Vec<u8>, run: u64, tx: u64, kind: u16, payload: &[u8]) {
+    let head = submit_head(run, tx, kind, payload);
+    write_frame(out, |out| {
+        out.extend_from_slice(&head);
+        out.extend_from_slice(payload);
+    });
+}
+
+/// The checksum that a submission carries.
+#[must_use]
+pub fn submit_checksum(run: u64, tx: u64, kind: u16, payload: &[u8]) -> u32 {
+    u32_at(&submit_head(run, tx, kind, payload), 4)
+}
+
+fn submit_head(run: u64, tx: u64, kind: u16, payload: &[u8]) -> [u8; SUBMIT_HEAD_BYTES] {
     let mut head = [0; SUBMIT_HEAD_BYTES];
     head[0] = SUBMIT;
     head[2..4].copy_from_slice(&kind.to_le_bytes());
@@ -163,10 +187,7 @@ pub fn write_submit(out: &mut Vec<u8>, run: u64, tx: u64, kind: u16, payload: &[
     head[16..24].copy_from_slice(&tx.to_le_bytes());
     let crc = submit_crc(&head, payload);
     head[4..8].copy_from_slice(&crc.to_le_bytes());
-    write_frame(out, |out| {
-        out.extend_from_slice(&head);
-        out.extend_from_slice(payload);
-    });
+    head
 }
 
 /// Appends a subscription.
@@ -267,6 +288,19 @@ pub fn write_answer(out: &mut Vec<u8>, answer: Answer) {
     });
 }
 
+/// Appends what a read gave.
+pub fn write_value(out: &mut Vec<u8>, tx: u64, value: Option<u64>) {
+    let mut body = [0; VALUE_BYTES - 4];
+    body[0] = VALUE;
+    body[1] = u8::from(value.is_some());
+    body[8..16].copy_from_slice(&tx.to_le_bytes());
+    body[16..].copy_from_slice(&value.unwrap_or(0).to_le_bytes());
+    write_frame(out, |out| {
+        out.extend_from_slice(&body);
+        out.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+    });
+}
+
 /// Appends the answer to a sync request.
 pub fn write_synced(out: &mut Vec<u8>, entries: u64) {
     write_frame(out, |out| {
@@ -308,6 +342,7 @@ pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
     let (&kind, rest) = bytes.split_first().ok_or(Mistake("it is empty"))?;
     match kind {
         ANSWER if bytes.len() == 20 => read_answer(bytes),
+        VALUE if bytes.len() == VALUE_BYTES => read_value(bytes),
         SYNCED => Ok(Reply::Synced { entries: exact_u64(rest)? }),
         SUBSCRIBED => Ok(Reply::Subscribed { run: exact_u64(rest)? }),
         ENTRIES => {
@@ -338,6 +373,15 @@ fn read_answer(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
         _ => return Err(Mistake("an answer's code is unknown")),
     };
     Ok(Reply::Answer(Answer { code, wait_ms: u32_at(bytes, 4), tx: u64_at(bytes, 8) }))
+}
+
+fn read_value(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
+    let body = VALUE_BYTES - 4;
+    if crc32fast::hash(&bytes[..body]) != u32_at(bytes, body) {
+        return Err(Mistake("a value's checksum does not hold"));
+    }
+    let value = (bytes[1] == 1).then(|| u64_at(bytes, 16));
+    Ok(Reply::Value { tx: u64_at(bytes, 8), value })
 }
 
 fn submit_crc(head: &[u8], payload: &[u8]) -> u32 {
@@ -403,6 +447,8 @@ mod tests {
         let answer = Answer { code: Code::Limited, wait_ms: 30_000, tx: 77 };
         for (bytes, reply) in [
             (payload(|out| write_answer(out, answer)), Reply::Answer(answer)),
+            (payload(|out| write_value(out, 5, Some(7))), Reply::Value { tx: 5, value: Some(7) }),
+            (payload(|out| write_value(out, 5, None)), Reply::Value { tx: 5, value: None }),
             (payload(|out| write_synced(out, 4)), Reply::Synced { entries: 4 }),
             (payload(|out| write_subscribed(out, 6)), Reply::Subscribed { run: 6 }),
             (payload(|out| write_entries(out, 4, |_| {})), Reply::Ledger { from: 4, records: &[] }),
@@ -426,6 +472,12 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             let read = read_request(&bad);
             assert!(!matches!(read, Ok(Request::Submit(Submit { is_intact: true, .. }))), "{bit}");
+        }
+        let value = payload(|out| write_value(out, 5, Some(7)));
+        for bit in 0..value.len() * 8 {
+            let mut bad = value.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(!matches!(read_reply(&bad), Ok(Reply::Value { .. })), "{bit}");
         }
         for bit in 0..answer.len() * 8 {
             let mut bad = answer.clone();

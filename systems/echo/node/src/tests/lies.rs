@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::commits::INVENTED;
+use crate::protocol::submit_checksum;
 use crate::{Faults, Lie, Limit};
 
 const COUNT: u64 = 10_000;
@@ -249,6 +250,72 @@ fn refused() {
     assert_eq!(with(&answers, Code::Committed), [0, 1]);
     let stored: Vec<u64> = full.ledger().iter().map(|record| record.tx).collect();
     assert_eq!(stored, [0, 1]);
+}
+
+/// Claim: altered entries carry another checksum than was submitted and void ones stand as refused, those that are
+/// confessed and no others; both are acknowledged.
+#[test]
+fn entries_altered_and_void() {
+    for lie in [Lie::Alter, Lie::Void] {
+        let mut told = lying(lie);
+        assert_eq!(with(&told.answers, Code::Committed), in_order());
+        assert_eq!(told.ledger, in_order());
+        let confessed = told.stage.confessed(lie.word());
+        for record in told.stage.ledger() {
+            let is_struck = confessed.contains(&record.tx);
+            let submitted = submit_checksum(RUN, record.tx, 0, b"payload");
+            assert_eq!(record.submit_crc != submitted, is_struck && lie == Lie::Alter);
+            assert_eq!(record.is_refused, is_struck && lie == Lie::Void);
+        }
+    }
+}
+
+/// Claim: a read gives what its key holds when it is served and stores nothing; one in N gives a value that was
+/// overwritten sixty-three times, and is confessed; what is refused as invalid is logged as refused where that is
+/// asked for.
+#[test]
+fn registers() {
+    let reads = Some(1);
+    let faults = Options::default().faults.lie(Lie::Stale, 10);
+    let mut stage = Stage::new(Options { reads, faults, ..Options::default() });
+    let key = |key: u64| key.to_le_bytes();
+    let (mut last, mut stale) = ([None; 3], Vec::new());
+    for tx in 0..3_000_u64 {
+        let of = (tx / 2 % 3) as usize;
+        let mut bytes = Vec::new();
+        write_submit(&mut bytes, RUN, tx, (tx % 2) as u16, &key(of as u64));
+        stage.rehearsal.advance(ms(tx));
+        stage.rehearsal.send(stage.connection, &bytes);
+        let reply = stage.rehearsal.take_bytes(stage.connection);
+        let reply = read_reply(next_frame(&reply).unwrap().unwrap().payload).unwrap();
+        match reply {
+            Reply::Answer(answer) => {
+                assert_eq!((answer.code, answer.tx, tx % 2), (Code::Committed, tx, 0));
+                last[of] = Some(tx);
+            }
+            Reply::Value { tx: of_tx, value } if value == last[of] => assert_eq!(of_tx, tx),
+            Reply::Value { value, .. } => {
+                // Each key is written every sixth transaction.
+                assert_eq!(value, last[of].map(|value| value - 63 * 6));
+                stale.push(tx);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(stale, stage.confessed("stale"));
+    assert_eq!(stale.len(), 150);
+    assert_eq!(stage.ledger().len(), 1_500);
+
+    let faults = Faults { logs_reads: true, ..Options::default().faults };
+    let mut stage = Stage::new(Options { reads, faults, ..Options::default() });
+    (0..4).for_each(|tx| stage.submit_kind(ms(tx), tx, (tx % 2) as u16));
+    assert_eq!(stage.ledger().len(), 4, "reads are stored where that is asked for");
+
+    let faults = Faults { refused_kind: Some(1), logs_refused: true, ..Options::default().faults };
+    let mut stage = Stage::new(Options { faults, ..Options::default() });
+    (0..4).for_each(|tx| stage.submit_kind(ms(tx), tx, (tx % 2) as u16));
+    let found: Vec<_> = stage.ledger().iter().map(|one| (one.tx, one.is_refused)).collect();
+    assert_eq!(found, [(0, false), (1, true), (2, false), (3, true)]);
 }
 
 /// Claim: the same options and the same input give the same bytes at the same times.
