@@ -25,6 +25,7 @@ mod nginx;
 mod node_events;
 mod programs;
 mod reads;
+mod resends;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]
