@@ -149,34 +149,92 @@ impl Line {
         }
     }
 
-    /// Submits the transaction `tx` and gives the bytes that it made of it.
+    /// Submits the transaction `tx`, alone, and gives the bytes that the session made of it.
     pub(super) fn submit(&mut self, tx: TxId) -> Result<Vec<u8>, String> {
-        self.payload.clear();
-        self.made = self.workload.next(tx, None, &mut self.payload);
-        self.attempt(tx, 1)
+        self.submit_together(tx..tx + 1)
     }
 
-    /// Submits the transaction that was submitted last once more, as the engine does where it resends.
-    pub(super) fn attempt(&mut self, tx: TxId, attempt: u8) -> Result<Vec<u8>, String> {
+    /// Submits transactions that leave together and gives the bytes that the session made of them.
+    pub(super) fn submit_together(
+        &mut self,
+        ids: std::ops::Range<TxId>,
+    ) -> Result<Vec<u8>, String> {
+        let mut out = BEFORE.to_vec();
+        let mut claimed_all = 0;
+        for tx in ids.clone() {
+            let length = out.len();
+            claimed_all += usize::try_from(self.encode(tx, &mut out)?).unwrap_or(usize::MAX);
+            let is_alone = ids.end - ids.start == 1;
+            if is_alone {
+                self.session.gathered(&mut out);
+                let written = out.len().saturating_sub(length);
+                if written == 0 {
+                    return Err(format!(
+                        "submit wrote nothing for transaction {tx}: a session that holds a request back hides a queue"
+                    ));
+                }
+            }
+        }
+        if ids.end - ids.start != 1 {
+            self.session.gathered(&mut out);
+        }
+        let bytes = appended(out, "submit")?;
+        if bytes.is_empty() {
+            return Err(format!(
+                "wrote nothing for transactions {ids:?} and the end of their batch: a session that holds requests back hides a queue"
+            ));
+        }
+        if claimed_all > bytes.len() {
+            return Err(format!(
+                "submit wrote {} bytes for transaction {} and says that {claimed_all} of them are payload",
+                bytes.len(),
+                ids.start
+            ));
+        }
+        self.gather_nothing()?;
+        Ok(bytes)
+    }
+
+    /// Has the session encode a new transaction behind what stands in `out`.
+    fn encode(&mut self, tx: TxId, out: &mut Vec<u8>) -> Result<u32, String> {
+        self.payload.clear();
+        self.made = self.workload.next(tx, None, &mut self.payload);
+        self.encode_again(tx, 1, out)
+    }
+
+    fn encode_again(&mut self, tx: TxId, attempt: u8, out: &mut Vec<u8>) -> Result<u32, String> {
         self.judge.give(tx);
         let Made { kind, client } = self.made;
         let transaction =
             Transaction { client, attempt, ..Transaction::new(tx, kind, &self.payload) };
+        let before = out.clone();
+        let bytes_out = self.session.submit(&transaction, out);
+        if out.starts_with(&before) { Ok(bytes_out) } else { Err(changed("submit")) }
+    }
+
+    /// Submits the transaction that was submitted last once more, as the engine does where it resends.
+    pub(super) fn attempt(&mut self, tx: TxId, attempt: u8) -> Result<Vec<u8>, String> {
         let mut out = BEFORE.to_vec();
-        let bytes_out = self.session.submit(&transaction, &mut out);
-        let bytes = appended(out, "submit")?;
-        if bytes.is_empty() {
-            return Err(format!(
-                "submit wrote nothing for transaction {tx}: a session that holds a request back hides a queue"
-            ));
+        self.encode_again(tx, attempt, &mut out)?;
+        self.session.gathered(&mut out);
+        appended(out, "submit")
+    }
+
+    /// Submits without saying that all was gathered, as when the connection is lost in between.
+    pub(super) fn submit_only(&mut self, tx: TxId) -> Result<(), String> {
+        self.encode(tx, &mut BEFORE.to_vec()).map(drop)
+    }
+
+    /// Says that all was gathered when nothing was submitted.
+    pub(super) fn gather_nothing(&mut self) -> Result<(), String> {
+        let mut out = BEFORE.to_vec();
+        self.session.gathered(&mut out);
+        match appended(out, "gathered")?.len() {
+            0 => Ok(()),
+            count => Err(format!(
+                "gathered wrote {count} bytes although nothing had been submitted since the last time"
+            )),
         }
-        if usize::try_from(bytes_out).is_ok_and(|claimed| claimed > bytes.len()) {
-            return Err(format!(
-                "submit wrote {} bytes for transaction {tx} and says that {bytes_out} of them are payload",
-                bytes.len()
-            ));
-        }
-        Ok(bytes)
     }
 
     /// Hands bytes to the peer and its answer to the session, and so on until both are quiet. Gives how many
@@ -292,9 +350,13 @@ pub(super) fn claims_too_much(used: usize, given: usize) -> String {
 /// What a call added to its output buffer.
 fn appended(mut out: Vec<u8>, call: &str) -> Result<Vec<u8>, String> {
     if !out.starts_with(BEFORE) {
-        return Err(format!(
-            "{call} changed bytes of the output buffer that other calls had written; it may only append"
-        ));
+        return Err(changed(call));
     }
     Ok(out.split_off(BEFORE.len()))
+}
+
+fn changed(call: &str) -> String {
+    format!(
+        "{call} changed bytes of the output buffer that other calls had written; it may only append"
+    )
 }

@@ -17,6 +17,9 @@ use crate::{Mark, Marks, Session, Transaction};
 /// Transactions whose answers are recorded: enough that answers lie behind one another.
 const RECORDED_MAX: u32 = 8;
 
+/// Those of them that leave one by one; the rest leaves together.
+const ALONE_MAX: TxId = 3;
+
 /// A session that takes longer than this for a few hundred bytes does not return at all.
 const RETURN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -54,11 +57,18 @@ impl Recording {
         let greeting = std::mem::take(&mut line.heard);
         let mut source = (subject.workload)();
         let (mut transactions, mut requests) = (Vec::new(), Vec::new());
-        for tx in 0..TxId::from(line.window()?.min(RECORDED_MAX)) {
+        let count = TxId::from(line.window()?.min(RECORDED_MAX));
+        for tx in 0..count {
             let mut payload = Vec::new();
             let kind = source.next(tx, None, &mut payload).kind;
             transactions.push((tx, kind, payload));
+        }
+        let alone = count.min(ALONE_MAX);
+        for tx in 0..alone {
             requests.extend(line.submit(tx)?);
+        }
+        if alone < count {
+            requests.extend(line.submit_together(alone..count)?);
         }
         let mut answers = line.ask_peer(&requests);
         if let Some(question) = line.poll()? {
@@ -78,7 +88,11 @@ impl Recording {
         }
         for (id, kind, payload) in &self.transactions {
             session.submit(&Transaction::new(*id, *kind, payload), &mut out);
+            if *id < ALONE_MAX {
+                session.gathered(&mut out);
+            }
         }
+        session.gathered(&mut out);
         session
     }
 

@@ -12,12 +12,17 @@ use crate::Abandon;
 /// thread of its own to hang.
 pub(super) const ARBITRARY_BYTES: &str = "arbitrary bytes";
 
+/// Transactions of one flush.
+pub(super) const BATCH: &str = "transactions that leave together";
+
 type Scenario = fn(&Subject<'_>) -> Result<(), String>;
 
 /// Every scenario, in the order that finds the plainest breach first.
 pub(super) const ALL: &[(&str, Scenario)] = &[
     ("one transaction at a time", one_at_a_time),
     ("as many as may be in flight", full_window),
+    (BATCH, batch),
+    ("one of a batch abandoned", abandoned_in_batch),
     ("the same transactions again", same_bytes),
     ("an answer in other pieces", other_pieces),
     ("an abandoned transaction", abandoned),
@@ -87,6 +92,55 @@ fn full_window(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Whatever leaves together, all of it is in the bytes: an honest peer answers each, and each is settled; and nothing
+/// is written where nothing was submitted.
+fn batch(subject: &Subject<'_>) -> Result<(), String> {
+    let mut line = Line::open(subject)?;
+    line.gather_nothing()?;
+    let window = TxId::from(line.window()?);
+    let mut first = 0;
+    for size in [1, 2, 7, window].into_iter().filter(|size| *size <= window) {
+        let ids = first..first + size;
+        first += size;
+        let request = line.submit_together(ids.clone())?;
+        let answered = line.exchange(request)?;
+        line.gather_nothing()?;
+        for tx in ids {
+            line.poll_until_settled(tx)?;
+            if line.is_closing {
+                return Ok(());
+            }
+            if !line.judge.is_settled(tx) {
+                return Err(format!("of {size} that left together: {}", unsettled(tx, answered)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// After [`Abandon::Keep`] of one, its batch settles the others, and the next batch is none the worse for it.
+fn abandoned_in_batch(subject: &Subject<'_>) -> Result<(), String> {
+    let mut line = Line::open(subject)?;
+    if line.window()? < 6 {
+        return Ok(());
+    }
+    let request = line.submit_together(0..3)?;
+    if line.abandon(1) == Abandon::Close {
+        return Ok(());
+    }
+    let said = "after transaction 1 of 0 to 2 that left together was abandoned with `Keep`";
+    let say = |words: String| format!("{said}: {words}");
+    let next = line.submit_together(3..5).map_err(say)?;
+    let answered = line.exchange([request, next].concat()).map_err(say)?;
+    for tx in [0, 2, 3, 4] {
+        line.poll_until_settled(tx)?;
+        if !line.is_closing && !line.judge.is_settled(tx) {
+            return Err(say(unsettled(tx, answered)));
+        }
+    }
+    Ok(())
+}
+
 fn same_bytes(subject: &Subject<'_>) -> Result<(), String> {
     let first = Recording::make(subject)?;
     let second = Recording::make(subject)?;
@@ -140,7 +194,7 @@ fn closed(subject: &Subject<'_>) -> Result<(), String> {
 fn reset(subject: &Subject<'_>) -> Result<(), String> {
     let mut line = Line::open(subject)?;
     let window = TxId::from(line.window()?.min(8));
-    for upset in [Upset::Outstanding, Upset::HalfAnAnswer, Upset::Nonsense] {
+    for upset in [Upset::Outstanding, Upset::Ungathered, Upset::HalfAnAnswer, Upset::Nonsense] {
         let mut requests = Vec::new();
         for tx in 0..window {
             requests.extend(line.submit(tx)?);
@@ -148,6 +202,12 @@ fn reset(subject: &Subject<'_>) -> Result<(), String> {
         let answer = line.ask_peer(&requests);
         match upset {
             Upset::Outstanding => {}
+            Upset::Ungathered => {
+                let after = TxId::from(line.window()?);
+                if window < after {
+                    line.submit_only(window)?;
+                }
+            }
             Upset::HalfAnAnswer => {
                 // All but the last byte: the end of a stream never lies between two answers.
                 line.receive(&answer[..answer.len().saturating_sub(1)])?;
@@ -159,6 +219,7 @@ fn reset(subject: &Subject<'_>) -> Result<(), String> {
         }
         let after = |words: String| format!("after a reset with {}: {words}", upset.words());
         line.reopen((subject.peer)()).map_err(after)?;
+        line.gather_nothing().map_err(after)?;
         one_by_one(&mut line, subject, 1_000_000).map_err(after)?;
     }
     Ok(())
@@ -186,6 +247,7 @@ fn another_attempt(subject: &Subject<'_>) -> Result<(), String> {
 #[derive(Clone, Copy)]
 enum Upset {
     Outstanding,
+    Ungathered,
     HalfAnAnswer,
     Nonsense,
 }
@@ -194,6 +256,7 @@ impl Upset {
     const fn words(self) -> &'static str {
         match self {
             Self::Outstanding => "transactions outstanding",
+            Self::Ungathered => "a transaction submitted and not gathered",
             Self::HalfAnAnswer => "part of an answer read",
             Self::Nonsense => "nonsense received",
         }

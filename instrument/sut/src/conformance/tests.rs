@@ -46,6 +46,11 @@ enum Flaw {
     RenamesLaterAttempts,
     ObservesForOthers,
     ObservesPieces,
+    GathersOnlyTheFirst,
+    GathersFromTheLastTime,
+    GathersWhatIsNot,
+    KeepsTheBatchOverReset,
+    AbandonsTheWholeBatch,
 }
 
 /// The line protocol; answers are matched in order where `by_order` is set, else by id.
@@ -56,6 +61,9 @@ struct Mock {
     in_flight_max: u32,
     outstanding: VecDeque<TxId>,
     held: Vec<u8>,
+    /// What is to leave together, where that is framed.
+    batch: Option<Vec<u8>>,
+    given_up: bool,
     kept: Vec<u8>,
     calls: u32,
     nonce: u64,
@@ -74,6 +82,7 @@ impl Mock {
                 marks.observed(tx + 1000, line);
                 marks.reached(tx, 0, 0, 0);
             }
+            Flaw::AbandonsTheWholeBatch if self.given_up => {}
             Flaw::AnswersForOthers => marks.reached(tx + 1000, 0, 0, 0),
             Flaw::SaysCommittedAsAnEnd => marks.ended(tx, Outcome::Committed, 0, 0, ""),
             Flaw::StageBeyondTheLadder => marks.reached(tx, 3, 0, 0),
@@ -108,8 +117,31 @@ impl Session for Mock {
             }
             _ => {}
         }
-        out.extend_from_slice(&line);
+        match &mut self.batch {
+            Some(batch) => batch.extend_from_slice(&line),
+            None => out.extend_from_slice(&line),
+        }
         if self.flaw == Flaw::ClaimsPayload { 1000 } else { 0 }
+    }
+
+    fn gathered(&mut self, out: &mut Vec<u8>) {
+        let Some(batch) = &mut self.batch else { return };
+        match self.flaw {
+            Flaw::GathersWhatIsNot if batch.is_empty() => out.extend_from_slice(b"x\n"),
+            Flaw::GathersOnlyTheFirst => {
+                let end = batch.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                out.extend_from_slice(&batch[..end]);
+                batch.clear();
+            }
+            Flaw::GathersFromTheLastTime => {
+                // The last of several stays for the next time.
+                let mut ends = batch.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+                let first = ends.next().map_or(0, |(at, _)| at + 1);
+                let last = ends.next_back().map_or(first, |_| first);
+                out.extend(batch.drain(..last));
+            }
+            _ => out.append(batch),
+        }
     }
 
     fn receive(
@@ -171,6 +203,7 @@ impl Session for Mock {
             return Abandon::Close;
         }
         self.outstanding.retain(|known| *known != tx);
+        self.given_up = true;
         Abandon::Keep
     }
 
@@ -185,6 +218,11 @@ impl Session for Mock {
     fn reset(&mut self) {
         if self.flaw != Flaw::KeepsOutstandingOverReset {
             self.outstanding.clear();
+        }
+        if let Some(batch) =
+            self.batch.as_mut().filter(|_| self.flaw != Flaw::KeepsTheBatchOverReset)
+        {
+            batch.clear();
         }
     }
 }
@@ -212,7 +250,14 @@ fn verdict(flaw: Flaw, by_order: bool, in_flight_max: u32) -> Result<(), Breache
     let session = || {
         made.set(made.get() + 1);
         let nonce = made.get();
-        Box::new(Mock { flaw, by_order, in_flight_max, nonce, ..Mock::default() })
+        let gathers = [
+            Flaw::GathersOnlyTheFirst,
+            Flaw::GathersFromTheLastTime,
+            Flaw::GathersWhatIsNot,
+            Flaw::KeepsTheBatchOverReset,
+        ];
+        let batch = gathers.contains(&flaw).then(Vec::new);
+        Box::new(Mock { flaw, by_order, in_flight_max, nonce, batch, ..Mock::default() })
             as Box<dyn Session>
     };
     session_conformance(&Subject::new(&session, &line_peer, &|| Box::new(NoPayload)))
@@ -394,6 +439,36 @@ fn every_flaw_is_caught() {
             false,
             "a connection that is closed",
             "answered for transaction 0, which it was never given",
+        ),
+        (
+            Flaw::GathersOnlyTheFirst,
+            false,
+            "transactions that leave together",
+            "of 2 that left together: never answered transaction 2, although the peer did",
+        ),
+        (
+            Flaw::GathersFromTheLastTime,
+            false,
+            "transactions that leave together",
+            "although nothing had been submitted since the last time",
+        ),
+        (
+            Flaw::GathersWhatIsNot,
+            false,
+            "transactions that leave together",
+            "gathered wrote 2 bytes although nothing had been submitted since the last time",
+        ),
+        (
+            Flaw::KeepsTheBatchOverReset,
+            false,
+            "a reset",
+            "after a reset with a transaction submitted and not gathered: gathered wrote",
+        ),
+        (
+            Flaw::AbandonsTheWholeBatch,
+            false,
+            "one of a batch abandoned",
+            "after transaction 1 of 0 to 2 that left together was abandoned with `Keep`: never answered",
         ),
     ] {
         let breaches = verdict(flaw, by_order, 64).expect_err(&format!("{flaw:?} passed"));

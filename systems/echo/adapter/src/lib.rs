@@ -6,6 +6,7 @@
 //! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics`
 //! declares what it says of itself, `content` and `register` test what the ledger holds and what reads returned.
 
+mod client;
 mod content;
 mod control;
 mod events;

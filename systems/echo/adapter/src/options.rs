@@ -4,9 +4,10 @@
 use std::net::SocketAddr;
 
 use echo_node::Lie;
+use echo_node::protocol::BATCH_COUNT_MAX;
 use model::options::{Options, Problems, Section};
 use model::quantity::show_duration;
-use sut::{Kind, Request, System};
+use sut::{Kind, Request, Role, System};
 
 use crate::system::{Echo, Protocol};
 
@@ -62,7 +63,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let in_flight_max =
-        in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { IN_FLIGHT_MAX });
+        in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { carried(request) });
+    let batches = batches(&mut deploy, request, &mut arguments, problems);
+    let called = called(&mut deploy, problems);
     let attach = attach(&mut deploy, problems);
     let program = deploy.one_of("program", &[OWN_PROGRAM, NODE_PROGRAM], problems);
     let program = program.filter(|program| *program == NODE_PROGRAM);
@@ -110,10 +113,35 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         let help = Some("remove metrics, or let Assay start the server".to_owned());
         deploy.reject("metrics", message, help, problems);
     }
+    let logs_refused = arguments.iter().any(|argument| argument == "--logs-refused");
+    if batches && (reads.is_some() || logs_refused) {
+        let message = format!(
+            "batches are of writes alone, which are stored or refused and not logged: not with the kind `{READ}` and not with faults.logs_refused"
+        );
+        deploy.reject("batches", message, Some("remove one of the two".to_owned()), problems);
+    }
+    if !called.is_empty() && reads.is_some() {
+        let message =
+            format!("the client library writes and does not read: not with the kind `{READ}`");
+        let key = if called.contains(&Role::Probe) { "probe_by" } else { "load_by" };
+        deploy.reject(key, message, Some("remove one of the two".to_owned()), problems);
+    }
+    let is_plain = protocol == Protocol::Frames && commit == CommitWay::Answer;
+    if batches && (!is_plain || stages > 1) {
+        let message = "batches are of the frames, with one stage that the answer tells";
+        let help = Some("remove protocol, commit and stages, or batches".to_owned());
+        deploy.reject("batches", message, help, problems);
+    }
+    if !called.is_empty() && !is_plain {
+        let message = "the client library speaks frames and waits for the answer";
+        let key = if called.contains(&Role::Probe) { "probe_by" } else { "load_by" };
+        let help = Some(format!("remove protocol and commit, or {key}"));
+        deploy.reject(key, message, help, problems);
+    }
     let is_started = program.is_some() || arguments.iter().any(|argument| !is_for_both(argument));
     if attach.is_some() && is_started {
         let message = "a server that is already running has its own queue and faults".to_owned();
-        let help = "remove everything but attach, protocol, commit, stages and in_flight_max";
+        let help = "remove everything but attach, protocol, commit, stages, batches, load_by, probe_by and in_flight_max";
         deploy.reject("attach", message, Some(help.to_owned()), problems);
     }
     if stamps && (protocol == Protocol::Http || attach.is_some()) {
@@ -131,6 +159,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         protocol,
         observes: commit == CommitWay::Observer,
         polls: commit == CommitWay::Poll,
+        batches,
+        called,
         stages: u8::try_from(stages).expect("at most 3"),
         in_flight_max: u32::try_from(in_flight_max).expect("bounded above"),
         attach,
@@ -151,7 +181,9 @@ pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
 
 /// Options that say how to talk to the server, not what it is.
 fn is_for_both(argument: &str) -> bool {
-    argument.starts_with("--stages=") || argument.starts_with("--commit=")
+    argument.starts_with("--stages=")
+        || argument.starts_with("--commit=")
+        || argument == "--batches"
 }
 
 fn commit_way(
@@ -201,6 +233,50 @@ fn queue(deploy: &mut Section<'_>, arguments: &mut Vec<String>, problems: &mut P
 /// The node reads one number with one unit.
 fn node_time(time: std::time::Duration) -> String {
     format!("{}ns", time.as_nanos())
+}
+
+/// What a connection must carry: the batches that the load has outstanding on it, or enough for any queue of interest.
+fn carried(request: &Request<'_>) -> u64 {
+    let batch = request.load.and_then(|load| load.batch);
+    let wanted =
+        batch.map_or(0, |batch| u64::from(batch.size_max) * u64::from(batch.in_flight_max));
+    wanted.clamp(IN_FLIGHT_MAX, 65_536)
+}
+
+/// `batches`, `per_frame`, `frames_max`: several transactions in one frame.
+fn batches(
+    deploy: &mut Section<'_>,
+    request: &Request<'_>,
+    arguments: &mut Vec<String>,
+    problems: &mut Problems,
+) -> bool {
+    let is_wanted = deploy.boolean("batches", problems).unwrap_or(false);
+    if is_wanted {
+        arguments.push("--batches".to_owned());
+    }
+    if let Some(cost) = deploy.duration("per_frame", problems) {
+        arguments.push(format!("--per-frame={}", node_time(cost)));
+    }
+    if let Some(max) = deploy.integer("frames_max", 1, u64::from(u32::MAX), problems) {
+        arguments.push(format!("--frames-max={max}"));
+    }
+    let size = request.load.and_then(|load| load.batch).map_or(0, |batch| batch.size_max);
+    if is_wanted && size as usize > BATCH_COUNT_MAX {
+        let message = format!(
+            "a batch of this protocol holds at most {BATCH_COUNT_MAX}, and load.batch {size}"
+        );
+        deploy.reject("batches", message, Some("lower load.batch.size_max".to_owned()), problems);
+    }
+    is_wanted
+}
+
+/// `load_by`, `probe_by`: the roles that go through a client library.
+fn called(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<Role> {
+    let mut by = |key, role| {
+        let word = deploy.one_of(key, &["wire", "call"], problems);
+        word.filter(|word| *word == "call").map(|_| role)
+    };
+    [by("load_by", Role::Submit), by("probe_by", Role::Probe)].into_iter().flatten().collect()
 }
 
 fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {

@@ -4,12 +4,15 @@
 use std::time::Duration;
 
 use echo_node::protocol::{
-    self, Answer, Code, REPLY_BYTES_MAX, Reply, STATUS_IDS_MAX, read_reply, write_submit,
-    write_subscribe,
+    self, Answer, BATCH_BYTES_MAX, BATCH_COUNT_MAX, Code, REPLY_BYTES_MAX, Reply, STATUS_IDS_MAX,
+    read_reply, write_batch, write_submit, write_subscribe,
 };
 use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::frames::{LENGTH_BYTES, next_frame};
+
+/// More than a submission has beside its payload.
+const HEAD_BYTES: usize = 64;
 
 /// How often to ask, where one must.
 const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -40,10 +43,39 @@ pub(crate) struct FrameSession {
     unanswered: Vec<TxId>,
     /// Where in `unanswered` the next question begins.
     asked_to: usize,
+    /// The open batch, where what leaves together is one frame.
+    batch: Option<Open>,
+}
+
+/// Submissions of a batch that is not closed yet.
+#[derive(Default)]
+struct Open {
+    frames: Vec<u8>,
+    count: usize,
+}
+
+impl Open {
+    fn close(&mut self, out: &mut Vec<u8>) {
+        if self.count > 0 {
+            write_batch(out, self.count, &self.frames);
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.frames.clear();
+        self.count = 0;
+    }
 }
 
 impl FrameSession {
-    pub(crate) const fn new(run_mark: u64, stages: u8, in_flight_max: u32, purpose: Use) -> Self {
+    pub(crate) fn new(
+        run_mark: u64,
+        stages: u8,
+        in_flight_max: u32,
+        purpose: Use,
+        batches: bool,
+    ) -> Self {
         Self {
             run_mark,
             stages,
@@ -52,6 +84,7 @@ impl FrameSession {
             is_subscribed: false,
             unanswered: Vec::new(),
             asked_to: 0,
+            batch: batches.then(Open::default),
         }
     }
 
@@ -105,11 +138,28 @@ impl Session for FrameSession {
 
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
         let kind = u16::try_from(tx.kind).expect("the workload has fewer kinds");
-        write_submit(out, self.run_mark, tx.id, kind, tx.payload);
+        match &mut self.batch {
+            None => write_submit(out, self.run_mark, tx.id, kind, tx.payload),
+            Some(open) => {
+                // What no frame holds goes into two.
+                let is_long = open.frames.len() + tx.payload.len() + HEAD_BYTES > BATCH_BYTES_MAX;
+                if open.count == BATCH_COUNT_MAX || is_long {
+                    open.close(out);
+                }
+                write_submit(&mut open.frames, self.run_mark, tx.id, kind, tx.payload);
+                open.count += 1;
+            }
+        }
         if self.purpose == Use::SubmitAndAsk {
             self.unanswered.push(tx.id);
         }
         u32::try_from(tx.payload.len()).expect("bounded by the options")
+    }
+
+    fn gathered(&mut self, out: &mut Vec<u8>) {
+        if let Some(open) = &mut self.batch {
+            open.close(out);
+        }
     }
 
     fn receive(
@@ -124,6 +174,9 @@ impl Session for FrameSession {
             match read_reply(frame.payload).map_err(|error| strange(&error))? {
                 Reply::Answer(answer) => self.answer(answer, marks),
                 Reply::Value { tx, value } => self.value(tx, value, marks),
+                Reply::Answers(answers) => {
+                    answers.iter().for_each(|answer| self.answer(answer, marks));
+                }
                 Reply::Subscribed { run } if run == self.run_mark => self.is_subscribed = true,
                 _ => return Err(strange(&"an answer to a question that was not asked here")),
             }
@@ -168,5 +221,8 @@ impl Session for FrameSession {
         self.is_subscribed = false;
         self.unanswered.clear();
         self.asked_to = 0;
+        if let Some(open) = &mut self.batch {
+            open.clear();
+        }
     }
 }

@@ -15,6 +15,7 @@ use sut::{
     System, Testbed, Workload,
 };
 
+use crate::client::EchoClient;
 use crate::control::Control;
 use crate::events;
 use crate::http_session::HttpSession;
@@ -63,6 +64,10 @@ pub(crate) struct Echo {
     pub(crate) protocol: Protocol,
     pub(crate) observes: bool,
     pub(crate) polls: bool,
+    /// Whether what leaves together is one frame.
+    pub(crate) batches: bool,
+    /// Which roles go through a client library.
+    pub(crate) called: Vec<Role>,
     pub(crate) stages: u8,
     pub(crate) in_flight_max: u32,
     pub(crate) attach: Option<SocketAddr>,
@@ -88,9 +93,13 @@ impl Echo {
         };
         match self.protocol {
             Protocol::Http => Box::new(HttpSession::new(address, self.in_flight_max)),
-            Protocol::Frames => {
-                Box::new(FrameSession::new(self.run_mark, self.stages, self.in_flight_max, purpose))
-            }
+            Protocol::Frames => Box::new(FrameSession::new(
+                self.run_mark,
+                self.stages,
+                self.in_flight_max,
+                purpose,
+                self.batches,
+            )),
         }
     }
 
@@ -200,6 +209,10 @@ impl System for Echo {
         let address = to
             .endpoint(name)
             .ok_or_else(|| SutError::Deploy(format!("the node has no address called {name}")))?;
+        if self.called.contains(&role) {
+            let client = EchoClient::new(address, self.run_mark, self.stages);
+            return Ok(Link::Call(Box::new(client)));
+        }
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, address)))
     }
 

@@ -64,7 +64,7 @@ fn frames_keep_the_contract() {
         for stages in [1, 2, 3] {
             for in_flight_max in [1, 64] {
                 let session = || {
-                    Box::new(FrameSession::new(RUN, stages, in_flight_max, purpose))
+                    Box::new(FrameSession::new(RUN, stages, in_flight_max, purpose, false))
                         as Box<dyn Session>
                 };
                 let reads = (in_flight_max > 1).then_some(1);
@@ -80,10 +80,44 @@ fn frames_keep_the_contract() {
     }
 }
 
+/// Claim: with batches, what leaves together is one frame, whose one answer settles each of its transactions.
+#[test]
+fn batches_keep_the_contract() {
+    for in_flight_max in [1, 64] {
+        let session = || {
+            Box::new(FrameSession::new(RUN, 1, in_flight_max, Use::Submit, true))
+                as Box<dyn Session>
+        };
+        let options = || Options { batches: true, ..options(CommitWay::Answer, 1) };
+        let peer = || peer(options(), FRAMES_LISTENER);
+        session_conformance(&Subject::new(&session, &peer, &workload)).unwrap();
+    }
+}
+
+/// Claim: more than one frame holds goes into several, none longer than may be.
+#[test]
+fn a_batch_that_is_too_large_is_two() {
+    use echo_node::protocol::{BATCH_COUNT_MAX, Request, read_request};
+    let mut session = FrameSession::new(RUN, 1, 65_536, Use::Submit, true);
+    let mut out = Vec::new();
+    for id in 0..BATCH_COUNT_MAX as u64 + 3 {
+        session.submit(&Transaction::new(id, 0, b"x"), &mut out);
+    }
+    session.gathered(&mut out);
+    let (mut counts, mut rest) = (Vec::new(), out.as_slice());
+    while let Some(frame) = wire::frames::next_frame(rest).unwrap() {
+        let Ok(Request::Batch(batch)) = read_request(frame.payload) else { panic!("not a batch") };
+        counts.push(batch.count());
+        rest = &rest[frame.used..];
+    }
+    assert_eq!(counts, [BATCH_COUNT_MAX, 3]);
+}
+
 /// Claim: where commits are seen by observers, the submitting connection reports the first of two stages.
 #[test]
 fn a_submitting_connection_beside_observers() {
-    let session = || Box::new(FrameSession::new(RUN, 2, 64, Use::Submit)) as Box<dyn Session>;
+    let session =
+        || Box::new(FrameSession::new(RUN, 2, 64, Use::Submit, false)) as Box<dyn Session>;
     let peer = || peer(options(CommitWay::Observer, 2), FRAMES_LISTENER);
     session_conformance(&Subject::new(&session, &peer, &workload).ladder(2, 0)).unwrap();
 }
@@ -96,12 +130,12 @@ fn observers_keep_the_contract() {
         let mut stage = stage.borrow_mut();
         (stage.open(FRAMES_LISTENER), stage.open(FRAMES_LISTENER))
     };
-    let make = || Box::new(FrameSession::new(RUN, 2, 64, Use::Observe)) as Box<dyn Session>;
+    let make = || Box::new(FrameSession::new(RUN, 2, 64, Use::Observe, false)) as Box<dyn Session>;
     let mut greeting = Vec::new();
     make().open(&mut greeting);
     stage.borrow_mut().send(observer, &greeting);
     for (run, ids) in [(RUN, 0..50), (RUN + 1, 50..60)] {
-        let mut session = FrameSession::new(run, 2, 64, Use::Submit);
+        let mut session = FrameSession::new(run, 2, 64, Use::Submit, false);
         for id in ids {
             let mut out = Vec::new();
             session.submit(&Transaction::new(id, 0, b"x"), &mut out);
@@ -145,7 +179,7 @@ fn every_question_is_about_all() {
         let id = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
         ids.chunks_exact(8).map(id).collect::<Vec<u64>>()
     };
-    let mut session = FrameSession::new(RUN, 1, 4096, Use::SubmitAndAsk);
+    let mut session = FrameSession::new(RUN, 1, 4096, Use::SubmitAndAsk, false);
     let submit = |session: &mut FrameSession, ids: std::ops::Range<u64>| {
         ids.for_each(|id| {
             session.submit(&Transaction::new(id, 0, b""), &mut Vec::new());

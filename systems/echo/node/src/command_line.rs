@@ -59,6 +59,15 @@ const TABLE: &[Entry] = &[
     ("sync", "", "have it on the disk before it is acknowledged", |c, _| {
         flag(&mut c.options.syncs)
     }),
+    ("batches", "", "take several transactions in one frame, too", |c, _| {
+        flag(&mut c.options.batches)
+    }),
+    ("per-frame", "TIME", "what each frame with transactions costs a server (0)", |c, v| {
+        time(&mut c.options.per_frame, v)
+    }),
+    ("frames-max", "N", "the most batches outstanding on a connection (0: no bound)", |c, v| {
+        number(&mut c.options.frames_max, v, 0)
+    }),
     ("again", "", "started again: the files go on where they are", |c, _| flag(&mut c.again)),
     ("parent-pipe", "", "end when standard input ends", |c, _| flag(&mut c.parent_pipe)),
     ("confess", "FILE", "write down what was lied about, for tests", |c, v| {
@@ -160,6 +169,12 @@ fn finish(mut command: Command) -> Result<Command, String> {
         if limit.burst <= 0.0 {
             limit.burst = limit.rate.max(1.0);
         }
+    }
+    let is_plain = command.options.stages == 1 && command.options.commit == CommitWay::Answer;
+    let logs_refused = command.options.faults.logs_refused;
+    if command.options.batches && (!is_plain || command.options.reads.is_some() || logs_refused) {
+        let why = "--batches goes with one stage that the answer tells and with writes alone: leave --stages, --commit, --reads and --logs-refused out";
+        return Err(why.to_owned());
     }
     let is_unordered = command.options.faults.every[Lie::Unordered as usize] > 0;
     if is_unordered && command.options.stages == 1 {
@@ -319,6 +334,9 @@ mod tests {
     /// Claim: every option of the help text is read, with its value attached or behind it.
     #[test]
     fn options() {
+        let batches = read("--batches --per-frame 200us --frames-max 1").unwrap().options;
+        assert!(batches.batches && batches.per_frame == Duration::from_micros(200));
+        assert_eq!(batches.frames_max, 1);
         let command = read("--listen 4000 --http=127.0.0.1:1 --metrics 4001 --servers 4 --service 1.5ms --distribution exponential --queue-max 10 --seed 7 --commit poll --stages 2 --ledger /l --sync --confess /c --again --parent-pipe --faults-from start --stall 5s+1s --stall 9s+100ms --slow 1s+2s*10 --drift 2% --limit-rate 50 --limit-burst 3000 --limit-backoff 30s --refuse 2 --logs-refused --logs-reads --reads 1 --stale 9 --reorder-by 5 --late-by 3s --lose 100 --unordered=7").unwrap();
         let options = &command.options;
         assert_eq!((options.servers, options.service), (4, Duration::from_micros(1500)));

@@ -1,5 +1,7 @@
 //! The server as a value: requests in, answers out at the times that the queue gives. No socket, no clock.
 
+mod batch;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -74,6 +76,9 @@ struct Line {
     face: Face,
     /// When the last answer to an HTTP request leaves: the next may not overtake it.
     last_departure: Instant,
+    /// Which of the connections that have had this place it is, and its batches that have not been answered.
+    generation: u32,
+    batches: u32,
 }
 
 /// Something that leaves later.
@@ -92,6 +97,8 @@ enum What {
     Late(Commit),
     /// A read has been served.
     Read(Record, Key),
+    /// All of a batch has been served.
+    Batch(Box<batch::Served>),
     /// An answer that had only to wait for the end of a stall.
     Say(Answer),
     /// A question, asked during a stall.
@@ -191,6 +198,11 @@ impl EchoNode {
     ) {
         match request {
             Request::Submit(submit) => self.submit(now, connection, &submit, out),
+            Request::Batch(batch) if self.options.batches => {
+                self.batch(now, connection, &batch, out);
+            }
+            // Not a word of the protocol, unless it was asked for.
+            Request::Batch(_) => out.close(connection),
             Request::Subscribe { run } => {
                 if self.commits.subscribe(connection, run) {
                     write_subscribed(out.send(connection), run);
@@ -234,8 +246,7 @@ impl EchoNode {
     ) {
         self.commits.events.stamp(Stage::Received, submit.tx, now, now);
         let is_valid = submit.is_intact && self.options.faults.refused_kind != Some(submit.kind);
-        let admitted =
-            if is_valid { self.admit(now) } else { Err((Code::Invalid, Duration::ZERO)) };
+        let admitted = if is_valid { self.take(now) } else { Err((Code::Invalid, Duration::ZERO)) };
         let tx = submit.tx;
         match admitted {
             Err((code, wait)) => {
@@ -302,18 +313,32 @@ impl EchoNode {
         }
     }
 
-    /// Asks the limiter and the queue. Gives when it is served, or why it is not and how long to wait.
-    fn admit(&mut self, now: Instant) -> Result<Served, (Code, Duration)> {
-        if let Some(limiter) = &mut self.limiter {
-            limiter.admit(now).map_err(|wait| (Code::Limited, wait))?;
-        }
+    /// Asks the limiter and the queue about a submission in a frame of its own.
+    fn take(&mut self, now: Instant) -> Result<Served, (Code, Duration)> {
+        self.limit(now)?;
+        self.admit(now, self.options.per_frame, 1)
+    }
+
+    fn limit(&mut self, now: Instant) -> Result<(), (Code, Duration)> {
+        let Some(limiter) = &mut self.limiter else { return Ok(()) };
+        limiter.admit(now).map_err(|wait| (Code::Limited, wait))
+    }
+
+    /// Asks the queue about `count` transactions that come together. Gives when they are served, or why they are not
+    /// and how long to wait.
+    fn admit(
+        &mut self,
+        now: Instant,
+        before: Duration,
+        count: usize,
+    ) -> Result<Served, (Code, Duration)> {
         if self.departures.len() >= WAITING_MAX {
             return Err((Code::Overloaded, Duration::ZERO));
         }
         let calendar =
             self.calendar.get_or_insert_with(|| Calendar::new(&self.options.faults, now));
         let factor = calendar.factor(now);
-        let served = self.queue.admit(now, factor, &calendar.stalls);
+        let served = self.queue.admit(now, before, count, factor, &calendar.stalls);
         served.ok_or((Code::Overloaded, Duration::ZERO))
     }
 
@@ -329,6 +354,11 @@ impl EchoNode {
         }
     }
 
+    /// The first moment from now on at which something is stored.
+    fn store_thaw(&self, now: Instant) -> Instant {
+        self.calendar.as_ref().map_or(now, |calendar| calendar.store_stalls.thaw(now))
+    }
+
     fn committed(
         &mut self,
         now: Instant,
@@ -337,9 +367,7 @@ impl EchoNode {
         out: &mut Outputs,
     ) {
         self.served += 1;
-        let calendar = self.calendar.as_ref();
-        let thaw = calendar.map_or(now, |calendar| calendar.store_stalls.thaw(now));
-        self.commits.store(now, thaw, commit);
+        self.commits.store(now, self.store_thaw(now), commit);
         if self.options.reads.is_some() {
             self.registers.write(commit.key, commit.record.tx);
         }
@@ -425,7 +453,8 @@ impl EchoNode {
         out: &mut Outputs,
     ) {
         let last = self.lines[connection.index()].last_departure;
-        let (reply, struck, departure) = match self.admit(now) {
+        let taken = self.limit(now).and_then(|()| self.admit(now, Duration::ZERO, 1));
+        let (reply, struck, departure) = match taken {
             Ok(served) => (reply, self.liar.strike(), served.departure),
             Err((Code::Limited, wait)) => {
                 let reply = reply.limited(self.allowed_per_s(), whole_seconds(wait));
@@ -498,6 +527,7 @@ impl EchoNode {
                 What::Commit(commit) => self.committed(now, connection, &commit, out),
                 What::Late(commit) => self.commits.tell(now, connection, &commit, out),
                 What::Read(record, key) => self.read(connection, &record, key, out),
+                What::Batch(batch) => self.batch_served(now, connection, *batch, out),
                 What::Say(answer) => write_answer(out.send(connection), answer),
                 What::Status(run, ids) => {
                     self.commits.status(connection, run, ids.into_iter(), out);
@@ -542,7 +572,8 @@ impl Node for EchoNode {
                     HTTP_LISTENER => Face::Http,
                     _ => Face::Frames,
                 };
-                self.lines[connection.index()] = Line { face, ..Line::default() };
+                let generation = connection.generation();
+                self.lines[connection.index()] = Line { face, generation, ..Line::default() };
             }
             Input::Bytes(connection, bytes) => {
                 self.release(now, out);

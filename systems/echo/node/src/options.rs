@@ -50,6 +50,12 @@ pub struct Options {
     pub stages: u8,
     /// Whether what is acknowledged is on the disk first (fdatasync, once for all of a turn).
     pub syncs: bool,
+    /// Whether batches are taken.
+    pub batches: bool,
+    /// What each frame with transactions costs a server, whatever is in it.
+    pub per_frame: Duration,
+    /// The most batches outstanding on a connection, more are answered as overloaded; 0: no bound.
+    pub frames_max: u32,
     /// What is wrong with it.
     pub faults: Faults,
 }
@@ -66,6 +72,9 @@ impl Default for Options {
             reads: None,
             stages: 1,
             syncs: false,
+            batches: false,
+            per_frame: Duration::ZERO,
+            frames_max: 0,
             faults: Faults { late_by: LATE_BY, reorder_by: REORDER_BY, ..Faults::default() },
         }
     }

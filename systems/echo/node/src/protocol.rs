@@ -7,17 +7,23 @@
 //!                  sync       4                           store what is held, and say how many entries there are
 //!                  ledger     5  from:u64  count_max:u32  entries from that position
 //!                  check      6  kind:u16                 would this kind be taken? Nothing is stored
+//!                  batch      7  0 0 0  count:u32  frames  submissions as whole frames, answered together
 //! from the node    answer     17  code:u8  0 0  wait_ms:u32  tx:u64  crc:u32
 //!                  synced     18  entries:u64
 //!                  ledger     19  from:u64  records
 //!                  checked    20  is_taken:u8  kind:u16
 //!                  subscribed 21  run:u64                  from here on, every commit of the run
 //!                  value      22  is_there:u8  0 0 0 0 0 0  tx:u64  value:u64  crc:u32    what the read `tx` gave
+//!                  answers    23  0 0 0  count:u32  answers  crc:u32   all of a batch, 16 bytes each as in an answer
 //! ```
 //! The checksum of a submission is over all of it but the checksum itself; that of an answer or a value over what
 //! stands before it. A payload begins with its key, eight bytes, where a kind reads. Nothing here sends, waits or trusts.
 
+mod batch;
+
 use wire::frames::write_frame;
+
+pub use batch::{Answers, BATCH_BYTES_MAX, BATCH_COUNT_MAX, Batch, write_answers, write_batch};
 
 /// The longest payload of a submission.
 pub const SUBMIT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -25,6 +31,8 @@ pub const SUBMIT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
 pub const REPLY_BYTES_MAX: usize = 64 << 10;
 /// The most ids in a status request.
 pub const STATUS_IDS_MAX: usize = 1024;
+/// Bytes of an answer without its checksum.
+const ANSWER_BYTES: usize = 16;
 /// Bytes of a submission in front of its payload.
 const SUBMIT_HEAD_BYTES: usize = 24;
 
@@ -34,6 +42,7 @@ const STATUS: u8 = 3;
 const SYNC: u8 = 4;
 const LEDGER: u8 = 5;
 const CHECK: u8 = 6;
+const BATCH: u8 = 7;
 const ANSWER: u8 = 17;
 const SYNCED: u8 = 18;
 const ENTRIES: u8 = 19;
@@ -41,6 +50,7 @@ const CHECKED: u8 = 20;
 const SUBSCRIBED: u8 = 21;
 const VALUE: u8 = 22;
 const VALUE_BYTES: usize = 28;
+const ANSWERS: u8 = 23;
 
 /// A frame that is not of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +88,8 @@ pub enum Request<'a> {
         /// The kind.
         kind: u16,
     },
+    /// Take these transactions, and answer when all have been served.
+    Batch(Batch<'a>),
 }
 
 /// A submission.
@@ -162,6 +174,8 @@ pub enum Reply<'a> {
         /// The run's mark.
         run: u64,
     },
+    /// About the transactions of a batch.
+    Answers(Answers<'a>),
 }
 
 /// Appends a submission.
@@ -240,7 +254,7 @@ pub fn write_check(out: &mut Vec<u8>, kind: u16) {
 pub fn read_request(bytes: &[u8]) -> Result<Request<'_>, Mistake> {
     let (&kind, rest) = bytes.split_first().ok_or(Mistake("it is empty"))?;
     match kind {
-        SUBMIT => read_submit(bytes),
+        SUBMIT => read_submit(bytes).map(Request::Submit),
         SUBSCRIBE => Ok(Request::Subscribe { run: exact_u64(rest)? }),
         STATUS => {
             let (run, ids) = rest.split_at_checked(8).ok_or(Mistake("it is too short"))?;
@@ -254,34 +268,31 @@ pub fn read_request(bytes: &[u8]) -> Result<Request<'_>, Mistake> {
             Ok(Request::Ledger { from: exact_u64(&rest[..8])?, count_max: u32_at(rest, 8) })
         }
         CHECK if rest.len() == 2 => Ok(Request::Check { kind: u16_at(rest, 0) }),
+        BATCH => batch::read_batch(bytes).map(Request::Batch),
         _ => Err(Mistake("its type or length is unknown")),
     }
 }
 
-fn read_submit(bytes: &[u8]) -> Result<Request<'_>, Mistake> {
+fn read_submit(bytes: &[u8]) -> Result<Submit<'_>, Mistake> {
     let (head, payload) =
         bytes.split_at_checked(SUBMIT_HEAD_BYTES).ok_or(Mistake("it is too short"))?;
     if payload.len() > SUBMIT_PAYLOAD_BYTES_MAX {
         return Err(Mistake("its payload is too long"));
     }
     let crc = u32_at(head, 4);
-    Ok(Request::Submit(Submit {
+    Ok(Submit {
         run: u64_at(head, 8),
         tx: u64_at(head, 16),
         kind: u16_at(head, 2),
         crc,
         is_intact: submit_crc(head, payload) == crc,
         payload,
-    }))
+    })
 }
 
 /// Appends an answer.
 pub fn write_answer(out: &mut Vec<u8>, answer: Answer) {
-    let mut body = [0; 16];
-    body[0] = ANSWER;
-    body[1] = answer.code as u8;
-    body[4..8].copy_from_slice(&answer.wait_ms.to_le_bytes());
-    body[8..].copy_from_slice(&answer.tx.to_le_bytes());
+    let body = answer_body(answer);
     write_frame(out, |out| {
         out.extend_from_slice(&body);
         out.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
@@ -299,6 +310,16 @@ pub fn write_value(out: &mut Vec<u8>, tx: u64, value: Option<u64>) {
         out.extend_from_slice(&body);
         out.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
     });
+}
+
+/// An answer without its checksum.
+fn answer_body(answer: Answer) -> [u8; ANSWER_BYTES] {
+    let mut body = [0; ANSWER_BYTES];
+    body[0] = ANSWER;
+    body[1] = answer.code as u8;
+    body[4..8].copy_from_slice(&answer.wait_ms.to_le_bytes());
+    body[8..].copy_from_slice(&answer.tx.to_le_bytes());
+    body
 }
 
 /// Appends the answer to a sync request.
@@ -341,7 +362,7 @@ pub fn write_subscribed(out: &mut Vec<u8>, run: u64) {
 pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
     let (&kind, rest) = bytes.split_first().ok_or(Mistake("it is empty"))?;
     match kind {
-        ANSWER if bytes.len() == 20 => read_answer(bytes),
+        ANSWER if bytes.len() == ANSWER_BYTES + 4 => read_answer(bytes),
         VALUE if bytes.len() == VALUE_BYTES => read_value(bytes),
         SYNCED => Ok(Reply::Synced { entries: exact_u64(rest)? }),
         SUBSCRIBED => Ok(Reply::Subscribed { run: exact_u64(rest)? }),
@@ -352,6 +373,7 @@ pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
             }
             Ok(Reply::Ledger { from: exact_u64(from)?, records })
         }
+        ANSWERS => batch::read_answers(bytes).map(Reply::Answers),
         CHECKED if rest.len() == 3 => {
             Ok(Reply::Checked { kind: u16_at(rest, 1), is_taken: rest[0] == 1 })
         }
@@ -360,9 +382,13 @@ pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
 }
 
 fn read_answer(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
-    if crc32fast::hash(&bytes[..16]) != u32_at(bytes, 16) {
+    if crc32fast::hash(&bytes[..ANSWER_BYTES]) != u32_at(bytes, ANSWER_BYTES) {
         return Err(Mistake("an answer's checksum does not hold"));
     }
+    read_answer_body(bytes).map(Reply::Answer)
+}
+
+fn read_answer_body(bytes: &[u8]) -> Result<Answer, Mistake> {
     let code = match bytes[1] {
         1 => Code::Accepted,
         2 => Code::Committed,
@@ -372,7 +398,7 @@ fn read_answer(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
         6 => Code::Started,
         _ => return Err(Mistake("an answer's code is unknown")),
     };
-    Ok(Reply::Answer(Answer { code, wait_ms: u32_at(bytes, 4), tx: u64_at(bytes, 8) }))
+    Ok(Answer { code, wait_ms: u32_at(bytes, 4), tx: u64_at(bytes, 8) })
 }
 
 fn read_value(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {

@@ -93,9 +93,16 @@ impl Queue {
         }
     }
 
-    /// Takes an arrival whose service lasts `factor` times as long as usual. Gives when it is served, or
-    /// `None` if there is no room for it.
-    pub(crate) fn admit(&mut self, now: Instant, factor: f64, stalls: &Stalls) -> Option<Served> {
+    /// Takes an arrival of `count` services that follow each other on one server, after `before`, and last `factor`
+    /// times as long as usual. Gives when it is served, or `None` if there is no room for it.
+    pub(crate) fn admit(
+        &mut self,
+        now: Instant,
+        before: Duration,
+        count: usize,
+        factor: f64,
+        stalls: &Stalls,
+    ) -> Option<Served> {
         if let Some(max) = self.system_max {
             while self.inside.peek().is_some_and(|Reverse(departure)| *departure <= now) {
                 self.inside.pop();
@@ -104,7 +111,7 @@ impl Queue {
                 return None;
             }
         }
-        let service = self.service(factor);
+        let service = (0..count).fold(before, |sum, _| sum.saturating_add(self.service(factor)));
         let mut free = self.free.peek_mut().expect("at least one server");
         let start = stalls.thaw(now.max(free.0));
         let departure = stalls.work(start, service);

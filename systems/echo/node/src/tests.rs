@@ -1,5 +1,6 @@
 //! The node against theory, and every lie against what it should be; all in virtual time, printed seeds.
 
+mod batches;
 mod faces;
 mod lies;
 mod stamps;

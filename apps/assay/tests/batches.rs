@@ -1,0 +1,105 @@
+//! Transactions that leave together, and streams that go by different kinds of link, end to end on the canary.
+
+use crate::harness::{Place, beside_others, expect_audit, number, trial};
+use serde_json::Value;
+
+/// A frame costs 2 ms and a transaction 20 µs: one by one 495 a second, in batches of 40 some 14,000.
+fn batched(deploy: &str, load: &str) -> Value {
+    let _beside = beside_others();
+    let place = Place::new();
+    let (_, document) = place.experiment(&format!(
+        r#"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        batches = true
+        per_frame = "2ms"
+        service = "20us"
+        {deploy}
+        [load]
+        rate = "1500/s"
+        connections = 2
+        warmup = "0s"
+        duration = "3s"
+        timeout = "1s"
+        drain = "2s"
+        {load}
+        [workload]
+        payload = "16B"
+        "#
+    ));
+    document
+}
+
+fn counts(document: &Value) -> [u64; 2] {
+    ["due", "committed"].map(|count| number(&trial(document)["counts"][count]))
+}
+
+/// Claim: a server for which each frame costs much saturates where transactions leave as they come and a turn of the
+/// loop carries one, and does not where they wait for each other; never more than one batch is outstanding on a
+/// connection, which the server counts; and the ledger holds each transaction once.
+#[test]
+fn batches_pay_where_frames_cost() {
+    // One outstanding on a connection: no session can put several into a frame.
+    let document = batched("in_flight_max = 1", "");
+    let [due, committed] = counts(&document);
+    assert!(committed * 2 < due, "{committed} of {due} one by one");
+    let batch = r#"batch = { size_max = 40, delay_max = "5ms", in_flight_max = 1 }"#;
+    let document = batched("frames_max = 1", batch);
+    let [due, committed] = counts(&document);
+    assert!(due > 4_000 && committed == due, "{committed} of {due} in batches");
+    expect_audit(&document, "ledger", "passed", "");
+    assert_eq!(number(&trial(&document)["fates"]["once"]), committed);
+}
+
+/// Claim: the server counts: where more batches are outstanding than it takes, it refuses them, and the bound of the
+/// load is what kept them away before.
+#[test]
+fn a_second_batch_is_refused() {
+    let batch = r#"batch = { size_max = 8, delay_max = "0s", in_flight_max = 4 }"#;
+    let document = batched("frames_max = 1", batch);
+    let [due, committed] = counts(&document);
+    assert!(committed < due, "{committed} of {due}");
+    expect_audit(&document, "ledger", "passed", "");
+}
+
+/// Claim: a probe through a client library beside a load over wires, and the reverse: both streams are committed, with
+/// latencies of their own, and the ledger holds each transaction of both once.
+#[test]
+fn a_called_probe_beside_a_wired_load() {
+    for by in ["probe_by", "load_by"] {
+        let _beside = beside_others();
+        let place = Place::new();
+        let (_, document) = place.experiment(&format!(
+            r#"
+            [system]
+            kind = "echo"
+            [system.deploy]
+            service = "100us"
+            {by} = "call"
+            [load]
+            rate = "200/s"
+            connections = 8
+            warmup = "0s"
+            duration = "2s"
+            timeout = "5s"
+            [probe]
+            interval = "50ms"
+            [workload]
+            payload = "16B"
+            "#
+        ));
+        let [due, committed] = counts(&document);
+        let entries = number(&trial(&document)["fates"]["entries"]);
+        let probes = &trial(&document)["probe"];
+        let sent = number(&probes["trials"]);
+        assert!(due == 400 && committed == due && sent == 40, "{by}: {due} {committed} {probes}");
+        assert_eq!(entries, due + sent, "{by}");
+        expect_audit(&document, "ledger", "passed", "");
+        let p50 = |of: &Value| number(&of["latency"]["quantiles"][0]["value_ns"]);
+        for (stream, of) in [("load", trial(&document)), ("probe", probes)] {
+            let ns = p50(of);
+            assert!((100_000..1_000_000_000).contains(&ns), "{by}, {stream}: {ns} ns");
+        }
+    }
+}
