@@ -89,17 +89,18 @@ fn a_called_probe_beside_a_wired_load() {
             payload = "16B"
             "#
         ));
-        let [due, committed] = counts(&document);
-        let entries = number(&trial(&document)["fates"]["entries"]);
-        let probes = &trial(&document)["probe"];
-        let sent = number(&probes["trials"]);
-        assert!(due == 400 && committed == due && sent == 40, "{by}: {due} {committed} {probes}");
-        assert_eq!(entries, due + sent, "{by}");
+        let trial = trial(&document);
+        let count = |of: &Value| ["due", "committed"].map(|count| number(&of[count]));
+        // Beside a probe the counts are the probe's, and the load is the background.
+        let [sent, probed] = count(&trial["counts"]);
+        let [due, committed] = count(&trial["background"]);
+        assert!(due == 400 && committed == due, "{by}: {committed} of {due}");
+        assert!(sent == 40 && probed == sent, "{by}: {probed} of {sent} probes");
+        assert_eq!(number(&trial["fates"]["once"]), due + sent, "{by}");
         expect_audit(&document, "ledger", "passed", "");
-        let p50 = |of: &Value| number(&of["latency"]["quantiles"][0]["value_ns"]);
-        for (stream, of) in [("load", trial(&document)), ("probe", probes)] {
-            let ns = p50(of);
-            assert!((100_000..1_000_000_000).contains(&ns), "{by}, {stream}: {ns} ns");
-        }
+        let response = &trial["latency"][0]["response"];
+        // No less than the service, no more than a bad moment of a busy machine.
+        let [least, most] = ["min_ns", "max_ns"].map(|word| number(&response[word]));
+        assert!(least >= 100_000 && most < 5_000_000_000, "{by}: {response}");
     }
 }

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "test code")]
 
 mod audits;
+mod batches;
 mod cometbft;
 mod cometbft_report;
 mod command_line;

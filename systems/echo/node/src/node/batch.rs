@@ -114,10 +114,10 @@ impl EchoNode {
             } else {
                 let answer = Answer { code: Code::Committed, wait_ms: 0, tx };
                 answers.push(answer);
-                self.commits.events.stamp(Stage::Answered, tx, commit.served, now);
                 if by(Lie::Twice) {
                     again.push(answer);
                 }
+                self.commits.events.stamp(Stage::Answered, tx, commit.served, now);
             }
         }
         if !is_spoilt {
