@@ -285,7 +285,7 @@ fn ledger() {
 }
 
 /// Claim: a disk that kept a sync longer than the plan asks makes the trial invalid. The whole process is stopped for
-/// 400 ms, the disk with it, while a sync waits that was to take 100 ms.
+/// 700 ms, the disk with it, while a sync waits that was to take 300 ms: at nine transactions a second one always does.
 #[test]
 fn disks() {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
@@ -301,7 +301,7 @@ fn disks() {
         sync = true
         [disk]
         nodes = ["echo"]
-        sync_delay = "100ms"
+        sync_delay = "300ms"
         [load]
         rate = "9/s"
         connections = 2
@@ -312,17 +312,17 @@ fn disks() {
     );
     await_rows(&place, 60);
     running.signal(Signal::STOP);
-    harness::pass(Duration::from_millis(400));
+    harness::pass(Duration::from_millis(700));
     running.signal(Signal::CONT);
     let said = running.finish();
-    let words = ["the disk of `echo` added", "more than 10.0 ms changes what was asked for"];
+    let words = ["the disk of `echo` added", "more than 30.0 ms changes what was asked for"];
     expect_failed(&said, &said.json(), "disks", &words);
     let facts = place.run_folder().join("settings/default/trial-0/trial.json");
     let facts: Value = serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();
     let disk = &facts["after"]["disks"][0];
     assert_eq!(disk["node"], "echo");
     // A sync for each transaction, or for some that came together.
-    assert!(disk["syncs"]["calls"].as_u64().unwrap() > 10, "{disk}");
+    assert!(disk["syncs"]["calls"].as_u64().unwrap() > 3, "{disk}");
     assert_eq!(disk["written_back"], 0);
 }
 

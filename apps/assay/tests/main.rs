@@ -24,6 +24,7 @@ mod lies;
 mod matrix;
 mod nginx;
 mod node_events;
+mod power;
 mod programs;
 mod reads;
 mod resends;

@@ -156,6 +156,8 @@ pub(crate) struct Join {
     pub acknowledged_often: u64,
     /// The latest `sent` among entries so far.
     latest_sent: u32,
+    /// The ledger has no order that could contradict anything.
+    is_unordered: bool,
 }
 
 impl Join {
@@ -174,7 +176,14 @@ impl Join {
             fates: Fates::default(),
             acknowledged_often: 0,
             latest_sent: 0,
+            is_unordered: false,
         }
+    }
+
+    /// The ledger's entries come in no order of their own.
+    pub fn unordered(mut self, is_unordered: bool) -> Self {
+        self.is_unordered = is_unordered;
+        self
     }
 
     #[inline]
@@ -245,7 +254,7 @@ impl Join {
     /// The ledger's order must not contradict real time: nothing may stand before an entry that was
     /// acknowledged before it was sent. One pass with a running maximum of `sent`.
     fn placed(&mut self, space: usize, id: u64, tx: u64) {
-        if self.rows > ORDERED_MAX {
+        if !self.order_was_checked() {
             return;
         }
         let Some((sent, acknowledged)) = self.spaces[space].times.get(id) else { return };
@@ -264,7 +273,7 @@ impl Join {
 
     /// Whether the order of the ledger was looked at.
     pub fn order_was_checked(&self) -> bool {
-        self.rows <= ORDERED_MAX
+        self.rows <= ORDERED_MAX && !self.is_unordered
     }
 
     /// The fates, after the sweep over all ids.

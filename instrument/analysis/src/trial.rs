@@ -99,7 +99,8 @@ impl<'a> TrialAnalysis<'a> {
             vegeta: Vegeta::default(),
             groups: Groups::default(),
             order: Order::default(),
-            join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds),
+            join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds)
+                .unordered(facts.after.ledger.is_unordered),
             stated: Stated::default(),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
             node_stages: NodeStages::new(facts, &grid, whole(facts, &grid, patience)),

@@ -333,6 +333,8 @@ pub struct LedgerFacts {
     pub entries: u64,
     /// By which way, or why not.
     pub detail: String,
+    /// Whether its entries come in no order of their own, as the keys of a store do.
+    pub is_unordered: bool,
     /// Entries whose content was asked for by a check and was longer than is kept.
     pub contents_left_out: u64,
 }

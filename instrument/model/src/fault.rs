@@ -86,6 +86,15 @@ pub enum FaultDetail {
         /// What the system said against undoing it; empty: nothing.
         error: String,
     },
+    /// The node's power was cut.
+    PowerCut {
+        /// Bytes that it had written and not synced, and that are gone, in sectors of 512.
+        lost_bytes: u64,
+        /// The same, and they survived.
+        kept_bytes: u64,
+        /// Names that it had created, renamed or removed and not synced, and that are as before.
+        lost_names: u64,
+    },
     /// The node was started again.
     StartedAgain {
         /// How long it was down, nanoseconds.

@@ -18,12 +18,8 @@ use crate::table::{Reading, Table, not_a_list};
 const FAULTS_MAX: usize = 1_000;
 
 /// Faults of the design that the testbed cannot inject yet, by their key.
-const UNBUILT: [(&str, &str); 4] = [
-    ("every", "a fault that comes again"),
-    ("disk", "a slow disk"),
-    ("outage", "an outage"),
-    ("limiter", "a rate limiter"),
-];
+const UNBUILT: [(&str, &str); 3] =
+    [("every", "a fault that comes again"), ("outage", "an outage"), ("limiter", "a rate limiter")];
 
 /// What a fault is read against.
 pub(crate) struct Beside<'a> {
@@ -31,6 +27,8 @@ pub(crate) struct Beside<'a> {
     pub duration: Option<Duration>,
     /// The network, if there is one.
     pub links: Option<&'a LinksPlan>,
+    /// Whether nodes have disks of their own.
+    pub has_disks: bool,
 }
 
 /// Reads the list. Whatever it returns counts only if no problem was added.
@@ -137,6 +135,11 @@ fn read_kind(
     if kind.needs.contains(&Need::Links) && beside.links.is_none() {
         let help = "add [links]: the network of the trial's own, in which this can be done";
         table.reject(kind.word, format!("{} needs [links]", kind.called), Some(help), reading);
+    }
+    if kind.needs.contains(&Need::Disks) && !beside.has_disks {
+        let help =
+            "add [disk] with nodes = [\"…\"]: a disk of the node's own, to which this can be done";
+        table.reject(kind.word, format!("{} needs [disk]", kind.called), Some(help), reading);
     }
     let mut given = Vec::new();
     let mut inner = None;

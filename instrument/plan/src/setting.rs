@@ -44,7 +44,11 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     let links = links::read(root, reading);
     let disks = disk::read(root, reading);
     let duration = load.as_ref().map(|load| load.duration);
-    let faults = fault::read(root, &Beside { duration, links: links.as_ref() }, reading);
+    let faults = fault::read(
+        root,
+        &Beside { duration, links: links.as_ref(), has_disks: disks.is_some() },
+        reading,
+    );
     if let Some(load) = &load {
         check_sends(root, load, probe.is_some(), reading);
     }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use model::plan::{DiskPlan, DisksPlan, NamesRule, Plan};
-use plan::{Input, Source, resolve};
+use plan::{Input, Outside, Source, resolve};
 
 fn read(disk: &str) -> Result<Plan, String> {
     let text = format!("[system]\nkind = 'echo'\n[load]\nrate = '10/s'\nduration = '1s'\n{disk}\n");
     let file = Source { name: "x.toml".into(), text };
-    let resolved = resolve(&Input { file, ..Input::default() });
+    let outside = Outside { faults: testbed::fault_kinds(), ..Outside::default() };
+    let resolved = resolve(&Input { file, outside, ..Input::default() });
     resolved.map(|resolved| resolved.plan).map_err(|rejected| rejected.to_string())
 }
 
@@ -65,4 +66,33 @@ fn what_is_refused() {
         let said = read(text).expect_err(text);
         assert!(said.contains(words), "{text}: {said}");
     }
+}
+
+/// Claim: a cut of the power says what it takes, all that was not synced unless it says otherwise; a bad disk says what is
+/// bad; both need [disk].
+#[test]
+fn faults_of_disks() {
+    let with_disk = "[disk]\nnodes = ['echo']\n[[fault]]\nat = '0s'\nfor = '1s'\n";
+    let fault = |text: &str| {
+        let plan = read(&format!("{with_disk}{text}")).unwrap_or_else(|why| panic!("{why}"));
+        plan.settings[0].faults[0].clone()
+    };
+    let power = fault("power = 'echo'");
+    assert_eq!((power.kind.as_str(), power.node(), power.word("loss")), ("power", "echo", None));
+    assert_eq!(fault("power = 'echo'\nloss = 'tear'").word("loss"), Some("tear"));
+    let bad = fault("disk = 'echo'\nsync_delay = '5ms'\nfull_at = '1MiB'\nwrite_errors = 10");
+    assert_eq!(bad.duration("sync_delay"), Some(Duration::from_millis(5)));
+    assert_eq!((bad.number("full_at"), bad.number("write_errors")), (Some(1 << 20), Some(10)));
+    for (text, words) in [
+        ("power = 'echo'\nloss = 'some'", "drop"),
+        ("disk = 'echo'", "changes nothing on its disk"),
+        ("disk = 'echo'\nsync_errors = 0", "must lie between 1"),
+        ("power = 'echo'\nfull_at = '1MiB'", "belongs to disk, but this is power"),
+    ] {
+        let said = read(&format!("{with_disk}{text}")).expect_err(text);
+        assert!(said.contains(words), "{text}: {said}");
+    }
+    let said = read("[[fault]]\nat = '0s'\nfor = '1s'\npower = 'echo'").unwrap_err();
+    assert!(said.contains("a cut of the power needs [disk]"), "{said}");
+    assert!(said.contains("add [disk] with nodes"), "{said}");
 }

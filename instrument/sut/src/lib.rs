@@ -448,6 +448,12 @@ pub trait Ledger {
     /// When it cannot be read on.
     fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError>;
 
+    /// Whether the order of its entries is that in which they were recorded. A store of keys has none; then nothing
+    /// is concluded from it.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// By which way it is read, in words.
     fn way(&self) -> String;
 }

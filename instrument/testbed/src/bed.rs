@@ -452,6 +452,7 @@ impl BedControl {
     /// When there is no such node, it does not end, or it has no disk.
     pub fn cut_power(&self, name: &str, loss: PowerLoss) -> Result<PowerCut, TestbedError> {
         let disks = self.disks(name)?;
+        disks.check(name)?;
         if self.ended(name)?.is_none() {
             // It may end by itself in this moment.
             let _ = self.kill(name);
@@ -460,12 +461,26 @@ impl BedControl {
         disks.cut(name, loss)
     }
 
-    /// What is wrong with a node's disk from now on; the default is nothing.
+    /// Makes a node's disk slow, full or faulty, until [`BedControl::mend_disk`] of the same fault, beside what other
+    /// faults do to it: of what two say, the later begun holds.
     ///
     /// # Errors
     /// When it has no disk.
-    pub fn change_disk(&self, name: &str, change: DiskChange) -> Result<(), TestbedError> {
-        self.disks(name)?.change(name, change)
+    pub fn change_disk(
+        &self,
+        name: &str,
+        fault: u32,
+        change: DiskChange,
+    ) -> Result<(), TestbedError> {
+        self.disks(name)?.change(name, fault, Some(change))
+    }
+
+    /// Undoes what a fault has made of a node's disk.
+    ///
+    /// # Errors
+    /// When it has no disk.
+    pub fn mend_disk(&self, name: &str, fault: u32) -> Result<(), TestbedError> {
+        self.disks(name)?.change(name, fault, None)
     }
 
     /// Names of the nodes that have a disk of their own.

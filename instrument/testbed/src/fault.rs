@@ -86,19 +86,28 @@ impl FaultSetup {
                 format!("{called} is planned, and the trial has no network of its own; add [links]")
             })?;
             links.nodes()
+        } else if kind.needs.contains(&Need::Disks) {
+            let with_disk = control.nodes_with_disk();
+            if with_disk.is_empty() {
+                return Err(format!(
+                    "{called} is planned, and no node has a disk of its own; add [disk]"
+                ));
+            }
+            with_disk
         } else {
             control.nodes().into_iter().map(|node| node.name).collect()
         };
         for pattern in &fault.on {
             let is_client = is_of_links && pattern == CLIENT;
             if !is_client && !names.iter().any(|name| is_meant(pattern, name)) {
+                let with = if kind.needs.contains(&Need::Disks) { " with a disk" } else { "" };
                 let nodes = if names.is_empty() {
                     "this system has no node processes of ours".to_owned()
                 } else {
-                    format!("the nodes are: {}", names.join(", "))
+                    format!("the nodes{with} are: {}", names.join(", "))
                 };
                 return Err(format!(
-                    "{called} is planned for the node `{pattern}`, and there is none of that name; {nodes}"
+                    "{called} is planned for the node `{pattern}`, and there is none{with} of that name; {nodes}"
                 ));
             }
         }

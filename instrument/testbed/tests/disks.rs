@@ -337,7 +337,7 @@ fn slow_full_and_faulty() {
     let _inside = place.bed.enter_disks().unwrap();
     let clock = Clock::start();
     let mut file = File::create(at.join("file")).unwrap();
-    let change = |change: DiskChange| control.change_disk("disk0", change).unwrap();
+    let change = |change: DiskChange| control.change_disk("disk0", 0, change).unwrap();
     change(DiskChange { sync_delay: Some(Duration::from_millis(300)), ..DiskChange::default() });
     file.write_all(b"x").unwrap();
     let began = clock.now();
@@ -362,10 +362,17 @@ fn slow_full_and_faulty() {
     assert!((50..150).contains(&writes), "{writes} of 300");
     change(DiskChange::default());
     file.sync_all().unwrap();
+    // Two at once, the first of which ends first: what only it said is over, what both said is the other's.
+    change(DiskChange { full_at: Some(0), write_errors: Some(1), ..DiskChange::default() });
+    let other = DiskChange { write_errors: Some(1_000_000_000), ..DiskChange::default() };
+    control.change_disk("disk0", 1, other).unwrap();
+    assert_eq!(fs::write(at.join("more"), "x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+    control.mend_disk("disk0", 0).unwrap();
+    fs::write(at.join("more"), "x").unwrap();
     let facts = &place.bed.disk_report()[0];
     assert_eq!((facts.syncs.errors, facts.writes.errors), (1, writes));
     assert!(facts.refused_full > 0 && facts.syncs.own_p99_ns < 300_000_000, "{facts:?}");
-    let error = control.change_disk("disk1", DiskChange::default()).unwrap_err().to_string();
+    let error = control.mend_disk("disk1", 0).unwrap_err().to_string();
     assert!(error.contains("`disk1` has none: name it in [disk]"), "{error}");
 }
 
@@ -382,13 +389,13 @@ fn faulty_reads() {
     file.sync_all().unwrap();
     File::open(&at).unwrap().sync_all().unwrap();
     let change = DiskChange { read_errors: Some(1), ..DiskChange::default() };
-    control.change_disk("disk0", change).unwrap();
+    control.change_disk("disk0", 3, change).unwrap();
     let mut bytes = Vec::new();
     File::open(at.join("file")).unwrap().read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, [1; 4_096], "from the cache");
     control.cut_power("disk0", PowerLoss::Drop).unwrap();
     let error = File::open(at.join("file")).unwrap().read_to_end(&mut bytes).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(5));
-    control.change_disk("disk0", DiskChange::default()).unwrap();
+    control.mend_disk("disk0", 3).unwrap();
     assert_eq!(fs::read(at.join("file")).unwrap(), [1; 4_096]);
 }

@@ -268,6 +268,7 @@ fn read_ledger(
             return Ok(());
         };
         facts.detail = ledger.way();
+        facts.is_unordered = !ledger.is_ordered();
         let mut writer = folder.ledger_writer().map_err(|e| e.to_string())?;
         let keeps_content = reads_content(trial, of);
         let mut content = Vec::new();

@@ -89,6 +89,8 @@ pub enum Length {
 pub enum Need {
     /// `[links]`: it is done to the trial's own network.
     Links,
+    /// `[disk]`: it is done to the disk of a node's own.
+    Disks,
     /// A system that says how its nodes are wiped and when they have caught up.
     Care,
 }

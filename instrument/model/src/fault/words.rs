@@ -43,6 +43,9 @@ impl FaultDetail {
                 }
                 words
             }
+            Self::PowerCut { lost_bytes, kept_bytes, lost_names } => {
+                power_cut(*lost_bytes, *kept_bytes, *lost_names)
+            }
             Self::StartedAgain { ns, cut_short } => {
                 format!("started again {}", after(*ns, *cut_short))
             }
@@ -94,6 +97,16 @@ fn after(ns: i64, cut_short: bool) -> String {
     if cut_short { format!("{after}, the trial ended before its time") } else { after }
 }
 
+fn power_cut(lost_bytes: u64, kept_bytes: u64, lost_names: u64) -> String {
+    let parts = [
+        (lost_bytes, format!("lost {lost_bytes} bytes that were not synced")),
+        (lost_names, format!("{lost_names} changes of names undone")),
+        (kept_bytes, format!("{kept_bytes} bytes survived unsynced")),
+    ];
+    let words: Vec<String> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(_, it)| it).collect();
+    if words.is_empty() { "everything was synced".to_owned() } else { words.join(", ") }
+}
+
 fn cut(way: CutWay, client: bool) -> String {
     let way = match way {
         CutWay::Both => "",
@@ -120,6 +133,11 @@ mod tests {
             goes_on,
             error: error.to_owned(),
         };
+        let power = |lost_bytes, kept_bytes, lost_names| FaultDetail::PowerCut {
+            lost_bytes,
+            kept_bytes,
+            lost_names,
+        };
         let keys = [
             ("delay".to_owned(), FaultValue::Duration(std::time::Duration::from_millis(200))),
             ("nice".to_owned(), FaultValue::Count(10)),
@@ -132,6 +150,9 @@ mod tests {
                 "after 1.50 s, another goes on, no such process",
             ),
             (FaultDetail::Keys { keys: keys.into() }, "delay 200ms, nice 10"),
+            (power(512, 0, 0), "lost 512 bytes that were not synced"),
+            (power(0, 1024, 2), "2 changes of names undone, 1024 bytes survived unsynced"),
+            (power(0, 0, 0), "everything was synced"),
             (
                 FaultDetail::Cut { way: CutWay::In, client: true },
                 "only what comes in, from the instrument, too",

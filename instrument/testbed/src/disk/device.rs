@@ -49,8 +49,10 @@ pub(super) struct Device {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) tree: Tree,
-    /// What is wrong with it now.
+    /// What is wrong with it now, all together …
     change: DiskChange,
+    /// … and by whom, in the order begun.
+    changes: Vec<(u32, DiskChange)>,
     rng: Rng,
     seed: Seed,
     operations: [Counted; OPERATIONS],
@@ -83,6 +85,7 @@ impl Device {
         let state = State {
             tree: empty(plan),
             change: DiskChange::default(),
+            changes: Vec::new(),
             rng: seed.split("errors").rng(),
             seed,
             operations: std::array::from_fn(|_| Counted::new()),
@@ -111,9 +114,14 @@ impl Device {
         state.bytes_written = 0;
     }
 
-    /// What is wrong with it from now on; nothing, if that is the default.
-    pub(super) fn set_change(&self, change: DiskChange) {
+    /// What is wrong with it from now on by this fault, beside what others do; `None`: nothing any more. Of what two
+    /// say, the later begun holds.
+    pub(super) fn set_change(&self, by: u32, change: Option<DiskChange>) {
         let mut state = self.state();
+        state.changes.retain(|(known, _)| *known != by);
+        state.changes.extend(change.map(|change| (by, change)));
+        let change =
+            state.changes.iter().fold(DiskChange::default(), |all, (_, one)| one.over(all));
         state.change = change;
         state.tree.set_size(change.full_at.unwrap_or(self.plan.size).min(self.plan.size));
     }

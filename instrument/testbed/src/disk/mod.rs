@@ -143,6 +143,14 @@ impl Disks {
         self.disks().iter().map(|disk| disk.node.clone()).collect()
     }
 
+    /// Whether this node has one.
+    ///
+    /// # Errors
+    /// When it has none; the message says what to do.
+    pub(crate) fn check(&self, node: &str) -> Result<(), TestbedError> {
+        find(&mut self.disks(), node).map(|_| ())
+    }
+
     /// Cuts the power of a disk. The node's processes must have ended: whoever has files of it open loses them.
     pub(crate) fn cut(&self, node: &str, loss: Loss) -> Result<PowerCut, TestbedError> {
         let mut disks = self.disks();
@@ -158,10 +166,15 @@ impl Disks {
         Ok(PowerCut { lost_bytes, kept_bytes, lost_names })
     }
 
-    /// What is wrong with a disk from now on.
-    pub(crate) fn change(&self, node: &str, change: DiskChange) -> Result<(), TestbedError> {
+    /// What is wrong with a disk from now on by this fault; `None`: nothing any more.
+    pub(crate) fn change(
+        &self,
+        node: &str,
+        by: u32,
+        change: Option<DiskChange>,
+    ) -> Result<(), TestbedError> {
         let mut disks = self.disks();
-        find(&mut disks, node)?.device.set_change(change);
+        find(&mut disks, node)?.device.set_change(by, change);
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 //! wrong with one) and what it does; and one line in [`KINDS`]. The experiment reader, its schema and the documents
 //! take their part from the list.
 
+mod disk;
 mod kill;
 mod link;
 mod partition;
 mod pause;
+mod power;
 mod restart;
 mod rotate;
 
@@ -15,8 +17,16 @@ use super::journal::Fault;
 use super::scene::Scene;
 
 /// In the order in which they are named to people.
-pub(super) const KINDS: &[Kind] =
-    &[pause::KIND, kill::KIND, restart::KIND, rotate::KIND, partition::KIND, link::KIND];
+pub(super) const KINDS: &[Kind] = &[
+    pause::KIND,
+    kill::KIND,
+    restart::KIND,
+    rotate::KIND,
+    partition::KIND,
+    link::KIND,
+    power::KIND,
+    disk::KIND,
+];
 
 /// One kind.
 pub(super) struct Kind {
