@@ -27,6 +27,7 @@ mod node_events;
 mod power;
 mod programs;
 mod reads;
+mod redis;
 mod resends;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.

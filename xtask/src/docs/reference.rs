@@ -48,7 +48,8 @@ fn experiment_page(schema: &Value) -> String {
 Generated from `assay schema experiment` by `cargo xtask docs --write`. A key that is not here is an error, with \
 a suggestion. `[]` stands after a list of tables; `NAME` for a name of your choice. The keys under \
 `system.deploy` and `workload` are the system's own: see \
-[cometbft](../systems/cometbft.md), [echo](../systems/echo.md) and [http](../systems/http.md).
+[cometbft](../systems/cometbft.md), [echo](../systems/echo.md), [http](../systems/http.md) and \
+[redis](../systems/redis.md).
 
 | key | form | default | meaning |
 | --- | --- | --- | --- |

@@ -282,6 +282,14 @@ pub const ENTRIES: &[Entry] = &[
         says: "26.0.1 2.0.0",
     },
     Entry {
+        name: "redis-server",
+        purpose: "store of keys to measure",
+        program: "redis-server",
+        how: How::System { package: "redis-server" },
+        asked: &["--version"],
+        says: "Redis server",
+    },
+    Entry {
         name: "vegeta",
         purpose: "load generator to compare with",
         program: "vegeta",

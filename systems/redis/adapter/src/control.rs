@@ -1,0 +1,104 @@
+//! Questions to the server beside the load: does it serve, which version is it, what does it hold. A connection of
+//! its own, blocking and bounded in time; never used while transactions are timed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::resp::{self, Reply};
+
+/// The longest wait for the server to take a connection or answer a question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection for questions.
+pub(crate) struct Control {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Control {
+    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, unread: Vec::new() })
+    }
+
+    /// Whether it serves: a server that still reads its file says that it is loading.
+    pub(crate) fn is_serving(server: SocketAddr) -> bool {
+        let asked = Self::open(server).and_then(|mut control| control.ask(&[b"PING"]));
+        matches!(asked, Ok(Reply::Simple(word)) if word == "PONG")
+    }
+
+    /// The value of a line of INFO; empty if it has none.
+    pub(crate) fn info(&mut self, name: &str) -> io::Result<String> {
+        let Reply::Bulk(Some(text)) = self.ask(&[b"INFO"])? else {
+            return Err(strange("INFO was not answered by a text"));
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        Ok(value.unwrap_or_default().to_owned())
+    }
+
+    /// Some of the keys with this beginning, and from where to go on; 0 was the last.
+    pub(crate) fn scan(&mut self, from: u64, prefix: &str) -> io::Result<(u64, Vec<Vec<u8>>)> {
+        let (from, pattern) = (from.to_string(), format!("{prefix}*"));
+        let command: [&[u8]; 6] =
+            [b"SCAN", from.as_bytes(), b"MATCH", pattern.as_bytes(), b"COUNT", b"1000"];
+        let Reply::Array(answer) = self.ask(&command)? else {
+            return Err(strange("SCAN was not answered by a list"));
+        };
+        match <[Reply; 2]>::try_from(answer) {
+            Ok([Reply::Bulk(Some(next)), Reply::Array(keys)]) => {
+                let next = String::from_utf8_lossy(&next).parse();
+                let next = next.map_err(|_| strange("SCAN gave no place to go on from"))?;
+                Ok((next, values(keys).into_iter().flatten().collect()))
+            }
+            _ => Err(strange("SCAN was not answered by a place and keys")),
+        }
+    }
+
+    /// The values of keys, `None` for one that is not there.
+    pub(crate) fn get(&mut self, keys: &[Vec<u8>]) -> io::Result<Vec<Option<Vec<u8>>>> {
+        let command: Vec<&[u8]> =
+            std::iter::once(&b"MGET"[..]).chain(keys.iter().map(Vec::as_slice)).collect();
+        match self.ask(&command)? {
+            Reply::Array(found) if found.len() == keys.len() => Ok(values(found)),
+            _ => Err(strange("MGET was not answered by a value for each key")),
+        }
+    }
+
+    fn ask(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
+        let mut question = Vec::new();
+        resp::write_command(command, &mut question);
+        self.stream.write_all(&question)?;
+        let mut chunk = [0; 64 << 10];
+        loop {
+            match resp::reply(&self.unread).map_err(|why| strange(&why.0))? {
+                Some((Reply::Error(text), _)) => return Err(strange(&text)),
+                Some((reply, used)) => {
+                    self.unread.drain(..used);
+                    return Ok(reply);
+                }
+                None => {}
+            }
+            match self.stream.read(&mut chunk)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => self.unread.extend_from_slice(&chunk[..count]),
+            }
+        }
+    }
+}
+
+fn values(list: Vec<Reply>) -> Vec<Option<Vec<u8>>> {
+    let value = |item| match item {
+        Reply::Bulk(value) => value,
+        _ => None,
+    };
+    list.into_iter().map(value).collect()
+}
+
+fn strange(why: &str) -> io::Error {
+    io::Error::other(format!("the server says: {why}"))
+}

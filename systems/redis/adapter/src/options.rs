@@ -1,0 +1,67 @@
+//! `[system.deploy]` and `[workload]`: what an experiment can ask for.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use model::options::{Options, Problems, Section};
+use sut::{Request, System};
+
+use crate::system::{AppendFsync, Redis};
+
+/// The largest value: a transaction of this instrument is no file.
+const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
+
+/// Outstanding on a connection unless said otherwise: the server answers what arrived together with one sync.
+const IN_FLIGHT_MAX: u64 = 64;
+
+/// Reads both tables.
+pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
+    let before = problems.list.len();
+    let mut deploy = Section::open(request.deploy, "system.deploy", problems);
+    let sync = deploy.one_of("appendfsync", &["always", "everysec", "no"], problems);
+    let program = deploy.string("program", problems).map(|path| request.folder.join(path));
+    let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
+    let attach = deploy.string("attach", problems);
+    let address = attach.and_then(|text| text.parse::<SocketAddr>().ok());
+    if let Some(text) = attach.filter(|_| address.is_none()) {
+        let message = format!("`{text}` is not an address such as 127.0.0.1:6379");
+        deploy.reject("attach", message, None, problems);
+    }
+    for key in ["appendfsync", "program"] {
+        if attach.is_some() && deploy.raw(key).is_some() {
+            let message = "a server that runs already has its own settings".to_owned();
+            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
+        }
+    }
+    deploy.finish(problems);
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
+    if payload_bytes > PAYLOAD_BYTES_MAX {
+        let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
+        workload.reject("payload", message, None, problems);
+    }
+    workload.finish(problems);
+    if problems.list.len() > before {
+        return None;
+    }
+    Some(Box::new(Redis {
+        sync: match sync {
+            Some("no") => AppendFsync::No,
+            Some("everysec") => AppendFsync::EverySecond,
+            _ => AppendFsync::Always,
+        },
+        program,
+        attach: address,
+        in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),
+        payload_bytes: usize::try_from(payload_bytes).expect("bounded"),
+        run_mark: request.run_mark,
+    }))
+}
+
+/// The server that runs already; one that is started here runs on this host.
+pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}
+
+/// The program, if the experiment names one.
+pub(crate) type Program = Option<PathBuf>;

@@ -1,0 +1,109 @@
+//! `SET` on one connection. Answers come in the order of the commands and carry no id, so the session remembers whose
+//! turn it is; one that was given up keeps its turn.
+
+use std::collections::VecDeque;
+
+use model::{Class, Outcome, TxId};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+
+use crate::resp;
+
+/// The name of a transaction's key: the trial's mark and the transaction's number.
+pub(crate) const KEY_BYTES: usize = 6 + 16 + 1 + 16;
+
+/// Where the keys of a trial begin.
+pub(crate) fn prefix(run_mark: u64) -> String {
+    format!("assay:{run_mark:016x}:")
+}
+
+/// The transaction of a key with this prefix; `None`: it is nobody's.
+pub(crate) fn transaction(key: &[u8], prefix: &str) -> Option<TxId> {
+    let digits = key.strip_prefix(prefix.as_bytes())?;
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 16)?;
+    TxId::from_str_radix(digits, 16).ok()
+}
+
+/// The state of a connection.
+pub(crate) struct SetSession {
+    key: [u8; KEY_BYTES],
+    in_flight_max: u32,
+    /// Whose answers are to come, in order.
+    waiting: VecDeque<TxId>,
+}
+
+impl SetSession {
+    pub(crate) fn new(run_mark: u64, in_flight_max: u32) -> Self {
+        let mut key = [b'0'; KEY_BYTES];
+        key[..KEY_BYTES - 16].copy_from_slice(prefix(run_mark).as_bytes());
+        let room = usize::try_from(in_flight_max).unwrap_or(0);
+        Self { key, in_flight_max, waiting: VecDeque::with_capacity(room) }
+    }
+}
+
+impl Session for SetSession {
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        let mut rest = tx.id;
+        for digit in self.key[KEY_BYTES - 16..].iter_mut().rev() {
+            let nibble = u8::try_from(rest & 15).expect("four bits");
+            *digit = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+            rest >>= 4;
+        }
+        resp::write_command(&[b"SET", &self.key, tx.payload], out);
+        self.waiting.push_back(tx.id);
+        u32::try_from(tx.payload.len()).expect("bounded by the options")
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        let mut used = 0;
+        while let Some((line, length)) =
+            resp::line(&bytes[used..]).map_err(|strange| ProtocolError(strange.0))?
+        {
+            let strange =
+                |why: &str| ProtocolError(format!("{why}: {:?}", String::from_utf8_lossy(line)));
+            let (sign, text) = line.split_first().ok_or_else(|| strange("an empty line"))?;
+            if !matches!(sign, b'+' | b'-') {
+                return Err(strange("no answer to SET"));
+            }
+            let tx = self.waiting.pop_front();
+            let tx = tx.ok_or_else(|| strange("an answer that nobody waits for"))?;
+            match (sign, text) {
+                (b'+', b"OK") => marks.reached(tx, 0, 0, 0),
+                (b'-', text) => {
+                    let text = String::from_utf8_lossy(text);
+                    marks.ended(tx, Outcome::Rejected(class(&text)), 0, 0, &text);
+                }
+                _ => return Err(strange("no answer to SET")),
+            }
+            used += length;
+        }
+        Ok(used)
+    }
+
+    /// Its answer still comes in its turn.
+    fn abandon(&mut self, _tx: TxId) -> Abandon {
+        Abandon::Keep
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.in_flight_max
+    }
+
+    fn reset(&mut self) {
+        self.waiting.clear();
+    }
+}
+
+/// What an error of the server means, by its first word.
+fn class(text: &str) -> Class {
+    match text.split(' ').next().unwrap_or_default() {
+        "LOADING" | "BUSY" | "TRYAGAIN" | "OOM" => Class::Overloaded,
+        "ERR" | "WRONGTYPE" | "NOAUTH" | "NOPERM" => Class::Invalid,
+        // MISCONF: it cannot write its file. READONLY, CLUSTERDOWN, MASTERDOWN and what is to come.
+        _ => Class::Server,
+    }
+}

@@ -1,0 +1,139 @@
+//! The adapter against the contract, with a server of a few lines as the peer.
+
+use std::path::Path;
+
+use model::Seed;
+use model::options::{Options, Problems, Span, Value};
+use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
+use sut::{Marks, Request, Session, System, Transaction, Workload};
+
+use crate::resp::{self, Reply};
+use crate::session::{KEY_BYTES, SetSession, prefix, transaction};
+use crate::system::{AppendFsync, Redis};
+
+const RUN: u64 = 0xfeed;
+
+fn system() -> Redis {
+    Redis {
+        sync: AppendFsync::Always,
+        program: None,
+        attach: Some(([127, 0, 0, 1], 6379).into()),
+        in_flight_max: 64,
+        payload_bytes: 16,
+        run_mark: RUN,
+    }
+}
+
+/// A server that takes every SET.
+fn peer() -> Peer {
+    let mut kept = Vec::new();
+    Box::new(move |bytes| {
+        kept.extend_from_slice(bytes);
+        let mut answers = Vec::new();
+        while let Some((command, used)) = resp::reply(&kept).unwrap() {
+            let Reply::Array(parts) = command else { panic!("{command:?} is no command") };
+            let [Reply::Bulk(Some(verb)), Reply::Bulk(Some(key)), Reply::Bulk(Some(_))] =
+                &parts[..]
+            else {
+                panic!("{parts:?} is no SET")
+            };
+            assert_eq!((verb.as_slice(), key.len()), (&b"SET"[..], KEY_BYTES));
+            assert!(transaction(key, &prefix(RUN)).is_some());
+            answers.extend_from_slice(b"+OK\r\n");
+            kept.drain(..used);
+        }
+        answers
+    })
+}
+
+/// Claim: the session keeps its side of the contract, one or many in flight, and the system its pure properties.
+#[test]
+fn conforms() {
+    let workload = || -> Box<dyn Workload> { system().workload(Seed(1), 0, 1) };
+    for in_flight_max in [1, 64] {
+        let session = || -> Box<dyn Session> { Box::new(SetSession::new(RUN, in_flight_max)) };
+        session_conformance(&Subject::new(&session, &peer, &workload)).unwrap();
+    }
+    system_conformance(&system()).unwrap();
+}
+
+/// Claim: a key is of its trial and its transaction, and of no other.
+#[test]
+fn keys() {
+    let mut session = SetSession::new(RUN, 4);
+    let mut out = Vec::new();
+    session.submit(&Transaction::new(0x12_3456_789a, 0, b"v"), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("assay:000000000000feed:000000123456789a\r\n$1\r\nv\r\n"), "{text}");
+    let found = |key: &str| transaction(key.as_bytes(), &prefix(RUN));
+    assert_eq!(found("assay:000000000000feed:000000123456789a"), Some(0x12_3456_789a));
+    for other in ["assay:000000000000feee:0000000000000001", "assay:000000000000feed:1", "x", ""] {
+        assert_eq!(found(other), None, "{other}");
+    }
+}
+
+/// Claim: each answer is that of the command whose turn it is, one that was given up included; errors say their class;
+/// what nobody asked for is an error of the protocol.
+#[test]
+fn answers_in_turn() {
+    let mut session = SetSession::new(RUN, 8);
+    let mut out = Vec::new();
+    for id in [7, 8, 9] {
+        session.submit(&Transaction::new(id, 0, b"v"), &mut out);
+    }
+    let mut marks = Marks::default();
+    session.abandon(7);
+    let bytes = b"+OK\r\n-OOM command not allowed\r\n-ERR what\r\n+O";
+    assert_eq!(session.receive(bytes, &mut out, &mut marks).unwrap(), bytes.len() - 2);
+    let said = format!("{:?}", marks.list());
+    for words in ["tx: 7", "tx: 8", "Rejected(Overloaded)", "tx: 9", "Rejected(Invalid)"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let more = session.receive(b"+OK\r\n", &mut out, &mut marks).unwrap_err();
+    assert!(more.0.contains("nobody waits for"), "{more}");
+    session.submit(&Transaction::new(10, 0, b"v"), &mut out);
+    let number = session.receive(b":1\r\n", &mut out, &mut marks).unwrap_err();
+    assert!(number.0.contains("no answer to SET"), "{number}");
+}
+
+fn text(text: &str) -> Options {
+    Options { value: Value::String(text.to_owned()), span: Span::default() }
+}
+
+fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
+    let mut table = Options::empty();
+    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
+    let (workload, folder) = (Options::empty(), Path::new("/"));
+    let request =
+        Request { deploy: &table, workload: &workload, folder, run_mark: RUN, load: None };
+    let mut problems = Problems::default();
+    let system = (crate::ADAPTER.build)(&request, &mut problems);
+    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
+    system.ok_or_else(said)
+}
+
+/// Claim: what can be meant is read, and what cannot is refused by its key.
+#[test]
+fn options_are_read() {
+    let one = || Options { value: Value::Integer(1), span: Span::default() };
+    for deploy in [
+        vec![],
+        vec![("appendfsync", text("no"))],
+        vec![("attach", text("127.0.0.1:1")), ("in_flight_max", one())],
+    ] {
+        assert!(build(&deploy).is_ok(), "{deploy:?}");
+    }
+    for (deploy, words) in [
+        (vec![("appendfsync", text("sometimes"))], "system.deploy.appendfsync"),
+        (vec![("attach", text("here"))], "`here` is not an address"),
+        (
+            vec![("attach", text("127.0.0.1:1")), ("appendfsync", text("no"))],
+            "has its own settings",
+        ),
+        (vec![("in_flight_max", text("many"))], "system.deploy.in_flight_max"),
+        (vec![("fsync", text("no"))], "system.deploy.fsync"),
+    ] {
+        let said = build(&deploy).err().unwrap_or_default();
+        assert!(said.contains(words), "{deploy:?}: {said}");
+    }
+}
