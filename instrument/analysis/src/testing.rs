@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::facts::{
-    DeclaredFacts, Environment, Event, KindFacts, LedgerFacts, LoadFacts, TrialFacts, WorkerFacts,
+    DeclaredFacts, Environment, Event, KindFacts, LoadFacts, TrialFacts, WorkerFacts,
 };
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::options::Options;
@@ -191,12 +191,10 @@ impl Trial {
         worker.shed = shed;
         worker.refused = due - sent - shed;
         if let Some(entries) = &self.entries {
-            self.facts.after.ledger = LedgerFacts {
-                read: true,
-                entries: u64::try_from(entries.len()).unwrap(),
-                detail: "read back by a test".into(),
-                ..LedgerFacts::default()
-            };
+            let ledger = &mut self.facts.after.ledger;
+            ledger.read = true;
+            ledger.entries = u64::try_from(entries.len()).unwrap();
+            ledger.detail = "read back by a test".into();
         }
     }
 }

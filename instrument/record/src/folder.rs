@@ -134,6 +134,7 @@ impl RunFolder {
         let path = self.path.join(PLAN);
         let text = disk::read_text(&path)?;
         if let Ok(Schema { schema }) = toml::from_str(&text)
+            && !schema.is_empty()
             && schema != PLAN_SCHEMA
         {
             return Err(RecordError::OtherVersion { path, found: schema, known: PLAN_SCHEMA });
