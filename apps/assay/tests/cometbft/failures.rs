@@ -65,7 +65,7 @@ fn the_loaded_node_is_killed() {
     expect_every_fate_known(&document);
     let committed = number(&trial(&document)["counts"]["committed"]);
     assert!((20..TRANSACTIONS).contains(&committed), "{committed} of {TRANSACTIONS}");
-    let ended = facts(&place, &document)["nodes"][0]["ended"].clone();
+    let ended = facts(&place, &document)["after"]["nodes"][0]["ended"].clone();
     assert!(ended.as_str().is_some_and(|how| how.contains("SIGKILL")), "{ended}");
 }
 
