@@ -361,3 +361,16 @@ fn damage() {
     }
     assert!(refused > 500, "{refused}");
 }
+
+/// Claim: a body whose media type cannot stand in a header is left out and said to be, and the target file that is
+/// made can be read.
+#[test]
+fn openapi_of_a_media_type_that_cannot_be_sent() {
+    let text = r#"{"openapi": "3.0.3", "servers": [{"url": "http://127.0.0.1:8080/"}], "paths": {"/a": {"post":
+        {"requestBody": {"content": {"application/\u0007json": {"example": {"a": 1}}}}}}}}"#;
+    let options = ImportOptions { all_methods: true, ..Default::default() };
+    let found = imported_with(text, options).unwrap();
+    assert_eq!(targets(&found), ["POST /a [] "]);
+    let notes = found.notes.join("\n");
+    assert!(notes.contains("the body, whose media type cannot stand in a header"), "{notes}");
+}

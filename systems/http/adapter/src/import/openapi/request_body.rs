@@ -6,6 +6,9 @@ use super::super::body::{Masked, masked};
 use super::super::target_lines::{Request, encoded};
 use super::reference::Document;
 use super::schema::{Example, example, given};
+use crate::targets::check_header;
+
+const TYPE: &str = "Content-Type";
 
 /// Gives a request its body and content type.
 pub(super) fn fill<'a>(
@@ -19,13 +22,19 @@ pub(super) fn fill<'a>(
     let Some(content) = body.get("content").and_then(Value::as_object) else { return };
     let is_json = |name: &str| name.contains("json");
     let is_form = |name: &str| name.contains("x-www-form-urlencoded");
-    let best = content
-        .iter()
+    // A media type is a name in the description and a header in the request, which may hold less.
+    let usable = || content.iter().filter(|(name, _)| check_header(TYPE, name).is_ok());
+    let best = usable()
         .find(|(name, _)| is_json(name))
-        .or_else(|| content.iter().find(|(name, _)| is_form(name)))
-        .or_else(|| content.iter().find(|(name, _)| name.starts_with("text/")))
-        .or_else(|| content.iter().next());
-    let Some((content_type, media)) = best else { return };
+        .or_else(|| usable().find(|(name, _)| is_form(name)))
+        .or_else(|| usable().find(|(name, _)| name.starts_with("text/")))
+        .or_else(|| usable().next());
+    let Some((content_type, media)) = best else {
+        if !content.is_empty() {
+            left_out.push("the body, whose media type cannot stand in a header".to_owned());
+        }
+        return;
+    };
     let said = given(document, media);
     let schema = media.get("schema").unwrap_or(&Value::Null);
     let Example { value, is_made_up } = match said {
@@ -56,7 +65,7 @@ pub(super) fn fill<'a>(
             return;
         }
     }
-    request.headers.push(("Content-Type".to_owned(), content_type.clone()));
+    request.headers.push((TYPE.to_owned(), content_type.clone()));
     if is_made_up {
         made_up.push("parts of the body".to_owned());
     }
