@@ -44,12 +44,33 @@ fn batches_pay_where_frames_cost() {
     let document = batched("in_flight_max = 1", "");
     let [due, committed] = counts(&document);
     assert!(committed * 2 < due, "{committed} of {due} one by one");
-    let batch = r#"batch = { size_max = 40, delay_max = "5ms", in_flight_max = 1 }"#;
+    let batch = r#"batch = { size_max = 40, delay_max = "5ms", in_flight_max = 1 }
+        [[threshold]]
+        expr = "batches.size.max <= 40 and batches.size.mean > 1 and batches.count > 100"
+        [[threshold]]
+        expr = "batches.drain > 50%"
+        level = "warn"
+        "#;
     let document = batched("frames_max = 1", batch);
     let [due, committed] = counts(&document);
     assert!(due > 4_000 && committed == due, "{committed} of {due} in batches");
     expect_audit(&document, "ledger", "ok", "");
     assert_eq!(number(&trial(&document)["fates"]["once"]), committed);
+    counted(&document, due);
+}
+
+/// The result says how many batches left, how large they were and why, and promises on that hold or break.
+fn counted(document: &Value, due: u64) {
+    let batches = &trial(document)["batches"];
+    let of = |name: &str| number(&batches[name]);
+    assert_eq!(of("transactions"), due, "{batches}");
+    let reasons = ["full", "completion", "delay", "drain"].map(of);
+    assert_eq!(reasons.iter().sum::<u64>(), of("count"), "{batches}");
+    let mean = batches["size_mean"].as_f64().expect("a mean");
+    assert!((2..=40).contains(&of("size_max")) && mean > 1.0, "{batches}");
+    let holds = trial(document)["thresholds"].as_array().expect("a list").iter();
+    let holds: Vec<_> = holds.map(|it| it["holds"].as_bool()).collect();
+    assert_eq!(holds, [Some(true), Some(false)], "{}", trial(document)["thresholds"]);
 }
 
 /// Claim: the server counts: where more batches are outstanding than it takes, it refuses them, and the bound of the

@@ -42,5 +42,13 @@ fn what_is_unknown_is_sent_again() {
         let fates = &trial(&again)["fates"];
         assert_eq!((number(&fates["lost"]), number(&fates["phantom"])), (0, 0), "{faults}");
         assert!(number(&fates["duplicate"]) >= 10, "{faults}: {fates}");
+        // What the ledger holds twice was sent more than once, and the result says how often.
+        let attempts = &trial(&again)["attempts"];
+        let of = |name: &str| number(&attempts[name]);
+        assert!(of("resent") >= 10 && of("allowed") == 50, "{faults}: {attempts}");
+        assert!(of("total") >= 800 + of("resent") && of("max") >= 2, "{faults}: {attempts}");
+        let of_once = &trial(&once)["attempts"];
+        let [most, resent] = ["max", "resent"].map(|name| number(&of_once[name]));
+        assert_eq!((most, resent), (1, 0), "{faults}: {of_once}");
     }
 }

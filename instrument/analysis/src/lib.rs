@@ -26,6 +26,7 @@ mod nodes;
 mod order;
 mod picture;
 mod run;
+mod sending;
 mod silence;
 mod stated;
 mod tables;

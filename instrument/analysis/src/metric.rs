@@ -6,7 +6,9 @@
 //! least); the published tables leave them out and print their number beside it, so [`Metric::shown`] does.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{Distribution, Fates, LatencyResult, StatedLatency, TrialResult};
+use model::result::{
+    BatchesResult, Distribution, Fates, LatencyResult, StatedLatency, TrialResult,
+};
 
 use crate::latency::BEYOND_MIN;
 use crate::metric_names::{End, Name, Of, OfStage, Word, parse};
@@ -26,7 +28,7 @@ pub enum Unit {
     Ratio,
     /// Bytes.
     Bytes,
-    /// In the series' own unit.
+    /// In the series' own unit, or a mean of counts.
     Number,
     /// Not a number.
     Text,
@@ -70,9 +72,22 @@ impl Metric {
             Unit::PerSecond => format!("{value:.2}/s"),
             Unit::Ratio => ratio(value),
             Unit::Bytes => format!("{} B", show_count(value as u64)),
-            Unit::Count | Unit::Number | Unit::Text => format!("{value}"),
+            Unit::Count | Unit::Number | Unit::Text => number_text(value),
         }
     }
+}
+
+/// Six significant digits, and all of a whole number.
+fn number_text(value: f64) -> String {
+    let size = value.abs();
+    if value.fract() == 0.0 || !(1e-4..1e6).contains(&size) {
+        return format!("{value}");
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "between -4 and 5")]
+    let exponent = size.log10().floor() as i32;
+    let places = usize::try_from(5 - exponent).expect("below a million");
+    let text = format!("{value:.places$}");
+    if places == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// Two decimals, and never `100.00%` for less than all.
@@ -141,6 +156,9 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
     let fate = |f: fn(&Fates) -> u64| trial.fates.as_ref().map(|fates| to_f64(f(fates)));
     let value = match name {
         "attack" => ns(vegeta.attack_ns),
+        "attempts.max" => to_f64(trial.attempts.max),
+        "attempts.mean" => trial.attempts.mean?,
+        name if name.starts_with("batches.") => batches(name, trial.batches.as_ref()?)?,
         "bytes_in" => to_f64(vegeta.bytes_in),
         "bytes_out" => to_f64(vegeta.bytes_out),
         "codes" => return Some(codes(trial)),
@@ -167,6 +185,7 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         "rejected" => to_f64(counts.rejected),
         "reordered" => fate(|fates| fates.reordered)?,
         "requests" => to_f64(vegeta.requests),
+        "resent" => to_f64(trial.attempts.resent),
         "restricted_mean" => final_latency(trial)?.restricted_mean_ns?,
         "sent" => rates.sent_per_s,
         "sent.count" => to_f64(counts.sent),
@@ -203,6 +222,21 @@ fn stated(name: &str, of: &StatedLatency) -> Option<f64> {
         "stated.p50" => of.p50_ns.map(ns),
         "stated.p99" => of.p99_ns.map(ns),
         "stated.stddev" => of.stddev_ns,
+        _ => None,
+    }
+}
+
+/// What left together.
+fn batches(name: &str, of: &BatchesResult) -> Option<f64> {
+    let share = |count: u64| (of.count > 0).then(|| to_f64(count) / to_f64(of.count));
+    match name {
+        "batches.completion" => share(of.completion),
+        "batches.count" => Some(to_f64(of.count)),
+        "batches.delay" => share(of.delay),
+        "batches.drain" => share(of.drain),
+        "batches.full" => share(of.full),
+        "batches.size.max" => of.size_max.map(to_f64),
+        "batches.size.mean" => of.size_mean,
         _ => None,
     }
 }
@@ -306,6 +340,23 @@ mod tests {
             ..model::facts::LedgerEntry::new(tx, tx, true)
         };
         trial.entries = Some((0..10_000).map(entry).collect());
+        trial.setting.load.batch = Some(model::plan::BatchPlan {
+            size_max: 10,
+            delay_max: std::time::Duration::ZERO,
+            in_flight_max: 1,
+        });
+        let (count, transactions, size_max, full) = (2_000, 10_000, 10, 2_000);
+        trial.facts.load.workers = vec![model::facts::WorkerFacts {
+            wall_ns: 10_000_000_000,
+            batches: model::facts::BatchFacts {
+                count,
+                transactions,
+                size_max,
+                full,
+                ..Default::default()
+            },
+            ..Default::default()
+        }];
         let result = trial.result();
         for (name, unit) in PLAIN {
             let found = metric(name, &result).unwrap_or_else(|| panic!("{name} has no value"));
@@ -332,6 +383,14 @@ mod tests {
         let mean = metric("mean", &result).unwrap();
         assert!(mean.value > 5e8 && mean.shown < 4e6, "{mean:?}");
         assert_eq!(metric("inf", &result).unwrap().value, 200.0);
+    }
+
+    /// Claim: a mean of counts is printed with six digits, a whole number with all of its own.
+    #[test]
+    fn digits_of_plain_numbers() {
+        let printed = [4.0 / 3.0, 13.333_333_333, 0.5, 0.001_234_567_8, 1_234_567.0, 999_999.75]
+            .map(|value| Metric::print(value, Unit::Number));
+        assert_eq!(printed, ["1.33333", "13.3333", "0.5", "0.00123457", "1234567", "1000000"]);
     }
 
     /// Claim: nothing less than all is printed as all.

@@ -7,8 +7,17 @@ use model::{Class, quantity};
 use crate::metric::Unit;
 
 /// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
-pub(crate) const PLAIN: [(&str, Unit); 58] = [
+pub(crate) const PLAIN: [(&str, Unit); 68] = [
     ("attack", Unit::Ns),
+    ("attempts.max", Unit::Count),
+    ("attempts.mean", Unit::Number),
+    ("batches.completion", Unit::Ratio),
+    ("batches.count", Unit::Count),
+    ("batches.delay", Unit::Ratio),
+    ("batches.drain", Unit::Ratio),
+    ("batches.full", Unit::Ratio),
+    ("batches.size.max", Unit::Count),
+    ("batches.size.mean", Unit::Number),
     ("bytes_in", Unit::Bytes),
     ("bytes_out", Unit::Bytes),
     ("codes", Unit::Text),
@@ -36,6 +45,7 @@ pub(crate) const PLAIN: [(&str, Unit); 58] = [
     ("rejected", Unit::Count),
     ("reordered", Unit::Count),
     ("requests", Unit::Count),
+    ("resent", Unit::Count),
     ("restricted_mean", Unit::Ns),
     ("sent", Unit::PerSecond),
     ("sent.count", Unit::Count),

@@ -11,13 +11,24 @@ const CODES: usize = Outcome::Shed.code() as usize + 1;
 pub(crate) struct Tally {
     by_outcome: [u64; CODES],
     sent: u64,
+    resent: u64,
+    attempts: u64,
+    attempts_max: u8,
 }
 
 impl Tally {
     #[inline]
     pub fn row(&mut self, row: &Row) {
         self.by_outcome[usize::from(row.outcome.code())] += 1;
-        self.sent += u64::from(row.sent != NO_STAMP);
+        if row.sent == NO_STAMP {
+            return;
+        }
+        // What was sent was sent once at least, also where a record of another tool does not say how often.
+        let attempts = row.attempts.max(1);
+        self.sent += 1;
+        self.resent += u64::from(attempts > 1);
+        self.attempts += u64::from(attempts);
+        self.attempts_max = self.attempts_max.max(attempts);
     }
 
     pub fn due(&self) -> u64 {
@@ -26,6 +37,16 @@ impl Tally {
 
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Those that were sent more than once.
+    pub fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    /// Times that they were sent, all together, and the most of any.
+    pub fn attempts(&self) -> (u64, u8) {
+        (self.attempts, self.attempts_max)
     }
 
     pub fn of(&self, outcome: Outcome) -> u64 {

@@ -31,7 +31,7 @@ use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::traces::Traces;
 use crate::vegeta::Vegeta;
-use crate::{faults, nodes, picture, thresholds, verdict};
+use crate::{faults, nodes, picture, sending, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -258,6 +258,9 @@ impl<'a> TrialAnalysis<'a> {
             counts: measured.counts(),
             background: (self.stream == 1).then(|| self.streams[0].counts()),
             rates: self.rates(),
+            // As rates: only the main load is sent again.
+            attempts: sending::attempts(&self.streams[0], &input.setting.load),
+            batches: sending::batches(&facts.load.workers, &input.setting.load),
             latency: self.latencies.results(
                 &facts.declared.stages,
                 input.percentiles,

@@ -287,6 +287,8 @@ pub struct BatchFacts {
     pub count: u64,
     /// Transactions in them.
     pub transactions: u64,
+    /// Transactions in the largest.
+    pub size_max: u64,
     /// As many waited as a batch holds.
     pub full: u64,
     /// A batch had come back while something waited.

@@ -4,12 +4,14 @@
 mod check;
 mod ledger;
 mod node_stages;
+mod sending;
 
 use std::collections::BTreeMap;
 
 pub use check::CheckResult;
 pub use ledger::{Fates, StatedLatency};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
+pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Environment, PreflightFinding};
@@ -174,6 +176,12 @@ pub struct TrialResult {
     pub background: Option<Counts>,
     /// Rates over the measured window, of the main load (also beside a probe, whose own rate says nothing).
     pub rates: Rates,
+    /// How often transactions were sent.
+    #[serde(default)]
+    pub attempts: AttemptsResult,
+    /// What left together; absent where the load has no batches.
+    #[serde(default)]
+    pub batches: Option<BatchesResult>,
     /// Latency by stage, response time and service time.
     pub latency: Vec<LatencyResult>,
     /// `sent − due`.

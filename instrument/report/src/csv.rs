@@ -100,6 +100,25 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
         row.real(&format!("{stage}.throughput_max_per_s"), of.throughput_max_per_s);
         node_stage(&mut row, &stage, &of.latency);
     }
+    let attempts = &trial.attempts;
+    row.count("attempts.allowed", attempts.allowed);
+    row.count("attempts.resent", attempts.resent);
+    row.count("attempts.total", attempts.total);
+    row.real("attempts.mean", attempts.mean);
+    row.count("attempts.max", attempts.max);
+    if let Some(batches) = &trial.batches {
+        row.count("batches.count", batches.count);
+        row.count("batches.transactions", batches.transactions);
+        row.real("batches.size.mean", batches.size_mean);
+        row.text(
+            "batches.size.max",
+            &batches.size_max.map_or_else(String::new, |of| of.to_string()),
+        );
+        row.count("batches.full", batches.full);
+        row.count("batches.completion", batches.completion);
+        row.count("batches.delay", batches.delay);
+        row.count("batches.drain", batches.drain);
+    }
     if let Some(fates) = &trial.fates {
         let of = [
             ("once", fates.once),

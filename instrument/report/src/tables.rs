@@ -12,6 +12,7 @@ mod node_stages;
 mod nodes;
 mod published;
 mod results;
+mod sending;
 mod stated;
 mod thresholds;
 
@@ -26,6 +27,7 @@ pub(crate) use node_stages::{node_stage_lines, node_stages};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
+pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{clock_words, definition_lines, two_definitions};
 pub(crate) use thresholds::thresholds;
 

@@ -377,6 +377,7 @@ impl Engine<'_> {
         let facts = &mut self.facts.batches;
         facts.count += 1;
         facts.transactions += leaving.size as u64;
+        facts.size_max = facts.size_max.max(leaving.size as u64);
         let count = match leaving.reason {
             Reason::Full => &mut facts.full,
             Reason::Completion => &mut facts.completion,

@@ -42,6 +42,7 @@ fn batches(facts: &LoadFacts) -> BatchFacts {
     facts.workers.iter().fold(BatchFacts::default(), |sum, worker| BatchFacts {
         count: sum.count + worker.batches.count,
         transactions: sum.transactions + worker.batches.transactions,
+        size_max: sum.size_max.max(worker.batches.size_max),
         full: sum.full + worker.batches.full,
         completion: sum.completion + worker.batches.completion,
         delay: sum.delay + worker.batches.delay,
@@ -101,6 +102,7 @@ fn full_batches_leave() {
         let found = batches(&facts);
         assert_eq!((found.count, found.transactions, found.full), (10, 95, 9), "{found:?}");
         assert_eq!((found.completion + found.drain, found.delay), (1, 0), "{found:?}");
+        assert_eq!(found.size_max, 10);
         assert_eq!(count(&kept.rows, Outcome::Committed), 95);
         assert!(kept.rows.iter().all(|row| row.sent < 2_000_000_000));
     });

@@ -50,6 +50,20 @@ pub(super) fn results(run: &Run<'_>) -> String {
         let said = "A request that was sent late looks fast here; the response times above count from when it was due.";
         markup.push_str(&paragraph("legend", said));
     }
+    for (name, title, grid, line) in [
+        ("attempts", "Sent again", tables::attempts(shown), tables::attempts_line()),
+        ("batches", "Batches", tables::batches(shown), tables::batches_line()),
+    ] {
+        if !grid.is_empty() {
+            markup.push_str(&format!("<h3>{title}</h3>\n"));
+            let caption = match name {
+                "attempts" => "How often transactions were sent",
+                _ => "What left together, and why it left",
+            };
+            markup.push_str(&of_grid(document, name, caption, &grid));
+            markup.push_str(&paragraph("legend", line));
+        }
+    }
     let definitions = tables::two_definitions(shown);
     if !definitions.is_empty() {
         markup.push_str("<h3>Latency by two definitions</h3>\n");

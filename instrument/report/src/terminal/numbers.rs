@@ -38,6 +38,16 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
             page.indented(paint, &line.text);
         }
     }
+    for (title, grid, line) in [
+        ("Sent again", tables::attempts(shown), tables::attempts_line()),
+        ("Batches", tables::batches(shown), tables::batches_line()),
+    ] {
+        if !grid.is_empty() {
+            page.heading(title, "");
+            page.grid(&grid);
+            page.indented(Paint::Dim, line);
+        }
+    }
     let definitions = tables::two_definitions(shown);
     if !definitions.is_empty() {
         page.heading("Latency by two definitions", "");

@@ -18,5 +18,6 @@ mod pages;
 mod result_schema;
 mod sample_parts;
 mod sample_runs;
+mod sending_samples;
 mod vegeta_published;
 mod xml;

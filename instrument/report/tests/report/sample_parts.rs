@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use model::facts::Environment;
 use model::result::{
-    AuditOutcome, AuditResult, CallsResult, CheckResult, Counts, CurvePoint, Distribution, Exit,
-    GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
-    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict,
+    AttemptsResult, AuditOutcome, AuditResult, CallsResult, CheckResult, Counts, CurvePoint,
+    Distribution, Exit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
+    SecondResult, SettingResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
+    VegetaResult, Verdict,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -215,6 +216,12 @@ pub fn rates(planned: Option<f64>, counts: &Counts, window_ns: i64, stages: &[&s
     }
 }
 
+/// All were sent once.
+pub fn attempts(counts: &Counts, allowed: u64) -> AttemptsResult {
+    let sent = counts.sent;
+    AttemptsResult { allowed, sent, resent: 0, total: sent, mean: Some(1.0), max: 1 }
+}
+
 pub fn vegeta(
     counts: &Counts,
     rate: f64,
@@ -300,6 +307,8 @@ pub fn trial(key: &str) -> TrialResult {
         final_stage: "committed".to_owned(),
         stream: "main".to_owned(),
         rates: rates(Some(50.0), &counts, 30 * S, &["committed"]),
+        attempts: attempts(&counts, 1),
+        batches: None,
         vegeta: vegeta(&counts, 50.0, &response, &[("200", 1_500)]),
         latency: vec![latency("committed", response, 0)],
         counts,

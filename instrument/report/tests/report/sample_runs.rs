@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, RunResult)> {
         ("matrix", matrix()),
         ("nodes", crate::node_samples::nodes()),
         ("probe", probe()),
+        ("sending", crate::sending_samples::sending()),
     ]
 }
 
