@@ -5,15 +5,21 @@
 //! [`WallTime`] is a point in the calendar, for file names and block headers, and may jump;
 //! [`CpuTime`] is processor time used, which is neither.
 //!
+//! A clock reads the kernel's time, or ([`Clock::by_hand`]) virtual time, which stands still until its [`Hand`] moves it.
+//!
 //! It must never sleep on behalf of a stage's logic except through [`Clock::sleep_until`], and it never
 //! converts a `WallTime` of one host into an `Instant` of another.
 
+mod hand;
 mod rfc3339;
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+
+pub use hand::Hand;
+use hand::Virtual;
 
 /// A point on one process's monotonic line, in nanoseconds after the origin of its [`Clock`].
 ///
@@ -186,13 +192,29 @@ impl CpuTime {
 pub struct Clock {
     origin_ns: i64,
     origin_wall: WallTime,
+    /// Where its time stands, if it is not the kernel's.
+    by_hand: Option<Virtual>,
 }
 
 impl Clock {
     /// A clock whose origin is now.
     #[must_use]
     pub fn start() -> Self {
-        Self { origin_ns: monotonic_ns(), origin_wall: WallTime::now() }
+        Self { origin_ns: monotonic_ns(), origin_wall: WallTime::now(), by_hand: None }
+    }
+
+    /// A clock of virtual time, for tests: it stands at `at` until its hand moves it, and its wall clock, which stood
+    /// at `origin_wall` at the origin, goes with it.
+    #[must_use]
+    pub fn by_hand(at: Instant, origin_wall: WallTime) -> (Self, Hand) {
+        let (time, hand) = hand::virtual_time(at);
+        (Self { origin_ns: 0, origin_wall, by_hand: Some(time) }, hand)
+    }
+
+    /// Whether its time is virtual.
+    #[must_use]
+    pub const fn is_virtual(&self) -> bool {
+        self.by_hand.is_some()
     }
 
     /// A clock whose origin is the given reading of `CLOCK_MONOTONIC`; two processes of one host that agree
@@ -201,10 +223,10 @@ impl Clock {
     pub fn with_origin(monotonic_ns: i64) -> Self {
         let now = self::monotonic_ns();
         let wall = WallTime(WallTime::now().0 - (now - monotonic_ns));
-        Self { origin_ns: monotonic_ns, origin_wall: wall }
+        Self { origin_ns: monotonic_ns, origin_wall: wall, by_hand: None }
     }
 
-    /// The reading of `CLOCK_MONOTONIC` at the origin.
+    /// The reading of `CLOCK_MONOTONIC` at the origin; 0 of virtual time.
     #[must_use]
     pub const fn origin_monotonic_ns(&self) -> i64 {
         self.origin_ns
@@ -213,7 +235,10 @@ impl Clock {
     /// Now, on this clock's line.
     #[must_use]
     pub fn now(&self) -> Instant {
-        Instant(monotonic_ns() - self.origin_ns)
+        match &self.by_hand {
+            None => Instant(monotonic_ns() - self.origin_ns),
+            Some(time) => time.now(),
+        }
     }
 
     /// The wall time that was read when the clock started.
@@ -236,15 +261,22 @@ impl Clock {
     }
 
     /// How far the wall clock has moved against this line since the origin, in nanoseconds. A jump is a
-    /// clock step; the clock audit reports it.
+    /// clock step; the clock audit reports it. Virtual time has none.
     #[must_use]
     pub fn wall_drift_ns(&self) -> i64 {
+        if self.is_virtual() {
+            return 0;
+        }
         let line = monotonic_ns() - self.origin_ns;
         WallTime::now().0 - self.origin_wall.0 - line
     }
 
-    /// Blocks the thread until `due`; returns at once if it has passed.
+    /// Blocks the thread until `due`; returns at once if it has passed. Virtual time is moved there: who sleeps waits for
+    /// nothing else.
     pub fn sleep_until(&self, due: Instant) {
+        if let Some(time) = &self.by_hand {
+            return time.move_on(due);
+        }
         let wait = due.saturating_since(self.now());
         if !wait.is_zero() {
             std::thread::sleep(wait);

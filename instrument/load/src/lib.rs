@@ -21,6 +21,7 @@ mod live;
 mod pending;
 mod recorder;
 pub mod schedule;
+pub mod scripted;
 mod source;
 mod texts;
 mod threads;

@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::driver::epoll::Epoll;
 use crate::driver::ring::Ring;
-use crate::driver::{Driver, socket};
+use crate::driver::{Driver, KernelDriver, socket};
 use crate::engine::{Routes, Seat, run as run_worker};
 use crate::links::Links;
 use crate::live::Phase;
@@ -23,7 +23,7 @@ use crate::{LoadError, Loaded, RowSink, Setup, call};
 /// Descriptors that the process needs beside its connections.
 const FILES_BESIDE: u64 = 256;
 /// From the moment that all connections are open to stamp 0: long enough for every worker to have woken up.
-const START_DELAY: Duration = Duration::from_millis(2);
+pub(crate) const START_DELAY: Duration = Duration::from_millis(2);
 /// The variable that forces a driver.
 const DRIVER_VARIABLE: &str = "ASSAY_DRIVER";
 
@@ -34,10 +34,31 @@ pub(crate) enum Choice {
     Epoll,
 }
 
+/// What runs the workers where something goes over a wire.
+pub(crate) struct Wires<F> {
+    /// The name of the driver.
+    pub name: &'static str,
+    /// Runs one worker, on its own thread, until its last row.
+    pub work: F,
+}
+
+/// Over the kernel.
+fn wires(choice: Choice) -> Wires<impl Fn(&Trial<'_>, Seat) + Sync> {
+    let name = match choice {
+        Choice::Ring => Ring::NAME,
+        Choice::Epoll => Epoll::NAME,
+    };
+    let work = move |trial: &Trial<'_>, seat: Seat| match choice {
+        Choice::Ring => run_worker(trial, seat, Ring::new),
+        Choice::Epoll => run_worker(trial, seat, Epoll::new),
+    };
+    Wires { name, work }
+}
+
 /// Carries out one trial.
 pub(crate) fn run(setup: Setup<'_>, sink: &mut dyn RowSink) -> Result<Loaded, LoadError> {
     let asked = std::env::var(DRIVER_VARIABLE).ok();
-    carry_out(setup, sink, || choose(asked.as_deref()))
+    carry_out(setup, sink, || choose(asked.as_deref()).map(wires))
 }
 
 /// Carries out one trial with a given driver.
@@ -47,18 +68,18 @@ pub(crate) fn run_with(
     sink: &mut dyn RowSink,
     choice: Choice,
 ) -> Result<Loaded, LoadError> {
-    carry_out(setup, sink, || Ok(choice))
+    carry_out(setup, sink, || Ok(wires(choice)))
 }
 
 /// `choose` is asked only if something goes over a wire.
-fn carry_out(
+pub(crate) fn carry_out<F: Fn(&Trial<'_>, Seat) + Sync>(
     setup: Setup<'_>,
     sink: &mut dyn RowSink,
-    choose: impl FnOnce() -> Result<Choice, LoadError>,
+    choose: impl FnOnce() -> Result<Wires<F>, LoadError>,
 ) -> Result<Loaded, LoadError> {
     check(&setup)?;
     let links = Links::of(&setup)?;
-    let choice = if links.has_wires() { Some(choose()?) } else { None };
+    let wires = if links.has_wires() { Some(choose()?) } else { None };
     raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
     let workers = match links.is_main_called {
         // Callers have one dispatcher; their threads are the connections. A probe's wires take one worker.
@@ -74,17 +95,13 @@ fn carry_out(
     let mut spares = spares.into_iter().zip(0..);
     let started = std::thread::scope(|scope| {
         let outcome: std::io::Result<()> = (|| {
-            if let Some(choice) = choice {
+            if let Some(Wires { work, .. }) = &wires {
                 for (routes, (spare, worker)) in
                     Routes::between(workers).into_iter().zip(&mut spares)
                 {
                     let seat = Seat { worker, to: to.clone(), spare, routes };
                     let trial = &trial;
-                    let work = move || match choice {
-                        Choice::Ring => run_worker::<Ring>(trial, seat),
-                        Choice::Epoll => run_worker::<Epoll>(trial, seat),
-                    };
-                    begin(scope, format!("load-{worker}"), work)?;
+                    begin(scope, format!("load-{worker}"), move || work(trial, seat))?;
                 }
             }
             for (spare, seat) in &mut spares {
@@ -112,12 +129,8 @@ fn carry_out(
     });
     let start = started?;
     let Recorder { reports, refused, lost_rows, wall_step_ns, .. } = recorder;
-    let wires = choice.map(|choice| match choice {
-        Choice::Ring => Ring::NAME,
-        Choice::Epoll => Epoll::NAME,
-    });
     let calls = links.has_calls().then_some(call::NAME);
-    let drivers: Vec<&str> = wires.into_iter().chain(calls).collect();
+    let drivers: Vec<&str> = wires.map(|wires| wires.name).into_iter().chain(calls).collect();
     let mut facts = facts(&trial, start, &drivers.join(" and "), reports);
     facts.congestion_control = links.wire.map(socket::congestion_control).unwrap_or_default();
     facts.wall_step_ns = wall_step_ns;

@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{Chunk, Counters, Driver, Event, Key, Wait, socket};
+use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket};
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -39,10 +39,7 @@ struct Transport {
     unsent: Vec<u8>,
 }
 
-impl Driver for Epoll {
-    const NAME: &'static str = "epoll";
-    const GATHERS: bool = false;
-
+impl KernelDriver for Epoll {
     fn new(_connections_max: u32) -> Result<Self, Errno> {
         Ok(Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
@@ -55,6 +52,11 @@ impl Driver for Epoll {
             counters: Counters::default(),
         })
     }
+}
+
+impl Driver for Epoll {
+    const NAME: &'static str = "epoll";
+    const GATHERS: bool = false;
 
     fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno> {
         let socket = socket::open(address)?;

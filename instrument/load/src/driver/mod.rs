@@ -1,11 +1,13 @@
-//! Bytes in and out of the kernel: one contract, two event loops. [`ring`] (io_uring) is used where the kernel
-//! allows it, [`epoll`] everywhere else and as the check on the first: both pass the same tests.
+//! Bytes in and out: one contract, three event loops. [`ring`] (io_uring) is used where the kernel
+//! allows it, [`epoll`] everywhere else and as the check on the first: both pass the same tests. [`scripted`] has no kernel
+//! below it: a server that a test wrote answers in virtual time.
 //!
 //! A driver knows sockets and nothing above them: no transactions, no TLS, no time of its own. It never blocks
 //! except in [`Driver::wait`], and never drops bytes that it was given while their connection lives.
 
 pub(crate) mod epoll;
 pub(crate) mod ring;
+pub(crate) mod scripted;
 pub(crate) mod socket;
 
 use std::net::SocketAddr;
@@ -75,9 +77,9 @@ pub(crate) trait Driver: Sized {
     const NAME: &'static str;
     /// Whether [`Wait::completions_min`] means anything to it.
     const GATHERS: bool;
-
-    /// Sets it up for at most `connections_max` connections, on the thread that will use it.
-    fn new(connections_max: u32) -> Result<Self, Errno>;
+    /// Before a due time one spins for this long rather than waits, in nanoseconds: what a timer and a wake-up take in a
+    /// virtual machine. Zero where a wait ends exactly when its time is up, and spinning would move nothing.
+    const SPIN_NS: i64 = 50_000;
 
     /// Begins to open a connection; [`Event::Connected`] or [`Event::Ended`] follows.
     fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno>;
@@ -102,6 +104,12 @@ pub(crate) trait Driver: Sized {
 
     /// What it counted so far.
     fn counters(&self) -> Counters;
+}
+
+/// A driver over the kernel, which needs nothing else to be made.
+pub(crate) trait KernelDriver: Driver {
+    /// Sets it up for at most `connections_max` connections, on the thread that will use it.
+    fn new(connections_max: u32) -> Result<Self, Errno>;
 }
 
 /// Whether an error of opening a connection is this client's own shortage and not the system's answer.

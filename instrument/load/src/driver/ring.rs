@@ -20,7 +20,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::{Chunk, Counters, Driver, Event, Key, Wait, socket};
+use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket};
 
 /// Submission entries: a turn of the loop that queues more submits early.
 const ENTRIES: u32 = 1024;
@@ -88,10 +88,7 @@ enum Operation {
     Cancel = 8,
 }
 
-impl Driver for Ring {
-    const NAME: &'static str = "io_uring";
-    const GATHERS: bool = true;
-
+impl KernelDriver for Ring {
     fn new(connections_max: u32) -> Result<Self, Errno> {
         let ring = build().map_err(|error| errno(&error))?;
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
@@ -117,6 +114,11 @@ impl Driver for Ring {
             counters: Counters::default(),
         })
     }
+}
+
+impl Driver for Ring {
+    const NAME: &'static str = "io_uring";
+    const GATHERS: bool = true;
 
     fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno> {
         let socket = socket::open(address)?;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::epoll::Epoll;
 use super::ring::Ring;
-use super::{Driver, Event, Key, Wait};
+use super::{Driver, Event, KernelDriver, Key, Wait};
 
 /// Waits no longer than this for anything.
 const TURNS_MAX: usize = 5_000;
@@ -82,7 +82,7 @@ fn pattern(length: usize, seed: usize) -> Vec<u8> {
 
 /// More than all receive buffers arrives before anyone looks: nothing is lost or out of order, and the end of
 /// the connection comes after its last byte.
-fn floods_arrive_whole<D: Driver>() {
+fn floods_arrive_whole<D: KernelDriver>() {
     const LENGTH: usize = 6 * 1024 * 1024;
     let (listener, _) = listen();
     let mut driver = D::new(4).unwrap();
@@ -107,7 +107,7 @@ fn floods_arrive_whole<D: Driver>() {
 }
 
 /// A peer that reads slowly gets everything that was sent, in order, though the socket's buffer is far smaller.
-fn slow_readers_get_everything<D: Driver>() {
+fn slow_readers_get_everything<D: KernelDriver>() {
     const LENGTH: usize = 12 * 1024 * 1024;
     let (listener, _) = listen();
     let mut driver = D::new(4).unwrap();
@@ -131,7 +131,7 @@ fn slow_readers_get_everything<D: Driver>() {
 }
 
 /// A refused connection is reported once, with its error.
-fn refusals_are_reported<D: Driver>() {
+fn refusals_are_reported<D: KernelDriver>() {
     let (listener, address) = listen();
     drop(listener);
     let mut driver = D::new(4).unwrap();
@@ -146,7 +146,7 @@ fn refusals_are_reported<D: Driver>() {
 
 /// After a close nothing more is heard of the connection, the peer sees its end, and a new one in its place is
 /// another one: the old key does nothing to it.
-fn closed_is_closed<D: Driver>() {
+fn closed_is_closed<D: KernelDriver>() {
     let (listener, _) = listen();
     let mut driver = D::new(4).unwrap();
     let (old, mut peer) = connect(&mut driver, 1, &listener);
@@ -171,7 +171,7 @@ fn closed_is_closed<D: Driver>() {
 }
 
 /// A reset by the peer is an error, not an orderly end; a send into it does no harm.
-fn resets_are_errors<D: Driver>() {
+fn resets_are_errors<D: KernelDriver>() {
     let (listener, _) = listen();
     let mut driver = D::new(4).unwrap();
     let (key, peer) = connect(&mut driver, 3, &listener);
@@ -186,7 +186,7 @@ fn resets_are_errors<D: Driver>() {
 }
 
 /// Many lives of few connections: slots are used again, and none is mistaken for another.
-fn slots_are_used_again<D: Driver>() {
+fn slots_are_used_again<D: KernelDriver>() {
     let (listener, _) = listen();
     let mut driver = D::new(2).unwrap();
     for life in 0..200 {
@@ -208,7 +208,7 @@ fn slots_are_used_again<D: Driver>() {
 }
 
 /// A driver that is dropped with operations under way takes them back before it frees their memory.
-fn dropping_lets_go<D: Driver>() {
+fn dropping_lets_go<D: KernelDriver>() {
     let (listener, _) = listen();
     for _ in 0..20 {
         let mut driver = D::new(4).unwrap();

@@ -7,10 +7,8 @@ use model::Stamp;
 use model::plan::Pacing;
 
 use super::{Engine, Stream};
-use crate::driver::Wait;
+use crate::driver::{Driver, Wait};
 
-/// Before a due time, `balanced` spins for this long: what a timer and a wake-up take in a virtual machine.
-const SPIN_NS: i64 = 50_000;
 /// The quantum of `coalesced`, for sends and for answers.
 const QUANTUM_NS: i64 = 1_000_000;
 const QUANTUM: Duration = Duration::from_nanos(QUANTUM_NS.unsigned_abs());
@@ -33,9 +31,10 @@ const GATHER_CONNECTIONS_MIN: usize = 16;
 
 impl Engine<'_> {
     /// How to wait, now that everything that could be done has been.
-    pub(super) fn pace(&self) -> Wait {
+    pub(super) fn pace<D: Driver>(&self) -> Wait {
         let pacing = self.trial.setup.plan.load.pacing;
-        if self.is_loading && pacing == Pacing::Exact && !self.is_starting {
+        let spins = pacing == Pacing::Exact && D::SPIN_NS > 0;
+        if self.is_loading && spins && !self.is_starting {
             return Wait::LOOK;
         }
         let mut until = self.now + LOOK_AROUND_NS;
@@ -51,10 +50,10 @@ impl Engine<'_> {
             let ahead = due - self.now;
             if pacing == Pacing::Coalesced {
                 until = until.min(due.max(self.now + QUANTUM_NS));
-            } else if ahead <= SPIN_NS {
+            } else if ahead <= D::SPIN_NS {
                 return Wait::LOOK;
             } else {
-                until = until.min(due - SPIN_NS);
+                until = until.min(due - D::SPIN_NS);
             }
         }
         until = self.next_alarm().map_or(until, |alarm| until.min(alarm));

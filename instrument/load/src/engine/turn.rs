@@ -43,8 +43,13 @@ pub(super) struct Shown {
     backlog: u64,
 }
 
-/// Runs one worker, from opening its connections to its last row. Reports through the seat's channel.
-pub(crate) fn run<D: Driver>(trial: &Trial<'_>, seat: Seat) {
+/// Runs one worker, from opening its connections to its last row. Reports through the seat's channel. `make` gives its
+/// driver, for so many connections at most.
+pub(crate) fn run<D: Driver>(
+    trial: &Trial<'_>,
+    seat: Seat,
+    make: impl FnOnce(u32) -> Result<D, Errno>,
+) {
     // A timer is otherwise up to 50 µs late on purpose (prctl(2), PR_SET_TIMERSLACK). Without it `balanced`
     // is less exact, which the lag shows.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -52,7 +57,7 @@ pub(crate) fn run<D: Driver>(trial: &Trial<'_>, seat: Seat) {
     let Seat { worker, to, spare, routes } = seat;
     let promise = ReadyPromise(&to);
     let rows = Rows::new(worker, to.clone(), spare);
-    let opened = Engine::new(trial, worker, rows, routes).and_then(open::<D>);
+    let opened = Engine::new(trial, worker, rows, routes).and_then(|engine| open(engine, make));
     let (outcome, ready) = match opened {
         Ok(ready) => (Ok(()), Some(ready)),
         Err(error) => (Err(error), None),
@@ -101,10 +106,13 @@ impl Drop for ReadyPromise<'_> {
 }
 
 /// Opens a worker's connections. It is ready when each of them is open or has failed, and one at least is open.
-fn open<'t, D: Driver>(mut engine: Engine<'t>) -> Result<(Engine<'t>, D), LoadError> {
+fn open<'t, D: Driver>(
+    mut engine: Engine<'t>,
+    make: impl FnOnce(u32) -> Result<D, Errno>,
+) -> Result<(Engine<'t>, D), LoadError> {
     let failed = |error: Errno| LoadError::Driver { driver: D::NAME, reason: error.to_string() };
     let connections_max: u32 = engine.streams.iter().map(|stream| stream.connections_max).sum();
-    let mut driver = D::new(connections_max + SPARE_CONNECTIONS).map_err(failed)?;
+    let mut driver = make(connections_max + SPARE_CONNECTIONS).map_err(failed)?;
     while engine.opening > 0 {
         engine.handle_events(&mut driver);
         if engine.trial.setup.control.is_stopped() || engine.now > OPENING_NS_MAX {
@@ -112,7 +120,9 @@ fn open<'t, D: Driver>(mut engine: Engine<'t>) -> Result<(Engine<'t>, D), LoadEr
         }
         engine.open_and_close(&mut driver);
         engine.flush(&mut driver);
-        driver.wait(Wait::at_most(Some(Duration::from_millis(10)))).map_err(failed)?;
+        if engine.opening > 0 {
+            driver.wait(Wait::at_most(Some(Duration::from_millis(10)))).map_err(failed)?;
+        }
     }
     engine.open_and_close(&mut driver);
     match engine.unopened() {
@@ -174,7 +184,7 @@ impl Engine<'_> {
             if self.is_finished(&mut drain) {
                 break;
             }
-            let wait = self.pace();
+            let wait = self.pace::<D>();
             self.is_spinning = wait.timeout == Some(Duration::ZERO);
             if let Err(error) = driver.wait(wait) {
                 report.failure = format!("the {} event loop failed: {error}", D::NAME);

@@ -8,3 +8,4 @@ mod failures;
 mod shapes;
 mod toy;
 mod transports;
+mod virtual_time;

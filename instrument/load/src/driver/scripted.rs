@@ -1,0 +1,192 @@
+//! The event loop without a kernel: whatever is on the other end is a [`Server`] of a test's, and time is virtual. A wait
+//! moves time to the next thing that happens, or to its own end, and takes no time itself, so that every stamp is exact
+//! and the same each time.
+//!
+//! A byte is at the server the moment that it is sent; what the way takes is part of what the server makes of it.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use clock::Hand;
+use rustix::io::Errno;
+
+use super::{Chunk, Counters, Driver, Event, Key, Wait};
+use crate::scripted::{Agenda, Happening, Occurrence, Peer, Server};
+
+/// Waits in a row in which nothing happened and no time passed: more is an engine that spins, which virtual time
+/// would never end.
+const IDLE_WAITS_MAX: u32 = 1 << 16;
+
+pub(crate) struct Scripted {
+    hand: Hand,
+    server: Box<dyn Server>,
+    agenda: Agenda,
+    /// One for each connection ever dialled, in that order; a peer is an index into it.
+    lines: Vec<Line>,
+    /// What has happened and was not taken yet.
+    happened: VecDeque<Occurrence>,
+    /// Bytes that the engine is reading, and which of these are free.
+    chunks: Vec<Vec<u8>>,
+    free: Vec<u16>,
+    idle_waits: u32,
+    counters: Counters,
+}
+
+/// A connection.
+struct Line {
+    token: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Dialling,
+    Open,
+    Over,
+}
+
+impl Scripted {
+    pub(crate) fn new(hand: Hand, server: Box<dyn Server>) -> Self {
+        Self {
+            hand,
+            server,
+            agenda: Agenda::default(),
+            lines: Vec::new(),
+            happened: VecDeque::new(),
+            chunks: Vec::new(),
+            free: Vec::new(),
+            idle_waits: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes the next occurrence from the agenda if it is due, and tells the server if it is the server's.
+    fn take_due(&mut self) -> bool {
+        let now = self.hand.now();
+        let Some(occurrence) = self.agenda.take_due(now) else { return false };
+        match occurrence {
+            Occurrence::Wake => self.server.step(now, Happening::Woken, &mut self.agenda),
+            Occurrence::Open(peer) if self.state(peer) == State::Dialling => {
+                self.lines[peer.index()].state = State::Open;
+                self.server.step(now, Happening::Opened(peer), &mut self.agenda);
+                self.happened.push_back(occurrence);
+            }
+            Occurrence::End(peer, _) if self.state(peer) != State::Over => {
+                self.lines[peer.index()].state = State::Over;
+                self.happened.push_back(occurrence);
+            }
+            Occurrence::Bytes(peer, _) if self.state(peer) == State::Open => {
+                self.happened.push_back(occurrence);
+            }
+            Occurrence::Bytes(_, bytes) => self.agenda.recycle(bytes),
+            Occurrence::Open(_) | Occurrence::End(..) => {}
+        }
+        true
+    }
+
+    fn state(&self, peer: Peer) -> State {
+        self.lines[peer.index()].state
+    }
+
+    fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
+        let length = u32::try_from(bytes.len()).expect("a test sends less than 4 GiB at once");
+        let buffer = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push(Vec::new());
+            u16::try_from(self.chunks.len() - 1).expect("the engine gives chunks back")
+        });
+        self.chunks[usize::from(buffer)] = bytes;
+        Chunk { buffer, length }
+    }
+}
+
+impl Driver for Scripted {
+    const NAME: &'static str = "scripted";
+    const GATHERS: bool = true;
+    const SPIN_NS: i64 = 0;
+
+    fn connect(&mut self, token: u32, _address: SocketAddr) -> Result<Key, Errno> {
+        let now = self.hand.now();
+        let index = u32::try_from(self.lines.len()).expect("connections are counted in u32");
+        let peer = Peer(index);
+        self.lines.push(Line { token, state: State::Dialling });
+        match self.server.accepts(now) {
+            Some(at) => self.agenda.add(at, Occurrence::Open(peer)),
+            None => self.agenda.add(now, Occurrence::End(peer, Some(Errno::CONNREFUSED))),
+        }
+        Ok(Key { index, generation: 0 })
+    }
+
+    fn send(&mut self, key: Key, bytes: &mut Vec<u8>) {
+        let peer = Peer(key.index);
+        if self.state(peer) == State::Open && !bytes.is_empty() {
+            self.counters.enters += 1;
+            let happening = Happening::Bytes(peer, bytes);
+            self.server.step(self.hand.now(), happening, &mut self.agenda);
+        }
+        bytes.clear();
+    }
+
+    fn close(&mut self, key: Key) {
+        let peer = Peer(key.index);
+        let was_open = self.state(peer) == State::Open;
+        self.lines[peer.index()].state = State::Over;
+        self.happened.retain(|occurrence| occurrence.peer() != Some(peer));
+        if was_open {
+            self.server.step(self.hand.now(), Happening::Closed(peer), &mut self.agenda);
+        }
+    }
+
+    fn wait(&mut self, wait: Wait) -> Result<(), Errno> {
+        self.counters.enters += 1;
+        let began = self.hand.now();
+        let limit = wait.timeout.map(|timeout| began.plus(timeout));
+        let gathered = began.plus(wait.gather_max);
+        let enough = wait.completions_min.max(1) as usize;
+        while self.happened.len() < enough {
+            let until = match self.happened.is_empty() {
+                true => limit,
+                false => Some(limit.map_or(gathered, |limit| limit.min(gathered))),
+            };
+            let next = self.agenda.next_at().filter(|at| until.is_none_or(|until| *at <= until));
+            let Some(to) = next.or(until) else { return Err(Errno::DEADLK) };
+            self.hand.move_to(to.max(self.hand.now()));
+            if next.is_none() {
+                break;
+            }
+            self.take_due();
+        }
+        let is_idle = self.happened.is_empty() && self.hand.now() == began;
+        self.idle_waits = if is_idle { self.idle_waits + 1 } else { 0 };
+        assert!(
+            self.idle_waits < IDLE_WAITS_MAX,
+            "the engine spins at {began:?} of virtual time, which never passes so"
+        );
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        while self.take_due() {}
+        let occurrence = self.happened.pop_front()?;
+        self.counters.completions += 1;
+        let peer = occurrence.peer().expect("what is a wake was the server's");
+        let (token, key) = (self.lines[peer.index()].token, Key { index: peer.0, generation: 0 });
+        Some(match occurrence {
+            Occurrence::Bytes(_, bytes) => Event::Received { token, key, chunk: self.chunk(bytes) },
+            Occurrence::End(_, error) => Event::Ended { token, key, error },
+            Occurrence::Open(_) | Occurrence::Wake => Event::Connected { token, key },
+        })
+    }
+
+    fn bytes(&self, chunk: &Chunk) -> &[u8] {
+        &self.chunks[usize::from(chunk.buffer)][..chunk.length as usize]
+    }
+
+    fn release(&mut self, chunk: Chunk) {
+        self.agenda.recycle(std::mem::take(&mut self.chunks[usize::from(chunk.buffer)]));
+        self.free.push(chunk.buffer);
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
