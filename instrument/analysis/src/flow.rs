@@ -2,6 +2,7 @@
 //! the areas that Little's law compares.
 
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
+use stats::Histogram;
 
 use crate::grid::Grid;
 
@@ -21,8 +22,9 @@ pub(crate) struct Flow {
     final_stage: usize,
     /// The window's slots, then as many again for what ends after it.
     pub slots: Vec<SlotFlow>,
-    /// Main load: transactions that reached each stage, by the slot in which they did.
-    reached: [Vec<u32>; STAGES_MAX],
+    /// Main load: when transactions reached each stage, after the window's start, and after its end.
+    since_start: [Histogram; STAGES_MAX],
+    since_end: [Histogram; STAGES_MAX],
     /// Main load: transactions due in the window that reached each stage whenever.
     pub reached_of_due: [u64; STAGES_MAX],
     /// Due less ended before the window's start.
@@ -47,7 +49,8 @@ impl Flow {
             grid,
             final_stage,
             slots: vec![SlotFlow::default(); grid.slots * 2],
-            reached: std::array::from_fn(|_| vec![0; grid.slots * 2]),
+            since_start: Default::default(),
+            since_end: Default::default(),
             reached_of_due: [0; STAGES_MAX],
             before: 0,
             area_ns: 0,
@@ -116,15 +119,18 @@ impl Flow {
             if *mark == NO_STAMP {
                 continue;
             }
-            if let Some(slot) = self.grid.slot(*mark) {
-                if let Some(count) = self.reached[stage].get_mut(slot) {
+            let since_start = *mark - self.grid.start;
+            if since_start < 0 {
+                continue;
+            }
+            self.since_start[stage].record(since_start);
+            if *mark >= self.grid.end {
+                self.since_end[stage].record(*mark - self.grid.end);
+            }
+            if stage == self.final_stage && self.window_ns > 0 {
+                let window = usize::try_from(since_start / self.window_ns);
+                if let Some(count) = window.ok().and_then(|w| self.windows.get_mut(w)) {
                     *count += 1;
-                }
-                if stage == self.final_stage && self.window_ns > 0 {
-                    let window = usize::try_from((mark - self.grid.start) / self.window_ns);
-                    if let Some(count) = window.ok().and_then(|w| self.windows.get_mut(w)) {
-                        *count += 1;
-                    }
                 }
             }
         }
@@ -150,40 +156,147 @@ impl Flow {
         Some((*min as f64 / seconds, *max as f64 / seconds))
     }
 
-    /// How many of the main load reached a stage *in time*, for a rate over the window.
-    ///
-    /// Those due in the window that reached it, unless more than 2 % of them did so only because the system was
-    /// given the drain to catch up: then what it reached inside the window counts, the window being moved by
-    /// `typical_ns` (the response time of the fastest twentieth), so that a constant latency costs nothing.
-    /// Counting by due time alone would call twice the capacity "sustained", if only the drain is long enough.
-    pub fn in_time(&self, stage: usize, typical_ns: i64) -> u64 {
-        let of_due = self.reached_of_due[stage];
-        let within = self.reached_within(stage, typical_ns);
-        if within.saturating_mul(100) < of_due.saturating_mul(98) { within } else { of_due }
+    /// Means of what is outstanding over ten equal blocks of the window; `None` if it has too few slots for that.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub fn outstanding_by_block(&self) -> Option<[f64; BLOCKS]> {
+        let series = self.outstanding_by_slot();
+        (series.len() >= BLOCKS * 2).then(|| {
+            std::array::from_fn(|block| {
+                let range = block * series.len() / BLOCKS..(block + 1) * series.len() / BLOCKS;
+                let length = range.len() as f64;
+                series[range].iter().map(|count| *count as f64).sum::<f64>() / length
+            })
+        })
     }
 
-    /// Reached within the window moved by `shift_ns`; slots that the edges cut count in proportion.
+    /// How many of the main load reached a stage *in time*, for a rate over a window of `window_ns`: those due in the
+    /// window that reached it, less the growth of what is outstanding over it. As what is due less what comes to be
+    /// outstanding is what has ended, that is what the system got through in as long a time as the window: at most its
+    /// capacity. Counting by due time alone would call twice the capacity "sustained", if only the drain is long enough.
+    ///
+    /// That time begins `typical_ns` after the window does (the response time of the fastest twentieth), so that a
+    /// constant latency, which keeps some outstanding where nothing was at the start, costs nothing. A growth of up to a
+    /// fiftieth may still be latencies that vary, cut by the window's edges: it counts as far as what is outstanding
+    /// rises steadily through the window.
+    pub fn in_time(&self, stage: usize, typical_ns: i64, window_ns: i64) -> u64 {
+        let of_due = self.reached_of_due[stage];
+        let growth = of_due.saturating_sub(self.got_through(stage, typical_ns, window_ns));
+        if growth.saturating_mul(EDGE_PARTS) > of_due || window_ns != self.grid.length() {
+            return of_due - growth;
+        }
+        of_due - growth.min(self.rise().unwrap_or(growth))
+    }
+
+    /// What reached a stage in the `window_ns` that begin `shift_ns` after the window does. The shift is known to three
+    /// digits; what its own bucket holds counts at both ends, so that no constant latency is cut.
+    fn got_through(&self, stage: usize, shift_ns: i64, window_ns: i64) -> u64 {
+        let shift = shift_ns.max(0);
+        let since_start = &self.since_start[stage];
+        let later = if window_ns == self.grid.length() {
+            self.since_end[stage].above(shift)
+        } else {
+            // The load was stopped early, and nobody knew when while the rows went by: to three digits.
+            since_start.above(window_ns.saturating_add(shift))
+        };
+        since_start.at_least(shift).saturating_sub(later)
+    }
+
+    /// By how much what is outstanding rises over the window, as its blocks say; never negative.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a share of a slot's count; not negative"
+        reason = "a count that is not negative"
     )]
-    fn reached_within(&self, stage: usize, shift_ns: i64) -> u64 {
-        let width = self.grid.width as f64;
-        let (from, to) =
-            (shift_ns.max(0) as f64 / width, (shift_ns.max(0) + self.grid.length()) as f64 / width);
-        let sum: f64 = self.reached[stage]
-            .iter()
-            .enumerate()
-            .map(|(slot, count)| {
-                let slot = slot as f64;
-                f64::from(*count) * ((slot + 1.0).min(to) - slot.max(from)).clamp(0.0, 1.0)
-            })
-            .sum();
-        sum.round() as u64
+    fn rise(&self) -> Option<u64> {
+        let slope = stats::trend::theil_sen(&self.outstanding_by_block()?)?;
+        Some((slope * BLOCKS as f64).max(0.0).round() as u64)
     }
 }
 
+/// Blocks of the window in which a trend is looked for: enough for a rank test to be sure, few enough to be nearly
+/// independent.
+pub(crate) const BLOCKS: usize = 10;
+
+/// A growth of more than one part in so many is no matter of the window's edges.
+const EDGE_PARTS: u64 = 50;
+
 /// More throughput windows than this are not kept (a window of 1 ms over a day would be).
 const WINDOWS_MAX: i64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use model::Outcome;
+    use model::result::TrialResult;
+
+    use crate::testing::{Trial, row, setting};
+
+    /// `rate` a second for `seconds` on a server that takes `service_ns` for each, one at a time, after `warm_up_ns` of
+    /// the same.
+    fn constant_service(rate: u64, service_ns: f64, seconds: u64, warm_up_ns: i64) -> TrialResult {
+        let mut trial = Trial::clean();
+        let rate_of = model::quantity::Rate::per_second(rate);
+        trial.setting = setting(rate_of, std::time::Duration::from_secs(seconds));
+        let length = i64::try_from(seconds).unwrap() * 1_000_000_000;
+        trial.facts.declared.measure_start = warm_up_ns;
+        trial.facts.declared.measure_end = warm_up_ns + length;
+        trial.facts.load.drain_end = warm_up_ns + 2 * length;
+        trial.rows.clear();
+        let mut free_at = 0.0_f64;
+        for tx in 0.. {
+            let due = i64::try_from(tx * 1_000_000_000 / rate).unwrap();
+            if due >= warm_up_ns + length {
+                return trial.result();
+            }
+            free_at = free_at.max(due as f64) + service_ns;
+            trial.rows.push(row(tx, due, free_at as i64 - due, Outcome::Committed));
+        }
+        unreachable!("the load ends")
+    }
+
+    /// Claim: goodput never exceeds what the server can do, however little the overload, with and without a warm-up, and
+    /// the backlog's rise is found; at and below its capacity goodput is all that was offered.
+    #[test]
+    fn goodput_stays_below_capacity() {
+        for (rate, capacity, seconds) in [
+            (201, 200.0, 20),
+            (202, 200.0, 20),
+            (203, 200.0, 20),
+            (204, 200.0, 20),
+            (203, 200.0, 60),
+        ]
+        .into_iter()
+        .chain([(500, 492.6, 20), (500, 492.6, 40)])
+        {
+            for warm_up_ns in [0, 1_000_000_000] {
+                let result = constant_service(rate, 1e9 / capacity, seconds, warm_up_ns);
+                let goodput = result.rates.goodput_per_s;
+                let one = 1.0 / seconds as f64;
+                assert!(goodput <= capacity + one, "{rate}/s on {capacity}/s: {goodput}");
+                assert!(goodput >= capacity - 2.0 * one, "{rate}/s on {capacity}/s: {goodput}");
+                let drift = crate::testing::audit(&result, "backlog_drift");
+                let said = format!("{rate}/s, {warm_up_ns} ns: {}", drift.detail);
+                assert_eq!(drift.outcome, model::result::AuditOutcome::Failed, "{said}");
+            }
+        }
+        for rate in [100, 199, 200] {
+            let result = constant_service(rate, 5e6, 20, 0);
+            assert_eq!(result.rates.goodput_per_s, rate as f64);
+        }
+    }
+
+    /// Claim: a latency longer than the window costs no goodput, and neither do blocks.
+    #[test]
+    fn a_constant_latency_costs_nothing() {
+        let with = |time: fn(i64) -> i64| {
+            let mut trial = Trial::clean();
+            trial.facts.load.drain_end = 60_000_000_000;
+            for old in &mut trial.rows {
+                *old = row(old.tx, old.due, time(old.due), Outcome::Committed);
+            }
+            trial.result().rates.goodput_per_s
+        };
+        assert_eq!(with(|_| 25_000_000_000), 1_000.0);
+        assert_eq!(with(|due| 2_000_000_000 - due % 1_000_000_000), 1_000.0, "a block a second");
+    }
+}

@@ -2,9 +2,10 @@
 
 use model::facts::KindFacts;
 use model::result::{ErrorResult, GroupResult};
-use model::{Class, Outcome, Row, Stamp};
+use model::{Outcome, Row, Stamp};
 use stats::SparseHistogram;
 
+use crate::latency::is_answer;
 use crate::tally::Tally;
 
 /// Kinds beyond this many share one group. A file that names more is not one that a person will read by kind.
@@ -34,15 +35,6 @@ impl Group {
             p99_ns: self.response.quantile(0.99),
             max_ns: self.response.moments().max(),
         }
-    }
-}
-
-/// Whether the outcome is an answer of the system, good or bad.
-const fn is_answer(outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::Committed => true,
-        Outcome::Rejected(class) => !matches!(class, Class::Transport | Class::Client),
-        Outcome::Unknown | Outcome::Shed => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::plan::Plan;
+use model::plan::{Arrivals, LoadPlan, Plan, Schedule};
 use model::quantity::show_ns;
 use model::result::{AuditOutcome, LoadSeries, SettingResult, TrialResult};
 
@@ -10,9 +10,9 @@ use crate::audits::percent;
 use crate::metric::metric;
 use crate::trial::planned_rate;
 
-/// A setting keeps up while its goodput is at least this share of what was offered, or, where what was due was
-/// committed to this share and the backlog did not grow, whatever part of it came after the window: a system that commits
-/// in blocks loses up to a block at each end of it.
+/// A setting keeps up while its backlog does not grow and its goodput is at least this share of what was offered, or what
+/// was due was committed to this share, whatever part of it came after the window: a system that commits in blocks loses
+/// up to a block at each end of it. Where nothing can be said of the backlog, goodput alone decides.
 const KEEPS_UP: f64 = 0.98;
 
 /// The knee of every series of settings that differ in offered load alone; empty if there is none to be seen.
@@ -57,7 +57,12 @@ fn series<'a>(
             .filter_map(|axis| Some(format!("{axis}={}", setting.values.get(axis)?)))
             .collect();
         let name = if load.is_empty() { setting.key.clone() } else { load.join(",") };
-        series.entry(group).or_default().push(Point { key: &setting.key, name, trial });
+        series.entry(group).or_default().push(Point {
+            key: &setting.key,
+            load_changes: load_changes(&setting.load),
+            name,
+            trial,
+        });
     }
     for points in series.values_mut() {
         points.sort_by(|a, b| a.offered().total_cmp(&b.offered()).then_with(|| a.key.cmp(b.key)));
@@ -72,6 +77,8 @@ fn first_bad(points: &[Point<'_>]) -> Option<usize> {
 
 struct Point<'a> {
     key: &'a str,
+    /// Whether the plan itself changes the load during the window: its backlog then rises with it.
+    load_changes: bool,
     /// What tells it apart from the others of its series.
     name: String,
     trial: &'a TrialResult,
@@ -92,7 +99,11 @@ impl Point<'_> {
         let success = counts.committed as f64 / counts.due.max(1) as f64;
         let drift = self.trial.audits.iter().find(|audit| audit.name == "backlog_drift");
         let is_steady = drift.is_some_and(|audit| audit.outcome == AuditOutcome::Ok);
-        self.share() >= KEEPS_UP || (success >= KEEPS_UP && is_steady)
+        let grows = drift.is_some_and(|audit| {
+            matches!(audit.outcome, AuditOutcome::Warn | AuditOutcome::Failed)
+        });
+        (self.load_changes || !grows)
+            && (self.share() >= KEEPS_UP || (success >= KEEPS_UP && is_steady))
     }
 
     fn p99(&self) -> String {
@@ -100,6 +111,12 @@ impl Point<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "for people")]
         p99.map_or_else(|| "–".to_owned(), |p99| show_ns(p99 as i64))
     }
+}
+
+/// Whether the plan changes the load during the window.
+fn load_changes(load: &LoadPlan) -> bool {
+    let Arrivals::Open { schedule } = &load.arrivals else { return false };
+    matches!(schedule, Schedule::Ramp { .. } | Schedule::Steps { .. } | Schedule::Trace { .. })
 }
 
 /// Axes whose labels change the planned rate while everything else stays.
@@ -164,7 +181,7 @@ mod tests {
         let mut trial = Trial::clean().result();
         trial.rates.goodput_per_s = trial.rates.offered_per_s * 0.95;
         let keeps_up = |trial: &TrialResult| {
-            let point = Point { key: "", name: String::new(), trial };
+            let point = Point { key: "", load_changes: false, name: String::new(), trial };
             first_bad(&[point]).is_none()
         };
         assert!(keeps_up(&trial));
@@ -174,6 +191,9 @@ mod tests {
             AuditOutcome::Warn,
         );
         assert!(!keeps_up(&trial), "the backlog grows");
+        trial.rates.goodput_per_s = trial.rates.offered_per_s * 0.99;
+        assert!(!keeps_up(&trial), "the backlog grows, if slowly");
+        trial.rates.goodput_per_s = trial.rates.offered_per_s * 0.95;
         let drift = trial.audits.iter_mut().find(|audit| audit.name == "backlog_drift");
         drift.expect("it was there").outcome = before;
         trial.counts.committed = trial.counts.due * 9 / 10;

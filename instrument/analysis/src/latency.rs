@@ -1,24 +1,92 @@
 //! Latency by stage and the instrument's own lags: histograms on the path of a row, distributions afterwards.
+//!
+//! A stage has three latencies, which differ in whom they are of: *of the committed*, who reached it; *of the answered*,
+//! with those beside them who were refused, each by the time to its answer; *of all due*, where those who were never
+//! answered or never sent are infinite. Where all reached the stage they are one.
 
 use model::result::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
-use model::{Row, STAGES_MAX};
+use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
 use stats::censoring::{Unconditional, restricted_mean, unconditional_quantile};
-use stats::{Histogram, TimedHistogram};
+use stats::{Histogram, QuantileInterval, TimedHistogram};
 
 /// Fewer samples than this beyond a percentile and it is greyed.
 pub(crate) const BEYOND_MIN: u64 = 10;
 
+/// Times to one stage: of those that reached it, and of those that were refused before they did.
+#[derive(Debug, Default)]
+struct Times {
+    reached: TimedHistogram,
+    /// Made when the first is refused: where none is, nothing is paid for it.
+    refused: Option<Box<TimedHistogram>>,
+}
+
+impl Times {
+    fn new(slots: usize) -> Self {
+        Self { reached: TimedHistogram::new(slots), refused: None }
+    }
+
+    #[cold]
+    fn refuse(&mut self, slot: usize, time: i64) {
+        let slots = self.reached.slots().len();
+        self.refused.get_or_insert_with(|| Box::new(TimedHistogram::new(slots))).record(slot, time);
+    }
+
+    /// Of all that were due: `due` by slot. `None` where that is what reached the stage.
+    fn of_all_due(&self, due: &[u64]) -> Option<TimedHistogram> {
+        let answered = |slot: usize| {
+            let count = |times: &TimedHistogram| {
+                times.slots().get(slot).map_or(0, |slot| slot.moments().count())
+            };
+            count(&self.reached) + self.refused.as_deref().map_or(0, count)
+        };
+        let missing = |(slot, due): (usize, &u64)| (slot, due.saturating_sub(answered(slot)));
+        let mut missing =
+            due.iter().enumerate().map(missing).filter(|(_, count)| *count > 0).peekable();
+        if self.refused.is_none() && missing.peek().is_none() {
+            return None;
+        }
+        let mut all = self.reached.clone();
+        if let Some(refused) = &self.refused {
+            all.merge(refused);
+        }
+        missing.for_each(|(slot, count)| all.add_missing(slot, count));
+        Some(all)
+    }
+
+    fn distribution(&self, percentiles: &[f64], due: &[u64]) -> Distribution {
+        let reached = &self.reached;
+        let intervals = reached.quantile_intervals(percentiles);
+        let of_reached =
+            distribution(reached.all(), reached.mean_interval(), percentiles, &intervals);
+        match self.of_all_due(due) {
+            None => of_reached,
+            Some(all) => over_all_due(of_reached, &all),
+        }
+    }
+}
+
 /// Response and service time to one stage.
 #[derive(Debug, Default)]
 struct StageTimes {
-    response: TimedHistogram,
-    service: TimedHistogram,
+    response: Times,
+    service: Times,
+}
+
+/// Whether the outcome is an answer of the system, good or bad.
+pub(crate) const fn is_answer(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Committed => true,
+        Outcome::Rejected(class) => !matches!(class, Class::Transport | Class::Client),
+        Outcome::Unknown | Outcome::Shed => false,
+    }
 }
 
 /// Latencies of the measured stream in the measured window.
 #[derive(Debug)]
 pub(crate) struct Latencies {
     stages: Vec<StageTimes>,
+    /// Transactions of the measured stream that were due, by slot.
+    due: Vec<u64>,
     send_lag: Histogram,
     own_lag: Histogram,
 }
@@ -26,12 +94,10 @@ pub(crate) struct Latencies {
 impl Latencies {
     /// For `stages` stages and `slots` slots of time.
     pub fn new(stages: usize, slots: usize) -> Self {
-        let stage = || StageTimes {
-            response: TimedHistogram::new(slots),
-            service: TimedHistogram::new(slots),
-        };
+        let stage = || StageTimes { response: Times::new(slots), service: Times::new(slots) };
         Self {
             stages: (0..stages.min(STAGES_MAX)).map(|_| stage()).collect(),
+            due: vec![0; slots],
             send_lag: Histogram::default(),
             own_lag: Histogram::default(),
         }
@@ -39,12 +105,23 @@ impl Latencies {
 
     #[inline]
     pub fn row(&mut self, row: &Row, slot: usize) {
+        if let Some(due) = self.due.get_mut(slot) {
+            *due += 1;
+        }
+        let was_refused = row.outcome != Outcome::Committed && is_answer(row.outcome);
         for (index, stage) in self.stages.iter_mut().enumerate() {
-            if let Some(response) = row.response_ns(index) {
-                stage.response.record(slot, response);
+            let response = row.response_ns(index);
+            if let Some(response) = response {
+                stage.response.reached.record(slot, response);
             }
             if let Some(service) = row.service_ns(index) {
-                stage.service.record(slot, service);
+                stage.service.reached.record(slot, service);
+            }
+            if was_refused && response.is_none() {
+                stage.response.refuse(slot, row.end - row.due);
+                if row.sent != NO_STAMP {
+                    stage.service.refuse(slot, row.end - row.sent);
+                }
             }
         }
     }
@@ -58,9 +135,9 @@ impl Latencies {
         }
     }
 
-    /// Response times to a stage.
+    /// Response times to a stage, of those that reached it.
     pub fn response(&self, stage: usize) -> Option<&TimedHistogram> {
-        self.stages.get(stage).map(|times| &times.response)
+        self.stages.get(stage).map(|times| &times.response.reached)
     }
 
     /// `sent − ready` of all that were sent.
@@ -70,8 +147,8 @@ impl Latencies {
 
     pub fn lags(&self, percentiles: &[f64]) -> (Distribution, Distribution) {
         let plain = |lag: &Histogram| {
-            let none = vec![(None, None); percentiles.len()];
-            distribution(lag, None, percentiles, &none, lag.count())
+            let none = vec![QuantileInterval::default(); percentiles.len()];
+            distribution(lag, None, percentiles, &none)
         };
         (plain(&self.send_lag), plain(&self.own_lag))
     }
@@ -89,12 +166,26 @@ impl Latencies {
             .zip(names)
             .map(|(times, name)| LatencyResult {
                 stage: name.clone(),
-                response: timed(&times.response, percentiles, due),
-                service: timed(&times.service, percentiles, due),
-                restricted_mean_ns: restricted_mean(times.response.all(), due, timeout_ns),
-                inf: due.saturating_sub(times.response.all().count()),
+                response: times.response.distribution(percentiles, &self.due),
+                service: times.service.distribution(percentiles, &self.due),
+                restricted_mean_ns: restricted_mean(times.response.reached.all(), due, timeout_ns),
+                inf: due.saturating_sub(times.response.reached.all().count()),
             })
             .collect()
+    }
+
+    /// What users who make several calls see of a stage.
+    pub fn calls(&self, stage: usize) -> Vec<CallsResult> {
+        let Some(times) = self.stages.get(stage).map(|stage| &stage.response) else {
+            return Vec::new();
+        };
+        if times.reached.all().count() == 0 {
+            return calls(times.reached.all(), self.due.iter().sum());
+        }
+        match times.of_all_due(&self.due) {
+            None => calls(times.reached.all(), times.reached.all().count()),
+            Some(all) => calls(all.all(), all.count_with_missing()),
+        }
     }
 }
 
@@ -103,17 +194,12 @@ fn at_least(low: f64, min: Option<i64>) -> f64 {
     min.map_or(low, |min| low.max(min as f64))
 }
 
-fn timed(times: &TimedHistogram, percentiles: &[f64], due: u64) -> Distribution {
-    let intervals = times.quantile_intervals(percentiles);
-    distribution(times.all(), times.mean_interval(), percentiles, &intervals, due)
-}
-
+/// A distribution of which nobody is missing.
 pub(crate) fn distribution(
     all: &Histogram,
     mean_interval: Option<(f64, f64)>,
     percentiles: &[f64],
-    intervals: &[(Option<i64>, Option<i64>)],
-    due: u64,
+    intervals: &[QuantileInterval],
 ) -> Distribution {
     let moments = all.moments();
     Distribution {
@@ -129,17 +215,18 @@ pub(crate) fn distribution(
         quantiles: percentiles
             .iter()
             .zip(intervals)
-            .map(|(q, (low, high))| Quantile {
+            .map(|(q, ends)| Quantile {
                 q: *q,
                 name: percentile_name(*q),
                 value_ns: all.quantile(*q),
-                low_ns: *low,
-                high_ns: *high,
-                unconditional_ns: match unconditional_quantile(all, due, *q) {
-                    Some(Unconditional::Finite(value)) => Some(value),
-                    Some(Unconditional::Infinite) | None => None,
-                },
+                low_ns: ends.low,
+                high_ns: ends.high,
+                unconditional_ns: all.quantile(*q),
                 beyond: all.beyond(*q),
+                due_low_ns: ends.low,
+                due_low_infinite: false,
+                due_high_ns: ends.high,
+                due_beyond: all.beyond(*q),
             })
             .collect(),
         negative: all.negative(),
@@ -151,8 +238,30 @@ pub(crate) fn distribution(
     }
 }
 
+/// The same with the quantiles over all that were due. Where nothing reached the stage they are infinite: a system that
+/// refuses everything at once is not fast.
+fn over_all_due(mut of_reached: Distribution, all: &TimedHistogram) -> Distribution {
+    let due = all.count_with_missing();
+    let nothing = of_reached.count == 0;
+    let wanted: Vec<f64> = of_reached.quantiles.iter().map(|quantile| quantile.q).collect();
+    let intervals = all.quantile_intervals(&wanted);
+    for (quantile, ends) in of_reached.quantiles.iter_mut().zip(intervals) {
+        let value = match unconditional_quantile(all.all(), due, quantile.q) {
+            Some(Unconditional::Finite(value)) if !nothing => Some(value),
+            _ => None,
+        };
+        quantile.unconditional_ns = value;
+        quantile.due_beyond = all.beyond_with_missing(quantile.q);
+        let ends = if nothing { QuantileInterval::INFINITE } else { ends };
+        quantile.due_low_ns = ends.low;
+        quantile.due_low_infinite = ends.low_is_infinite;
+        quantile.due_high_ns = ends.high;
+    }
+    of_reached
+}
+
 /// What the slowest of several calls exceeds, for a few numbers of calls and chances.
-pub(crate) fn calls(response: &Histogram, due: u64) -> Vec<CallsResult> {
+fn calls(response: &Histogram, due: u64) -> Vec<CallsResult> {
     if due == 0 {
         return Vec::new();
     }
@@ -184,6 +293,50 @@ pub(crate) fn percentile_name(q: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{Trial, row};
+
+    const MS: i64 = 1_000_000;
+
+    /// Claim: of all due, a refusal that was answered counts with its own time, what was never answered as infinite, and
+    /// the interval and the samples beyond are of all due, too.
+    #[test]
+    fn of_all_due() {
+        let p99 = |broken: usize, outcome: Outcome, time: i64| {
+            let mut trial = Trial::clean();
+            for old in trial.rows.iter_mut().step_by(10_000 / broken) {
+                *old = row(old.tx, old.due, time, outcome);
+            }
+            trial.result().latency[0].response.quantiles[1].clone()
+        };
+        let refused = |time| p99(200, Outcome::Rejected(Class::Invalid), time);
+        let quick = refused(MS);
+        assert!(quick.unconditional_ns.unwrap() < 4 * MS, "{quick:?}");
+        assert_eq!(quick.due_beyond, 100, "of 10,000 due");
+        assert!(quick.due_low_ns <= quick.unconditional_ns && quick.due_high_ns.is_some());
+        let slow = refused(40 * MS);
+        assert!(slow.value_ns.unwrap() < 4 * MS && slow.unconditional_ns.unwrap() >= 40 * MS);
+        assert!(slow.due_low_ns.unwrap() >= 40 * MS, "{slow:?}");
+        for outcome in [Outcome::Unknown, Outcome::Shed, Outcome::Rejected(Class::Transport)] {
+            let gone = p99(1_000, outcome, MS);
+            assert_eq!((gone.unconditional_ns, gone.due_low_ns), (None, None), "{gone:?}");
+            assert!(gone.due_low_infinite && gone.value_ns.is_some() && gone.due_beyond == 100);
+        }
+    }
+
+    /// Claim: a system that refuses everything, however quickly, has no finite latency of all due.
+    #[test]
+    fn nothing_committed() {
+        let mut trial = Trial::clean();
+        for old in &mut trial.rows {
+            *old = row(old.tx, old.due, MS, Outcome::Rejected(Class::Invalid));
+        }
+        let result = trial.result();
+        for quantile in &result.latency[0].response.quantiles {
+            assert_eq!((quantile.value_ns, quantile.unconditional_ns), (None, None));
+            assert!(quantile.due_low_infinite, "{quantile:?}");
+        }
+        assert!(result.calls.iter().all(|call| call.exceeds_ns.is_none()));
+    }
 
     /// Claim: names are what people write.
     #[test]

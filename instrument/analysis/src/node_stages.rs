@@ -173,13 +173,13 @@ impl NodeStages {
 
 #[expect(clippy::cast_precision_loss, reason = "a mean")]
 fn latency(of: &Stage, percentiles: &[f64]) -> Distribution {
-    let none = vec![(None, None); percentiles.len()];
+    let none = vec![stats::QuantileInterval::default(); percentiles.len()];
     let count = of.latency.count();
     Distribution {
         // The histogram knows lengths to three digits only; the sum is the nodes' own.
         mean_ns: (count > 0).then(|| of.sum_ns as f64 / count as f64),
         variance_ns2: None,
-        ..distribution(&of.latency, None, percentiles, &none, count)
+        ..distribution(&of.latency, None, percentiles, &none)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::{Grid, SECOND};
 use crate::groups::Groups;
-use crate::latency::{Latencies, calls};
+use crate::latency::Latencies;
 use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::silence::Commits;
@@ -273,11 +273,7 @@ impl<'a> TrialAnalysis<'a> {
             throughput_windows: self.flow.throughput_windows(),
             seconds: self.seconds(),
             timeline: self.timeline.timeline(facts.declared.stages.len()),
-            calls: self
-                .latencies
-                .response(self.final_stage)
-                .map(|times| calls(times.all(), measured.due()))
-                .unwrap_or_default(),
+            calls: self.latencies.calls(self.final_stage),
             kinds: self.groups.kinds(&facts.declared.kinds),
             codes: self.groups.codes(),
             errors: self.groups.errors(&facts.load.errors),
@@ -321,7 +317,8 @@ impl<'a> TrialAnalysis<'a> {
             let times = self.latencies.response(stage);
             times.and_then(|times| times.all().quantile(0.05)).unwrap_or(0)
         };
-        let reached = |stage: usize| per_s(self.flow.in_time(stage, typical_ns(stage)));
+        let reached =
+            |stage: usize| per_s(self.flow.in_time(stage, typical_ns(stage), self.window_ns()));
         let names = self.input.facts.declared.stages.iter().take(model::STAGES_MAX).enumerate();
         Rates {
             planned_per_s: planned_rate(&self.input.setting.load),

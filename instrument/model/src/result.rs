@@ -267,8 +267,8 @@ pub struct Rates {
     pub sent_per_s: f64,
     /// By stage: reached ÷ window, in the order of the ladder.
     pub reached_per_s: Vec<(String, f64)>,
-    /// Reached the final stage in time ÷ window. In time: those due in the window, unless more than 2 % of them got
-    /// there only because the drain let the system catch up; then what it finished within the window counts.
+    /// Reached the final stage in time ÷ window: those due in the window that got there, less the growth of what is
+    /// outstanding over it. Never more than the system can do.
     pub goodput_per_s: f64,
 }
 
@@ -285,10 +285,24 @@ pub struct Quantile {
     pub low_ns: Option<i64>,
     /// Upper end.
     pub high_ns: Option<i64>,
-    /// Over all that were due, those without an answer counting as infinite; null = infinite.
+    /// Over all that were due: what was refused with its own time, what was never answered or never sent as infinite;
+    /// null = infinite. Infinite, too, where nothing reached the stage.
     pub unconditional_ns: Option<i64>,
     /// Samples beyond it; fewer than ten and the value is greyed.
     pub beyond: u64,
+    /// 95 % interval of the quantile over all that were due; an end that the samples cannot give is null, and so is an
+    /// infinite one.
+    #[serde(default)]
+    pub due_low_ns: Option<i64>,
+    /// Whether even the lower end is infinite: the quantile over all that were due certainly is.
+    #[serde(default)]
+    pub due_low_infinite: bool,
+    /// Upper end.
+    #[serde(default)]
+    pub due_high_ns: Option<i64>,
+    /// Of all that were due, how many lie beyond the quantile over all that were due, the infinite ones among them.
+    #[serde(default)]
+    pub due_beyond: u64,
 }
 
 /// A distribution of nanoseconds.

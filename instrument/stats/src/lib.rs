@@ -27,4 +27,4 @@ pub use histogram::Histogram;
 pub use moments::Moments;
 pub use percentile_steps::{PercentileStep, percentile_steps};
 pub use sparse::SparseHistogram;
-pub use timed::TimedHistogram;
+pub use timed::{QuantileInterval, TimedHistogram};

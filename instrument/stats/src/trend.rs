@@ -19,6 +19,18 @@ pub fn theil_sen(series: &[f64]) -> Option<f64> {
     median(&mut slopes)
 }
 
+/// Mann and Kendall's S: pairs that rise less pairs that fall, of n(n − 1)/2; all of them for a series that only rises.
+#[must_use]
+pub fn mann_kendall_score(series: &[f64]) -> i64 {
+    let mut score = 0_i64;
+    for (i, a) in series.iter().enumerate() {
+        for b in &series[i + 1..] {
+            score += i64::from(b > a) - i64::from(b < a);
+        }
+    }
+    score
+}
+
 /// How likely a series without trend would rise at least as steadily as this one: one-sided p-value of the
 /// Mann-Kendall test (normal approximation with continuity correction and ties).
 #[must_use]
@@ -28,12 +40,7 @@ pub fn mann_kendall_rising(series: &[f64]) -> Option<f64> {
     if n < 4 {
         return None;
     }
-    let mut score = 0_i64;
-    for (i, a) in series.iter().enumerate() {
-        for b in &series[i + 1..] {
-            score += i64::from(b > a) - i64::from(b < a);
-        }
-    }
+    let score = mann_kendall_score(series);
     let n_f = n as f64;
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -80,6 +87,7 @@ mod tests {
         let falling: Vec<f64> = (0..10).map(|i| -f64::from(i)).collect();
         assert!(mann_kendall_rising(&falling).unwrap() > 0.99);
         assert_eq!(mann_kendall_rising(&[2.0; 9]), Some(1.0));
+        assert_eq!((mann_kendall_score(&falling), mann_kendall_score(&[1.0, 3.0, 2.0])), (-45, 1));
         assert_eq!(mann_kendall_rising(&[1.0, 2.0, 3.0]), None);
     }
 }

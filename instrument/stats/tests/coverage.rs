@@ -2,8 +2,8 @@
 //! seeds. The constants of `interval` were chosen on seeds below 1,000, so the test runs on others; `COVERAGE_FIRST=0`
 //! shows the former. `COVERAGE_SEEDS=1000 cargo test --release -p stats --test coverage -- --nocapture` prints the table.
 
-use stats::TimedHistogram;
 use stats::queue::MultiServer;
+use stats::{QuantileInterval, TimedHistogram};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): all that a test needs.
 struct Random(u64);
@@ -70,14 +70,14 @@ fn coverage(queue: &MultiServer, seconds: f64, first: u64, seeds: u64) -> Covera
         held.mean += f64::from(low <= mean && mean <= high);
         held.mean_width += (high - low) / mean;
         let ends = samples.quantile_intervals(&[0.5, 0.99]);
-        let inside = |(low, high): (Option<i64>, Option<i64>), truth: f64| {
-            low.is_none_or(|low| low as f64 <= truth)
-                && high.is_none_or(|high| truth <= high as f64)
+        let inside = |ends: QuantileInterval, truth: f64| {
+            ends.low.is_none_or(|low| low as f64 <= truth)
+                && ends.high.is_none_or(|high| truth <= high as f64)
         };
         held.p50 += f64::from(inside(ends[0], p50));
         held.p99 += f64::from(inside(ends[1], p99));
-        held.p99_upper += f64::from(ends[1].1.is_some());
-        held.p99_closed += f64::from(ends[1].1.is_some() && inside(ends[1], p99));
+        held.p99_upper += f64::from(ends[1].high.is_some());
+        held.p99_closed += f64::from(ends[1].high.is_some() && inside(ends[1], p99));
     }
     let n = seeds as f64;
     Coverage {

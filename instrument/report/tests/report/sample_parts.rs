@@ -40,18 +40,19 @@ pub fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Dist
         let beyond = ((1.0 - q) * count as f64).floor() as u64;
         let reach = q * due as f64 / count as f64;
         let slack = value / 40 + (value / 4) * i64::from(beyond < 100);
+        let of_all_due = (reach < 1.0).then_some(if inf == 0 { value } else { value + value / 50 });
         Quantile {
             q,
             name: format!("p{}", (q * 1000.0).round() / 10.0),
             value_ns: Some(value),
             low_ns: Some(value - slack),
             high_ns: (beyond >= 3).then_some(value + slack),
-            unconditional_ns: (reach < 1.0).then_some(if inf == 0 {
-                value
-            } else {
-                value + value / 50
-            }),
+            unconditional_ns: of_all_due,
             beyond,
+            due_low_ns: of_all_due.map(|value| value - slack),
+            due_low_infinite: of_all_due.is_none(),
+            due_high_ns: of_all_due.filter(|_| beyond >= 3).map(|value| value + slack),
+            due_beyond: ((1.0 - q) * due as f64).floor() as u64,
         }
     };
     let fractions = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -111,6 +112,8 @@ pub fn scaled(of: &Distribution, percent: i64) -> Distribution {
         q.low_ns = scale(q.low_ns);
         q.high_ns = scale(q.high_ns);
         q.unconditional_ns = scale(q.unconditional_ns);
+        q.due_low_ns = scale(q.due_low_ns);
+        q.due_high_ns = scale(q.due_high_ns);
     }
     scaled
 }
