@@ -1,0 +1,236 @@
+//! From an experiment's text to a run folder with its result and page, in virtual time: what the command line does with a
+//! system that is deployed, done with one that is a script. It decides nothing.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use clock::WallTime;
+use load::{RowSink, Setup, scripted};
+use model::facts::{
+    Calibration, DeclaredFacts, Environment, Event, LedgerFacts, PreflightFinding, TrialFacts,
+};
+use model::names::DeclaredNames;
+use model::plan::{Plan, SettingPlan};
+use model::result::RunResult;
+use model::{Observations, Row, Seed, Stamp};
+use plan::{Input, Mistake, Outside, Source};
+use record::{RowLogWriter, RunFolder, TrialFolder};
+use sut::{Deployment, System as _};
+
+use crate::script::Script;
+use crate::toy::{Client, KIND, STAGE, Stored, Toy};
+
+/// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
+const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
+
+/// A run that has ended.
+pub struct Ran {
+    /// The run folder, with summary.json and the reports.
+    pub folder: RunFolder,
+    /// The result.
+    pub result: RunResult,
+    /// The page.
+    pub page: String,
+}
+
+impl Ran {
+    /// The rows of a trial (its place among the run's, from 0), by transaction.
+    ///
+    /// # Errors
+    /// When there is no such trial, or it cannot be read.
+    pub fn rows(&self, trial: usize) -> Result<Vec<Row>, String> {
+        let trials = self.folder.trials().map_err(words)?;
+        let trial = trials.get(trial).ok_or("there is no such trial")?;
+        let mut rows = Vec::new();
+        trial.for_each_batch(|batch| rows.extend_from_slice(batch)).map_err(words)?;
+        rows.sort_by_key(|row| row.tx);
+        Ok(rows)
+    }
+
+    /// The facts of a trial.
+    ///
+    /// # Errors
+    /// As [`Ran::rows`].
+    pub fn facts(&self, trial: usize) -> Result<TrialFacts, String> {
+        let trials = self.folder.trials().map_err(words)?;
+        trials.get(trial).ok_or("there is no such trial")?.facts().map_err(words)
+    }
+}
+
+/// Runs an experiment whose `system.kind` is `script` into a new folder under `runs`. `script` makes the server of a
+/// setting's trial (from 0), and `client` says how it is spoken to.
+///
+/// # Errors
+/// What stopped it, for people.
+pub fn run(
+    experiment: &str,
+    client: Client,
+    script: &dyn Fn(&SettingPlan, u32) -> Script,
+    runs: &Path,
+) -> Result<Ran, String> {
+    let plan = resolve(experiment)?;
+    let folder = RunFolder::create(runs, &plan.name, STARTED).map_err(words)?;
+    folder.write_text("experiment.toml", experiment).map_err(words)?;
+    folder.write_plan(&plan).map_err(words)?;
+    folder.write_environment(&environment()).map_err(words)?;
+    for (setting, index) in &plan.order {
+        let setting = &plan.settings[*setting];
+        let trial = folder.trial(&setting.key, *index).map_err(words)?;
+        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(*index));
+        carry_out(&trial, setting, *index, seed, client, script(setting, *index))?;
+    }
+    let none = |_: &str| -> &'static [model::check::Check] { &[] };
+    let (result, picture) = analysis::analyse_with_picture(&folder, &none).map_err(words)?;
+    folder.write_result(&result).map_err(words)?;
+    folder.write_text("report.md", &report::markdown(&result)).map_err(words)?;
+    let page = report::html(&[(result.clone(), picture)], &report::Assets::built());
+    let page = page.map_err(words)?;
+    folder.write_text("report.html", &page).map_err(words)?;
+    Ok(Ran { folder, result, page })
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn resolve(experiment: &str) -> Result<Plan, String> {
+    let names = Rc::new(DeclaredNames { stages: vec![STAGE.to_owned()], ..Default::default() });
+    let check_threshold = |expr: &str, names: Option<&DeclaredNames>| {
+        analysis::check_threshold(expr, names).map_err(|e| Mistake::from_sentence(expr, &e))
+    };
+    let check_metric = |name: &str, names: Option<&DeclaredNames>| {
+        analysis::check_metric(name, names).map_err(|e| Mistake::from_sentence(name, &e))
+    };
+    let resolved = plan::resolve(&Input {
+        file: Source { name: "experiment.toml".to_owned(), text: experiment.to_owned() },
+        outside: Outside {
+            kinds: &[KIND],
+            names: &|_| Some(Rc::clone(&names)),
+            check_threshold: &check_threshold,
+            check_metric: &check_metric,
+            ..Outside::default()
+        },
+        ..Input::default()
+    });
+    resolved.map(|resolved| resolved.plan).map_err(words)
+}
+
+/// A host that nothing is wrong with.
+fn environment() -> Environment {
+    Environment {
+        schema: "assay.environment/1".to_owned(),
+        assay: "exact".to_owned(),
+        started: STARTED.rfc3339(),
+        cpus: 4,
+        memory_bytes: 8 << 30,
+        governor: "performance".to_owned(),
+        cpu_mhz: (2_000.0, 2_000.0),
+        files_max: 65_536,
+        ports: 28_000,
+        ..Environment::default()
+    }
+}
+
+/// A generator that costs nothing: no time passes while it works.
+fn calibration() -> Calibration {
+    Calibration { rate_max: 1e9, floor_p50_ns: 0, lag_p99_ns: 0, cpu_ns_per_request: 0.0 }
+}
+
+fn carry_out(
+    folder: &TrialFolder,
+    setting: &SettingPlan,
+    index: u32,
+    seed: Seed,
+    client: Client,
+    script: Script,
+) -> Result<(), String> {
+    let (clock, hand) = scripted::clock(STARTED);
+    let declared = declared(setting, index, seed, client);
+    let mut facts = TrialFacts { declared, ..TrialFacts::default() };
+    folder.write_facts(&facts).map_err(words)?;
+    let setup = Setup {
+        plan: setting,
+        stages: client.stages(),
+        final_stage: 0,
+        system: &client,
+        deployment: &Deployment::new(clock),
+        seed,
+        control: Arc::default(),
+        live: Arc::default(),
+    };
+    let stored = Stored::default();
+    let server = Box::new(Toy::new(script, stored.clone()));
+    let mut sink = Sink { log: folder.row_log().map_err(words)?, events: Vec::new() };
+    facts.load = scripted::run(setup, &mut sink, hand, server).map_err(words)?.facts;
+    sink.log.close().map_err(words)?;
+    folder.write_events(&sink.events).map_err(words)?;
+    facts.after.ledger = keep_ledger(folder, setting, &stored)?;
+    facts.complete = true;
+    folder.write_facts(&facts).map_err(words)?;
+    folder.seal().map_err(words)
+}
+
+fn declared(setting: &SettingPlan, index: u32, seed: Seed, client: Client) -> DeclaredFacts {
+    let ns = |length: std::time::Duration| -> Stamp {
+        i64::try_from(length.as_nanos()).expect("a test is shorter than 292 years")
+    };
+    let (warmup, end) = (setting.load.warmup, setting.load.warmup + setting.load.duration);
+    let found = |kind: sut::Kind| PreflightFinding {
+        kind: kind.name,
+        ok: true,
+        detail: "a script takes everything".to_owned(),
+    };
+    DeclaredFacts {
+        setting: setting.key.clone(),
+        trial: index,
+        seed,
+        stages: client.stages(),
+        kinds: client.kinds(),
+        measure_start: ns(warmup),
+        measure_end: ns(end),
+        preflight: client.kinds().into_iter().map(found).collect(),
+        calibration: Some(calibration()),
+        ..DeclaredFacts::default()
+    }
+}
+
+fn keep_ledger(
+    folder: &TrialFolder,
+    setting: &SettingPlan,
+    stored: &Stored,
+) -> Result<LedgerFacts, String> {
+    if !setting.measure.ledger {
+        let detail = "the experiment does not ask for it".to_owned();
+        return Ok(LedgerFacts { detail, ..LedgerFacts::default() });
+    }
+    let entries = stored.entries();
+    let mut writer = folder.ledger_writer().map_err(words)?;
+    for entry in &entries {
+        writer.push(*entry, None).map_err(words)?;
+    }
+    writer.close().map_err(words)?;
+    let entries = entries.len() as u64;
+    let detail = "what the script stored".to_owned();
+    Ok(LedgerFacts { read: true, entries, detail, ..LedgerFacts::default() })
+}
+
+/// Rows go to the row log, events to memory until the load is over.
+struct Sink {
+    log: RowLogWriter,
+    events: Vec<Event>,
+}
+
+impl RowSink for Sink {
+    fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
+        self.log.append(rows).and_then(|()| self.log.flush()).map_err(words)
+    }
+
+    fn observations(&mut self, _observations: &Observations) -> Result<(), String> {
+        Err("a script returns nothing to observe".to_owned())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}

@@ -1,0 +1,295 @@
+//! What a scripted server makes of requests: when it answers each, with what word, and what its ledger then holds. A model
+//! of servers on paper; it knows no protocol.
+//!
+//! Times are those of the trial: [`Instant::ZERO`] is its stamp 0.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use clock::Instant;
+use model::Seed;
+use model::seed::Rng;
+
+/// How long the work for a request takes.
+#[derive(Clone, Debug)]
+pub enum Law {
+    /// All alike (D).
+    Constant(Duration),
+    /// Exponential with this mean (M), drawn from this seed.
+    Exponential(Duration, Seed),
+}
+
+/// The word of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Word {
+    Committed = 0,
+    Limited = 1,
+    Overloaded = 2,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// It is answered at this time, and so many times it stands in the ledger.
+    Answer { at: Instant, word: Word, entries: u32 },
+    /// It is done at this time, and nobody is told.
+    Silence { at: Instant },
+    /// Its connection is reset at once, and nothing is done.
+    Reset,
+}
+
+/// A server. Made with what does its work, then told what is wrong with it.
+pub struct Script {
+    law: Drawn,
+    /// When each of its workers is free; none: any number of requests at once.
+    workers: Option<BinaryHeap<Reverse<Instant>>>,
+    /// The most that wait or are worked on, and when those leave.
+    inside_max: usize,
+    inside: BinaryHeap<Reverse<Instant>>,
+    limit: Option<Bucket>,
+    stalls: Vec<(Instant, Instant)>,
+    outages: Vec<(Instant, Instant)>,
+    silent_every: u64,
+    resets_every: u64,
+    loses_every: u64,
+    repeats_every: u64,
+    asked: u64,
+}
+
+enum Drawn {
+    Constant(Duration),
+    Exponential(f64, Rng),
+}
+
+/// A token bucket of whole tokens: so many at most, and one more each `every`.
+struct Bucket {
+    burst: u32,
+    tokens: u32,
+    every: Duration,
+    next: Instant,
+}
+
+impl Script {
+    /// One that works on any number of requests at once.
+    #[must_use]
+    pub fn unbounded(law: Law) -> Self {
+        let law = match law {
+            Law::Constant(time) => Drawn::Constant(time),
+            #[expect(clippy::cast_precision_loss, reason = "exact below 104 days")]
+            Law::Exponential(mean, seed) => Drawn::Exponential(mean.as_nanos() as f64, seed.rng()),
+        };
+        Self {
+            law,
+            workers: None,
+            inside_max: usize::MAX,
+            inside: BinaryHeap::new(),
+            limit: None,
+            stalls: Vec::new(),
+            outages: Vec::new(),
+            silent_every: 0,
+            resets_every: 0,
+            loses_every: 0,
+            repeats_every: 0,
+            asked: 0,
+        }
+    }
+
+    /// One that works on so many at once; the others wait, first come, first served (D/D/1, M/M/c, a pool of workers).
+    #[must_use]
+    pub fn queue(workers: u32, law: Law) -> Self {
+        let free = std::iter::repeat_n(Reverse(Instant::from_ns(i64::MIN)), workers as usize);
+        Self { workers: Some(free.collect()), ..Self::unbounded(law) }
+    }
+
+    /// More than so many in it, waiting or worked on, are answered as too many, at once.
+    #[must_use]
+    pub fn holds_at_most(mut self, inside_max: usize) -> Self {
+        self.inside_max = inside_max;
+        self
+    }
+
+    /// A limiter: `burst` at once, then one each `every`; the others are refused, at once.
+    #[must_use]
+    pub fn limited(mut self, burst: u32, every: Duration) -> Self {
+        self.limit = Some(Bucket { burst, tokens: burst, every, next: Instant::from_ns(i64::MIN) });
+        self
+    }
+
+    /// It stands still: no work is done meanwhile, and what is begun ends later by so much. In ascending order.
+    #[must_use]
+    pub fn stalled(mut self, from: Duration, to: Duration) -> Self {
+        self.stalls.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
+        self
+    }
+
+    /// It is down: its connections are reset when this begins, and refused until it ends. What it worked on is done, and
+    /// nobody is told.
+    #[must_use]
+    pub fn down(mut self, from: Duration, to: Duration) -> Self {
+        self.outages.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
+        self
+    }
+
+    /// Each so-many-th request is never answered, though it is done.
+    #[must_use]
+    pub fn silent_every(mut self, nth: u64) -> Self {
+        self.silent_every = nth;
+        self
+    }
+
+    /// Each so-many-th request has its connection reset.
+    #[must_use]
+    pub fn resets_every(mut self, nth: u64) -> Self {
+        self.resets_every = nth;
+        self
+    }
+
+    /// Each so-many-th is acknowledged and not stored.
+    #[must_use]
+    pub fn loses_every(mut self, nth: u64) -> Self {
+        self.loses_every = nth;
+        self
+    }
+
+    /// Each so-many-th is stored twice.
+    #[must_use]
+    pub fn repeats_every(mut self, nth: u64) -> Self {
+        self.repeats_every = nth;
+        self
+    }
+
+    /// When it is down.
+    pub(crate) fn outages(&self) -> &[(Instant, Instant)] {
+        &self.outages
+    }
+
+    pub(crate) fn is_down(&self, now: Instant) -> bool {
+        self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
+    }
+
+    /// What becomes of a request that arrives now.
+    pub(crate) fn serve(&mut self, now: Instant) -> Reply {
+        self.asked += 1;
+        let is_one_of = |every: u64| every > 0 && self.asked.is_multiple_of(every);
+        let (silent, lost) = (is_one_of(self.silent_every), is_one_of(self.loses_every));
+        let repeated = is_one_of(self.repeats_every);
+        if is_one_of(self.resets_every) {
+            return Reply::Reset;
+        }
+        let refused = |word| Reply::Answer { at: now, word, entries: 0 };
+        if self.limit.as_mut().is_some_and(|bucket| !bucket.takes(now)) {
+            return refused(Word::Limited);
+        }
+        if self.is_full(now) {
+            return refused(Word::Overloaded);
+        }
+        let at = self.departure(now);
+        if self.inside_max < usize::MAX {
+            self.inside.push(Reverse(at));
+        }
+        let entries = if lost { 0 } else { 1 + u32::from(repeated) };
+        match silent {
+            true => Reply::Silence { at },
+            false => Reply::Answer { at, word: Word::Committed, entries },
+        }
+    }
+
+    fn is_full(&mut self, now: Instant) -> bool {
+        while self.inside.peek().is_some_and(|Reverse(leaves)| *leaves <= now) {
+            self.inside.pop();
+        }
+        self.inside.len() >= self.inside_max
+    }
+
+    /// When what arrives now has been worked on: `max(now, earliest free worker) + work` (Lindley 1952; Kiefer and
+    /// Wolfowitz 1955), and no work is done in a stall.
+    fn departure(&mut self, now: Instant) -> Instant {
+        let work = self.law.draw();
+        let Some(workers) = &mut self.workers else { return end_of(&self.stalls, now, work) };
+        let mut free = workers.peek_mut().expect("a queue has a worker");
+        let end = end_of(&self.stalls, now.max(free.0), work);
+        free.0 = end;
+        end
+    }
+}
+
+/// When `work` ends that could begin at `start`.
+fn end_of(stalls: &[(Instant, Instant)], start: Instant, work: Duration) -> Instant {
+    let within = stalls.iter().find(|(from, to)| (*from..*to).contains(&start));
+    let start = within.map_or(start, |(_, to)| *to);
+    let later = stalls.iter().filter(|(from, _)| *from >= start);
+    later.fold(start.plus(work), |end, (from, to)| match *from < end {
+        true => end.plus(to.saturating_since(*from)),
+        false => end,
+    })
+}
+
+impl Drawn {
+    fn draw(&mut self) -> Duration {
+        match self {
+            Self::Constant(time) => *time,
+            Self::Exponential(mean_ns, rng) => {
+                Duration::from_secs_f64(rng.exponential(*mean_ns) / 1e9)
+            }
+        }
+    }
+}
+
+impl Bucket {
+    fn takes(&mut self, now: Instant) -> bool {
+        while self.tokens < self.burst && self.next <= now {
+            self.tokens += 1;
+            self.next = self.next.plus(self.every);
+        }
+        if self.tokens == self.burst {
+            // A full bucket gains nothing until one has been taken.
+            self.next = now.plus(self.every);
+        }
+        let takes = self.tokens > 0;
+        self.tokens -= u32::from(takes);
+        takes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO.plus(Duration::from_millis(ms))
+    }
+
+    fn answer(ms: u64, word: Word) -> Reply {
+        Reply::Answer { at: at(ms), word, entries: u32::from(word == Word::Committed) }
+    }
+
+    /// Claim: one worker serves in turn, several at once, and a stall delays what it falls into by what is left of it.
+    #[test]
+    fn work() {
+        let mut one = Script::queue(1, Law::Constant(5 * MS)).stalled(12 * MS, 100 * MS);
+        let served: Vec<Reply> = [0, 1, 2, 50, 200].map(|ms| one.serve(at(ms))).to_vec();
+        let expected = [5, 10, 103, 108, 205].map(|ms| answer(ms, Word::Committed));
+        assert_eq!(served, expected);
+        let mut two = Script::queue(2, Law::Constant(5 * MS)).holds_at_most(3);
+        let served: Vec<Reply> = [0, 0, 0, 0, 6].map(|ms| two.serve(at(ms))).to_vec();
+        let expected = [(5, true), (5, true), (10, true), (0, false), (11, true)];
+        let word = |taken| if taken { Word::Committed } else { Word::Overloaded };
+        assert_eq!(served, expected.map(|(ms, taken)| answer(ms, word(taken))));
+    }
+
+    /// Claim: a limiter lets its burst pass, then one each interval, and saves up to its burst again.
+    #[test]
+    fn limits() {
+        let mut script = Script::unbounded(Law::Constant(Duration::ZERO)).limited(2, 10 * MS);
+        let mut takes = |ms| script.serve(at(ms)) == answer(ms, Word::Committed);
+        assert_eq!(
+            [0, 0, 0, 9, 10, 11, 20].map(&mut takes),
+            [true, true, false, false, true, false, true]
+        );
+        assert_eq!([500, 500, 500, 510].map(&mut takes), [true, true, false, true]);
+    }
+}

@@ -1,0 +1,196 @@
+//! A system that is a script: nine bytes out (number, kind), nine bytes back (number, word).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clock::Instant;
+use load::scripted::{Agenda, Happening, Peer, Server};
+use model::facts::LedgerEntry;
+use model::{Class, Outcome, Seed, TxId};
+use sut::{
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    System, Testbed, Transaction, Workload,
+};
+
+use crate::script::{Reply, Script, Word};
+
+/// Bytes of a request and of an answer.
+const FRAME: usize = 9;
+
+/// The kind of system in `system.kind`, and its one stage.
+pub(crate) const KIND: &str = "script";
+pub(crate) const STAGE: &str = "committed";
+
+/// How the toy is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The most transactions outstanding on a connection.
+    pub in_flight_max: u32,
+    /// Whether a connection is of no more use after a timeout on it, as with HTTP/1.1.
+    pub closes_after_timeout: bool,
+}
+
+impl Default for Client {
+    /// As HTTP/1.1 is spoken.
+    fn default() -> Self {
+        Self { in_flight_max: 1, closes_after_timeout: true }
+    }
+}
+
+impl System for Client {
+    fn stages(&self) -> Vec<String> {
+        vec![STAGE.to_owned()]
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("tx")]
+    }
+
+    fn deploy(&self, _bed: &mut Testbed) -> Result<Deployment, SutError> {
+        Err(SutError::Deploy("a script is no process".to_owned()))
+    }
+
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Numbers)
+    }
+
+    fn connect(&self, _to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
+        let address = ([127, 0, 0, 1], 1).into();
+        Ok(Link::Wire(Endpoint { address, tls: None }, Box::new(Frames(*self))))
+    }
+}
+
+struct Numbers;
+
+impl Workload for Numbers {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
+        payload.extend_from_slice(&id.to_le_bytes());
+        Made::of(0, client)
+    }
+}
+
+struct Frames(Client);
+
+impl Session for Frames {
+    fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        out.extend_from_slice(tx.payload);
+        out.push(0);
+        8
+    }
+
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        _out: &mut Vec<u8>,
+        marks: &mut Marks,
+    ) -> Result<usize, ProtocolError> {
+        for answer in bytes.chunks_exact(FRAME) {
+            let (tx, word) = (number(answer), answer[FRAME - 1]);
+            let mut refused =
+                |class, why| marks.ended(tx, Outcome::Rejected(class), word.into(), 0, why);
+            match word {
+                word if word == Word::Committed as u8 => marks.reached(tx, 0, word.into(), 1),
+                word if word == Word::Limited as u8 => refused(Class::Limited, "rate limited"),
+                word if word == Word::Overloaded as u8 => refused(Class::Overloaded, "queue full"),
+                _ => return Err(ProtocolError("no such word".to_owned())),
+            }
+        }
+        Ok(bytes.len() / FRAME * FRAME)
+    }
+
+    fn abandon(&mut self, _tx: TxId) -> Abandon {
+        if self.0.closes_after_timeout { Abandon::Close } else { Abandon::Keep }
+    }
+
+    fn in_flight_max(&self) -> u32 {
+        self.0.in_flight_max
+    }
+
+    fn reset(&mut self) {}
+}
+
+fn number(frame: &[u8]) -> TxId {
+    TxId::from_le_bytes(frame[..8].try_into().expect("a frame begins with eight bytes"))
+}
+
+/// What the server's ledger holds: when each entry was recorded, in the order of requests.
+#[derive(Clone, Default)]
+pub(crate) struct Stored(Arc<Mutex<Vec<(Instant, TxId)>>>);
+
+impl Stored {
+    fn add(&self, at: Instant, tx: TxId, entries: u32) {
+        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.extend(std::iter::repeat_n((at, tx), entries as usize));
+    }
+
+    /// The ledger, in the order in which things were recorded.
+    pub(crate) fn entries(&self) -> Vec<LedgerEntry> {
+        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        stored.sort_by_key(|(at, _)| *at);
+        let entry = |(position, (_, tx))| LedgerEntry::new(position, tx, true);
+        (0..).zip(stored).map(entry).collect()
+    }
+}
+
+/// The server: the script behind frames.
+pub(crate) struct Toy {
+    script: Script,
+    stored: Stored,
+    /// Connections that are open, and what of a request came on each.
+    rests: BTreeMap<Peer, Vec<u8>>,
+    is_awake: bool,
+}
+
+impl Toy {
+    pub(crate) fn new(script: Script, stored: Stored) -> Self {
+        Self { script, stored, rests: BTreeMap::new(), is_awake: false }
+    }
+
+    fn request(&mut self, now: Instant, peer: Peer, tx: TxId, agenda: &mut Agenda) {
+        match self.script.serve(now) {
+            Reply::Answer { at, word, entries } => {
+                self.stored.add(at, tx, entries);
+                let mut answer = [word as u8; FRAME];
+                answer[..8].copy_from_slice(&tx.to_le_bytes());
+                agenda.send(peer, at, &answer);
+            }
+            Reply::Silence { at } => self.stored.add(at, tx, 1),
+            Reply::Reset => agenda.reset(peer, now),
+        }
+    }
+}
+
+impl Server for Toy {
+    fn accepts(&mut self, now: Instant) -> Option<Instant> {
+        Some(now).filter(|now| !self.script.is_down(*now))
+    }
+
+    fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda) {
+        match what {
+            Happening::Opened(peer) => {
+                self.rests.insert(peer, Vec::new());
+                if !self.is_awake {
+                    self.is_awake = true;
+                    self.script.outages().iter().for_each(|(from, _)| agenda.wake(*from));
+                }
+            }
+            Happening::Bytes(peer, bytes) => {
+                let Some(mut rest) = self.rests.remove(&peer) else { return };
+                rest.extend_from_slice(bytes);
+                let whole = rest.len() / FRAME * FRAME;
+                for request in rest[..whole].chunks_exact(FRAME) {
+                    self.request(now, peer, number(request), agenda);
+                }
+                rest.drain(..whole);
+                self.rests.insert(peer, rest);
+            }
+            Happening::Closed(peer) => {
+                self.rests.remove(&peer);
+            }
+            // An outage begins.
+            Happening::Woken => {
+                std::mem::take(&mut self.rests).keys().for_each(|peer| agenda.reset(*peer, now));
+            }
+        }
+    }
+}
