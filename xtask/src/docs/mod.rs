@@ -5,6 +5,7 @@
 mod links;
 mod mdbook;
 mod reference;
+mod schema;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
 //! Reference pages made from what `assay schema` prints: keys of experiment files, fields of the result
-//! document. The pages are kept in the repository, so that they can be read without building anything; a page
-//! that is not what the schema says is a finding.
+//! document, whose schema is made of its types. All are kept in the repository, so that they can be read without building
+//! anything; one that is not what its source says is a finding.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,18 +17,21 @@ const DEPTH_MAX: usize = 8;
 
 /// Compares the generated pages with the schemas, or writes them.
 pub fn run(root: &Path, write: bool) -> Result<Vec<String>, String> {
-    let pages = [
+    let of_result = super::schema::result(root)?;
+    let parsed = serde_json::from_str(&of_result).expect("it was printed as JSON");
+    let made = [
         ("docs/reference/experiment-keys.md", experiment_page(&schema(root, EXPERIMENT)?)),
-        ("docs/reference/result-document.md", result_page(&schema(root, RESULT)?)),
+        ("docs/reference/result-document.md", result_page(&parsed)),
+        (RESULT, of_result),
     ];
     let mut findings = Vec::new();
-    for (name, wanted) in pages {
+    for (name, wanted) in made {
         let path = root.join(name);
         if write {
             std::fs::write(&path, wanted).map_err(|error| format!("writing {name}: {error}"))?;
         } else if std::fs::read_to_string(&path).ok().as_deref() != Some(wanted.as_str()) {
             findings
-                .push(format!("{name} is not what the schema says; run: cargo xtask docs --write"));
+                .push(format!("{name} is not what its source says; run: cargo xtask docs --write"));
         }
     }
     Ok(findings)
@@ -74,14 +77,27 @@ names. A number that cannot be given is `null`.
     fields(schema, schema, &mut page);
     let parts = schema["$defs"].as_object();
     for (name, part) in parts.into_iter().flatten() {
-        if !part["properties"].is_object() {
+        if !is_part(part) {
             continue;
         }
         let _ = write!(page, "\n## {name}\n\n{}\n\n", text(part, "description"));
+        if part["anyOf"].is_array() {
+            let _ = writeln!(
+                page,
+                "It is {}.",
+                result_form(schema, &serde_json::json!({ "anyOf": part["anyOf"] }))
+            );
+            continue;
+        }
         page += "| field | form | meaning |\n| --- | --- | --- |\n";
         fields(schema, part, &mut page);
     }
     page
+}
+
+/// Whether a definition has a section of its own: an object, or one of several.
+fn is_part(definition: &Value) -> bool {
+    definition["properties"].is_object() || definition["anyOf"].is_array()
 }
 
 /// One row a property of one object.
@@ -100,7 +116,7 @@ fn fields(root: &Value, object: &Value, page: &mut String) {
 fn result_form(root: &Value, value: &Value) -> String {
     let target = resolved(root, value);
     if let Some(name) = value["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"))
-        && target["properties"].is_object()
+        && is_part(target)
     {
         return format!("[{name}](#{})", name.to_lowercase());
     }
