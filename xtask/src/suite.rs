@@ -21,6 +21,20 @@ use tally::{Aside, Tally, uptime_s};
 /// Seconds of fuzzing that all targets share in one run of the suite: those that were run least recently have them.
 const FUZZ_SECONDS: u32 = 480;
 
+/// Modules of the end-to-end tests that carry load. They run once more through epoll, which is what a host has that
+/// refuses io_uring; the first time they take whatever the host allows.
+const LOADED: [&str; 9] = [
+    "audits::",
+    "batches::",
+    "crash::",
+    "freeze::",
+    "lies::",
+    "matrix::",
+    "nginx::",
+    "reads::",
+    "resends::",
+];
+
 /// Seconds that the one soak of a run is cut to.
 const SOAK_SECONDS: u32 = 60;
 
@@ -55,6 +69,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     let python = prepared.python.as_deref();
     let env: Vec<(&str, &Path)> = python.map(|it| ("ASSAY_TEST_PYTHON", it)).into_iter().collect();
     tally.step_with(root, "tests", &tests, &env);
+    with_epoll(&mut tally, root, &env);
     let fuzzing = if quick {
         tally.skipped.push("fuzzing, toys and soaks (--quick)".to_owned());
         None
@@ -76,6 +91,15 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         fuzzing.end(&mut tally);
     }
     tally.conclude(began_s)
+}
+
+/// The end-to-end tests that carry load, through the driver that they did not have before.
+fn with_epoll(tally: &mut Tally, root: &Path, env: &[(&str, &Path)]) {
+    let mut words = vec!["cargo", "test", "--release", "-p", "assay", "--test", "end_to_end", "--"];
+    words.extend(LOADED);
+    let mut env = env.to_vec();
+    env.push(("ASSAY_TEST_DRIVER", Path::new("epoll")));
+    tally.step_with(root, "end-to-end tests through epoll", &words, &env);
 }
 
 /// Runs what is of one system: the tests of its crates, its end-to-end tests, its toys.

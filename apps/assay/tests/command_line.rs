@@ -387,3 +387,25 @@ fn the_data_sheet() {
     assert!(sheet["calibration"]["floor_p50_ns"].as_u64().unwrap() > 0, "{sheet}");
     assert!(sheet["environment"]["cpus"].as_u64().unwrap() > 0, "{sheet}");
 }
+
+/// Claim: a run through epoll says so on the terminal and in its result; one through io_uring does not.
+#[test]
+fn the_driver_is_told() {
+    let _machine = beside_others();
+    let text = "[system]\nkind = \"echo\"\n[load]\nrate = \"200/s\"\nwarmup = \"0s\"\nduration = \"300ms\"\n";
+    for driver in ["epoll", "io_uring"] {
+        let place = Place::new();
+        place.write("x.toml", text);
+        let mut command = place.command(&["run", "x.toml", "--no-calibration"]);
+        command.env("ASSAY_DRIVER", driver);
+        let said = finish(&mut command);
+        if said.stderr.contains("setting up the io_uring event loop") {
+            harness::say("SKIPPED io_uring: this kernel refuses it");
+            continue;
+        }
+        let is_told = said.stdout.contains("sent through epoll");
+        assert_eq!(is_told, driver == "epoll", "{}{}", said.stdout, said.stderr);
+        let (_, document) = place.report();
+        assert_eq!(harness::trial(&document)["driver"], driver);
+    }
+}

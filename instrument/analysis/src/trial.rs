@@ -255,6 +255,7 @@ impl<'a> TrialAnalysis<'a> {
             window_ns: self.window_ns(),
             final_stage: stage_name(facts, self.final_stage),
             stream: if self.stream == 1 { "probe" } else { "main" }.to_owned(),
+            driver: facts.load.driver.clone(),
             counts: measured.counts(),
             background: (self.stream == 1).then(|| self.streams[0].counts()),
             rates: self.rates(),

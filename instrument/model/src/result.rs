@@ -170,6 +170,9 @@ pub struct TrialResult {
     pub final_stage: String,
     /// Which stream the latencies are of: `main` or `probe`.
     pub stream: String,
+    /// How the engine talked to the kernel: `io_uring`, `epoll` or `calls` (a client library), several with `and`.
+    #[serde(default)]
+    pub driver: String,
     /// Counts over the measured window (by due time), of that stream.
     pub counts: Counts,
     /// Counts of the background load, where a probe was measured.

@@ -116,6 +116,9 @@ fn promises(page: &mut Page, shown: &[Shown<'_>]) {
     }
 }
 
+/// Said where the slower of the two drivers carried the load: in many containers io_uring is refused.
+const EPOLL: &str = "sent through epoll: io_uring is refused here, or ASSAY_DRIVER asks for epoll; a request costs this host more with it";
+
 /// What is needed to repeat it.
 fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     page.line(Paint::Plain, "");
@@ -131,6 +134,9 @@ fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bo
     ];
     parts.retain(|part| !part.is_empty());
     page.line(Paint::Dim, &parts.join(" · "));
+    if shown.iter().any(|row| row.trial.driver.split(' ').any(|driver| driver == "epoll")) {
+        page.line(Paint::Dim, EPOLL);
+    }
     if !verbose {
         return;
     }

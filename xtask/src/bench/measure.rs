@@ -21,13 +21,14 @@ pub struct Cost {
     pub succeeded: bool,
 }
 
-/// Runs `program` on processor `cpu` to its end, or kills it after `seconds_max`.
+/// Runs `program` on processor `cpu` to its end, or kills it after `seconds_max`; `env` is one more variable for it.
 pub fn run(
     program: &Path,
     arguments: &[String],
     cpu: &str,
     folder: &Path,
     seconds_max: u64,
+    env: Option<(&str, &str)>,
 ) -> Result<Cost, String> {
     let before = children_ticks()?;
     let mut child = Command::new("taskset")
@@ -37,6 +38,7 @@ pub fn run(
         .current_dir(folder)
         .env("TOKIO_WORKER_THREADS", "1")
         .env("GOMAXPROCS", "1")
+        .envs(env)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -38,8 +38,18 @@ const TOY: Size = Size { rounds: 1, seconds: 1, rates: &[1_000], freeze_at_s: 1,
 const GENERATOR_CPU: &str = "0";
 const SERVER_CPU: &str = "1";
 
-/// Assay without what comes after the load: sealing the record and analysing it.
-const ASSAY_LOAD: &str = "assay, until the drain ended";
+/// Assay's two ways to the kernel, each a contender of its own: which one a host allows is not a matter of taste.
+const DRIVERS: [Way; 2] = [
+    Way { driver: "io_uring", whole: "assay", load: "assay, until the drain ended" },
+    Way { driver: "epoll", whole: "assay on epoll", load: "assay on epoll, until the drain ended" },
+];
+
+/// Assay on one driver: as a whole, and without what comes after the load (sealing the record and analysing it).
+struct Way {
+    driver: &'static str,
+    whole: &'static str,
+    load: &'static str,
+}
 
 /// Runs all four parts and writes docs/bench-load.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
@@ -86,22 +96,33 @@ impl Bench {
         Task { url: url.to_owned(), connections: 64, seconds, rate, folder: self.folder.clone() }
     }
 
-    /// Every installed peer that can do the task, Assay first.
+    /// Every installed peer that can do the task, Assay first, with each of its drivers.
     fn contenders(&self, task: &Task) -> Vec<Contender> {
-        let assay = |name| Contender {
+        let assay = |name, driver, is_load_only| Contender {
             name,
             program: self.assay.clone(),
             arguments: peers::assay(task),
             read: |text, _| peers::read_assay(text),
+            driver: Some(driver),
+            is_load_only,
         };
-        let mut list = vec![assay("assay")];
-        if task.rate.is_none() {
-            list.insert(0, assay(ASSAY_LOAD));
+        let is_closed = task.rate.is_none();
+        let mut list = Vec::new();
+        for Way { driver, whole, load } in DRIVERS {
+            list.extend(is_closed.then(|| assay(load, driver, true)));
+            list.push(assay(whole, driver, false));
         }
         for Peer { name, program, arguments, read } in PEERS {
             match (find(program), arguments(task)) {
                 (Some(path), Some(words)) => {
-                    list.push(Contender { name, program: path, arguments: words, read });
+                    list.push(Contender {
+                        name,
+                        program: path,
+                        arguments: words,
+                        read,
+                        driver: None,
+                        is_load_only: false,
+                    });
                 }
                 (None, Some(_)) => {
                     eprintln!("SKIPPED {name}: not installed (assay doctor --install {program})")
@@ -120,13 +141,14 @@ impl Bench {
             GENERATOR_CPU,
             &self.folder,
             limit,
+            contender.driver.map(|driver| ("ASSAY_DRIVER", driver)),
         )?;
         if !cost.succeeded {
             // Assay ends with 97 where it found its own measurement wanting; its figures stand all the same.
             eprintln!("{}: ended with an exit code other than 0", contender.name);
         }
         let mut cost = cost;
-        if contender.name == ASSAY_LOAD {
+        if contender.is_load_only {
             cost.cpu_ms = load_cpu_ms(&self.folder.join("runs"))
                 .ok_or("the trial says nothing of its cost")?;
         }
@@ -154,7 +176,7 @@ impl Bench {
         }
         let wrk = contenders.iter().position(|contender| contender.name == "wrk");
         let mut text = String::from(
-            "## Cost of a request\n\nOne engine thread on one processor, 64 keep-alive connections, no pipelining, closed loop; the server on the other processor. Processor time is the whole process's, start and report included. Assay records every row while it loads; what follows the drain (sealing, intervals, audits) is counted in its second line and not in its first.\n\n| tool | k requests/s | CPU µs/request (range) | ÷ wrk, same round (range) | peak MB |\n| --- | --- | --- | --- | --- |\n",
+            "## Cost of a request\n\nOne engine thread on one processor, 64 keep-alive connections, no pipelining, closed loop; the server on the other processor. Processor time is the whole process's, start and report included. Assay records every row while it loads; what follows the drain (sealing, intervals, audits) is not counted in its lines until the drain ended. It uses io_uring where the kernel allows it, and epoll elsewhere.\n\n| tool | k requests/s | CPU µs/request (range) | ÷ wrk, same round (range) | peak MB |\n| --- | --- | --- | --- | --- |\n",
         );
         for (contender, list) in contenders.iter().zip(&samples) {
             let ratios: Vec<f64> = list
@@ -253,6 +275,10 @@ struct Contender {
     program: PathBuf,
     arguments: Vec<String>,
     read: fn(&str, &Path) -> Said,
+    /// Which driver of Assay's; `None`: it is another tool.
+    driver: Option<&'static str>,
+    /// Whether only what the load itself costs is counted.
+    is_load_only: bool,
 }
 
 struct Sample {

@@ -80,7 +80,7 @@ fn of(root: &Path, folder: &Path, long: &Long, tries: usize) -> Result<String, S
     let arguments =
         ["report", &run, "--format", "html", "-o", &page.display().to_string()].map(str::to_owned);
     let assay = root.join("target/release/assay");
-    let cost = run_once(&assay, &arguments, super::GENERATOR_CPU, folder, SECONDS_MAX)?;
+    let cost = run_once(&assay, &arguments, super::GENERATOR_CPU, folder, SECONDS_MAX, None)?;
     let bytes = std::fs::metadata(&page)
         .map_err(|error| format!("{}: no page was written: {error}", page.display()))?
         .len();

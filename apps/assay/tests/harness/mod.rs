@@ -113,6 +113,10 @@ impl Place {
                 command.env_remove(name);
             }
         }
+        // What the suite asks for is: the same tests once more through the other driver.
+        if let Some(driver) = std::env::var_os("ASSAY_TEST_DRIVER") {
+            command.env("ASSAY_DRIVER", driver);
+        }
         command
     }
 

@@ -1,8 +1,13 @@
 //! The event loop over epoll: edge-triggered, two system calls a request (send; receive until short). Never an
 //! extra read to be told "nothing more": a short read says it, and a hang-up flag says when to read on.
+//!
+//! What is ready is read round robin, one read a connection, and a turn has a budget of events and of bytes: one that
+//! floods costs the others its share and no more, and the engine looks after its clock and its control in between.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -15,15 +20,24 @@ use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket};
 const EVENTS_MAX: usize = 512;
 /// One read takes at most this much: larger than a pipelined batch of answers, small enough for the cache.
 const BUFFER_BYTES: usize = 64 * 1024;
+/// The most that one turn reports: each is a system call of a microsecond or a few, so that what falls due meanwhile
+/// waits for a fraction of a millisecond at the most.
+const TURN_EVENTS_MAX: usize = 128;
+/// The most bytes that one turn takes in, but for the last read: four full ones, some 100 µs of copying and parsing.
+const TURN_BYTES_MAX: usize = 4 * BUFFER_BYTES;
+/// The peer has closed its side or the connection is broken: what is there is read to its end.
+const IS_OVER: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     transports: Vec<Transport>,
     free: Vec<u32>,
     events: Vec<epoll::Event>,
-    event_index: usize,
-    /// Connections to look at although the kernel said nothing: a send on them failed.
-    doubtful: Vec<Key>,
+    /// Connections to look at, in turn. Those that have more than one read takes go to its end again.
+    ready: VecDeque<Key>,
+    /// What is left of this turn's budget.
+    events_left: usize,
+    bytes_left: usize,
     buffer: Box<[u8]>,
     counters: Counters,
 }
@@ -34,6 +48,10 @@ struct Transport {
     token: u32,
     socket: Option<OwnedFd>,
     is_open: bool,
+    /// What the kernel said of it, or a failed send, that is not dealt with yet. The kernel says it once.
+    noted: EventFlags,
+    /// Whether it is in the list of those that are ready.
+    is_listed: bool,
     send_error: Option<Errno>,
     /// What the socket would not take yet.
     unsent: Vec<u8>,
@@ -46,8 +64,9 @@ impl KernelDriver for Epoll {
             transports: Vec::new(),
             free: Vec::new(),
             events: Vec::with_capacity(EVENTS_MAX),
-            event_index: 0,
-            doubtful: Vec::new(),
+            ready: VecDeque::new(),
+            events_left: 0,
+            bytes_left: 0,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             counters: Counters::default(),
         })
@@ -87,7 +106,8 @@ impl Driver for Epoll {
             let sent = transport.push(bytes);
             transport.unsent.extend_from_slice(&bytes[sent..]);
             if transport.send_error.is_some() {
-                self.doubtful.push(key);
+                // The kernel need not say anything more: the next turn reads how the connection ended.
+                self.note(key, EventFlags::IN | EventFlags::HUP);
             }
         } else {
             transport.unsent.extend_from_slice(bytes);
@@ -102,11 +122,8 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, wait: Wait) -> Result<(), Errno> {
-        debug_assert!(self.event_index >= self.events.len(), "events were left unread");
         self.events.clear();
-        self.event_index = 0;
-        let timeout =
-            if self.doubtful.is_empty() { wait.timeout } else { Some(Default::default()) };
+        let timeout = if self.ready.is_empty() { wait.timeout } else { Some(Duration::ZERO) };
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(timeout.subsec_nanos()),
@@ -121,35 +138,23 @@ impl Driver for Epoll {
             Err(error) => return Err(error),
         }
         self.counters.completions += self.events.len() as u64;
-        let flags = EventFlags::IN | EventFlags::HUP;
-        for key in self.doubtful.drain(..) {
-            self.events.push(epoll::Event { flags, data: EventData::new_u64(pack(key)) });
+        for index in 0..self.events.len() {
+            let event = self.events[index];
+            self.note(unpack(event.data.u64()), event.flags);
         }
+        (self.events_left, self.bytes_left) = (TURN_EVENTS_MAX, TURN_BYTES_MAX);
         Ok(())
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        while let Some(event) = self.events.get(self.event_index) {
-            let (key, flags) = (unpack(event.data.u64()), event.flags);
+        while self.events_left > 0 && self.bytes_left > 0 {
+            let key = self.ready.pop_front()?;
             if !self.is_current(key) {
-                self.event_index += 1;
                 continue;
             }
-            let transport = &mut self.transports[key.index as usize];
-            if !transport.is_open {
-                self.event_index += 1;
-                return Some(self.opened(key));
-            }
-            if flags.contains(EventFlags::OUT) && !transport.unsent.is_empty() {
-                self.counters.enters += 1;
-                transport.push_unsent();
-            }
-            let is_over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-            if !flags.intersects(EventFlags::IN | is_over) {
-                self.event_index += 1;
-                continue;
-            }
-            if let Some(event) = self.read(key, flags.intersects(is_over)) {
+            self.transports[key.index as usize].is_listed = false;
+            if let Some(event) = self.look(key) {
+                self.events_left -= 1;
                 return Some(event);
             }
         }
@@ -173,14 +178,52 @@ impl Epoll {
         transport.generation == key.generation && transport.socket.is_some()
     }
 
+    /// Has a connection looked at, at the end of the list.
+    fn note(&mut self, key: Key, flags: EventFlags) {
+        if !self.is_current(key) {
+            return;
+        }
+        let transport = &mut self.transports[key.index as usize];
+        transport.noted |= flags;
+        if !transport.is_listed {
+            transport.is_listed = true;
+            self.ready.push_back(key);
+        }
+    }
+
     fn forget(&mut self, key: Key) {
         let transport = &mut self.transports[key.index as usize];
         transport.socket = None;
         transport.is_open = false;
+        transport.noted = EventFlags::empty();
+        // Its old key may still be listed, and is passed over there.
+        transport.is_listed = false;
         transport.send_error = None;
         transport.unsent.clear();
         transport.generation = transport.generation.wrapping_add(1);
         self.free.push(key.index);
+    }
+
+    /// Deals with what was noted of a connection: at most one event of it at a time.
+    fn look(&mut self, key: Key) -> Option<Event> {
+        let transport = &mut self.transports[key.index as usize];
+        if !transport.is_open {
+            return Some(self.opened(key));
+        }
+        if transport.noted.contains(EventFlags::OUT) {
+            transport.noted.remove(EventFlags::OUT);
+            if !transport.unsent.is_empty() {
+                self.counters.enters += 1;
+                transport.push_unsent();
+            }
+            if transport.send_error.is_some() {
+                transport.noted |= EventFlags::IN | EventFlags::HUP;
+            }
+        }
+        if !transport.noted.intersects(EventFlags::IN | IS_OVER) {
+            return None;
+        }
+        self.read(key)
     }
 
     /// A socket whose connection was being opened has become writable.
@@ -191,10 +234,10 @@ impl Epoll {
         match socket::outcome(socket) {
             Ok(()) => {
                 transport.is_open = true;
-                // Bytes may have arrived with the same edge; the event stays until a read says short.
-                let flags = self.events[self.event_index - 1].flags;
-                if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP) {
-                    self.event_index -= 1;
+                transport.noted.remove(EventFlags::OUT);
+                // Bytes may have arrived with the same edge.
+                if transport.noted.intersects(EventFlags::IN | IS_OVER) {
+                    self.note(key, EventFlags::empty());
                 }
                 Event::Connected { token, key }
             }
@@ -205,31 +248,36 @@ impl Epoll {
         }
     }
 
-    /// One read. The event is done with when the read was short, unless the peer has hung up: then it is read
-    /// to its end.
-    fn read(&mut self, key: Key, to_the_end: bool) -> Option<Event> {
+    /// One read. The connection is done with when the read was short, unless the peer has hung up: then it is read
+    /// to its end. What is left comes after the others that are ready.
+    fn read(&mut self, key: Key) -> Option<Event> {
         let transport = &mut self.transports[key.index as usize];
         let token = transport.token;
         let socket = transport.socket.as_ref().expect("checked to be current");
         self.counters.enters += 1;
         let error = match recv(socket, &mut *self.buffer, RecvFlags::empty()) {
             Ok((length, _)) if length > 0 => {
-                if length < self.buffer.len() && !to_the_end {
-                    self.event_index += 1;
+                self.bytes_left = self.bytes_left.saturating_sub(length);
+                if length == self.buffer.len() || transport.noted.intersects(IS_OVER) {
+                    self.note(key, EventFlags::empty());
+                } else {
+                    transport.noted.remove(EventFlags::IN);
                 }
                 let length = u32::try_from(length).expect("the buffer is small");
                 return Some(Event::Received { token, key, chunk: Chunk { buffer: 0, length } });
             }
-            Err(Errno::INTR) => return None,
+            Err(Errno::INTR) => {
+                self.note(key, EventFlags::empty());
+                return None;
+            }
             Err(Errno::AGAIN) if transport.send_error.is_none() => {
-                self.event_index += 1;
+                transport.noted = EventFlags::empty();
                 return None;
             }
             // A send that failed has taken the socket's error; the read then says an orderly end.
             Err(Errno::AGAIN) | Ok(_) => transport.send_error,
             Err(error) => Some(error),
         };
-        self.event_index += 1;
         self.forget(key);
         Some(Event::Ended { token, key, error })
     }

@@ -7,7 +7,10 @@
 #![expect(unsafe_code, reason = "submission queue entries carry pointers that the kernel follows")]
 
 mod buffers;
+#[cfg(test)]
+mod tests;
 
+use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -46,6 +49,11 @@ pub(crate) struct Ring {
     batch_index: usize,
     /// Receives to arm again: the kernel ran out of buffers, or ended the multishot by itself.
     rearm: Vec<Key>,
+    /// Entries that a full submission queue had no room for: they are queued first thing at the next wait. Bounded by
+    /// what connections can have in the kernel, four operations each.
+    held: VecDeque<squeue::Entry>,
+    /// Why the kernel takes no submissions; the next wait reports it.
+    refused: Option<Errno>,
     /// Sends queued since the last submission that complete within it.
     sends_queued: u32,
     gathers: bool,
@@ -109,6 +117,8 @@ impl KernelDriver for Ring {
             batch: Vec::with_capacity(COMPLETIONS as usize),
             batch_index: 0,
             rearm: Vec::new(),
+            held: VecDeque::new(),
+            refused: None,
             sends_queued: 0,
             gathers,
             counters: Counters::default(),
@@ -227,6 +237,7 @@ impl Ring {
 
     /// Hands the queue over and waits; looks into memory first where that is enough.
     fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
+        self.queue_held()?;
         let sends = std::mem::take(&mut self.sends_queued);
         let has_completions = !self.ring.completion().is_empty();
         let (is_empty, has_work) = {
@@ -268,13 +279,45 @@ impl Ring {
     fn push(&mut self, entry: squeue::Entry, key: Key, operation: Operation) {
         let entry = entry.user_data(pack(key, operation));
         self.transports[key.index as usize].in_kernel |= operation as u8;
+        // Those that wait keep their places before it.
+        if self.held.is_empty()
+            && (self.queued(&entry) || (self.hand_over() && self.queued(&entry)))
+        {
+            return;
+        }
+        self.held.push_back(entry);
+    }
+
+    /// Puts an entry into the submission queue, if that has room.
+    fn queued(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: the only pointers in an entry are those of a send, which `push_send` keeps valid until its
         // completion, and the buffer group, which lives as long as the ring.
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            self.counters.enters += 1;
-            // A full queue is handed over early. An error shows again, and is reported, at the next wait.
-            let _ = self.ring.submit();
+        unsafe { self.ring.submission().push(entry) }.is_ok()
+    }
+
+    /// Hands a full queue over early. Says whether that can have made room. What does not pass is reported by the next
+    /// wait: an entry that the kernel never takes would else be tried for ever.
+    fn hand_over(&mut self) -> bool {
+        self.counters.enters += 1;
+        match self.ring.submit().map_err(|error| errno(&error)) {
+            Ok(_) => return true,
+            // The completion queue wants emptying first, which a wait brings about.
+            Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => {}
+            Err(error) => self.refused = Some(error),
         }
+        false
+    }
+
+    /// Queues what had no room before.
+    fn queue_held(&mut self) -> Result<(), Errno> {
+        while let Some(entry) = self.held.pop_front() {
+            if self.queued(&entry) || (self.hand_over() && self.queued(&entry)) {
+                continue;
+            }
+            self.held.push_front(entry);
+            break;
+        }
+        self.refused.map_or(Ok(()), Err)
     }
 
     fn push_receive(&mut self, key: Key) {

@@ -219,6 +219,40 @@ fn dropping_lets_go<D: KernelDriver>() {
     }
 }
 
+/// A connection that sends as fast as it is read does not keep the turn, whatever it sends: each turn ends, and who says
+/// a word meanwhile is heard in the next one.
+fn a_flood_has_its_share<D: KernelDriver>() {
+    const LENGTH: usize = 256 << 20;
+    // All of its buffers, or four reads and the one that goes beyond them.
+    let turn_bytes_max = if D::GATHERS { 4 << 20 } else { 5 * 64 * 1024 };
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let (_, mut flood) = connect(&mut driver, 0, &listener);
+    let (_, mut word) = connect(&mut driver, 1, &listener);
+    let writer = std::thread::spawn(move || flood.write_all(&vec![7; LENGTH]).unwrap());
+    let (mut taken, mut said, mut heard) = (0, 0, 0);
+    while taken < LENGTH {
+        if said == heard {
+            word.write_all(b"w").unwrap();
+            said += 1;
+        }
+        driver.wait(Wait::at_most(Some(Duration::from_millis(2)))).unwrap();
+        let mut turn = 0;
+        while let Some(event) = driver.next_event() {
+            let Event::Received { token, chunk, .. } = event else { continue };
+            match token {
+                0 => turn += driver.bytes(&chunk).len(),
+                _ => heard += driver.bytes(&chunk).len(),
+            }
+            driver.release(chunk);
+        }
+        assert!(turn <= turn_bytes_max, "one turn took {turn} bytes in");
+        assert_eq!(said, heard, "a word waited for longer than a turn");
+        taken += turn;
+    }
+    writer.join().unwrap();
+}
+
 /// Claim: each of the above, by both drivers.
 macro_rules! table {
     ($($name:ident),*) => {
@@ -237,6 +271,7 @@ macro_rules! table {
 }
 
 table!(
+    a_flood_has_its_share,
     floods_arrive_whole,
     slow_readers_get_everything,
     refusals_are_reported,

@@ -1,5 +1,5 @@
-//! From bytes to marks. All marks of one turn carry one stamp, read when the completions came out of the
-//! kernel. What a session says of a transaction is carried to the worker that owns it.
+//! From bytes to marks. All marks of one receipt carry one stamp, read when it came out of the kernel: with io_uring all
+//! receipts of a turn come at once, with epoll each by a system call. What a session says of a transaction is carried to the worker that owns it.
 
 use model::{Outcome, Stamp, TxId};
 use sut::{Mark, Marks};

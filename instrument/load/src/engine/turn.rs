@@ -1,4 +1,5 @@
-//! The event loop: look at what came, end what is over, take what is due, send, wait. One turn is one stamp.
+//! The event loop: look at what came, end what is over, take what is due, send, wait. One turn is one stamp, but for
+//! what a driver receives by one system call each.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -214,6 +215,10 @@ impl Engine<'_> {
         let mut busy = false;
         while let Some(event) = driver.next_event() {
             busy = true;
+            if !D::GATHERS {
+                // Each receipt was a system call of its own, after others that took their time: so is its stamp.
+                self.read_clock();
+            }
             match event {
                 Event::Received { token, key, chunk } => {
                     self.received(token, key, driver.bytes(&chunk));

@@ -5,6 +5,7 @@ mod answers;
 mod batches;
 mod calls;
 mod failures;
+mod floods;
 mod shapes;
 mod toy;
 mod transports;

@@ -25,6 +25,8 @@ pub const REFUSE: u8 = 100;
 pub const GARBAGE: u8 = 255;
 /// The id with which an observer subscribes.
 const SUBSCRIBE: u64 = u64::MAX;
+/// The id of frames that mean nothing.
+const NOISE: u64 = u64::MAX - 1;
 
 /// What the server does with a request.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub enum Act {
     Publish(u64, u8),
     Pause(Duration),
     Close,
+    /// Noise as fast as the connection takes it, for so long or until it is gone.
+    Flood(Duration),
 }
 
 /// A request as the server sees it.
@@ -50,6 +54,8 @@ type Handler = dyn Fn(Asked) -> Vec<Act> + Send + Sync;
 pub struct Toy {
     pub address: SocketAddr,
     is_over: Arc<AtomicBool>,
+    /// Floods that went on for all of their time, because nobody closed the connection before.
+    pub floods_ended: Arc<AtomicU64>,
 }
 
 impl Toy {
@@ -60,6 +66,8 @@ impl Toy {
         let over = Arc::clone(&is_over);
         let (handler, count): (Arc<Handler>, _) = (Arc::new(handler), Arc::new(AtomicU64::new(0)));
         let observers = Arc::new(Mutex::new(Vec::new()));
+        let floods_ended = Arc::<AtomicU64>::default();
+        let floods = Arc::clone(&floods_ended);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if over.load(Ordering::Relaxed) {
@@ -68,10 +76,11 @@ impl Toy {
                 let Ok(stream) = stream else { continue };
                 let (handler, count, observers) =
                     (Arc::clone(&handler), Arc::clone(&count), Arc::clone(&observers));
-                std::thread::spawn(move || serve(stream, &*handler, &count, &observers));
+                let floods = Arc::clone(&floods);
+                std::thread::spawn(move || serve(stream, &*handler, &count, &observers, &floods));
             }
         });
-        Self { address, is_over }
+        Self { address, is_over, floods_ended }
     }
 
     /// Answers each request at once with stage 0.
@@ -92,6 +101,7 @@ fn serve(
     handler: &Handler,
     count: &AtomicU64,
     observers: &Mutex<Vec<TcpStream>>,
+    floods_ended: &AtomicU64,
 ) {
     let _ = stream.set_nodelay(true);
     let mut buffer = vec![0; 64 * 1024];
@@ -119,6 +129,12 @@ fn serve(
                         }
                     }
                     Act::Pause(length) => std::thread::sleep(length),
+                    Act::Flood(length) => {
+                        if flood(&mut stream, length) {
+                            floods_ended.fetch_add(1, Ordering::Relaxed);
+                        }
+                        return;
+                    }
                     Act::Close => {
                         let _ = stream.write_all(&out);
                         let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -132,6 +148,19 @@ fn serve(
             return;
         }
     }
+}
+
+/// Says whether the connection stood for all of that time.
+fn flood(stream: &mut TcpStream, length: Duration) -> bool {
+    let noise = frame(NOISE, 0).repeat(14_000);
+    let clock = Clock::start();
+    let end = clock.now().plus(length);
+    while clock.now() < end {
+        if stream.write_all(&noise).is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 fn frame(id: u64, code: u8) -> [u8; 9] {
@@ -189,6 +218,7 @@ impl Session for ToySession {
             let id = u64::from_le_bytes(answer[..8].try_into().expect("eight bytes"));
             match answer[8] {
                 _ if id == SUBSCRIBE => self.is_ready = true,
+                _ if id == NOISE => {}
                 REFUSE => marks.ended(id, Outcome::Rejected(Class::Invalid), 400, 0, "refused"),
                 GARBAGE => return Err(ProtocolError("no such code".to_owned())),
                 stage => {

@@ -309,6 +309,7 @@ pub fn trial(key: &str) -> TrialResult {
         window_ns: 30 * S,
         final_stage: "committed".to_owned(),
         stream: "main".to_owned(),
+        driver: "io_uring".to_owned(),
         rates: rates(Some(50.0), &counts, 30 * S, &["committed"]),
         attempts: attempts(&counts, 1),
         batches: None,
