@@ -2,7 +2,7 @@
 //! the areas that Little's law compares.
 
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
-use stats::Histogram;
+use stats::BucketCounts;
 
 use crate::grid::Grid;
 
@@ -23,8 +23,8 @@ pub(crate) struct Flow {
     /// The window's slots, then as many again for what ends after it.
     pub slots: Vec<SlotFlow>,
     /// Main load: when transactions reached each stage, after the window's start, and after its end.
-    since_start: [Histogram; STAGES_MAX],
-    since_end: [Histogram; STAGES_MAX],
+    since_start: [BucketCounts; STAGES_MAX],
+    since_end: [BucketCounts; STAGES_MAX],
     /// Main load: transactions due in the window that reached each stage whenever.
     pub reached_of_due: [u64; STAGES_MAX],
     /// Due less ended before the window's start.

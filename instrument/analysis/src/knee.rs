@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::plan::{Arrivals, LoadPlan, Plan, Schedule};
-use model::quantity::show_ns;
 use model::result::{AuditOutcome, LoadSeries, SettingResult, TrialResult};
 
 use crate::audits::percent;
-use crate::metric::metric;
+use crate::metric::{Metric, metric};
 use crate::trial::planned_rate;
 
 /// A setting keeps up while its backlog does not grow and its goodput is at least this share of what was offered, or what
@@ -107,9 +106,8 @@ impl Point<'_> {
     }
 
     fn p99(&self) -> String {
-        let p99 = metric("p99", self.trial).map(|p99| p99.shown).filter(|p99| p99.is_finite());
-        #[expect(clippy::cast_possible_truncation, reason = "for people")]
-        p99.map_or_else(|| "–".to_owned(), |p99| show_ns(p99 as i64))
+        let p99 = metric("p99", self.trial);
+        p99.map_or_else(|| "–".to_owned(), |p99| Metric::print(p99.value, p99.unit))
     }
 }
 

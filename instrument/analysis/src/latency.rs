@@ -31,6 +31,18 @@ impl Times {
         self.refused.get_or_insert_with(|| Box::new(TimedHistogram::new(slots))).record(slot, time);
     }
 
+    /// Of those that reached the stage and those that were refused; `None` where none was.
+    fn of_answered(&self) -> Option<TimedHistogram> {
+        let mut all = self.reached.clone();
+        all.merge(self.refused.as_deref()?);
+        Some(all)
+    }
+
+    /// How many were refused before they reached the stage.
+    fn refused(&self) -> u64 {
+        self.refused.as_deref().map_or(0, |times| times.all().count())
+    }
+
     /// Of all that were due: `due` by slot. `None` where that is what reached the stage.
     fn of_all_due(&self, due: &[u64]) -> Option<TimedHistogram> {
         let answered = |slot: usize| {
@@ -45,10 +57,7 @@ impl Times {
         if self.refused.is_none() && missing.peek().is_none() {
             return None;
         }
-        let mut all = self.reached.clone();
-        if let Some(refused) = &self.refused {
-            all.merge(refused);
-        }
+        let mut all = self.of_answered().unwrap_or_else(|| self.reached.clone());
         missing.for_each(|(slot, count)| all.add_missing(slot, count));
         Some(all)
     }
@@ -164,14 +173,39 @@ impl Latencies {
         self.stages
             .iter()
             .zip(names)
-            .map(|(times, name)| LatencyResult {
-                stage: name.clone(),
-                response: times.response.distribution(percentiles, &self.due),
-                service: times.service.distribution(percentiles, &self.due),
-                restricted_mean_ns: restricted_mean(times.response.reached.all(), due, timeout_ns),
-                inf: due.saturating_sub(times.response.reached.all().count()),
-            })
+            .map(|(times, name)| self.result_of(name, times, percentiles, (due, timeout_ns)))
             .collect()
+    }
+
+    fn result_of(
+        &self,
+        stage: &str,
+        times: &StageTimes,
+        percentiles: &[f64],
+        (due, timeout_ns): (u64, i64),
+    ) -> LatencyResult {
+        let of_answered = times.response.of_answered();
+        let all = of_answered.as_ref().unwrap_or(&times.response.reached);
+        let (reached, refused) = (times.response.reached.all().count(), times.response.refused());
+        let missing = due.saturating_sub(reached + refused);
+        let is_finite = missing == 0 && reached > 0;
+        let answered = |times: &TimedHistogram| {
+            let intervals = times.quantile_intervals(percentiles);
+            distribution(times.all(), times.mean_interval(), percentiles, &intervals)
+        };
+        LatencyResult {
+            stage: stage.to_owned(),
+            response: times.response.distribution(percentiles, &self.due),
+            service: times.service.distribution(percentiles, &self.due),
+            refused,
+            missing,
+            due_mean_ns: all.all().moments().mean().filter(|_| is_finite),
+            due_max_ns: all.all().moments().max().filter(|_| is_finite),
+            restricted_mean_ns: restricted_mean(all.all(), due, timeout_ns),
+            inf: due.saturating_sub(reached),
+            answered_service: times.service.of_answered().as_ref().map(answered),
+            answered: of_answered.as_ref().map(answered),
+        }
     }
 
     /// What users who make several calls see of a stage.

@@ -1,13 +1,12 @@
 //! One number of a trial by its name: the one namespace that thresholds and tables share.
 //!
-//! Latency words (`p99`, `mean`, `max`) are response times to the final stage, from the due time. Where some
-//! transactions never got there, a threshold and a table want different things: a promise is about all that
-//! were due, so [`Metric::value`] counts them (percentiles and `max` infinite, `mean` with the timeout as its
-//! least); the published tables leave them out and print their number beside it, so [`Metric::shown`] does.
+//! Latency words (`p99`, `mean`, `max`) are response times to the final stage, from the due time, of all due: what was
+//! refused counts with the time to that answer, what was never answered or never sent is infinite. `committed.p99` and
+//! `answered.p99` are of those alone.
 
 use model::quantity::{show_count, show_ns};
 use model::result::{
-    BatchesResult, Distribution, Fates, LatencyResult, StatedLatency, TrialResult,
+    BatchesResult, Distribution, Fates, LatencyResult, Quantile, StatedLatency, TrialResult,
 };
 
 use crate::latency::BEYOND_MIN;
@@ -37,10 +36,8 @@ pub enum Unit {
 /// A number of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What a threshold compares; infinite where those without an answer make it so.
+    /// The value; infinite where those without an answer make it so.
     pub value: f64,
-    /// What a table shows: over those that have the value.
-    pub shown: f64,
     /// Its unit.
     pub unit: Unit,
     /// Rests on fewer than ten samples beyond it.
@@ -51,7 +48,7 @@ pub struct Metric {
 
 impl Metric {
     fn plain(value: f64, unit: Unit) -> Self {
-        Self { value, shown: value, unit, grey: false, text: String::new() }
+        Self { value, unit, grey: false, text: String::new() }
     }
 
     fn count(value: u64) -> Self {
@@ -137,7 +134,7 @@ fn of_stage(stage: &str, wanted: OfStage, trial: &TrialResult) -> Option<Metric>
             OfStage::ThroughputMin => Some(Metric::plain(windows()?.0, Unit::PerSecond)),
             OfStage::ThroughputMax => Some(Metric::plain(windows()?.1, Unit::PerSecond)),
             OfStage::Count => Some(Metric::count(latency()?.response.count)),
-            OfStage::Latency(word) => distribution(Of::Response, word, Some(stage), trial),
+            OfStage::Latency(word) => distribution(Of::Due, word, Some(stage), trial),
         };
     }
     let stages = &trial.node_stages.as_ref()?.stages;
@@ -147,7 +144,7 @@ fn of_stage(stage: &str, wanted: OfStage, trial: &TrialResult) -> Option<Metric>
         OfStage::ThroughputMin => Some(Metric::plain(of.throughput_min_per_s?, Unit::PerSecond)),
         OfStage::ThroughputMax => Some(Metric::plain(of.throughput_max_per_s?, Unit::PerSecond)),
         OfStage::Count => Some(Metric::count(of.count)),
-        OfStage::Latency(word) => number(&of.latency, word, None),
+        OfStage::Latency(word) => number(&of.latency, word),
     }
 }
 
@@ -171,7 +168,7 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         "late" => fate(|fates| fates.late)?,
         "lost" => fate(|fates| fates.lost)?,
         "max" | "mean" | "min" | "stddev" | "variance" => {
-            return distribution(Of::Response, moment_word(name), None, trial);
+            return distribution(Of::Due, moment_word(name), None, trial);
         }
         "offered" => rates.offered_per_s,
         "offered.count" | "trials" => to_f64(counts.due),
@@ -263,52 +260,67 @@ fn distribution(of: Of, word: Word, stage: Option<&str>, trial: &TrialResult) ->
     let stage = stage.unwrap_or(&trial.final_stage);
     let latency = || trial.latency.iter().find(|latency| latency.stage == stage);
     match of {
-        Of::SendLag => number(&trial.send_lag, word, None),
-        Of::OwnLag => number(&trial.own_lag, word, None),
-        Of::Service => number(&latency()?.service, word, Some(latency()?)),
-        Of::Response => number(&latency()?.response, word, Some(latency()?)),
+        Of::SendLag => number(&trial.send_lag, word),
+        Of::OwnLag => number(&trial.own_lag, word),
+        Of::Committed => number(&latency()?.response, word),
+        Of::Answered => number(latency()?.answered.as_ref().unwrap_or(&latency()?.response), word),
+        Of::Due => {
+            let of = latency()?;
+            of_all_due(&of.response, of.answered.as_ref(), word, of)
+        }
+        Of::Service => {
+            let of = latency()?;
+            of_all_due(&of.service, of.answered_service.as_ref(), word, of)
+        }
     }
 }
 
-/// One number of a distribution; `of` names the latency whose missing ends count.
-fn number(from: &Distribution, word: Word, of: Option<&LatencyResult>) -> Option<Metric> {
-    let missing = of.map_or(0, |latency| latency.inf);
-    let (shown, value, unit, grey) = match word {
+/// One number of all due: infinite as far as those reach that were never answered, and where nothing was committed.
+fn of_all_due(
+    reached: &Distribution,
+    answered: Option<&Distribution>,
+    word: Word,
+    of: &LatencyResult,
+) -> Option<Metric> {
+    if of.response.count + of.refused + of.missing == 0 {
+        return None;
+    }
+    let is_finite = of.missing == 0 && of.response.count > 0;
+    let infinite = || Metric::plain(f64::INFINITY, word.unit());
+    match word {
         Word::Percentile(q) => {
-            let quantile = from.quantiles.iter().find(|quantile| (quantile.q - q).abs() < 1e-12)?;
-            let over_all = quantile.unconditional_ns.map_or(f64::INFINITY, ns);
-            let value = if missing > 0 || quantile.value_ns.is_none() {
-                over_all
-            } else {
-                quantile.value_ns.map_or(f64::INFINITY, ns)
-            };
-            let nothing = quantile.value_ns.is_none() && missing == 0;
-            if nothing {
-                return None;
-            }
-            let shown = quantile.value_ns.map_or(f64::INFINITY, ns);
-            (shown, value, Unit::Ns, quantile.beyond < BEYOND_MIN)
+            let quantile = quantile(reached, q)?;
+            let value = quantile.unconditional_ns.map_or(f64::INFINITY, ns);
+            let grey = quantile.due_beyond < BEYOND_MIN;
+            Some(Metric { grey, ..Metric::plain(value, Unit::Ns) })
         }
-        Word::Moment("max") => {
-            let max = ns(from.max_ns?);
-            (max, if missing > 0 { f64::INFINITY } else { max }, Unit::Ns, false)
+        // The smallest is finite however many are missing.
+        Word::Moment("min") if of.response.count > 0 => number(answered.unwrap_or(reached), word),
+        Word::Moment(_) if is_finite => number(answered.unwrap_or(reached), word),
+        Word::Moment(_) => Some(infinite()),
+    }
+}
+
+fn quantile(of: &Distribution, q: f64) -> Option<&Quantile> {
+    of.quantiles.iter().find(|quantile| (quantile.q - q).abs() < 1e-12)
+}
+
+/// One number of a distribution of which nobody is missing; `None` where it is of nobody.
+fn number(from: &Distribution, word: Word) -> Option<Metric> {
+    let value = match word {
+        Word::Percentile(q) => {
+            let quantile = quantile(from, q)?;
+            let grey = quantile.beyond < BEYOND_MIN;
+            return Some(Metric { grey, ..Metric::plain(ns(quantile.value_ns?), Unit::Ns) });
         }
-        Word::Moment("mean") => {
-            let mean = from.mean_ns?;
-            let restricted = of.and_then(|latency| latency.restricted_mean_ns).unwrap_or(mean);
-            (mean, if missing > 0 { mean.max(restricted) } else { mean }, Unit::Ns, false)
-        }
-        Word::Moment("min") => (ns(from.min_ns?), ns(from.min_ns?), Unit::Ns, false),
-        Word::Moment("stddev") => {
-            let deviation = from.variance_ns2?.sqrt();
-            (deviation, deviation, Unit::Ns, false)
-        }
-        Word::Moment("variance") => {
-            (from.variance_ns2?, from.variance_ns2?, Unit::NsSquared, false)
-        }
+        Word::Moment("max") => ns(from.max_ns?),
+        Word::Moment("mean") => from.mean_ns?,
+        Word::Moment("min") => ns(from.min_ns?),
+        Word::Moment("stddev") => from.variance_ns2?.sqrt(),
+        Word::Moment("variance") => from.variance_ns2?,
         Word::Moment(_) => return None,
     };
-    Some(Metric { value, shown, unit, grey, text: String::new() })
+    Some(Metric::plain(value, word.unit()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
@@ -323,7 +335,7 @@ fn ns(value: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::Outcome;
+    use model::{Class, Outcome};
 
     use super::*;
     use crate::metric_names::PLAIN;
@@ -377,11 +389,15 @@ mod tests {
         }
         let result = trial.result();
         let p99 = metric("p99", &result).unwrap();
-        assert!(p99.value.is_infinite() && p99.shown < 4e6, "{p99:?}");
+        assert!(p99.value.is_infinite(), "{p99:?}");
+        assert!(metric("committed.p99", &result).unwrap().value < 4e6);
         assert!(metric("p50", &result).unwrap().value < 4e6);
         assert!(metric("max", &result).unwrap().value.is_infinite());
         let mean = metric("mean", &result).unwrap();
-        assert!(mean.value > 5e8 && mean.shown < 4e6, "{mean:?}");
+        assert!(mean.value.is_infinite(), "{mean:?}");
+        assert!(metric("committed.mean", &result).unwrap().value < 4e6);
+        let restricted = metric("restricted_mean", &result).unwrap();
+        assert!((5e8..7e8).contains(&restricted.value), "{restricted:?}");
         assert_eq!(metric("inf", &result).unwrap().value, 200.0);
     }
 
@@ -391,6 +407,44 @@ mod tests {
         let printed = [4.0 / 3.0, 13.333_333_333, 0.5, 0.001_234_567_8, 1_234_567.0, 999_999.75]
             .map(|value| Metric::print(value, Unit::Number));
         assert_eq!(printed, ["1.33333", "13.3333", "0.5", "0.00123457", "1234567", "1000000"]);
+    }
+
+    /// Claim: of 1.1 % of 404s p99 of all due and of the answered have the time to these answers, p99 of the committed
+    /// has not; what was never answered is in p99 of all due alone.
+    #[test]
+    fn three_latencies() {
+        let names = ["committed.p99", "answered.p99", "due.p99", "p99", "answered.max", "max"];
+        let of = |outcome: Outcome| {
+            let mut trial = Trial::clean();
+            for old in trial.rows.iter_mut().step_by(90) {
+                *old = row(old.tx, old.due, 20_000_000, outcome);
+            }
+            let result = trial.result();
+            names.map(|name| metric(name, &result).unwrap().value)
+        };
+        let near = |value: f64| (20e6..20.1e6).contains(&value);
+        let refused = of(Outcome::Rejected(Class::Invalid));
+        assert!(refused[0] < 4e6 && refused[1..].iter().all(|value| near(*value)), "{refused:?}");
+        let unanswered = of(Outcome::Unknown);
+        assert!(unanswered[..2].iter().all(|value| *value < 4e6), "{unanswered:?}");
+        assert!(unanswered[2].is_infinite() && unanswered[3].is_infinite(), "{unanswered:?}");
+        assert!(unanswered[4] < 4e6 && unanswered[5].is_infinite(), "{unanswered:?}");
+    }
+
+    /// Claim: where nothing was committed, every latency of all due is infinite, those of the answered are their own, and
+    /// those of the committed are unknown.
+    #[test]
+    fn nothing_committed() {
+        let mut trial = Trial::clean();
+        for old in &mut trial.rows {
+            *old = row(old.tx, old.due, 1_000_000, Outcome::Rejected(Class::Limited));
+        }
+        let result = trial.result();
+        for name in ["p50", "p99", "mean", "max", "min", "due.mean", "service.p99", "service.max"] {
+            assert!(metric(name, &result).unwrap().value.is_infinite(), "{name}");
+        }
+        assert_eq!(metric("answered.max", &result).unwrap().value, 1e6);
+        assert!(metric("committed.max", &result).is_none());
     }
 
     /// Claim: nothing less than all is printed as all.

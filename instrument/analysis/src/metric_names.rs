@@ -96,7 +96,7 @@ pub(crate) enum Name {
     RejectedClass(Class),
     /// `stage.NAME.throughput`, `stage.NAME.p99`, …: of a stage of the ladder, or of one that nodes stamp.
     Stage { stage: String, number: OfStage },
-    /// `[service. | send_lag. | own_lag.] WORD [.STAGE]`.
+    /// `[committed. | answered. | due. | service. | send_lag. | own_lag.] WORD [.STAGE]`.
     Distribution { of: Of, word: Word, stage: Option<String> },
     /// `SOURCE.METRIC.min|mean|max|last`: a series of the host, the generator, a node, or of all nodes.
     Resource { key: String, end: End },
@@ -115,7 +115,13 @@ pub(crate) enum OfStage {
 /// What a distribution is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    Response,
+    /// Response time of those that reached the stage.
+    Committed,
+    /// Of them, and of those that were refused, by the time to that answer.
+    Answered,
+    /// Of them, and of those that were never answered or never sent, as infinite. What a bare word means.
+    Due,
+    /// Service time of all due.
     Service,
     SendLag,
     OwnLag,
@@ -152,7 +158,7 @@ impl Name {
 }
 
 impl Word {
-    fn unit(self) -> Unit {
+    pub fn unit(self) -> Unit {
         if self == Self::Moment("variance") { Unit::NsSquared } else { Unit::Ns }
     }
 }
@@ -193,12 +199,10 @@ fn of_stage(rest: &str) -> Option<Name> {
 }
 
 fn distribution(name: &str) -> Option<Name> {
-    let prefixes =
-        [("service.", Of::Service), ("send_lag.", Of::SendLag), ("own_lag.", Of::OwnLag)];
-    let (of, rest) = prefixes
+    let (of, rest) = PREFIXES
         .into_iter()
         .find_map(|(prefix, of)| name.strip_prefix(prefix).map(|rest| (of, rest)))
-        .unwrap_or((Of::Response, name));
+        .unwrap_or((Of::Due, name));
     if let Some(word) = word(rest) {
         return Some(Name::Distribution { of, word, stage: None });
     }
@@ -212,6 +216,16 @@ fn distribution(name: &str) -> Option<Name> {
         .rfind(|(_, stage)| stage.starts_with(|c: char| c.is_alphabetic()))?;
     Some(Name::Distribution { of, word, stage: Some(stage.to_owned()) })
 }
+
+/// Of whom, or of what, a distribution is.
+const PREFIXES: [(&str, Of); 6] = [
+    ("committed.", Of::Committed),
+    ("answered.", Of::Answered),
+    ("due.", Of::Due),
+    ("service.", Of::Service),
+    ("send_lag.", Of::SendLag),
+    ("own_lag.", Of::OwnLag),
+];
 
 fn word(text: &str) -> Option<Word> {
     if let Some((word, _)) = DISTRIBUTION.iter().find(|(word, _)| *word == text) {
@@ -344,7 +358,18 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
     }
     let stages = declared.stages.iter().map(String::as_str);
     let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages);
-    let more = ["p50", "p90", "p95", "p99", "p99.9", "service.p99", "send_lag.p99", "own_lag.p99"];
+    let more = [
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "committed.p99",
+        "answered.p99",
+        "service.p99",
+        "send_lag.p99",
+        "own_lag.p99",
+    ];
     let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
         format!(
             "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema \
@@ -420,6 +445,10 @@ mod tests {
             "send_lag.p99",
             "rejected.limited",
             "service.mean.accepted",
+            "committed.p99",
+            "answered.p99.9",
+            "due.mean",
+            "committed.p99.accepted",
             "node-0.rss_bytes.max",
             "node-0.height_blocks.last",
             "nodes.sum.mempool_transactions.max",
@@ -465,10 +494,7 @@ mod tests {
     fn points_in_percentiles() {
         let stage = Some("accepted".to_owned());
         let word = Word::Percentile(0.999);
-        assert_eq!(
-            parse("p99.9.accepted"),
-            Some(Name::Distribution { of: Of::Response, word, stage })
-        );
+        assert_eq!(parse("p99.9.accepted"), Some(Name::Distribution { of: Of::Due, word, stage }));
         assert_eq!(percentiles_named(["p99.9", "mean", "service.p75"].into_iter()), [0.999, 0.75]);
     }
 }

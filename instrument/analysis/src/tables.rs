@@ -143,24 +143,20 @@ fn cell(name: &str, unit: &str, result: &SettingResult) -> Cell {
     if found.is_empty() {
         return text_cell("–".to_owned());
     }
-    found.sort_by(|a, b| a.shown.total_cmp(&b.shown));
+    found.sort_by(|a, b| a.value.total_cmp(&b.value));
     let middle = found.swap_remove((found.len() - 1) / 2);
     if middle.unit == Unit::Text {
         return text_cell(middle.text);
     }
     let scale = unit_ns(unit);
-    let (value, mut text) = match (middle.unit, scale) {
-        (Unit::Ns, Some(scale)) => (middle.shown / scale, fixed(middle.shown / scale)),
+    let (value, text) = match (middle.unit, scale) {
+        (Unit::Ns, Some(scale)) => (middle.value / scale, fixed(middle.value / scale)),
         (Unit::NsSquared, Some(scale)) => {
-            (middle.shown / scale / scale, fixed(middle.shown / scale / scale))
+            (middle.value / scale / scale, fixed(middle.value / scale / scale))
         }
-        (Unit::PerSecond, _) => (middle.shown, fixed(middle.shown)),
-        (unit, _) => (middle.shown, Metric::print(middle.shown, unit)),
+        (Unit::PerSecond, _) => (middle.value, fixed(middle.value)),
+        (unit, _) => (middle.value, Metric::print(middle.value, unit)),
     };
-    // The value shown is of those that have one; that it is infinite over all must stand beside it.
-    if middle.value.is_infinite() && !middle.shown.is_infinite() && middle.unit == Unit::Ns {
-        text += " (∞)";
-    }
     Cell { text, value: value.is_finite().then_some(value), grey: middle.grey }
 }
 

@@ -359,11 +359,31 @@ pub struct CallsResult {
 pub struct LatencyResult {
     /// The stage.
     pub stage: String,
-    /// `mark − due`.
+    /// `mark − due`, of those that reached it.
     pub response: Distribution,
-    /// `mark − sent`.
+    /// `mark − sent`, of those that reached it.
     pub service: Distribution,
-    /// Mean of min(response, timeout) over all that were due, nanoseconds.
+    /// Response time of the answered: those that reached the stage, and those that were refused before, by the time to
+    /// that answer; null where nobody was refused, because it is `response` then.
+    #[serde(default)]
+    pub answered: Option<Distribution>,
+    /// Service time of the answered; null where nobody was refused.
+    #[serde(default)]
+    pub answered_service: Option<Distribution>,
+    /// Refused before they reached the stage, with an answer.
+    #[serde(default)]
+    pub refused: u64,
+    /// Never answered or never sent.
+    #[serde(default)]
+    pub missing: u64,
+    /// Mean response time of all due; null = infinite: some are missing, or nothing reached the stage.
+    #[serde(default)]
+    pub due_mean_ns: Option<f64>,
+    /// Largest response time of all due; null = infinite.
+    #[serde(default)]
+    pub due_max_ns: Option<i64>,
+    /// Restricted mean: of min(response, timeout) over all due, where those that are missing count with the timeout,
+    /// nanoseconds. Finite whatever was lost, and smaller than any mean of all due can be.
     pub restricted_mean_ns: Option<f64>,
     /// Those that never reached the stage (`inf`).
     pub inf: u64,

@@ -157,6 +157,10 @@ fn counts(row: &mut Fields, prefix: &str, counts: &Counts) {
 fn stage(row: &mut Fields, latency: &LatencyResult) {
     let stage = &latency.stage;
     row.count(&format!("{stage}.inf"), latency.inf);
+    row.count(&format!("{stage}.refused"), latency.refused);
+    row.count(&format!("{stage}.missing"), latency.missing);
+    let mean = latency.due_mean_ns.map_or_else(|| "inf".to_owned(), |ns| ns.to_string());
+    row.text(&format!("{stage}.due_mean_ns"), &mean);
     row.real(&format!("{stage}.restricted_mean_ns"), latency.restricted_mean_ns);
     distribution(row, &format!("{stage}.response"), &latency.response);
     distribution(row, &format!("{stage}.service"), &latency.service);

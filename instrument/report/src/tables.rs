@@ -21,7 +21,9 @@ pub(crate) use audits::{
 };
 pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
-pub(crate) use latency::{final_latency, quantiles_of_one, quantiles_of_several, stages};
+pub(crate) use latency::{
+    final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, stages,
+};
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};

@@ -130,20 +130,6 @@ impl Histogram {
         if self.count() == 0 { 0 } else { self.count() - rank(q, self.count()) }
     }
 
-    /// Samples in the bucket of `value` and above it; all but the negative ones for a value that is not positive.
-    #[must_use]
-    pub fn at_least(&self, value: i64) -> u64 {
-        let first = index_of(u64::try_from(value).unwrap_or(0), THREE_DIGITS);
-        self.counts.iter().skip(first).sum()
-    }
-
-    /// Samples in buckets above that of `value`.
-    #[must_use]
-    pub fn above(&self, value: i64) -> u64 {
-        let last = index_of(u64::try_from(value).unwrap_or(0), THREE_DIGITS);
-        self.counts.iter().skip(last + 1).sum()
-    }
-
     /// Buckets that hold samples: largest value of the bucket, count; ascending. Negative samples are not among them.
     pub fn buckets(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| {
@@ -195,10 +181,6 @@ mod tests {
         }
         assert_eq!(histogram.quantile(1.0), Some(10_000_000), "never more than the largest sample");
         assert_eq!(histogram.beyond(0.999), 10);
-        assert_eq!((histogram.at_least(0), histogram.at_least(-1)), (10_000, 10_000));
-        let (at_least, above) = (histogram.at_least(9_990_000), histogram.above(9_990_000));
-        assert!((11..=19).contains(&at_least) && (2..=10).contains(&above), "{at_least} {above}");
-        assert_eq!((histogram.at_least(20_000_000), histogram.above(20_000_000)), (0, 0));
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 

@@ -9,6 +9,7 @@
 //! * **Interval**: 95 %, two-sided, by batch means over blocks of time ([`interval`]), because the samples of
 //!   a queue depend on each other. An end that the samples cannot give is `None`, never a guess.
 
+mod bucket_counts;
 pub mod censoring;
 pub mod histogram;
 pub mod interval;
@@ -23,6 +24,7 @@ mod timed;
 pub mod trend;
 pub mod warmup;
 
+pub use bucket_counts::BucketCounts;
 pub use histogram::Histogram;
 pub use moments::Moments;
 pub use percentile_steps::{PercentileStep, percentile_steps};

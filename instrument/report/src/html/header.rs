@@ -123,7 +123,7 @@ fn cards(document: &Document, row: &Shown<'_>) -> String {
                 // A threshold is compared with this one: it must not stay unseen where the two differ.
                 let below = match of.inf {
                     0 => beyond,
-                    _ => format!("of those answered; of all due {}", unconditional(q)),
+                    _ => format!("of those committed; of all due {}", unconditional(q)),
                 };
                 card(name, tables::quantile_named(row, name), below);
             }

@@ -112,12 +112,8 @@ fn legend(run: &Run<'_>) -> Vec<String> {
             "~ and grey: fewer than ten samples beyond the percentile; read it as a hint",
         ));
     }
-    let inf: u64 = latencies().map(|it| it.inf).sum();
-    if inf > 0 {
-        lines.push(text(&format!(
-            "of all due: the {} that never got there count as infinitely long (inf)",
-            show_count(inf)
-        )));
+    if let Some(said) = tables::said_of_all_due(latencies()) {
+        lines.push(text(&said));
     }
     lines.push(text(
         "95% interval: the range that holds the true value in 95 of 100 repetitions; ? is an end that the samples cannot give, and an empty cell is an interval of which they give neither",

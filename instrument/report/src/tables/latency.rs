@@ -25,6 +25,26 @@ const fn differs(latency: &LatencyResult) -> bool {
     latency.inf > 0
 }
 
+/// What *of all due* means, where it differs from what reached the stage.
+pub(crate) fn said_of_all_due<'a>(
+    latencies: impl Iterator<Item = &'a LatencyResult>,
+) -> Option<String> {
+    let (refused, missing) = latencies.fold((0_u64, 0_u64), |(refused, missing), it| {
+        (refused.saturating_add(it.refused), missing.saturating_add(it.missing))
+    });
+    let refused = (refused > 0).then(|| {
+        format!("the {} that were refused count by the time to that answer", show_count(refused))
+    });
+    let missing = (missing > 0).then(|| {
+        format!(
+            "the {} that nobody answered count as infinitely long (inf); restricted: the mean with the timeout for these",
+            show_count(missing)
+        )
+    });
+    let said: Vec<String> = refused.into_iter().chain(missing).collect();
+    (!said.is_empty()).then(|| format!("of all due: {}", said.join(", ")))
+}
+
 /// One trial: a row a quantile.
 pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
     let Some(latency) = final_latency(row.trial) else { return Grid::new() };
@@ -32,7 +52,11 @@ pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
     let at = row.latency_at();
     let differs = differs(latency);
     let mut grid = Grid::new().pin("");
-    grid = grid.number(1, if differs { "reached" } else { "value" }).number(1, "95% interval");
+    grid = grid.number(1, if differs { "committed" } else { "value" }).number(1, "95% interval");
+    let of_answered = latency.answered.as_ref().filter(|_| differs);
+    if of_answered.is_some() {
+        grid = grid.number(1, "answered");
+    }
     if differs {
         grid = grid.number(1, "of all due");
     }
@@ -41,6 +65,9 @@ pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
         |name: &str, value: Cell, interval: Cell, all: Cell, sent: Cell, beyond: Cell| {
             let dim = |cell: Cell| Cell { paint: Paint::Dim, ..cell };
             let mut cells = vec![Cell::new(name), value, dim(interval)];
+            if let Some(answered) = of_answered {
+                cells.push(answered_cell(answered, name, &at));
+            }
             if differs {
                 cells.push(all);
             }
@@ -51,7 +78,7 @@ pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
         "mean",
         Cell::new(latency_f64(response.mean_ns)).at(format!("{at}/response/mean_ns")),
         mean_interval(response, &at, interval),
-        Cell::new(latency_f64(latency.restricted_mean_ns)).at(format!("{at}/restricted_mean_ns")),
+        mean_of_all_due(latency, &at),
         Cell::new(latency_f64(service.mean_ns)).at(format!("{at}/service/mean_ns")),
         Cell::default(),
     );
@@ -74,7 +101,27 @@ pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
         max_cell(service, &format!("{at}/service")),
         Cell::default(),
     );
+    if latency.missing > 0 {
+        let none = Cell::default;
+        let restricted = restricted_mean_cell(latency, &at);
+        push("restricted", none(), none(), restricted, none(), none());
+    }
     grid
+}
+
+/// The same number of the answered.
+fn answered_cell(answered: &Distribution, name: &str, at: &str) -> Cell {
+    match name {
+        "mean" => Cell::new(latency_f64(answered.mean_ns)).at(format!("{at}/answered/mean_ns")),
+        "max" => max_cell(answered, &format!("{at}/answered")),
+        _ => {
+            let index = answered.quantiles.iter().position(|q| q.name == name);
+            index.map_or_else(Cell::default, |index| {
+                let place = format!("{at}/answered/quantiles/{index}");
+                quantile_cell(&answered.quantiles[index], &place)
+            })
+        }
+    }
 }
 
 /// A quantile of the service time, without a mark: it stands beside the response time, never instead of it.
@@ -90,13 +137,25 @@ fn max_cell(of: &Distribution, at: &str) -> Cell {
     Cell::new(latency(of.max_ns)).at(format!("{at}/max_ns"))
 }
 
-/// The largest over all that were due: infinite as soon as one never got there.
-fn max_of_all_due(latency: &LatencyResult, at: &str) -> Cell {
-    if latency.inf > 0 {
-        Cell::new("inf")
-    } else {
-        max_cell(&latency.response, &format!("{at}/response"))
+/// The largest of all due: infinite as soon as one was not answered.
+fn max_of_all_due(of: &LatencyResult, at: &str) -> Cell {
+    match of.due_max_ns {
+        None => Cell::new("inf"),
+        max => Cell::new(latency(max)).at(format!("{at}/due_max_ns")),
     }
+}
+
+/// The mean of all due: infinite likewise.
+pub(crate) fn mean_of_all_due(of: &LatencyResult, at: &str) -> Cell {
+    match of.due_mean_ns {
+        None => Cell::new("inf"),
+        mean => Cell::new(latency_f64(mean)).at(format!("{at}/due_mean_ns")),
+    }
+}
+
+/// The mean with the timeout for those that were not answered: smaller than the mean of all due, and labelled so.
+fn restricted_mean_cell(of: &LatencyResult, at: &str) -> Cell {
+    Cell::new(latency_f64(of.restricted_mean_ns)).at(format!("{at}/restricted_mean_ns"))
 }
 
 type IntervalForm = fn(Option<i64>, Option<i64>, Option<i64>) -> String;
@@ -192,13 +251,19 @@ fn rows_of_trial(
         push(
             Cell::new("  of all due"),
             Cell::new(show_count(row.trial.counts.due)).at(row.at("counts/due")),
-            mean(of.restricted_mean_ns, "restricted_mean_ns"),
+            mean_of_all_due(of, &at),
             each(response, &|q, place| {
                 Cell::new(unconditional(q)).at(format!("{place}/unconditional_ns"))
             }),
             max_of_all_due(of, &at),
             Cell::default(),
         );
+    }
+    if verbose && of.missing > 0 {
+        let restricted = restricted_mean_cell(of, &at);
+        let none = names.iter().map(|_| Cell::default()).collect();
+        let label = dim(Cell::new("  restricted"));
+        push(label, Cell::default(), restricted, none, Cell::default(), Cell::default());
     }
     if verbose {
         let service = &of.service;

@@ -70,14 +70,14 @@ fn of_all_due(row: &Shown<'_>, of: &LatencyResult, at: &str) -> [Cell; 7] {
             Cell::new(unconditional(&it.quantiles[index])).at(at)
         })
     };
-    let max = match of.inf {
-        0 => Cell::new(latency(it.max_ns)).at(format!("{at}/response/max_ns")),
-        _ => Cell::new("inf"),
+    let max = match of.due_max_ns {
+        None => Cell::new("inf"),
+        max => Cell::new(latency(max)).at(format!("{at}/due_max_ns")),
     };
     [
         Cell::new(show_count(row.trial.counts.due)).at(row.at("counts/due")),
         Cell::new(latency(it.min_ns)).at(format!("{at}/response/min_ns")),
-        Cell::new(latency_f64(of.restricted_mean_ns)).at(format!("{at}/restricted_mean_ns")),
+        super::latency::mean_of_all_due(of, at),
         quantile("p50"),
         quantile("p99"),
         max,

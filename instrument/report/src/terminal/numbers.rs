@@ -140,12 +140,7 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     if quantiles.any(is_thin) {
         page.indented(Paint::Dim, "~ rests on fewer than ten samples beyond it: read it as a hint");
     }
-    let inf: u64 = latencies().map(|latency| latency.inf).sum();
-    if inf > 0 {
-        let text = format!(
-            "of all due: the {} that never reached it count as infinitely long (inf)",
-            show_count(inf)
-        );
+    if let Some(text) = tables::said_of_all_due(latencies()) {
         page.indented(Paint::Dim, &text);
     }
     if !run.percentile_method.is_empty() {

@@ -118,16 +118,26 @@ pub fn scaled(of: &Distribution, percent: i64) -> Distribution {
     scaled
 }
 
+/// A value of all due, nobody of whom was refused: infinite as soon as one is missing.
+fn response_of_all<T>(value: Option<T>, missing: u64) -> Option<T> {
+    value.filter(|_| missing == 0)
+}
+
 pub fn latency(stage: &str, response: Distribution, inf: u64) -> LatencyResult {
     // As with a timeout of 30 s.
     let (count, never) = (response.count as f64, inf as f64);
     let restricted = response.mean_ns.map(|mean| (mean * count + never * 30e9) / (count + never));
+    let (mean_ns, max_ns) = (response.mean_ns, response.max_ns);
     LatencyResult {
         stage: stage.to_owned(),
         service: scaled(&response, 99),
         response,
+        due_mean_ns: response_of_all(mean_ns, inf),
+        due_max_ns: response_of_all(max_ns, inf),
+        missing: inf,
         restricted_mean_ns: restricted,
         inf,
+        ..LatencyResult::default()
     }
 }
 
