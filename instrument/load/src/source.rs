@@ -68,7 +68,9 @@ impl Source {
             Whose::Clients { count, first, stride } => {
                 let prepared = (0..count).map(|_| None).collect();
                 let missing = (0..count).collect();
-                (Ahead::Clients { prepared, missing, first, stride }, (count as usize).max(1))
+                // One ahead of each client, and one that waits for its batch: so many come back at once.
+                let spare_max = (count as usize).saturating_mul(2).max(1);
+                (Ahead::Clients { prepared, missing, first, stride }, spare_max)
             }
         };
         Self {

@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use load::{Control, Live, RowSink, Setup};
-use model::facts::Event;
+use model::facts::{Event, WorkerFacts};
 use model::options::Options;
-use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
+use model::plan::{
+    Arrivals, BatchPlan, LoadPlan, MeasurePlan, Pacing, ResendPlan, SettingPlan, SystemPlan,
+};
 use model::{Class, Observations, Outcome, Row, Seed};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
@@ -162,15 +164,33 @@ fn serve() -> SocketAddr {
 
 /// Claim: a hundred thousand transactions, answered, recorded and gone, allocate next to nothing: not one in a
 /// thousand of them does. No more do as many of which each fails with a text, and none of these takes the lock of
-/// the table of texts but the first of each.
+/// the table of texts but the first of each; nor as many that leave in batches, or that are kept to be sent again.
 #[test]
 fn transactions_do_not_allocate() {
-    assert_eq!(allocate_next_to_nothing(false), 0, "nothing failed");
-    assert_eq!(allocate_next_to_nothing(true), 2, "two texts");
+    let lookups = |facts: &WorkerFacts| facts.error_lookups;
+    let plain = Way::default();
+    assert_eq!(lookups(&allocate_next_to_nothing(&plain)), 0, "nothing failed");
+    let failing = Way { fails: true, ..Way::default() };
+    assert_eq!(lookups(&allocate_next_to_nothing(&failing)), 2, "two texts");
+    let batch = BatchPlan { size_max: 8, delay_max: Duration::from_millis(1), in_flight_max: 2 };
+    let batched = allocate_next_to_nothing(&Way { batch: Some(batch), ..Way::default() });
+    assert_eq!(batched.batches.transactions, TRANSACTIONS);
+    assert!(batched.batches.count < TRANSACTIONS / 2, "{:?}", batched.batches);
+    let resend = ResendPlan { attempts_max: 3, after: Duration::from_secs(5) };
+    let kept = allocate_next_to_nothing(&Way { resend: Some(resend), ..Way::default() });
+    assert_eq!(kept.resent, 0);
 }
 
-/// Runs the load, and says how often a text was looked up in the table that threads share.
-fn allocate_next_to_nothing(fails: bool) -> u64 {
+/// How transactions go.
+#[derive(Default)]
+struct Way {
+    fails: bool,
+    batch: Option<BatchPlan>,
+    resend: Option<ResendPlan>,
+}
+
+/// Runs the load, and gives the engine's counts.
+fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
     let none = || Options::empty();
     let plan = SettingPlan {
         key: "default".to_owned(),
@@ -195,10 +215,10 @@ fn allocate_next_to_nothing(fails: bool) -> u64 {
             backlog_max: 1_000,
             lookahead: 256,
             pacing: Pacing::Balanced,
-            batch: None,
+            batch: way.batch,
             transactions_max: TRANSACTIONS,
             affinity: Default::default(),
-            resend: None,
+            resend: way.resend,
         },
         probe: None,
         measure: MeasurePlan {
@@ -210,7 +230,7 @@ fn allocate_next_to_nothing(fails: bool) -> u64 {
         links: None,
         disks: None,
     };
-    let system = EchoSystem { address: serve(), fails };
+    let system = EchoSystem { address: serve(), fails: way.fails };
     let mut rows = Counted::default();
     let setup = Setup {
         plan: &plan,
@@ -222,7 +242,7 @@ fn allocate_next_to_nothing(fails: bool) -> u64 {
         control: Arc::<Control>::default(),
         live: Arc::<Live>::default(),
     };
-    let facts = load::run(setup, &mut rows).expect("the load begins").facts;
+    let mut facts = load::run(setup, &mut rows).expect("the load begins").facts;
     assert_eq!((rows.0, facts.workers[0].answered), (TRANSACTIONS, TRANSACTIONS));
     assert!(AT_SETTLED.load(Relaxed) > 0, "the counter counts: setting up does allocate");
     let allocations = AT_END.load(Relaxed) - AT_SETTLED.load(Relaxed);
@@ -232,5 +252,5 @@ fn allocate_next_to_nothing(fails: bool) -> u64 {
         "{allocations} allocations in {per_thousand},000 transactions"
     );
     eprintln!("{allocations} allocations");
-    facts.workers[0].error_lookups
+    facts.workers.swap_remove(0)
 }
