@@ -5,6 +5,7 @@
 //! attaches, `ledger` reads back, `control` asks the server aside, `resp` is its protocol's replies.
 
 mod control;
+mod fuzz;
 mod ledger;
 mod options;
 mod resp;
@@ -12,6 +13,8 @@ mod session;
 mod system;
 #[cfg(test)]
 mod tests;
+
+pub use fuzz::fuzz_resp;
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {
