@@ -10,6 +10,7 @@ mod batches;
 mod cometbft;
 mod cometbft_report;
 mod command_line;
+mod connections;
 mod convert;
 mod crash;
 mod declared;

@@ -21,6 +21,7 @@ enum Source {
 pub(crate) struct Reader {
     source: Source,
     run_mark: u64,
+    /// Records that were read.
     position: u64,
 }
 
@@ -74,19 +75,40 @@ impl Reader {
                 piece.truncate(start);
             }
         }
+        self.position += 1;
         Ok(Some(bytes))
     }
 }
 
-impl Ledger for Reader {
+/// The ledgers of all nodes, one behind the other.
+pub(crate) struct Ledgers {
+    readers: Vec<Reader>,
+    /// Which of them is read.
+    at: usize,
+    position: u64,
+}
+
+impl Ledgers {
+    pub(crate) fn new(readers: Vec<Reader>) -> Self {
+        Self { readers, at: 0, position: 0 }
+    }
+}
+
+impl Ledger for Ledgers {
     /// An entry holds the run's mark and the checksum of its submission: what the check `content` reads.
     fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
-        let Some(bytes) = self.record()? else { return Ok(None) };
+        let (bytes, run_mark) = loop {
+            let Some(reader) = self.readers.get_mut(self.at) else { return Ok(None) };
+            match reader.record()? {
+                Some(bytes) => break (bytes, reader.run_mark),
+                None => self.at += 1,
+            }
+        };
         let position = self.position;
         self.position += 1;
         let record = Record::read(&bytes);
         let tx = record.map_or(u64::MAX, |record| record.tx);
-        let is_ours = record.is_some_and(|record| record.run == self.run_mark);
+        let is_ours = record.is_some_and(|record| record.run == run_mark);
         if let Some(record) = record {
             content.extend_from_slice(&record.run.to_le_bytes());
             content.extend_from_slice(&record.submit_crc.to_le_bytes());
@@ -95,6 +117,21 @@ impl Ledger for Reader {
         Ok(Some(LedgerEntry { is_refused, ..LedgerEntry::new(position, tx, is_ours) }))
     }
 
+    /// Entries of two nodes have no order.
+    fn is_ordered(&self) -> bool {
+        self.readers.len() < 2
+    }
+
+    fn way(&self) -> String {
+        let ways: Vec<String> = self.readers.iter().map(Reader::way).collect();
+        match ways.as_slice() {
+            [only] => only.clone(),
+            several => format!("each node's in turn: {}", several.join("; ")),
+        }
+    }
+}
+
+impl Reader {
     fn way(&self) -> String {
         match &self.source {
             Source::File(_, state, _) => format!("the node's file, {state}"),

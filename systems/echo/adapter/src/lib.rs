@@ -3,7 +3,7 @@
 //! of the load and never retries.
 //!
 //! `options` reads the experiment and turns it into the node's command line, `session` and `http_session` are
-//! the protocol, `system` starts and attaches, `ledger` reads back, `control` asks the node things aside, `metrics`
+//! the protocol, `nodes` starts them, `system` attaches and connects, `ledger` reads back, `control` asks the node things aside, `metrics`
 //! declares what it says of itself, `content` and `register` test what the ledger holds and what reads returned.
 
 mod client;
@@ -13,6 +13,7 @@ mod events;
 mod http_session;
 mod ledger;
 mod metrics;
+mod nodes;
 mod options;
 mod register;
 mod session;

@@ -44,6 +44,11 @@ const KEY_BYTES: u64 = 8;
 const KEYS: u64 = 16;
 const KEYS_MAX: u64 = 65_536;
 
+/// Nodes of a trial: a process each.
+const NODES_MAX: u64 = 16;
+/// Clients that bring transactions: what the node remembers.
+const CLIENTS_MAX: u64 = 1 << 20;
+
 /// Outstanding on a connection unless said otherwise: enough to keep any queue of interest busy.
 const IN_FLIGHT_MAX: u64 = 64;
 
@@ -66,6 +71,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         in_flight_max.unwrap_or(if protocol == Protocol::Http { 1 } else { carried(request) });
     let batches = batches(&mut deploy, request, &mut arguments, problems);
     let called = called(&mut deploy, problems);
+    let nodes = deploy.integer("nodes", 1, NODES_MAX, problems).unwrap_or(1);
+    let ordered = deploy.boolean("ordered", problems).unwrap_or(false);
+    if ordered {
+        arguments.push("--ordered".to_owned());
+    }
     let attach = attach(&mut deploy, problems);
     let program = deploy.one_of("program", &[OWN_PROGRAM, NODE_PROGRAM], problems);
     let program = program.filter(|program| *program == NODE_PROGRAM);
@@ -81,6 +91,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     let kinds = kinds(&mut workload, problems);
     let keys = keys(&mut workload, problems);
+    let clients = workload.integer("clients", 1, CLIENTS_MAX, problems);
     let reads = kinds.iter().position(|kind| !kind.is_recorded);
     if let Some(index) = reads {
         arguments.push(format!("--reads={index}"));
@@ -138,10 +149,23 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         let help = Some(format!("remove protocol and commit, or {key}"));
         deploy.reject(key, message, help, problems);
     }
+    if ordered && (!is_plain || batches || !called.is_empty()) {
+        let message = "each client's order is kept over frames, one transaction a frame, where the answer tells it";
+        let help = Some("remove protocol, commit, batches, load_by and probe_by, or ordered");
+        deploy.reject("ordered", message, help.map(str::to_owned), problems);
+    }
+    let is_told = commit == CommitWay::Answer;
+    if nodes > 1 && (!is_told || reads.is_some() || !called.is_empty() || attach.is_some()) {
+        let message = format!(
+            "several nodes are of writes over wires, started here, where the answer tells the commit: not with commit, \
+             attach, load_by, probe_by and the kind `{READ}`"
+        );
+        deploy.reject("nodes", message, Some("remove the others, or nodes".to_owned()), problems);
+    }
     let is_started = program.is_some() || arguments.iter().any(|argument| !is_for_both(argument));
     if attach.is_some() && is_started {
         let message = "a server that is already running has its own queue and faults".to_owned();
-        let help = "remove everything but attach, protocol, commit, stages, batches, load_by, probe_by and in_flight_max";
+        let help = "remove everything but attach, protocol, commit, stages, batches, ordered, load_by, probe_by and in_flight_max";
         deploy.reject("attach", message, Some(help.to_owned()), problems);
     }
     if stamps && (protocol == Protocol::Http || attach.is_some()) {
@@ -160,6 +184,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         observes: commit == CommitWay::Observer,
         polls: commit == CommitWay::Poll,
         batches,
+        ordered,
+        nodes: u32::try_from(nodes).expect("bounded above"),
+        clients: clients.map(|count| u32::try_from(count).expect("bounded above")),
         called,
         stages: u8::try_from(stages).expect("at most 3"),
         in_flight_max: u32::try_from(in_flight_max).expect("bounded above"),
@@ -184,6 +211,7 @@ fn is_for_both(argument: &str) -> bool {
     argument.starts_with("--stages=")
         || argument.starts_with("--commit=")
         || argument == "--batches"
+        || argument == "--ordered"
 }
 
 fn commit_way(

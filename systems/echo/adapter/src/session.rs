@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use echo_node::protocol::{
     self, Answer, BATCH_BYTES_MAX, BATCH_COUNT_MAX, Code, REPLY_BYTES_MAX, Reply, STATUS_IDS_MAX,
-    read_reply, write_batch, write_submit, write_subscribe,
+    read_reply, write_batch, write_of_client, write_submit, write_subscribe,
 };
 use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
@@ -45,6 +45,8 @@ pub(crate) struct FrameSession {
     asked_to: usize,
     /// The open batch, where what leaves together is one frame.
     batch: Option<Open>,
+    /// Whether each transaction says whose it is, for a server that keeps each client's order.
+    ordered: bool,
 }
 
 /// Submissions of a batch that is not closed yet.
@@ -85,7 +87,13 @@ impl FrameSession {
             unanswered: Vec::new(),
             asked_to: 0,
             batch: batches.then(Open::default),
+            ordered: false,
         }
+    }
+
+    /// The same, with a server that keeps each client's order, or not.
+    pub(crate) fn keeping_order(self, ordered: bool) -> Self {
+        Self { ordered, ..self }
     }
 
     fn answer(&mut self, answer: Answer, marks: &mut Marks) {
@@ -103,6 +111,7 @@ impl FrameSession {
             Code::Limited => refuse(Class::Limited, "rate limited"),
             Code::Overloaded => refuse(Class::Overloaded, "queue full"),
             Code::Invalid => refuse(Class::Invalid, "refused as invalid"),
+            Code::Conflict => refuse(Class::Conflict, "not its client's turn on this connection"),
         }
         self.forget(tx);
     }
@@ -139,6 +148,9 @@ impl Session for FrameSession {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
         let kind = u16::try_from(tx.kind).expect("the workload has fewer kinds");
         match &mut self.batch {
+            None if self.ordered => {
+                write_of_client(out, tx.client, self.run_mark, tx.id, kind, tx.payload);
+            }
             None => write_submit(out, self.run_mark, tx.id, kind, tx.payload),
             Some(open) => {
                 // What no frame holds goes into two.

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::time::Duration;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use echo_node::events::Stage;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
-use model::plan::CLIENT;
 use sut::{
     Deployment, Endpoint, Kind, Ledger, Link, NodeEvents, NodeStage, Role, Session, SutError,
     System, Testbed, Workload,
@@ -19,25 +17,10 @@ use crate::client::EchoClient;
 use crate::control::Control;
 use crate::events;
 use crate::http_session::HttpSession;
-use crate::ledger::Reader;
-use crate::metrics;
+use crate::ledger::{Ledgers, Reader};
+use crate::nodes::{EVENTS_FILE, LEDGER_FILE, Place, Places, READY_WITHIN, start_all};
 use crate::session::{FrameSession, Use};
 use crate::workload::Payloads;
-
-/// The node's name in the testbed, for faults by name.
-const NODE: &str = "echo";
-
-/// The events' name in the deployment's folder.
-const EVENTS_FILE: &str = "echo.events";
-
-/// The ledger's name in the node's folder.
-const LEDGER_FILE: &str = "echo.ledger";
-
-/// The name of the address where it says its own metrics, in its ready line.
-const METRICS: &str = "metrics";
-
-/// How long the node may take to start: it binds two ports.
-const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// What is spoken with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +31,7 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// The name of its address, in the node's ready line and in the deployment.
-    const fn endpoint(self) -> &'static str {
+    pub(crate) const fn endpoint(self) -> &'static str {
         match self {
             Self::Frames => "frames",
             Self::Http => "http",
@@ -66,6 +49,12 @@ pub(crate) struct Echo {
     pub(crate) polls: bool,
     /// Whether what leaves together is one frame.
     pub(crate) batches: bool,
+    /// Whether a client's transactions must come in their order, on one connection.
+    pub(crate) ordered: bool,
+    /// How many nodes there are. Connections go to the first, and in each later life to the next.
+    pub(crate) nodes: u32,
+    /// How many clients bring transactions where the arrivals are open; `None`: nobody's.
+    pub(crate) clients: Option<u32>,
     /// Which roles go through a client library.
     pub(crate) called: Vec<Role>,
     pub(crate) stages: u8,
@@ -93,25 +82,29 @@ impl Echo {
         };
         match self.protocol {
             Protocol::Http => Box::new(HttpSession::new(address, self.in_flight_max)),
-            Protocol::Frames => Box::new(FrameSession::new(
-                self.run_mark,
-                self.stages,
-                self.in_flight_max,
-                purpose,
-                self.batches,
-            )),
+            Protocol::Frames => {
+                let in_flight_max = self.in_flight_max;
+                let session = FrameSession::new(
+                    self.run_mark,
+                    self.stages,
+                    in_flight_max,
+                    purpose,
+                    self.batches,
+                );
+                Box::new(session.keeping_order(self.ordered))
+            }
         }
     }
 
     fn attached(&self, address: SocketAddr, bed: &Testbed) -> Result<Deployment, SutError> {
-        let endpoints = vec![(self.protocol.endpoint().to_owned(), address)];
-        let deployment = Deployment { endpoints, ..Deployment::new(bed.clock()) };
         std::net::TcpStream::connect_timeout(&address, READY_WITHIN).map_err(|error| {
             SutError::Deploy(format!(
                 "attaching to {address}: {error}; is `assay serve echo` running there?"
             ))
         })?;
-        Ok(deployment)
+        let endpoints = vec![(self.protocol.endpoint().to_owned(), address)];
+        let state = Some(Arc::new(Places::attached()) as _);
+        Ok(Deployment { endpoints, state, ..Deployment::new(bed.clock()) })
     }
 
     fn facts(&self) -> BTreeMap<String, String> {
@@ -120,9 +113,9 @@ impl Echo {
         [arguments].into_iter().chain(program).collect()
     }
 
-    /// A connection for questions, where the node speaks frames.
-    fn control(&self, of: &Deployment) -> Option<io::Result<Control>> {
-        of.endpoint(Protocol::Frames.endpoint()).map(Control::open)
+    /// A connection for questions to a node, where it speaks frames.
+    fn control(place: &Place, of: &Deployment) -> Option<io::Result<Control>> {
+        place.address(of, Protocol::Frames).map(Control::open)
     }
 }
 
@@ -149,59 +142,16 @@ impl System for Echo {
         if let Some(address) = self.attach {
             return self.attached(address, bed);
         }
-        // On a disk of its own, where the plan gives it one.
-        let folder = bed.node_folder(NODE)?;
-        let ledger = folder.join(LEDGER_FILE);
-        let mut arguments = vec!["--parent-pipe".to_owned()];
-        arguments.push(format!("--ledger={}", ledger.display()));
-        // On the plan's links the node has an address of its own; else it is one of the host's loopback.
-        let on_links = bed.network_address(NODE)?;
-        let address = on_links.unwrap_or(Ipv4Addr::LOCALHOST);
-        arguments.push(format!("--listen={address}:0"));
-        if self.protocol == Protocol::Http {
-            arguments.push(format!("--http={address}:0"));
-        }
-        if self.says_metrics {
-            arguments.push(format!("--metrics={address}:0"));
-        }
-        if self.confess {
-            // For tests: not on the disk, whose power may be cut.
-            let confession = bed.folder().join("echo.confession");
-            arguments.push(format!("--confess={}", confession.display()));
-        }
-        if self.stamps {
-            arguments.push(format!("--events={}", folder.join(EVENTS_FILE).display()));
-        }
-        arguments.extend(self.arguments.iter().cloned());
-        match self.program {
-            Some(program) => bed.spawn_program(NODE, program, arguments)?,
-            None => {
-                let serve = ["serve", "echo"].map(str::to_owned);
-                bed.spawn_self(NODE, serve.into_iter().chain(arguments))?
-            }
-        };
-        let ready = bed.ready_line(NODE, READY_WITHIN)?;
-        let mut endpoints = endpoints(&ready)?;
-        bed.at_restart(NODE, |arguments| start_again(arguments, &endpoints))?;
-        let scrape = endpoints.iter().find(|(name, _)| name == METRICS);
-        let scrape = scrape.map(|(_, address)| metrics::scrape(NODE, *address));
-        for (_, address) in &mut endpoints {
-            // Where the links are forwarders, the instrument dials one.
-            *address = bed.forward(CLIENT, NODE, *address)?.unwrap_or(*address);
-        }
-        Ok(Deployment {
-            endpoints,
-            nodes: bed.nodes(),
-            facts: self.facts(),
-            folder: Some(folder),
-            scrape: scrape.into_iter().collect(),
-            clocks: ClockRelation::OneHost,
-            ..Deployment::new(bed.clock())
-        })
+        let started = start_all(self, bed)?;
+        Ok(Deployment { facts: self.facts(), clocks: ClockRelation::OneHost, ..started })
     }
 
-    fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Payloads::new(seed, self.payload_bytes, self.kinds.len(), self.keys))
+    fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload> {
+        let payloads = Payloads::new(seed, self.payload_bytes, self.kinds.len(), self.keys);
+        Box::new(match self.clients {
+            Some(count) => payloads.of_clients(count, worker, workers),
+            None => payloads,
+        })
     }
 
     fn connect(&self, to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
@@ -216,13 +166,23 @@ impl System for Echo {
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, address)))
     }
 
+    /// To the nodes in turn: which of them are left is not known here, and one that is gone refuses at once.
+    fn route(&self, to: &Deployment, _role: Role, _index: u32, life: u32) -> Option<Endpoint> {
+        let places = &to.state::<Places>()?.0;
+        let place = &places[life as usize % places.len().max(1)];
+        Some(Endpoint { address: place.address(to, self.protocol)?, tls: None })
+    }
+
     fn observers(&self) -> u32 {
         u32::from(self.observes)
     }
 
     /// Nothing is submitted: a check would stand in the ledger as nobody's.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
-        let Some(control) = self.control(to) else { return Ok(Vec::new()) };
+        let first = to.state::<Places>().and_then(|places| places.0.first());
+        let Some(control) = first.and_then(|first| Self::control(first, to)) else {
+            return Ok(Vec::new());
+        };
         let failed = |error| SutError::Deploy(format!("asking the node what it takes: {error}"));
         let mut control = control.map_err(failed)?;
         let mut findings = Vec::new();
@@ -243,38 +203,34 @@ impl System for Echo {
             // Requests carry no id, so nothing of them is stored.
             return Ok(None);
         }
-        let Some(control) = self.control(of) else { return Ok(None) };
-        let synced = control.and_then(|mut control| control.sync().map(|_| control));
-        let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        match (&of.folder, synced) {
-            (Some(folder), Ok(_)) => self.file(folder, "read after it had stored everything"),
-            // Nobody is left to store anything: what its file holds is what there is.
-            (Some(folder), Err(error)) if is_dead(&error) => {
-                self.file(folder, "as it was left when the node ended")
-            }
-            (None, Ok(control)) => Ok(Some(Box::new(Reader::of_node(control, self.run_mark)))),
-            (_, Err(error)) => Err(SutError::Ledger(format!(
-                "having the node store everything: {error}; what it holds back would look lost"
-            ))),
+        let Some(Places(places)) = of.state::<Places>() else { return Ok(None) };
+        let mut readers = Vec::new();
+        for place in places {
+            let Some(reader) = self.ledger_of(place, of)? else { return Ok(None) };
+            readers.push(reader);
         }
+        Ok(Some(Box::new(Ledgers::new(readers))))
     }
 
     fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
-        let Some(folder) = &of.folder else { return Ok(()) };
-        if let Err(error) = self.settle(of) {
-            to.problem(format!(
-                "having `{NODE}` write all its events: {error}; the last are missing"
-            ));
+        for place in of.state::<Places>().into_iter().flat_map(|places| &places.0) {
+            let Some(folder) = &place.folder else { continue };
+            let name = &place.name;
+            if let Err(error) = Self::settle(place, of) {
+                to.problem(format!(
+                    "having `{name}` write all its events: {error}; the last are missing"
+                ));
+            }
+            events::read(&folder.join(EVENTS_FILE), name, to);
         }
-        events::read(&folder.join(EVENTS_FILE), NODE, to);
         Ok(())
     }
 }
 
 impl Echo {
-    /// Has the node write everything that it holds, if it is still there.
-    fn settle(&self, of: &Deployment) -> io::Result<()> {
-        match self.control(of) {
+    /// Has a node write everything that it holds, if it is still there.
+    fn settle(place: &Place, of: &Deployment) -> io::Result<()> {
+        match Self::control(place, of) {
             Some(control) => match control.and_then(|mut control| control.sync()) {
                 // Nobody is left to write anything: what the file holds is what there is.
                 Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(error),
@@ -284,36 +240,24 @@ impl Echo {
         }
     }
 
-    fn file(
-        &self,
-        folder: &Path,
-        state: &'static str,
-    ) -> Result<Option<Box<dyn Ledger>>, SutError> {
-        let reader = Reader::of_file(&folder.join(LEDGER_FILE), state, self.run_mark)?;
-        Ok(Some(Box::new(reader)))
+    /// What one node holds, after it has stored everything.
+    fn ledger_of(&self, place: &Place, of: &Deployment) -> Result<Option<Reader>, SutError> {
+        let Some(control) = Self::control(place, of) else { return Ok(None) };
+        let synced = control.and_then(|mut control| control.sync().map(|_| control));
+        let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        let state = match (&place.folder, synced) {
+            (None, Ok(control)) => return Ok(Some(Reader::of_node(control, self.run_mark))),
+            (Some(_), Ok(_)) => "read after it had stored everything",
+            // Nobody is left to store anything: what its file holds is what there is.
+            (Some(_), Err(error)) if is_dead(&error) => "as it was left when the node ended",
+            (_, Err(error)) => {
+                return Err(SutError::Ledger(format!(
+                    "having `{}` store everything: {error}; what it holds back would look lost",
+                    place.name
+                )));
+            }
+        };
+        let folder = place.folder.as_deref().expect("attached ones were given back above");
+        Reader::of_file(&folder.join(LEDGER_FILE), state, self.run_mark).map(Some)
     }
-}
-
-/// The addresses in the ready line.
-/// A node that is started again listens where it did, and its files go on.
-fn start_again(arguments: &mut Vec<String>, endpoints: &[(String, SocketAddr)]) {
-    for (option, name) in [("--listen=", "frames"), ("--http=", "http"), ("--metrics=", METRICS)] {
-        let address = endpoints.iter().find(|(known, _)| known == name);
-        let argument = arguments.iter_mut().find(|argument| argument.starts_with(option));
-        if let (Some((_, address)), Some(argument)) = (address, argument) {
-            *argument = format!("{option}{address}");
-        }
-    }
-    arguments.push("--again".to_owned());
-}
-
-fn endpoints(ready: &BTreeMap<String, String>) -> Result<Vec<(String, SocketAddr)>, SutError> {
-    let mut found = Vec::new();
-    for (name, value) in ready {
-        let address = value.parse().map_err(|_| {
-            SutError::Deploy(format!("the node says `{name}={value}`, which is no address"))
-        })?;
-        found.push((name.clone(), address));
-    }
-    Ok(found)
 }

@@ -27,12 +27,13 @@ fn main() -> ExitCode {
     if words.len() >= 2 && words[0] == "serve" && words[1] == "echo" {
         return echo_node::serve(&words[2..]);
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("a_whole_trial", a_whole_trial),
         ("an_attached_node", an_attached_node),
         ("a_lost_entry", a_lost_entry),
         ("a_kind_that_cannot_succeed", a_kind_that_cannot_succeed),
         ("a_killed_node", a_killed_node),
+        ("two_nodes", two_nodes),
         ("over_http", over_http),
         ("metrics_of_its_own", metrics_of_its_own),
     ];
@@ -272,6 +273,43 @@ fn a_killed_node() {
     let said = trial.system.ledger(&silent).err().expect("nothing is concluded").to_string();
     hang_up.join().unwrap();
     assert!(said.contains("what it holds back would look lost"), "{said}");
+}
+
+/// Claim: of two nodes a connection goes to the first, in its next life to the second and then to the first again; the
+/// ledger is what both hold, without an order, also when the first is gone.
+fn two_nodes() {
+    let mut trial = Trial::start(system(&[("nodes", integer(2)), ("sync", boolean(true))], &[]));
+    let names: Vec<String> = trial.deployment.nodes.iter().map(|node| node.name.clone()).collect();
+    assert_eq!(names, ["echo0", "echo1"]);
+    let way = |life| {
+        let (to, role) = (&trial.deployment, Role::Submit);
+        trial.system.route(to, role, 3, life).expect("a way").address
+    };
+    let first = trial.deployment.endpoint("frames").unwrap();
+    let second = trial.deployment.endpoint("frames@echo1").unwrap();
+    assert_eq!([1, 2, 3].map(way), [second, first, second]);
+    assert_eq!(trial.load().len() as u64, COUNT);
+    let mut bytes = Vec::new();
+    echo_node::protocol::write_submit(&mut bytes, RUN, 9_999, 0, b"to the second");
+    let mut to_second = TcpStream::connect(second).unwrap();
+    to_second.write_all(&bytes).unwrap();
+    to_second.read_exact(&mut [0; 24]).unwrap();
+    trial.bed.kill("echo0").unwrap();
+    let limit = trial.bed.clock().now().plus(Duration::from_secs(10));
+    while TcpStream::connect(first).is_ok() {
+        assert!(trial.bed.clock().now() < limit, "a killed node still listens");
+    }
+    let (entries, way) = trial.ledger().unwrap();
+    let mut all = every_id();
+    all.push((9_999, true));
+    assert_eq!(entries, all);
+    assert_eq!(
+        way,
+        "each node's in turn: the node's file, as it was left when the node ended; the node's file, read after it had \
+         stored everything"
+    );
+    let ledger = trial.system.ledger(&trial.deployment).unwrap().unwrap();
+    assert!(!ledger.is_ordered());
 }
 
 /// Claim: over HTTP the same node answers, and has no ledger to read.

@@ -62,6 +62,12 @@ const TABLE: &[Entry] = &[
     ("batches", "", "take several transactions in one frame, too", |c, _| {
         flag(&mut c.options.batches)
     }),
+    (
+        "ordered",
+        "",
+        "refuse as conflict what comes out of its client's order, or on another connection than its client is on",
+        |c, _| flag(&mut c.options.ordered),
+    ),
     ("per-frame", "TIME", "what each frame with transactions costs a server (0)", |c, v| {
         time(&mut c.options.per_frame, v)
     }),
@@ -174,6 +180,10 @@ fn finish(mut command: Command) -> Result<Command, String> {
     let logs_refused = command.options.faults.logs_refused;
     if command.options.batches && (!is_plain || command.options.reads.is_some() || logs_refused) {
         let why = "--batches goes with one stage that the answer tells and with writes alone: leave --stages, --commit, --reads and --logs-refused out";
+        return Err(why.to_owned());
+    }
+    if command.options.ordered && command.options.batches {
+        let why = "--ordered and --batches: a submission in a batch does not say whose it is; leave one of the two out";
         return Err(why.to_owned());
     }
     let is_unordered = command.options.faults.every[Lie::Unordered as usize] > 0;
@@ -334,6 +344,7 @@ mod tests {
     /// Claim: every option of the help text is read, with its value attached or behind it.
     #[test]
     fn options() {
+        assert!(read("--ordered").unwrap().options.ordered);
         let batches = read("--batches --per-frame 200us --frames-max 1").unwrap().options;
         assert!(batches.batches && batches.per_frame == Duration::from_micros(200));
         assert_eq!(batches.frames_max, 1);
@@ -372,6 +383,7 @@ mod tests {
             ("--limit-backoff 1s", "a limiter needs --limit-rate above 0"),
             ("--limit-rate nan", "--limit-rate: `nan` is below 0"),
             ("--unordered 5", "--unordered needs --stages 2 or 3"),
+            ("--ordered --batches", "a submission in a batch does not say whose it is"),
             ("--lose 0", "--lose: `0` is below 1"),
         ] {
             let said = read(line).expect_err(line);

@@ -1,10 +1,11 @@
 //! The canary: a server whose theory is known, which keeps a ledger of what it took, and lies on request.
 //!
-//! The way of a transaction, file by file: `protocol` or `http_face` reads it, `limiter` and `queue` say whether
-//! and when it is served, `node` keeps it until then, `ledger` stores it or `registers` are read, and `faults` spoils any of this.
+//! The way of a transaction, file by file: `protocol` or `http_face` reads it, `clients` says whether it is its turn, `limiter` and `queue`
+//! whether and when it is served, `node` keeps it until then, `ledger` stores it or `registers` are read, and `faults` spoils any of this.
 //! Everything but [`serve`] runs in virtual time. The node knows of no instrument: it never says in an answer
 //! that it lies, and writes it down only where `--confess` tells it to.
 
+mod clients;
 mod command_line;
 mod commits;
 mod confession;

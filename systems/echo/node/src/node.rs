@@ -1,6 +1,8 @@
 //! The server as a value: requests in, answers out at the times that the queue gives. No socket, no clock.
 
 mod batch;
+mod frames;
+mod http;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,21 +10,17 @@ use std::time::Duration;
 
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs};
-use wire::frames::next_frame;
 
+use crate::clients::Clients;
 use crate::commits::{Commit, Commits};
 use crate::confession::Confession;
-use crate::events::{Events, Stage};
-use crate::faults::{Calendar, Liar, Lie, Struck};
-use crate::http_face::{self, HttpReply};
+use crate::events::Events;
+use crate::faults::{Calendar, Liar, Struck};
+use crate::http_face::HttpReply;
 use crate::ledger::{Ledger, RECORD_BYTES, Record};
 use crate::limiter::Limiter;
-use crate::metrics::{self, Said};
 use crate::options::Options;
-use crate::protocol::{
-    Answer, Code, REPLY_BYTES_MAX, Request, Submit, read_request, write_answer, write_checked,
-    write_entries, write_subscribed, write_synced, write_value,
-};
+use crate::protocol::{Answer, Code, REPLY_BYTES_MAX, write_answer};
 use crate::queue::{Queue, Served};
 use crate::registers::{Key, Registers};
 
@@ -50,6 +48,8 @@ pub struct EchoNode {
     calendar: Option<Calendar>,
     liar: Liar,
     commits: Commits,
+    /// Where each client is, if that is asked for.
+    clients: Option<Clients>,
     registers: Registers,
     departures: BinaryHeap<Reverse<Departure>>,
     departed: u64,
@@ -79,6 +79,8 @@ struct Line {
     /// Which of the connections that have had this place it is, and its batches that have not been answered.
     generation: u32,
     batches: u32,
+    /// Closed from here: whatever is still read of it is of nobody.
+    is_closed: bool,
 }
 
 /// Something that leaves later.
@@ -127,6 +129,7 @@ impl EchoNode {
             calendar: faults.from_start.then(|| Calendar::new(faults, Instant::ZERO)),
             liar: Liar::new(faults.every, options.seed),
             commits: Commits::new(&options, ledger, confession, events),
+            clients: options.ordered.then(Clients::default),
             registers: Registers::default(),
             departures: BinaryHeap::new(),
             departed: 0,
@@ -160,157 +163,6 @@ impl EchoNode {
     #[must_use]
     pub const fn events(&self) -> &Events {
         &self.commits.events
-    }
-
-    fn read_frames(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        bytes: &[u8],
-        out: &mut Outputs,
-    ) {
-        let mut used = 0;
-        loop {
-            match next_frame(&bytes[used..]) {
-                Ok(Some(frame)) => {
-                    used += frame.used;
-                    if let Ok(request) = read_request(frame.payload) {
-                        self.request(now, connection, request, out);
-                        continue;
-                    }
-                }
-                Ok(None) => break,
-                Err(_) => {}
-            }
-            out.close(connection);
-            used = bytes.len();
-            break;
-        }
-        out.used(used);
-    }
-
-    fn request(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        request: Request<'_>,
-        out: &mut Outputs,
-    ) {
-        match request {
-            Request::Submit(submit) => self.submit(now, connection, &submit, out),
-            Request::Batch(batch) if self.options.batches => {
-                self.batch(now, connection, &batch, out);
-            }
-            // Not a word of the protocol, unless it was asked for.
-            Request::Batch(_) => out.close(connection),
-            Request::Subscribe { run } => {
-                if self.commits.subscribe(connection, run) {
-                    write_subscribed(out.send(connection), run);
-                } else {
-                    out.close(connection);
-                }
-            }
-            Request::Status { run, ids } => {
-                let ids = ids
-                    .chunks_exact(8)
-                    .map(|id| u64::from_le_bytes(id.try_into().expect("exact chunks")));
-                match self.thaw(now) {
-                    at if at > now => {
-                        self.leave(at, connection, What::Status(run, ids.collect()));
-                    }
-                    _ => self.commits.status(connection, run, ids, out),
-                }
-            }
-            Request::Sync => {
-                self.commits.sync(now);
-                write_synced(out.send(connection), self.commits.ledger.entries());
-            }
-            Request::Ledger { from, count_max } => {
-                let count = usize::try_from(count_max).unwrap_or(usize::MAX).min(RECORDS_MAX);
-                let ledger = &self.commits.ledger;
-                write_entries(out.send(connection), from, |out| ledger.copy(from, count, out));
-            }
-            Request::Check { kind } => {
-                let is_taken = self.options.faults.refused_kind != Some(kind);
-                write_checked(out.send(connection), kind, is_taken);
-            }
-        }
-    }
-
-    fn submit(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        submit: &Submit<'_>,
-        out: &mut Outputs,
-    ) {
-        self.commits.events.stamp(Stage::Received, submit.tx, now, now);
-        let is_valid = submit.is_intact && self.options.faults.refused_kind != Some(submit.kind);
-        let admitted = if is_valid { self.take(now) } else { Err((Code::Invalid, Duration::ZERO)) };
-        let tx = submit.tx;
-        match admitted {
-            Err((code, wait)) => {
-                if code == Code::Invalid && self.options.faults.logs_refused {
-                    let (run, submit_crc) = (submit.run, submit.crc);
-                    let record = Record { run, tx, submit_crc, is_refused: true };
-                    self.commits.ledger.push(&record);
-                }
-                let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-                self.say(now, connection, Answer { code, wait_ms, tx }, out);
-            }
-            Ok(served) if self.options.reads == Some(submit.kind) => {
-                self.announce(now, connection, tx, served.start, false, out);
-                let (run, submit_crc) = (submit.run, submit.crc);
-                let record = Record { run, tx, submit_crc, is_refused: false };
-                let key = Key::of(run, submit.payload);
-                if served.departure > now {
-                    self.leave(served.departure, connection, What::Read(record, key));
-                } else {
-                    self.read(connection, &record, key, out);
-                }
-            }
-            Ok(served) => {
-                let struck = self.liar.strike();
-                self.announce(now, connection, tx, served.start, struck.by(Lie::Unordered), out);
-                let (run, submit_crc) = (submit.run, submit.crc);
-                let record = Record { run, tx, submit_crc, is_refused: false };
-                let key = Key::of(run, submit.payload);
-                let (started, served) = (served.start, served.departure);
-                let commit = Commit { record, key, struck, received: now, started, served };
-                if served > now {
-                    self.leave(served, connection, What::Commit(commit));
-                } else {
-                    self.committed(now, connection, &commit, out);
-                }
-            }
-        }
-    }
-
-    /// Says the stages below committed, each at its time.
-    fn announce(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        tx: u64,
-        start: Instant,
-        is_unordered: bool,
-        out: &mut Outputs,
-    ) {
-        let answer = |code| Answer { code, wait_ms: 0, tx };
-        match (self.options.stages, is_unordered) {
-            (2, false) => self.say(now, connection, answer(Code::Accepted), out),
-            (3, false) => {
-                self.say(now, connection, answer(Code::Accepted), out);
-                if start > now {
-                    self.leave(start, connection, What::Say(answer(Code::Started)));
-                } else {
-                    self.say(now, connection, answer(Code::Started), out);
-                }
-            }
-            // Accepted is said with the commit.
-            (3, true) => self.say(now, connection, answer(Code::Started), out),
-            _ => {}
-        }
     }
 
     /// Asks the limiter and the queue about a submission in a frame of its own.
@@ -347,169 +199,9 @@ impl EchoNode {
         self.calendar.as_ref().map_or(now, |calendar| calendar.stalls.thaw(now))
     }
 
-    fn say(&mut self, now: Instant, connection: Connection, answer: Answer, out: &mut Outputs) {
-        match self.thaw(now) {
-            at if at > now => self.leave(at, connection, What::Say(answer)),
-            _ => write_answer(out.send(connection), answer),
-        }
-    }
-
     /// The first moment from now on at which something is stored.
     fn store_thaw(&self, now: Instant) -> Instant {
         self.calendar.as_ref().map_or(now, |calendar| calendar.store_stalls.thaw(now))
-    }
-
-    fn committed(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        commit: &Commit,
-        out: &mut Outputs,
-    ) {
-        self.served += 1;
-        self.commits.store(now, self.store_thaw(now), commit);
-        if self.options.reads.is_some() {
-            self.registers.write(commit.key, commit.record.tx);
-        }
-        if commit.struck.by(Lie::Late) {
-            self.commits.confess(Lie::Late, commit.record.tx);
-            self.leave(now.plus(self.options.faults.late_by), connection, What::Late(*commit));
-        } else {
-            self.commits.answer(now, connection, commit, out);
-        }
-    }
-
-    /// Says what a key holds, or lies about it.
-    fn read(&mut self, connection: Connection, record: &Record, key: Key, out: &mut Outputs) {
-        let tx = record.tx;
-        if self.options.faults.logs_reads {
-            self.commits.ledger.push(record);
-        }
-        let stale = if self.liar.strike_read() { self.registers.stale(key) } else { None };
-        if stale.is_some() {
-            self.liar.gave_stale();
-            self.commits.confess(Lie::Stale, tx);
-        }
-        let value = stale.or_else(|| self.registers.read(key));
-        write_value(out.send(connection), tx, value);
-    }
-
-    fn read_http(&mut self, now: Instant, connection: Connection, bytes: &[u8], out: &mut Outputs) {
-        let mut used = 0;
-        loop {
-            match http_face::read(&bytes[used..]) {
-                Ok(Some((reply, length))) => {
-                    used += length;
-                    self.http_request(now, connection, reply, out);
-                    if reply.keep_alive {
-                        continue;
-                    }
-                    // What comes behind the last request has no meaning.
-                    used = bytes.len();
-                }
-                Ok(None) => {}
-                Err(why) => {
-                    http_face::write_refusal(out.send(connection), &why);
-                    out.close(connection);
-                    used = bytes.len();
-                }
-            }
-            break;
-        }
-        out.used(used);
-    }
-
-    fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
-        let waiting =
-            |it: &&Reverse<Departure>| matches!(it.0.what, What::Commit(_) | What::Http(..));
-        let queued = self.departures.iter().filter(waiting).count();
-        let said = Said { commits: self.served, queued: u64::try_from(queued).unwrap_or(u64::MAX) };
-        let mut used = 0;
-        loop {
-            let mut reply = Vec::new();
-            match metrics::answer(&bytes[used..], said, &mut reply) {
-                Ok(None) => break,
-                Ok(Some((length, is_kept))) => {
-                    used += length;
-                    out.send(connection).extend_from_slice(&reply);
-                    if is_kept {
-                        continue;
-                    }
-                }
-                Err(why) => http_face::write_refusal(out.send(connection), &why),
-            }
-            out.close(connection);
-            used = bytes.len();
-            break;
-        }
-        out.used(used);
-    }
-
-    fn http_request(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        reply: HttpReply,
-        out: &mut Outputs,
-    ) {
-        let last = self.lines[connection.index()].last_departure;
-        let taken = self.limit(now).and_then(|()| self.admit(now, Duration::ZERO, 1));
-        let (reply, struck, departure) = match taken {
-            Ok(served) => (reply, self.liar.strike(), served.departure),
-            Err((Code::Limited, wait)) => {
-                let reply = reply.limited(self.allowed_per_s(), whole_seconds(wait));
-                (reply, Struck::default(), self.thaw(now))
-            }
-            Err(_) => (reply.overloaded(), Struck::default(), self.thaw(now)),
-        };
-        let departure = departure.max(last);
-        if departure <= now {
-            self.http_served(now, connection, reply, struck, out);
-            return;
-        }
-        self.lines[connection.index()].last_departure = departure;
-        self.leave(departure, connection, What::Http(reply, struck));
-    }
-
-    fn http_served(
-        &mut self,
-        now: Instant,
-        connection: Connection,
-        reply: HttpReply,
-        struck: Struck,
-        out: &mut Outputs,
-    ) {
-        self.served += 1;
-        if struck.is_none() {
-            http_say(connection, reply, out);
-            return;
-        }
-        let mut by =
-            |lie| struck.by(lie).then(|| self.commits.confess(lie, struck.number)).is_some();
-        if by(Lie::Drop) {
-        } else if by(Lie::Close) {
-            out.close(connection);
-        } else if by(Lie::Garbage) {
-            self.commits.garbage(out.send(connection));
-        } else if by(Lie::Late) {
-            let at = now.plus(self.options.faults.late_by);
-            self.lines[connection.index()].last_departure = at;
-            self.leave(at, connection, What::HttpSay(reply));
-        } else {
-            if by(Lie::Twice) {
-                reply.write(out.send(connection));
-            }
-            http_say(connection, reply, out);
-        }
-    }
-
-    fn allowed_per_s(&self) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a float saturates, and a rate is not negative"
-        )]
-        self.options.faults.limit.map_or(0, |limit| limit.rate.round() as u32)
     }
 
     fn leave(&mut self, at: Instant, connection: Connection, what: What) {
@@ -533,7 +225,7 @@ impl EchoNode {
                     self.commits.status(connection, run, ids.into_iter(), out);
                 }
                 What::Http(reply, struck) => self.http_served(now, connection, reply, struck, out),
-                What::HttpSay(reply) => http_say(connection, reply, out),
+                What::HttpSay(reply) => http::http_say(connection, reply, out),
             }
         }
     }
@@ -583,7 +275,12 @@ impl Node for EchoNode {
                     Face::Metrics => self.read_metrics(connection, bytes, out),
                 }
             }
-            Input::Closed(connection) => self.commits.forget(connection),
+            Input::Closed(connection) => {
+                self.commits.forget(connection);
+                if let Some(clients) = &mut self.clients {
+                    clients.forget(connection);
+                }
+            }
             Input::Wake => self.release(now, out),
             Input::Stop => {
                 self.release(now, out);
@@ -592,17 +289,6 @@ impl Node for EchoNode {
         }
         self.plan(now, out);
     }
-}
-
-fn http_say(connection: Connection, reply: HttpReply, out: &mut Outputs) {
-    reply.write(out.send(connection));
-    if !reply.keep_alive {
-        out.close(connection);
-    }
-}
-
-fn whole_seconds(wait: Duration) -> u32 {
-    u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
 impl Ord for Departure {

@@ -52,6 +52,8 @@ pub struct Options {
     pub syncs: bool,
     /// Whether batches are taken.
     pub batches: bool,
+    /// Whether a client's transactions must come in their order, on one connection as long as that is open.
+    pub ordered: bool,
     /// What each frame with transactions costs a server, whatever is in it.
     pub per_frame: Duration,
     /// The most batches outstanding on a connection, more are answered as overloaded; 0: no bound.
@@ -73,6 +75,7 @@ impl Default for Options {
             stages: 1,
             syncs: false,
             batches: false,
+            ordered: false,
             per_frame: Duration::ZERO,
             frames_max: 0,
             faults: Faults { late_by: LATE_BY, reorder_by: REORDER_BY, ..Faults::default() },

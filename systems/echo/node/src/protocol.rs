@@ -8,6 +8,7 @@
 //!                  ledger     5  from:u64  count_max:u32  entries from that position
 //!                  check      6  kind:u16                 would this kind be taken? Nothing is stored
 //!                  batch      7  0 0 0  count:u32  frames  submissions as whole frames, answered together
+//!                  of client  8  0 0 0  client:u32  submission    a submission of this client
 //! from the node    answer     17  code:u8  0 0  wait_ms:u32  tx:u64  crc:u32
 //!                  synced     18  entries:u64
 //!                  ledger     19  from:u64  records
@@ -20,10 +21,12 @@
 //! stands before it. A payload begins with its key, eight bytes, where a kind reads. Nothing here sends, waits or trusts.
 
 mod batch;
+mod of_client;
 
 use wire::frames::write_frame;
 
 pub use batch::{Answers, BATCH_BYTES_MAX, BATCH_COUNT_MAX, Batch, write_answers, write_batch};
+pub use of_client::write_of_client;
 
 /// The longest payload of a submission.
 pub const SUBMIT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -43,6 +46,7 @@ const SYNC: u8 = 4;
 const LEDGER: u8 = 5;
 const CHECK: u8 = 6;
 const BATCH: u8 = 7;
+const OF_CLIENT: u8 = 8;
 const ANSWER: u8 = 17;
 const SYNCED: u8 = 18;
 const ENTRIES: u8 = 19;
@@ -90,6 +94,8 @@ pub enum Request<'a> {
     },
     /// Take these transactions, and answer when all have been served.
     Batch(Batch<'a>),
+    /// Take a transaction of this client.
+    OfClient(u32, Submit<'a>),
 }
 
 /// A submission.
@@ -125,6 +131,8 @@ pub enum Code {
     Invalid = 5,
     /// Its service has begun.
     Started = 6,
+    /// Refused because it is not its client's turn here.
+    Conflict = 7,
 }
 
 /// An answer about one transaction.
@@ -269,6 +277,7 @@ pub fn read_request(bytes: &[u8]) -> Result<Request<'_>, Mistake> {
         }
         CHECK if rest.len() == 2 => Ok(Request::Check { kind: u16_at(rest, 0) }),
         BATCH => batch::read_batch(bytes).map(Request::Batch),
+        OF_CLIENT => of_client::read(bytes),
         _ => Err(Mistake("its type or length is unknown")),
     }
 }
@@ -396,6 +405,7 @@ fn read_answer_body(bytes: &[u8]) -> Result<Answer, Mistake> {
         4 => Code::Overloaded,
         5 => Code::Invalid,
         6 => Code::Started,
+        7 => Code::Conflict,
         _ => return Err(Mistake("an answer's code is unknown")),
     };
     Ok(Answer { code, wait_ms: u32_at(bytes, 4), tx: u64_at(bytes, 8) })

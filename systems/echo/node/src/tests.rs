@@ -1,6 +1,7 @@
 //! The node against theory, and every lie against what it should be; all in virtual time, printed seeds.
 
 mod batches;
+mod clients;
 mod faces;
 mod lies;
 mod stamps;
