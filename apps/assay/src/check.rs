@@ -104,7 +104,8 @@ fn findings(experiment: &Experiment) -> Vec<CheckFinding> {
         .plan
         .settings
         .iter()
-        .map(|setting| setting.load.connections_max)
+        // More are opened only as far as the host's limits go.
+        .map(|setting| setting.load.connections)
         .max()
         .unwrap_or(0);
     testbed::host_findings(&environment, connections)

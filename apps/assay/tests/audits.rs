@@ -16,11 +16,12 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 
 /// Every audit that there is, in the order of its list; the last looks across trials.
-const AUDITS: [&str; 20] = [
+const AUDITS: [&str; 21] = [
     "backlog_drift",
     "client_failures",
     "clock",
     "complete",
+    "connections",
     "conservation",
     "disks",
     "drain",
@@ -93,7 +94,7 @@ fn a_clean_trial_satisfies_all() {
     }
     let names = trial(&document)["audits"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|audit| audit["name"].as_str().unwrap()).collect();
-    assert_eq!(names, AUDITS[..19], "the list above names all");
+    assert_eq!(names, AUDITS[..20], "the list above names all");
 }
 
 /// Claim: every audit of the list has a test of its name in this file.
@@ -190,6 +191,37 @@ fn complete() {
     assert_eq!(document["verdict"], "invalid");
     expect_audit(&document, "complete", "failed", "the run ended without closing this trial");
     expect_audit(&document, "complete", "failed", "bytes at the end of its rows could not be read");
+}
+
+/// Claim: a pool that is too small for a server that is in no hurry is told to be the limit, and not the server; the
+/// same load passes where connections may grow, with those in the result that were opened.
+#[test]
+fn connections() {
+    let run = |pool: &str| {
+        canary(&format!(
+            r#"
+            servers = 1000
+            service = "50ms"
+            in_flight_max = 1
+            [load]
+            rate = "240/s"
+            connections = 8
+            {pool}
+            warmup = "0s"
+            duration = "2s"
+            timeout = "5s"
+            "#
+        ))
+    };
+    let (said, document) = run("connections_max = \"fixed\"");
+    let words = ["all 8 connections were busy while service time was flat", "the client's pool"];
+    expect_failed(&said, &document, "connections", &words);
+    let (_, document) = run("");
+    expect_audit(&document, "connections", "ok", "more were opened because all were busy");
+    let used = &trial(&document)["connections"];
+    let count = |key: &str| used[key].as_u64().unwrap();
+    assert_eq!((count("first"), count("bound"), count("blocked")), (8, 1_024, 0));
+    assert!((4..=60).contains(&count("grown")), "240/s for 50 ms take twelve: {used}");
 }
 
 /// Claim: a ledger that holds less than was acknowledged breaks the sums.
@@ -392,6 +424,7 @@ fn offered_rate() {
         [load]
         rate = "200/s"
         connections = 1
+        connections_max = "fixed"
         warmup = "0s"
         duration = "1s"
         timeout = "5s"

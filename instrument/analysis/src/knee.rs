@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::plan::{Arrivals, LoadPlan, Plan, Schedule};
 use model::result::{AuditOutcome, LoadSeries, SettingResult, TrialResult};
 
-use crate::audits::percent;
+use crate::audits::{connections, percent};
 use crate::metric::{Metric, metric};
 use crate::trial::planned_rate;
 
@@ -30,6 +30,7 @@ pub(crate) fn load_series(plan: &Plan, results: &[SettingResult]) -> Vec<LoadSer
         values: group.into_iter().collect(),
         settings: points.iter().map(|point| point.key.to_owned()).collect(),
         knee: first_bad(&points)
+            .filter(|bad| !points[*bad].is_of_the_client())
             .and_then(|bad| bad.checked_sub(1))
             .map(|knee| points[knee].key.to_owned()),
     };
@@ -105,6 +106,13 @@ impl Point<'_> {
             && (self.share() >= KEEPS_UP || (success >= KEEPS_UP && is_steady))
     }
 
+    /// Whether it was this client's connections that it did not keep up with.
+    fn is_of_the_client(&self) -> bool {
+        let audits = &self.trial.audits;
+        let audit = audits.iter().find(|audit| audit.name == connections::NAME);
+        audit.is_some_and(|audit| audit.outcome == AuditOutcome::Failed)
+    }
+
     fn p99(&self) -> String {
         let p99 = metric("p99", self.trial);
         p99.map_or_else(|| "–".to_owned(), |p99| Metric::print(p99.value, p99.unit))
@@ -139,6 +147,13 @@ fn in_words(points: &[Point<'_>]) -> Option<String> {
     }
     let first_bad = first_bad(points)?;
     let bad = &points[first_bad];
+    if bad.is_of_the_client() {
+        return Some(format!(
+            "none can be named: at {} ({:.1}/s offered) this client's connections were the limit, and not the system",
+            bad.name,
+            bad.offered()
+        ));
+    }
     let falls = format!(
         "at {} ({:.1}/s offered) goodput is {:.1}/s, {} of it",
         bad.name,
@@ -171,6 +186,28 @@ fn middle_trial(result: &SettingResult) -> Option<&TrialResult> {
 mod tests {
     use super::*;
     use crate::testing::Trial;
+
+    /// Claim: a setting whose limit was the client's own pool is no knee of the system, and the words say why.
+    #[test]
+    fn the_clients_own_limit_is_no_knee() {
+        let good = Trial::clean().result();
+        let mut bad = Trial::clean().result();
+        bad.rates.goodput_per_s = bad.rates.offered_per_s * 0.7;
+        bad.counts.committed = bad.counts.due * 7 / 10;
+        let words = |bad: &TrialResult| {
+            let points = [("100", &good), ("300", bad)].map(|(name, trial)| Point {
+                key: name,
+                load_changes: false,
+                name: format!("rate={name}"),
+                trial,
+            });
+            in_words(&points).expect("the second does not keep up")
+        };
+        assert!(words(&bad).starts_with("rate=100 keeps up"), "{}", words(&bad));
+        let audit = bad.audits.iter_mut().find(|audit| audit.name == connections::NAME);
+        audit.expect("it is in the list").outcome = AuditOutcome::Failed;
+        assert!(words(&bad).starts_with("none can be named: at rate=300"), "{}", words(&bad));
+    }
 
     /// Claim: blocks that end outside the window are no knee while everything is committed and the backlog is steady;
     /// a backlog that grows, or what is not committed, is one.

@@ -25,6 +25,7 @@ mod node_stages;
 mod nodes;
 mod order;
 mod picture;
+mod pool;
 mod run;
 mod sending;
 mod silence;

@@ -25,6 +25,7 @@ use crate::groups::Groups;
 use crate::latency::Latencies;
 use crate::node_stages::NodeStages;
 use crate::order::Order;
+use crate::pool::Pool;
 use crate::silence::Commits;
 use crate::stated::Stated;
 use crate::tally::Tally;
@@ -68,6 +69,7 @@ pub struct TrialAnalysis<'a> {
     vegeta: Vegeta,
     groups: Groups,
     order: Order,
+    pool: Pool,
     join: Join,
     stated: Stated,
     /// Kept where faults are planned.
@@ -99,6 +101,7 @@ impl<'a> TrialAnalysis<'a> {
             vegeta: Vegeta::default(),
             groups: Groups::default(),
             order: Order::default(),
+            pool: Pool::new(grid, whole(facts, &grid, patience)),
             join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds)
                 .unordered(facts.after.ledger.is_unordered),
             stated: Stated::default(),
@@ -150,6 +153,7 @@ impl<'a> TrialAnalysis<'a> {
         self.order.row(row, self.final_stage);
         self.join.row(row);
         self.flow.row(row);
+        self.pool.row(row);
         if !self.grid.holds(row.due) {
             return;
         }
@@ -262,6 +266,7 @@ impl<'a> TrialAnalysis<'a> {
             // As rates: only the main load is sent again.
             attempts: sending::attempts(&self.streams[0], &input.setting.load),
             batches: sending::batches(&facts.load.workers, &input.setting.load),
+            connections: self.pool.result(&facts.load),
             latency: self.latencies.results(
                 &facts.declared.stages,
                 input.percentiles,
@@ -377,6 +382,7 @@ impl<'a> TrialAnalysis<'a> {
             flow: &self.flow,
             grid: self.grid,
             order: &self.order,
+            pool: &self.pool,
             join: &self.join,
             own_lag: self.latencies.own_lag(),
             response: self.latencies.response(self.final_stage),
@@ -472,6 +478,7 @@ fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
         sum.late_answers = sum.late_answers.saturating_add(worker.late_answers);
         sum.duplicate_answers = sum.duplicate_answers.saturating_add(worker.duplicate_answers);
         sum.phantom_answers = sum.phantom_answers.saturating_add(worker.phantom_answers);
+        sum.undecided_answers = sum.undecided_answers.saturating_add(worker.undecided_answers);
         sum.protocol_errors = sum.protocol_errors.saturating_add(worker.protocol_errors);
         sum.connect_failures = sum.connect_failures.saturating_add(worker.connect_failures);
         sum.lookahead_dry = sum.lookahead_dry.saturating_add(worker.lookahead_dry);

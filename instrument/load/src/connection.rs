@@ -59,6 +59,8 @@ pub(crate) struct Connection {
     pub is_proven: bool,
     /// Lives in a row in which none was.
     pub failures: u32,
+    /// Whether the last attempt to open it failed, until one does not.
+    pub has_failed: bool,
     /// Which life of the connection this is; timers of an earlier one are void.
     pub life: u32,
 }
@@ -94,6 +96,7 @@ impl Connection {
             is_dirty: false,
             is_proven: false,
             failures: 0,
+            has_failed: false,
             life: 0,
         }
     }
@@ -111,6 +114,11 @@ impl Connection {
     /// The most that may be outstanding on it.
     pub(crate) fn room_max(&self) -> usize {
         self.room_max as usize
+    }
+
+    /// The same, as it is counted.
+    pub(crate) fn carries(&self) -> u32 {
+        self.room_max
     }
 
     /// Whether a transaction can go now.

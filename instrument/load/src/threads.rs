@@ -8,6 +8,7 @@ use std::time::Duration;
 use clock::Instant;
 use model::NO_STAMP;
 use model::facts::LoadFacts;
+use model::plan::LoadPlan;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::driver::epoll::Epoll;
@@ -80,13 +81,13 @@ pub(crate) fn carry_out<F: Fn(&Trial<'_>, Seat) + Sync>(
     check(&setup)?;
     let links = Links::of(&setup)?;
     let wires = if links.has_wires() { Some(choose()?) } else { None };
-    raise_file_limit(setup.plan.load.connections.max(setup.plan.load.connections_max));
+    let connections_max = within_file_limit(&setup.plan.load);
     let workers = match links.is_main_called {
         // Callers have one dispatcher; their threads are the connections. A probe's wires take one worker.
         true => 1,
         false => setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX),
     };
-    let trial = Trial::new(setup, links, workers);
+    let trial = Trial::new(setup, links, workers, connections_max);
     trial.setup.live.set_phase(Phase::Opening);
     let seats = trial.seats();
     let (to, from) = sync_channel(seats as usize * (BATCHES_MAX + 8));
@@ -181,15 +182,22 @@ pub(crate) fn choose(asked: Option<&str>) -> Result<Choice, LoadError> {
     }
 }
 
-/// As many descriptors as the host allows, if the connections need more than the soft limit. What is still
-/// missing shows as failures of class `client`.
-fn raise_file_limit(connections: u32) {
+/// The most connections that there may be. As many descriptors as the host allows, if they need more than the soft
+/// limit; what it does not allow is not opened because others are busy. Those that are opened before the load are not
+/// fewer for that: what is missing for them shows as failures of class `client`.
+fn within_file_limit(load: &LoadPlan) -> u32 {
+    let connections_max = load.connections.max(load.connections_max);
     let limit = getrlimit(Resource::Nofile);
-    let wanted = u64::from(connections) + FILES_BESIDE;
-    if limit.current.is_some_and(|current| current < wanted) {
-        let current = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), ..limit });
+    let wanted = u64::from(connections_max) + FILES_BESIDE;
+    let Some(mut current) = limit.current.filter(|current| *current < wanted) else {
+        return connections_max;
+    };
+    let raised = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    if setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }).is_ok() {
+        current = raised;
     }
+    let left = u32::try_from(current.saturating_sub(FILES_BESIDE)).unwrap_or(u32::MAX);
+    connections_max.min(left).max(load.connections)
 }
 
 fn facts(

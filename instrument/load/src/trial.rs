@@ -21,6 +21,8 @@ pub(crate) struct Trial<'a> {
     pub setup: Setup<'a>,
     /// Workers with an event loop; there is one at least in the arithmetic of ids, also where everything is called.
     pub workers: u32,
+    /// The most connections of the main load: the plan's bound, or what the limit of open files leaves of it.
+    pub connections_max: u32,
     /// Which streams go through a client library.
     pub links: Links,
     pub window: Timing,
@@ -49,7 +51,7 @@ pub(crate) struct Timing {
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) fn new(setup: Setup<'a>, links: Links, workers: u32) -> Self {
+    pub(crate) fn new(setup: Setup<'a>, links: Links, workers: u32, connections_max: u32) -> Self {
         let load = &setup.plan.load;
         let window = Timing {
             measure_start: whole_ns(load.warmup),
@@ -59,6 +61,7 @@ impl<'a> Trial<'a> {
         Self {
             setup,
             workers,
+            connections_max,
             links,
             window,
             start: Mutex::new(None),

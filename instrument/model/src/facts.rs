@@ -239,10 +239,14 @@ pub struct WorkerFacts {
     pub resent: u64,
     /// Answers for a transaction that was never given to a session.
     pub phantom_answers: u64,
+    /// Answers to transactions that ended so long ago that how is no longer known: late, repeated or for nobody.
+    pub undecided_answers: u64,
     /// Bytes on the wire that were not of the protocol.
     pub protocol_errors: u64,
     /// Connections opened, the first ones included.
     pub connects: u64,
+    /// The connections of the main load, as far as they are this thread's.
+    pub pool: PoolFacts,
     /// Connections that could not be opened.
     pub connect_failures: u64,
     /// Times that the text of an error had to be looked up in the table that the threads share: once for each text.
@@ -277,6 +281,31 @@ pub struct WorkerFacts {
     pub observations: u64,
     /// Observations that were longer than is kept, or that one receipt had no room for. They are nowhere.
     pub observations_left_out: u64,
+}
+
+/// The connections of the main load on one engine thread, or the callers of a client library.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolFacts {
+    /// Opened before the load.
+    pub first: u32,
+    /// The most that there could be: what the plan allows, or what the limit of open files and the adapter leave of it.
+    pub bound: u32,
+    /// The most transactions that each carries at a time.
+    pub carries: u32,
+    /// Opened during the load because all others were busy.
+    pub grown: Vec<Grown>,
+    /// Transactions that fell due while all were open and busy and there could be no more: they waited for one of them.
+    pub blocked: u64,
+}
+
+/// Connections that were added in one second of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grown {
+    /// The second, counted from the trial's start.
+    pub second: u64,
+    /// How many.
+    pub count: u32,
 }
 
 /// Batches that were sent, by why they left. The four reasons add up to their number.

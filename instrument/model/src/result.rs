@@ -185,6 +185,9 @@ pub struct TrialResult {
     /// What left together; absent where the load has no batches.
     #[serde(default)]
     pub batches: Option<BatchesResult>,
+    /// The connections of the main load.
+    #[serde(default)]
+    pub connections: ConnectionsResult,
     /// Latency by stage, response time and service time.
     pub latency: Vec<LatencyResult>,
     /// `sent − due`.
@@ -273,6 +276,26 @@ pub struct Rates {
     /// Reached the final stage in time ÷ window: those due in the window that got there, less the growth of what is
     /// outstanding over it. Never more than the system can do.
     pub goodput_per_s: f64,
+}
+
+/// The connections of the main load, over the whole trial except where a field says otherwise. All zero where the record
+/// does not say (a crash, a trial of an earlier version).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionsResult {
+    /// Opened before the load.
+    pub first: u64,
+    /// Opened during it because all others were busy.
+    pub grown: u64,
+    /// The same by second after the trial's start: second and count.
+    pub grown_by_second: Vec<(u64, u64)>,
+    /// The most that there could be.
+    pub bound: u64,
+    /// Transactions that fell due while all of them were busy and there could be no more.
+    pub blocked: u64,
+    /// Wait for a connection, of those due in the measured window, nanoseconds: p50.
+    pub wait_p50_ns: Option<i64>,
+    /// p99.
+    pub wait_p99_ns: Option<i64>,
 }
 
 /// A quantile with its interval and the number of samples that it rests on.

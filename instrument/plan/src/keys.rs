@@ -94,7 +94,11 @@ pub const KEYS: &[Key] = &[
         Rule("64; closed: as many as clients; closed with a window: 1"),
         "connections opened before the warm-up",
     ),
-    key("load.connections_max", Rule("as load.connections"), "when all are busy, more are opened"),
+    key(
+        "load.connections_max",
+        Rule("open: 1024 or load.connections; max, closed, batches, affinity: load.connections"),
+        "when all are busy, more are opened, up to this; fixed: none is",
+    ),
     key("load.threads", Fixed("1"), "engine threads"),
     key(
         "load.warmup",

@@ -47,7 +47,8 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
             (None, open_connections(&mut table, reading))
         }
     };
-    let connections_max = connections_max(&mut table, connections, reading);
+    let grows = grows(&mut table, shape.as_ref());
+    let connections_max = connections_max(&mut table, connections, grows, reading);
     let threads = threads(&mut table, connections, reading);
     let drain_max = drain(&mut table, timeout, reading);
     let backlog_max = table.integer_or(
@@ -206,8 +207,38 @@ fn closed(table: &mut Table<'_>, reading: &mut Reading<'_>) -> (Option<Shape>, u
     (arrivals.map(|arrivals| Shape { arrivals, length: None, exact: false }), connections)
 }
 
-fn connections_max(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> u32 {
-    let most = table.count_or("connections_max", 1, CONNECTIONS_MAX, connections, reading);
+/// The bound of an open loop's connections where none is written: at 300 ms a request it lets 3,400/s be outstanding,
+/// and a server that closes its doors at a few thousand clients has room beside it.
+const GROWN_CONNECTIONS: u32 = 1_024;
+
+/// Whether more connections are opened when all are busy, unless the file says otherwise. Clients of a closed loop,
+/// connections with queues or clients of their own, and a load that is as much as the connections take have as many
+/// as they have.
+fn grows(table: &mut Table<'_>, shape: Option<&Shape>) -> bool {
+    let is_rate = shape.is_some_and(|shape| match &shape.arrivals {
+        Arrivals::Open { schedule: Schedule::Constant { rate } } => !rate.is_max(),
+        Arrivals::Open { .. } => true,
+        Arrivals::Closed { .. } => false,
+    });
+    let is_clients =
+        |given: &Options| matches!(&given.value, Value::String(word) if word == "client");
+    is_rate && table.given("batch").is_none() && !table.given("affinity").is_some_and(is_clients)
+}
+
+/// A number, `"fixed"` (as many as `load.connections`), or what holds without either.
+fn connections_max(
+    table: &mut Table<'_>,
+    connections: u32,
+    grows: bool,
+    reading: &mut Reading<'_>,
+) -> u32 {
+    let is_fixed = |given: &Options| matches!(&given.value, Value::String(word) if word == "fixed");
+    if table.given("connections_max").is_some_and(is_fixed) {
+        table.note("connections_max", Some(connections.to_string()), reading);
+        return connections;
+    }
+    let otherwise = if grows { connections.max(GROWN_CONNECTIONS) } else { connections };
+    let most = table.count_or("connections_max", 1, CONNECTIONS_MAX, otherwise, reading);
     if most < connections {
         let message = format!(
             "`load.connections_max` is {most}, fewer than the {connections} of `load.connections`"

@@ -41,7 +41,7 @@ fn defaults() {
     assert_eq!(plan.percentiles, [0.5, 0.9, 0.95, 0.99, 0.999]);
     assert_eq!((plan.settings.len(), plan.settings[0].key.as_str()), (1, "default"));
     let load = &plan.settings[0].load;
-    assert_eq!((load.connections, load.connections_max, load.threads), (64, 64, 1));
+    assert_eq!((load.connections, load.connections_max, load.threads), (64, 1_024, 1));
     assert_eq!(load.duration, Duration::from_secs(30));
     assert_eq!(load.warmup, Duration::from_secs(2));
     assert_eq!((load.timeout, load.drain_max), (Duration::from_secs(30), Duration::from_secs(30)));

@@ -6,7 +6,7 @@ use stats::trend::{mann_kendall_rising, mann_kendall_score, theil_sen};
 
 use crate::flow::BLOCKS;
 
-use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Evidence, Finding, connections, failed, ok, percent, skipped, warn};
 
 /// A rise must be this sure.
 const P_MAX: f64 = 0.005;
@@ -42,9 +42,12 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         ));
     }
     let per_s = growth / evidence.grid.seconds();
+    // Whose limit it is: what waits for a connection that the client does not open is outstanding, too.
+    let who =
+        if connections::are_the_limit(evidence) { "this client's pool" } else { "the system" };
     let said = format!(
         "outstanding rose by {per_s:.1}/s through the window, from {} to {} ({} of what was due): \
-         the system is saturated, and its latencies depend on the length of the run",
+         {who} is saturated, and its latencies depend on the length of the run",
         show_count(whole(first)),
         show_count(whole(last)),
         percent(share)

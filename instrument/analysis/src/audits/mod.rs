@@ -8,6 +8,7 @@ mod backlog_drift;
 mod client_failures;
 mod clock;
 mod complete;
+pub(crate) mod connections;
 mod conservation;
 mod disks;
 mod drain;
@@ -36,16 +37,18 @@ use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::Grid;
 use crate::order::Order;
+use crate::pool::Pool;
 use crate::tally::Tally;
 
 type Audit = fn(&Evidence<'_>) -> Finding;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(&str, Audit); 19] = [
+const AUDITS: [(&str, Audit); 20] = [
     ("backlog_drift", backlog_drift::audit),
     ("client_failures", client_failures::audit),
     ("clock", clock::audit),
     ("complete", complete::audit),
+    (connections::NAME, connections::audit),
     ("conservation", conservation::audit),
     ("disks", disks::audit),
     ("drain", drain::audit),
@@ -78,6 +81,7 @@ pub(crate) struct Evidence<'a> {
     pub flow: &'a Flow,
     pub grid: Grid,
     pub order: &'a Order,
+    pub pool: &'a Pool,
     pub join: &'a Join,
     pub own_lag: &'a Histogram,
     /// Response time to the final stage, if there is such a stage.

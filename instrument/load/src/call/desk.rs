@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use clock::Instant;
-use model::facts::{Event, WorkerFacts};
+use model::facts::{Event, PoolFacts, WorkerFacts};
 use model::plan::{LoadPlan, ProbePlan};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use sut::Returned;
@@ -128,7 +128,11 @@ impl<'t> State<'t> {
         callers: Vec<Caller>,
         rows: Rows,
     ) -> Self {
-        let facts = WorkerFacts { connects: callers.len() as u64, ..WorkerFacts::default() };
+        let calls_main = |caller: &&Caller| streams[caller.stream].index == 0;
+        let first = u32::try_from(callers.iter().filter(calls_main).count()).expect("a few");
+        // A library's callers are threads: there are as many as the plan says from the start.
+        let pool = PoolFacts { first, bound: first, carries: 1, ..PoolFacts::default() };
+        let facts = WorkerFacts { connects: callers.len() as u64, pool, ..Default::default() };
         let origin = trial.setup.deployment.clock.now();
         let texts = trial.texts.known();
         Self { texts, seat, origin, streams, callers, rows, facts, is_over: false }
@@ -137,11 +141,16 @@ impl<'t> State<'t> {
     pub(super) fn take_due(&mut self, now: Stamp) {
         for index in 0..self.streams.len() {
             self.saturate(index, now);
+            let is_idle = |caller: &&Caller| caller.stream == index && !caller.is_busy;
+            let idle = self.callers.iter().filter(is_idle).count();
             while let Some((due, client)) = self.streams[index].demand.take_due(now) {
                 self.facts.due += 1;
                 let stream = &mut self.streams[index];
                 stream.last_due = due;
                 let prepared = stream.source.take(client);
+                if stream.index == 0 && stream.backlog.len() >= idle {
+                    self.facts.pool.blocked += 1;
+                }
                 if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
                     stream.backlog.push_back((prepared, due));
                     let waiting = stream.backlog.len() as u64;

@@ -11,6 +11,9 @@ use crate::source::Prepared;
 
 /// Connections that one stream may be opening at a time because all are busy.
 const GROW_MAX: u32 = 32;
+/// Those that it begins to open in one turn. Opening a socket takes some 50 µs, and what falls due meanwhile is late by
+/// as much: with one a turn the sends of others come in between, and ten thousand a second can be opened all the same.
+const GROW_TURN_MAX: u32 = 1;
 
 impl Engine<'_> {
     /// Takes every due time that has come, then gives what waits to connections with room.
@@ -58,10 +61,12 @@ impl Engine<'_> {
         if let Some(connection) = free {
             self.submit(index, connection, waiting.prepared, waiting.due);
         } else if stream.backlog.len() < stream.backlog_max || stream.demand.is_clients() {
+            self.facts.pool.blocked += u64::from(stream.is_blocked());
             stream.backlog.push(home, waiting);
             let waiting = stream.backlog.len() as u64;
             self.facts.backlog_max = self.facts.backlog_max.max(waiting);
         } else {
+            self.facts.pool.blocked += u64::from(stream.is_blocked());
             self.facts.backlog_full += 1;
             self.end_unsent(index, waiting, Outcome::Shed, "");
         }
@@ -121,13 +126,7 @@ impl Engine<'_> {
 
     /// Opens more connections for what waits, up to the plan's bound.
     fn grow(&mut self, index: usize) {
-        let stream = &self.streams[index];
-        let again = stream.resends.as_ref().map_or(0, |resends| resends.count());
-        let waiting = u32::try_from(stream.backlog.len()).unwrap_or(u32::MAX).saturating_add(again);
-        let room = stream.connections_max - stream.connections;
-        let wanted = waiting.saturating_sub(stream.opening).min(room);
-        let wanted = wanted.min(GROW_MAX.saturating_sub(stream.opening));
-        for _ in 0..wanted {
+        for _ in 0..self.streams[index].wanted_connections().min(GROW_TURN_MAX) {
             if !self.add_connection(index) {
                 break;
             }
@@ -279,6 +278,26 @@ impl Engine<'_> {
 }
 
 impl Stream {
+    /// How many more connections it wants opened, for what waits beyond those that are on their way. None while one of
+    /// them cannot be had: what waits then waits for the system, and more attempts would be refused like the last.
+    pub(super) fn wanted_connections(&self) -> u32 {
+        let room = self.connections_max - self.connections;
+        if room == 0 || self.failing > 0 {
+            return 0;
+        }
+        let again = self.resends.as_ref().map_or(0, |resends| resends.count());
+        let waiting = u32::try_from(self.backlog.len()).unwrap_or(u32::MAX).saturating_add(again);
+        let wanted = waiting.saturating_sub(self.connections - self.open);
+        wanted.min(room).min(GROW_MAX.saturating_sub(self.opening))
+    }
+
+    /// Whether there are as many connections as there may be and none of them is wanting: what finds none free then
+    /// waits for the number of connections. Where a client stays on its connection it waits for that one.
+    fn is_blocked(&self) -> bool {
+        let is_full = self.connections >= self.connections_max && self.failing == 0;
+        self.index == 0 && is_full && self.backlog.homes().is_none()
+    }
+
     /// The connection that has been idle longest; it stays at the front of the queue until it is occupied.
     fn idle(&mut self, connections: &mut [Connection]) -> Option<u32> {
         while let Some(&connection) = self.idle.front() {

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use model::facts::Grown;
 use model::{Class, Outcome};
 use rustix::io::Errno;
 use sut::Link;
@@ -77,8 +78,22 @@ impl Engine<'_> {
         let at = &mut self.streams[stream];
         at.connections += 1;
         at.next_index += u32::try_from(at.stride).expect("at most WORKERS_MAX");
+        if stream == 0 {
+            self.note_grown();
+        }
         self.want_open(u32::try_from(self.connections.len() - 1).expect("connections are u32"));
         true
+    }
+
+    /// One more was added in this second.
+    fn note_grown(&mut self) {
+        let second = u64::try_from(self.now / 1_000_000_000).unwrap_or(0);
+        let grown = &mut self.facts.pool.grown;
+        match grown.last_mut().filter(|last| last.second == second) {
+            Some(last) => last.count += 1,
+            // At most one entry a connection.
+            None => grown.push(Grown { second, count: 1 }),
+        }
     }
 
     /// The kernel has connected.
@@ -131,6 +146,7 @@ impl Engine<'_> {
             let stream = &mut self.streams[usize::from(at.stream)];
             stream.opening -= 1;
             stream.open += 1;
+            stream.failing -= u32::from(std::mem::take(&mut at.has_failed));
             if !at.is_queued_idle {
                 at.is_queued_idle = true;
                 stream.idle.push_back(connection);
@@ -210,9 +226,14 @@ impl Engine<'_> {
             Some((self.connections[connection as usize].endpoint.address, text.to_owned()));
         if stream != OBSERVER {
             let stream = usize::from(stream);
+            let here = &mut self.connections[connection as usize];
             match phase {
                 Phase::Open => self.streams[stream].open -= 1,
-                _ => self.streams[stream].opening -= 1,
+                _ => {
+                    self.streams[stream].opening -= 1;
+                    let is_first = !std::mem::replace(&mut here.has_failed, true);
+                    self.streams[stream].failing += u32::from(is_first);
+                }
             }
             let at = &self.streams[stream];
             let none_else = at.open == 0 && at.opening == 0;

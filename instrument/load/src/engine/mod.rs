@@ -60,6 +60,8 @@ struct Stream {
     /// How many of its connections are open, and how many are on the way there.
     open: u32,
     opening: u32,
+    /// How many are not open because the last attempt to open them failed.
+    failing: u32,
     /// How many there are in all, and may be.
     connections: u32,
     connections_max: u32,

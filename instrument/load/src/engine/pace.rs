@@ -41,8 +41,10 @@ impl Engine<'_> {
         if self.is_routed() {
             until = until.min(self.now + ROUTED_NS);
         }
-        let is_pressed =
-            |stream: &Stream| stream.batching.as_ref().is_some_and(|it| it.is_pressing());
+        let is_pressed = |stream: &Stream| {
+            stream.batching.as_ref().is_some_and(|it| it.is_pressing())
+                || stream.wanted_connections() > 0
+        };
         if !self.routes.is_idle() || self.streams.iter().any(is_pressed) {
             return Wait::LOOK;
         }

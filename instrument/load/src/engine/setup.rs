@@ -64,6 +64,9 @@ impl<'t> Engine<'t> {
             for index in share(load.connections, worker, trial.workers) {
                 engine.make_connection(0, Role::Submit, index, index)?;
             }
+            let pool = &mut engine.facts.pool;
+            pool.first = engine.streams[0].connections;
+            pool.carries = engine.connections.first().map_or(0, Connection::carries);
         }
         if worker == 0 {
             for index in 0..trial.setup.system.observers() {
@@ -149,7 +152,7 @@ fn wire_link(
 fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
     let workers = trial.workers;
     let load = &trial.setup.plan.load;
-    let connections_max = load.connections.max(load.connections_max);
+    let connections_max = trial.connections_max;
     if trial.links.is_main_called {
         // Callers have it; what is left is the place of the main load among the streams.
         let numbers = Numbers { first_id: u64::from(worker), stride: 1, count_max: 0 };
@@ -300,6 +303,7 @@ fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Durati
         timeout_ns: whole_ns(timeout).max(1),
         open: 0,
         opening: 0,
+        failing: 0,
         connections: 0,
         connections_max: 0,
         next_index: u32::MAX,

@@ -334,6 +334,7 @@ impl Engine<'_> {
         facts.wall_ns = u64::try_from(self.now - began).unwrap_or(0);
         facts.idle_ns = facts.wall_ns.saturating_sub(facts.cpu_ns + facts.run_queue_ns);
         facts.error_lookups = self.texts.lookups;
+        facts.pool.bound = self.streams[0].connections_max;
         facts.lookahead_dry = self.streams.iter().map(|stream| stream.source.dry).sum();
         assert_eq!(facts.due, self.rows.count, "one row for each transaction that fell due");
         assert_eq!(facts.due, facts.sent + facts.shed + facts.refused, "sent, shed or refused");

@@ -6,6 +6,7 @@ mod batches;
 mod calls;
 mod failures;
 mod floods;
+mod pool;
 mod shapes;
 mod toy;
 mod transports;

@@ -16,10 +16,10 @@ use crate::{LoadError, Setup};
 const MS: i64 = 1_000_000;
 
 /// Answers each request after the same time; connections are taken until `open_until`, and are reset at `resets_at`.
-struct Fixed {
-    delay: Duration,
-    open_until: Instant,
-    resets_at: Option<Instant>,
+pub(super) struct Fixed {
+    pub delay: Duration,
+    pub open_until: Instant,
+    pub resets_at: Option<Instant>,
 }
 
 impl Default for Fixed {
@@ -54,14 +54,27 @@ impl Server for Fixed {
 }
 
 fn try_load(plan: &SettingPlan, server: Fixed) -> Result<(LoadFacts, Kept), LoadError> {
-    let system = ToySystem::new("127.0.0.1:1".parse().expect("an address that nobody dials"));
+    try_load_of(plan, &system(), server)
+}
+
+/// One transaction a connection at a time, at an address that nobody dials.
+pub(super) fn system() -> ToySystem {
+    ToySystem::new("127.0.0.1:1".parse().expect("an address"))
+}
+
+/// A trial of this system in virtual time, against any server.
+pub(super) fn try_load_of(
+    plan: &SettingPlan,
+    system: &ToySystem,
+    server: impl Server + 'static,
+) -> Result<(LoadFacts, Kept), LoadError> {
     let (clock, hand) = clock(WallTime::from_unix_ns(0));
     let mut kept = Kept::default();
     let setup = Setup {
         plan,
         stages: system.stages(),
         final_stage: 0,
-        system: &system,
+        system,
         deployment: &Deployment::new(clock),
         seed: model::Seed(1),
         control: Arc::default(),

@@ -163,6 +163,10 @@ const AUDITS: &[(&str, &str)] = &[
     ("clock", "are there times that cannot be?"),
     ("complete", "was the trial carried out to its end, and is its record whole?"),
     (
+        "connections",
+        "did this client have too few connections, and not the system too little room?",
+    ),
+    (
         "conservation",
         "does every sum come out twice: what fell due, what ended, what the ledger holds?",
     ),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use model::facts::Environment;
 use model::result::{
-    AttemptsResult, AuditOutcome, AuditResult, CallsResult, CheckResult, Counts, CurvePoint,
-    Distribution, Exit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
+    AttemptsResult, AuditOutcome, AuditResult, CallsResult, CheckResult, ConnectionsResult, Counts,
+    CurvePoint, Distribution, Exit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
     SecondResult, SettingResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
     VegetaResult, Verdict,
 };
@@ -324,6 +324,15 @@ pub fn trial(key: &str) -> TrialResult {
         attempts: attempts(&counts, 1),
         batches: None,
         vegeta: vegeta(&counts, 50.0, &response, &[("200", 1_500)]),
+        connections: ConnectionsResult {
+            first: 64,
+            grown: 2,
+            grown_by_second: vec![(0, 2)],
+            bound: 1_024,
+            blocked: 0,
+            wait_p50_ns: Some(0),
+            wait_p99_ns: Some(0),
+        },
         latency: vec![latency("committed", response, 0)],
         counts,
         background: None,

@@ -1,0 +1,104 @@
+//! How many connections there are: as many as what is due needs, up to the bound, and no more where that does not help.
+
+use std::time::Duration;
+
+use model::facts::{LoadFacts, PoolFacts};
+use model::{Outcome, Row};
+
+use super::toy::{Act, Toy, ToySystem, constant, count, plan, run, with_each_driver};
+use super::virtual_time::{Fixed, system, try_load_of};
+
+/// What the server of the exact tests takes for each, any number at once.
+const SERVICE: Duration = Duration::from_millis(300);
+
+fn pool(facts: &LoadFacts) -> &PoolFacts {
+    &facts.workers[0].pool
+}
+
+fn grown(pool: &PoolFacts) -> u32 {
+    pool.grown.iter().map(|grown| grown.count).sum()
+}
+
+/// What half of the rows did not exceed.
+fn median(rows: &[Row], of: impl Fn(&Row) -> i64) -> i64 {
+    let mut all: Vec<_> = rows.iter().map(of).collect();
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+/// Claim: a server that takes 300 ms, any number at once, is never blamed for 64 connections: at 100 and 200/s these
+/// suffice, at 300/s exactly as many are opened as are missing, and each answer comes 300 ms after its transaction was
+/// due. Where the 64 are all that there may be, transactions wait for them, and the facts say so.
+#[test]
+fn the_pool_grows_with_what_is_due() {
+    for (per_second, connections_max, missing) in
+        [(100, 1_024, 0), (200, 1_024, 0), (300, 1_024, 26), (300, 64, 0)]
+    {
+        let mut plan = plan(constant(per_second));
+        plan.load.duration = Duration::from_secs(2);
+        (plan.load.connections, plan.load.connections_max) = (64, connections_max);
+        let server = Fixed { delay: SERVICE, ..Fixed::default() };
+        let (facts, kept) = try_load_of(&plan, &system(), server).expect("the load begins");
+        assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
+        let pool = pool(&facts);
+        assert_eq!((pool.first, pool.bound, pool.carries), (64, connections_max, 1));
+        assert_eq!(grown(pool), missing, "{per_second}/s: {pool:?}");
+        let exact = kept.rows.iter().all(|row| row.end - row.due == 300_000_000);
+        let is_short = connections_max == 64 && per_second == 300;
+        assert_eq!((exact, pool.blocked > 0), (!is_short, is_short), "{per_second}/s: {pool:?}");
+    }
+}
+
+/// Claim: connections that are refused are not multiplied: while one cannot be had no more are tried, however many
+/// transactions wait for those that are busy.
+#[test]
+fn refused_connections_are_not_multiplied() {
+    with_each_driver(|choice| {
+        let server = Toy::start(|asked| {
+            vec![Act::Pause(Duration::from_millis(200)), Act::Answer(asked.id, 0)]
+        });
+        let address = server.address;
+        let server = std::sync::Mutex::new(Some(server));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                // Nobody listens any more; the connections that there are go on.
+                drop(server.lock().unwrap().take());
+            });
+            let mut plan = plan(constant(500));
+            plan.load.connections_max = 1_000;
+            let (facts, kept) = run(&plan, &ToySystem::new(address), choice);
+            let waited = kept.rows.iter().filter(|row| row.ready > row.due).count();
+            assert!(waited > 20, "most of them wait: {waited}");
+            let worker = &facts.workers[0];
+            assert!((1..=30).contains(&worker.connect_failures), "{}", worker.connect_failures);
+            assert_eq!(worker.pool.blocked, 0, "it is not the bound that keeps them waiting");
+        });
+    });
+}
+
+/// Claim: what waits for a connection to be opened waits before it is ready, so that the opening is not taken for the
+/// instrument's own lag.
+#[test]
+fn opening_is_no_own_lag() {
+    use model::plan::{Arrivals, Schedule};
+    use model::quantity::Rate;
+    with_each_driver(|choice| {
+        let server = Toy::start(|asked| {
+            vec![Act::Pause(Duration::from_millis(20)), Act::Answer(asked.id, 0)]
+        });
+        let (rate, every) = (Rate::per_second(1_000), Duration::from_millis(100));
+        let mut plan = plan(Arrivals::Open { schedule: Schedule::Burst { rate, every } });
+        plan.load.connections = 2;
+        plan.load.connections_max = 1_000;
+        let (facts, kept) = run(&plan, &ToySystem::new(server.address), choice);
+        assert_eq!(count(&kept.rows, Outcome::Committed), 300);
+        let first = &kept.rows[..100];
+        let waited = median(first, |row| row.ready - row.due);
+        let own_lag = median(first, |row| row.sent - row.ready);
+        assert!(waited > own_lag, "{waited} ns for a connection, {own_lag} ns of its own");
+        // One for each that waits, less those that others were free for meanwhile.
+        assert!((20..=100).contains(&grown(pool(&facts))), "{facts:?}");
+        assert_eq!(pool(&facts).grown[0].second, 0);
+    });
+}
