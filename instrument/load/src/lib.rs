@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod links;
 mod live;
+mod numbers;
 mod pending;
 mod recorder;
 pub mod schedule;

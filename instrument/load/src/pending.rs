@@ -6,17 +6,17 @@
 //! the rest move to a map, so that one lost answer cannot make the window grow for as long as its timeout lasts.
 //! Nothing here decides what became of a transaction.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use model::{NO_STAMP, Row, Stamp};
+
+use crate::numbers::NumberSet;
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Numbers that the ring covers at first, and at most: 4 MiB of it, two seconds of 500,000/s.
 const RING_MIN: usize = 1 << 10;
 const RING_MAX: usize = 1 << 20;
-/// Unanswered numbers that are remembered at least, so that a late answer is told from a repeated one.
-const ENDED_MAX: usize = 1 << 16;
 
 /// An outstanding transaction.
 #[derive(Debug)]
@@ -82,6 +82,8 @@ pub(crate) enum Known {
     Answered,
     /// It was never given to a session.
     Never,
+    /// It ended so long ago that how is no longer known.
+    Forgotten,
 }
 
 #[derive(Debug)]
@@ -94,10 +96,10 @@ pub(crate) struct Pending {
     /// One past the highest number given to a session.
     given: u64,
     stragglers: HashMap<u64, u32>,
-    /// Numbers that ended without an answer: the youngest, and those before them.
-    unanswered: [HashSet<u64>; 2],
-    /// Numbers that were shed or refused, the same way.
-    unsent: [HashSet<u64>; 2],
+    /// Numbers that ended without an answer and have had none since.
+    unanswered: NumberSet,
+    /// Numbers that were shed or refused.
+    unsent: NumberSet,
     oldest: u32,
     youngest: u32,
 }
@@ -113,8 +115,8 @@ impl Pending {
             base: 0,
             given: 0,
             stragglers: HashMap::new(),
-            unanswered: Default::default(),
-            unsent: Default::default(),
+            unanswered: NumberSet::default(),
+            unsent: NumberSet::default(),
             oldest: NONE,
             youngest: NONE,
         }
@@ -292,10 +294,12 @@ impl Pending {
             let is_sent = self.entries[slot as usize].row.sent != NO_STAMP;
             return if is_sent { Known::Outstanding(slot) } else { Known::Never };
         }
-        if self.unanswered.iter_mut().any(|some| some.remove(&number)) {
+        if self.unanswered.remove(number) {
             Known::Unanswered
-        } else if self.unsent.iter().any(|some| some.contains(&number)) {
+        } else if self.unsent.holds(number) {
             Known::Never
+        } else if self.unanswered.has_forgotten(number) || self.unsent.has_forgotten(number) {
+            Known::Forgotten
         } else {
             Known::Answered
         }
@@ -329,12 +333,12 @@ impl Pending {
 
     /// Remembers that a number ended without an answer.
     pub(crate) fn note_unanswered(&mut self, number: u64) {
-        note(&mut self.unanswered, number);
+        self.unanswered.insert(number);
     }
 
     /// Remembers that a number was never sent.
     pub(crate) fn note_unsent(&mut self, number: u64) {
-        note(&mut self.unsent, number);
+        self.unsent.insert(number);
     }
 
     fn place(&self, number: u64) -> usize {
@@ -372,15 +376,6 @@ impl Pending {
             self.ring[to] = old[from];
         }
     }
-}
-
-/// Two generations, so that the youngest [`ENDED_MAX`] at least are known in bounded memory.
-pub(crate) fn note(sets: &mut [HashSet<u64>; 2], number: u64) {
-    if sets[0].len() >= ENDED_MAX {
-        sets.swap(0, 1);
-        sets[0].clear();
-    }
-    sets[0].insert(number);
 }
 
 #[cfg(test)]
@@ -464,5 +459,29 @@ mod tests {
         assert_eq!(pending.find(1), Known::Unanswered);
         assert_eq!(pending.find(1), Known::Answered, "the second late answer repeats the first");
         assert_eq!(pending.find(2), Known::Never);
+    }
+
+    /// Claim: after a stall of seven seconds at 40,000/s with a timeout of one, in which as many were shed as given up,
+    /// each answer is late and each answer to one that was never sent is a phantom: none is called a duplicate.
+    #[test]
+    fn a_long_stall_makes_no_duplicates() {
+        let stalled = 7 * 40_000;
+        let mut pending = Pending::new(0);
+        let mut list = OnConnection::default();
+        for number in 0..2 * stalled {
+            if number % 2 == 1 {
+                pending.note_unsent(number);
+                continue;
+            }
+            let slot = pending.insert(number, row(number), 0, &mut list);
+            pending.mark_sent(&mut list, 1);
+            pending.remove(slot, &mut list);
+            pending.note_unanswered(number);
+        }
+        for number in 0..2 * stalled {
+            let expected = if number % 2 == 1 { Known::Never } else { Known::Unanswered };
+            assert_eq!(pending.find(number), expected, "{number}");
+        }
+        assert_eq!(pending.find(0), Known::Answered, "the second answer to the first of them");
     }
 }

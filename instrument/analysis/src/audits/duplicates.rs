@@ -3,7 +3,7 @@
 
 use model::quantity::show_count;
 
-use super::{Evidence, Finding, failed, ok};
+use super::{Evidence, Finding, failed, ok, warn};
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let engine = &evidence.engine;
@@ -25,6 +25,13 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         0 => String::new(),
         late => format!("; {} late answers, which count as unknown", show_count(late)),
     };
+    if engine.undecided_answers > 0 {
+        return warn(format!(
+            "no answer and no entry is known to have come twice{late}; {} answers came so long after their transactions \
+             had ended that it cannot tell whether they were late, repeated or for nobody",
+            show_count(engine.undecided_answers)
+        ));
+    }
     ok(format!("no answer and no entry came twice{late}"))
 }
 
@@ -52,6 +59,13 @@ mod tests {
             assert_eq!(found.outcome, AuditOutcome::Failed);
             assert!(found.detail.contains(words), "{}", found.detail);
         }
+        let mut trial = Trial::clean();
+        let worker = WorkerFacts { wall_ns: 1, undecided_answers: 3, ..WorkerFacts::default() };
+        trial.facts.load.workers.push(worker);
+        let result = trial.result();
+        let found = audit(&result, "duplicates");
+        assert_eq!(found.outcome, AuditOutcome::Warn, "nobody is accused: {}", found.detail);
+        assert!(found.detail.contains("3 answers came so long after"), "{}", found.detail);
         let mut trial = Trial::clean();
         let ids = (0..10_000).chain([7]);
         trial.entries = Some(ids.map(|tx| LedgerEntry::new(tx, tx, true)).collect());

@@ -6,7 +6,7 @@
 //! was sent twice is no fault of the system.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::BinaryHeap;
 
 use model::plan::ResendPlan;
 use model::{Outcome, Stamp};
@@ -14,7 +14,8 @@ use sut::{Abandon, Transaction};
 
 use super::{Engine, Stream};
 use crate::connection::OBSERVER;
-use crate::pending::{NONE, OnConnection, Pending, note};
+use crate::numbers::NumberSet;
+use crate::pending::{NONE, OnConnection, Pending};
 use crate::trial::whole_ns;
 
 /// What one stream sends again.
@@ -28,8 +29,8 @@ pub(super) struct Resends {
     looks: BinaryHeap<Reverse<(Stamp, u64)>>,
     /// Those that wait to be sent again on any connection, in their order.
     waiting: OnConnection,
-    /// Numbers that were sent more than once: the youngest, and those before them.
-    repeated: [HashSet<u64>; 2],
+    /// Numbers that were sent more than once.
+    repeated: NumberSet,
 }
 
 /// What it takes to send a transaction again.
@@ -50,7 +51,7 @@ impl Resends {
             kept: Vec::new(),
             looks: BinaryHeap::new(),
             waiting: OnConnection::default(),
-            repeated: Default::default(),
+            repeated: NumberSet::default(),
         }
     }
 
@@ -112,19 +113,20 @@ impl Resends {
             self.looks.push(Reverse((at, entry.number)));
             if entry.row.attempts > 0 {
                 again += 1;
-                note(&mut self.repeated, entry.number);
+                self.repeated.insert(entry.number);
             }
         }
         again
     }
 
+    /// Of one that it has forgotten it says so, too: nothing is called a duplicate that may be a second attempt's.
     fn has_repeated(&self, number: u64) -> bool {
-        self.repeated.iter().any(|some| some.contains(&number))
+        self.repeated.holds(number) || self.repeated.has_forgotten(number)
     }
 }
 
 impl Stream {
-    /// Whether a number was sent more than once, as far as that is remembered.
+    /// Whether a number was sent more than once, or may have been, as far as that is remembered.
     pub(super) fn has_repeated(&self, number: u64) -> bool {
         self.resends.as_ref().is_some_and(|resends| resends.has_repeated(number))
     }

@@ -49,7 +49,13 @@ impl Engine<'_> {
                 self.facts.late_answers += 1;
                 self.event("late_answer", Some(tx), || "answered after it was given up".to_owned());
             }
-            Known::Answered if is_of_no_interest => {}
+            Known::Answered | Known::Forgotten if is_of_no_interest => {}
+            Known::Forgotten => {
+                self.facts.undecided_answers += 1;
+                self.event("undecided_answer", Some(tx), || {
+                    "answered so long after it ended that how is no longer known".to_owned()
+                });
+            }
             Known::Answered if at.has_repeated(number) => self.facts.repeated_answers += 1,
             // Of a client whose turn has not come: numbers are given out before they are sent.
             Known::Answered if at.demand.is_clients() && at.source.holds(number) => {
