@@ -1,7 +1,7 @@
 //! What a server says, for the coverage-guided fuzz target: replies of every form, and a connection of the load that is
 //! handed them in pieces.
 
-use sut::{Marks, Session as _, Transaction};
+use sut::{Mark, Marks, Session as _, Transaction};
 
 use crate::resp;
 use crate::session::SetSession;
@@ -42,7 +42,7 @@ fn heard<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, usize, Opt
         unread.extend_from_slice(piece);
         let mut marks = Marks::default();
         let result = session.receive(&unread, &mut Vec::new(), &mut marks);
-        found.extend(marks.list().iter().map(|mark| format!("{mark:?}")));
+        found.extend(marks.list().iter().map(|mark| said(&marks, mark)));
         match result {
             Ok(used) => {
                 assert!(used <= unread.len(), "{used} of {}", unread.len());
@@ -54,6 +54,16 @@ fn heard<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, usize, Opt
         }
     }
     (found, read, None)
+}
+
+/// A mark in words: the index of a text says nothing outside its receipt.
+fn said(marks: &Marks, mark: &Mark) -> String {
+    match mark {
+        Mark::Ended { tx, answer } => {
+            format!("{tx} ended as {}: {}", answer.outcome, marks.text(answer))
+        }
+        Mark::Reached { .. } => format!("{mark:?}"),
+    }
 }
 
 #[cfg(test)]
