@@ -104,6 +104,63 @@ fn killed_in_mid_run() {
     assert_eq!((again.code, again.stdout), (said.code, said.stdout), "a report changes nothing");
 }
 
+/// Everything that is mounted below `place`, in whichever namespace a thread still is.
+fn mounts_below(place: &Path) -> Vec<String> {
+    let threads = |process: PathBuf| std::fs::read_dir(process.join("task")).into_iter().flatten();
+    let processes = std::fs::read_dir("/proc").expect("there is /proc").flatten();
+    let of_thread = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("mountinfo")).unwrap_or_default()
+    };
+    let below = place.to_str().expect("a path of text");
+    let all = processes.flat_map(|process| threads(process.path())).flatten().map(of_thread);
+    let mut found: Vec<String> = all
+        .flat_map(|mounts| mounts.lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|mount| mount.contains(below))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Claim: with a disk of the node's own, kill -9 and Ctrl-C in mid-run leave no process, no listener and nothing mounted
+/// in any namespace, also while the power is cut; what had been recorded is reported, and after Ctrl-C also the ledger
+/// was read from the disk.
+#[test]
+fn ended_with_a_disk() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+        harness::say("SKIPPED crash: ended_with_a_disk: a disk takes root and /dev/fuse");
+        return;
+    }
+    let disk = "[disk]\nnodes = [\"echo\"]\nsize = \"64MiB\"";
+    let cut = "[[fault]]\nat = \"200ms\"\nfor = \"8s\"\npower = \"echo\"";
+    for (signal, fault) in [(Signal::KILL, ""), (Signal::KILL, cut), (Signal::INT, "")] {
+        let _beside = beside_others();
+        let place = Place::new();
+        let running = started(&place, &experiment(&format!("{TEN_SECONDS}\n{disk}\n{fault}")));
+        let address = node_address(&place);
+        if fault.is_empty() {
+            let mounted = mounts_below(place.path());
+            assert!(mounted.iter().any(|mount| mount.contains("fuse")), "{mounted:?}");
+        } else {
+            let journal = place.run_folder().join("settings/default/trial-0/faults.ndjson");
+            await_that(Duration::from_secs(5), "the power is cut", || {
+                std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("power"))
+            });
+        }
+        running.signal(signal);
+        let said = running.finish_within(Duration::from_secs(20));
+        expect_nothing_left(&place, &address);
+        assert_eq!(mounts_below(place.path()), Vec::<String>::new(), "{signal:?} {fault}");
+        let (_, document) = place.report();
+        assert!(number(&trial(&document)["counts"]["due"]) > 50, "{signal:?} {fault}");
+        if signal == Signal::INT {
+            said.expect_code(130);
+            let fates = &trial(&document)["fates"];
+            assert!(number(&fates["once"]) > 50 && number(&fates["lost"]) == 0, "{fates}");
+        }
+    }
+}
+
 /// A good part of the rows is there, all committed or outstanding, with latencies of 20 ms.
 fn expect_what_was_recorded(document: &Value) {
     let counts = &trial(document)["counts"];
