@@ -1,10 +1,13 @@
 //! The keys of an experiment file with their defaults and meanings: the one table that the reader takes its
-//! defaults from, that `assay check --explain` and the documents print, and that names of environment
+//! defaults from, that the schema of the file and the reference page are made of, and that names of environment
 //! variables are looked up in. A key that is not here does not exist, but for those of each kind of fault, which the
 //! testbed's list declares.
 
+mod list;
+
 use std::time::Duration;
 
+pub use list::KEYS;
 use model::options::did_you_mean;
 use model::quantity::parse_duration;
 
@@ -28,186 +31,52 @@ pub struct Key {
     pub path: &'static str,
     /// What holds without it.
     pub fallback: Fallback,
-    /// What it means, in one line.
+    /// What may be written.
+    pub form: Form,
+    /// What it means, in one sentence without a final stop.
     pub meaning: &'static str,
 }
 
-use Fallback::{Fixed, Nothing, Required, Rule};
-
-const fn key(path: &'static str, fallback: Fallback, meaning: &'static str) -> Key {
-    Key { path, fallback, meaning }
+/// What may be written at a key: for the schema that is made of the table of keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// A text, or a list of them.
+    Texts,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// true or false.
+    Flag,
+    /// A whole number from the first to the second.
+    Integer(u64, u64),
+    /// A whole number from the first to the second, or this word.
+    IntegerOr(u64, u64, &'static str),
+    /// A number from the first to the second.
+    Number(f64, f64),
+    /// A length of time.
+    Duration,
+    /// Events and a time, or `max`.
+    Rate,
+    /// A percentage.
+    Share,
+    /// Bytes or bits a second, or `max`.
+    Bandwidth,
+    /// Bytes.
+    Size,
+    /// A node's name, or the beginning of names and `*`.
+    Node,
+    /// A list of these.
+    Nodes,
+    /// Which settings: label by axis.
+    Settings,
+    /// `pass`, `fail` or `invalid`.
+    Verdict,
+    /// A table whose keys are an adapter's.
+    Table,
+    /// A form that no other key has; the schema spells it out.
+    Own,
 }
-
-/// Where a pair of links does not say it.
-const AS_OTHERS: &str = "as in [links], or in [links.client] where the instrument is an end";
-
-/// Every key, in the order of the file's sections.
-pub const KEYS: &[Key] = &[
-    key("name", Rule("the file's name"), "short name; part of the run folder's name"),
-    key("question", Fixed(""), "the question that the experiment answers"),
-    key("notes", Fixed(""), "the authors' notes, for the report"),
-    key("seed", Fixed("1"), "seed of the run; every trial's seed is split from it"),
-    key("trials", Fixed("1"), "trials of each setting"),
-    key(
-        "order",
-        Rule("shuffled with several trials a setting, else as-written"),
-        "order of the trials: shuffled (by the seed) or as-written",
-    ),
-    key("system.kind", Required, "which system: the adapter's name"),
-    key("system.deploy", Nothing, "how the system is started or reached; read by its adapter"),
-    key("workload", Nothing, "what the transactions are; read by the system's adapter"),
-    key("load.model", Fixed("open"), "open: arrivals do not wait for answers; closed: clients do"),
-    key("load.arrival", Fixed("constant"), "constant, poisson, burst, ramp, steps or trace"),
-    key("load.rate", Required, "open: transactions that fall due in a time, such as 50/s; max"),
-    key("load.rate_per", Fixed("total"), "what the rate is of: total, connection or generator"),
-    key("load.generators", Fixed("1"), "open: the rate, that many times (rate_per = generator)"),
-    key("load.ramp.from", Required, "ramp: rate at the start"),
-    key("load.ramp.to", Required, "ramp: rate at the end of the measured window"),
-    key("load.steps[].rate", Required, "steps, as a list: rate of one step"),
-    key("load.steps[].for", Required, "steps, as a list: length of one step"),
-    key("load.steps.every", Required, "steps, as a rule: length of each step"),
-    key("load.steps.add.rate", Nothing, "steps, as a rule: added to the rate at each step"),
-    key("load.steps.add.generators", Nothing, "steps, as a rule: added to the generators"),
-    key("load.steps.until.rate", Nothing, "steps, as a rule: the last step's rate at most"),
-    key("load.steps.until.generators", Nothing, "steps, as a rule: the last step's generators"),
-    key("load.burst.every", Fixed("1s"), "burst: all of a period's transactions at its start"),
-    key("load.trace.file", Required, "trace: file of due times, one a line"),
-    key("load.trace.speed", Fixed("1"), "trace: 2 plays it in half the time"),
-    key(
-        "load.clients",
-        Rule("window × connections with a window, else required"),
-        "closed: clients",
-    ),
-    key("load.think", Fixed("0s"), "closed: pause between an answer and the next transaction"),
-    key(
-        "load.window",
-        Fixed("0"),
-        "closed: outstanding transactions a connection; 0 = plain clients",
-    ),
-    key(
-        "load.poll",
-        Fixed("10ms"),
-        "closed: how often a session that polls does so while it waits",
-    ),
-    key(
-        "load.connections",
-        Rule("64; closed: as many as clients; closed with a window: 1"),
-        "connections opened before the warm-up",
-    ),
-    key(
-        "load.connections_max",
-        Rule("open: 1024 or load.connections; max, closed, batches, affinity: load.connections"),
-        "when all are busy, more are opened, up to this; fixed: none is",
-    ),
-    key("load.threads", Fixed("1"), "engine threads"),
-    key(
-        "load.warmup",
-        Rule("2s, at most a tenth of load.duration; 0s for a trace"),
-        "load that is sent and not counted",
-    ),
-    key(
-        "load.duration",
-        Rule("30s; steps: as long as they last; a trace: to its last due time"),
-        "the measured window",
-    ),
-    key("load.drain", Rule("as load.timeout"), "longest wait for what is outstanding at the end"),
-    key("load.timeout", Fixed("30s"), "a transaction without an answer after this is unknown"),
-    key("load.backlog_max", Fixed("1000000"), "due transactions that may wait for a connection"),
-    key("load.lookahead", Fixed("1024"), "transactions prepared ahead, each thread"),
-    key(
-        "load.pacing",
-        Fixed("balanced"),
-        "exact (spins), balanced, coalesced (cheap, late by 1 ms)",
-    ),
-    key("load.batch.size_max", Fixed("100"), "batches: the most transactions of one"),
-    key(
-        "load.batch.delay_max",
-        Fixed("1ms"),
-        "batches: the longest wait for company, from when due",
-    ),
-    key("load.batch.in_flight_max", Fixed("1"), "batches: the most outstanding on a connection"),
-    key(
-        "load.affinity",
-        Fixed("any"),
-        "client: a client stays on one connection, in order; any: any",
-    ),
-    key("load.resend.attempts_max", Fixed("3"), "most times one is sent; without load.resend once"),
-    key(
-        "load.resend.after",
-        Rule("as load.timeout: only when its connection is lost"),
-        "without an answer for this long it is sent again",
-    ),
-    key("load.transactions_max", Fixed("0"), "most transactions in all; 0 = no bound but the time"),
-    key(
-        "probe.trials",
-        Rule("as many intervals as load.duration holds"),
-        "how many transactions the probe sends",
-    ),
-    key(
-        "probe.schedule",
-        Fixed("open"),
-        "open (due every interval) or sequential (after an answer)",
-    ),
-    key("probe.interval", Fixed("1s"), "between the probe's transactions"),
-    key("probe.timeout", Rule("as load.timeout"), "beyond it a probe counts as infinite"),
-    key(
-        "probe.connections",
-        Rule("open: timeouts that fit an interval, at most 64; sequential: 1"),
-        "connections of the probe's own",
-    ),
-    key("measure.until", Rule("the system's last stage"), "the stage that counts as committed"),
-    key("measure.window", Fixed("1s"), "throughput is sampled per window of this length"),
-    key("measure.percentiles", Fixed("50 90 95 99 99.9"), "percentiles that tables show"),
-    key("measure.ledger", Fixed("true"), "whether the ledger is read after the drain"),
-    key("threshold[].expr", Required, "a promise, such as p99 < 1s"),
-    key("threshold[].at", Nothing, "which settings, by axis; all without it"),
-    key(
-        "threshold[].level",
-        Fixed("fail"),
-        "what breaking it means: fail, invalid, saturated, warn",
-    ),
-    key("links.through", Fixed("switch"), "how: switch (packets, takes root) or forwarders (TCP)"),
-    key("links.delay", Fixed("0s"), "every packet between two nodes is this late"),
-    key("links.jitter", Fixed("0s"), "and by up to this much more or less, evenly"),
-    key("links.loss", Fixed("0%"), "share of packets that vanish"),
-    key("links.bandwidth", Fixed("max"), "what passes, such as 100Mbit/s or 10MB/s; max: no limit"),
-    key("links.reorder", Fixed("0%"), "share of packets that go at once and overtake others"),
-    key("links.client.delay", Fixed("0s"), "the same between the instrument and the nodes"),
-    key("links.client.jitter", Fixed("0s"), "the same between the instrument and the nodes"),
-    key("links.client.loss", Fixed("0%"), "the same between the instrument and the nodes"),
-    key("links.client.bandwidth", Fixed("max"), "the same between the instrument and the nodes"),
-    key("links.client.reorder", Fixed("0%"), "the same between the instrument and the nodes"),
-    key("links.pair[].from", Required, "links that differ: the sending node (name, or name*)"),
-    key("links.pair[].to", Required, "the receiving node; client is the instrument"),
-    key("links.pair[].delay", Rule(AS_OTHERS), "as links.delay, on these links"),
-    key("links.pair[].jitter", Rule(AS_OTHERS), "as links.jitter, on these links"),
-    key("links.pair[].loss", Rule(AS_OTHERS), "as links.loss, on these links"),
-    key("links.pair[].bandwidth", Rule(AS_OTHERS), "as links.bandwidth, on these links"),
-    key("links.pair[].reorder", Rule(AS_OTHERS), "as links.reorder, on these links"),
-    key(
-        "disk.nodes",
-        Required,
-        "nodes that keep their files on a disk of the testbed's own (a list)",
-    ),
-    key("disk.size", Fixed("1GiB"), "what it takes; it is held in Assay's memory"),
-    key(
-        "disk.names",
-        Fixed("journal"),
-        "when names are durable: journal (as ext4), strict (as POSIX)",
-    ),
-    key("disk.sync_delay", Fixed("0s"), "every fsync and fdatasync takes this much longer"),
-    key("disk.read_delay", Fixed("0s"), "every read that the kernel's cache cannot answer"),
-    key("disk.write_delay", Fixed("0s"), "every write"),
-    key("fault[].at", Required, "time after the start of the measured window"),
-    key("fault[].for", Nothing, "how long; what cannot be undone has no length"),
-    key("expect[].at", Nothing, "which settings, by axis; all without it"),
-    key("expect[].verdict", Required, "the verdict that they should have: pass, fail, invalid"),
-    key("report.tables[].rows", Rule("the only axis"), "axis down the side"),
-    key("report.tables[].group", Nothing, "axes that make a table each"),
-    key("report.tables[].columns", Required, "metrics, or the axis along the top"),
-    key("report.tables[].cell", Nothing, "the metric in each cell, with an axis along the top"),
-    key("report.tables[].unit", Fixed(""), "unit of durations: ns, us, ms or s"),
-];
 
 /// Names of variables, or beginnings of names, that are not about experiments.
 pub const VARIABLES_OTHER: &[&str] = &[
@@ -275,7 +144,7 @@ fn lower_rest<'a>(lower: &'a str, prefix: &str) -> &'a str {
 /// If the key has none: a mistake in this crate, which its tests would show.
 pub(crate) fn fixed(path: &str) -> &'static str {
     match KEYS.iter().find(|key| key.path == path).map(|key| key.fallback) {
-        Some(Fixed(text)) => text,
+        Some(Fallback::Fixed(text)) => text,
         _ => unreachable!("`{path}` has no fixed default in KEYS"),
     }
 }

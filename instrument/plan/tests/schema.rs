@@ -1,8 +1,14 @@
 //! The JSON Schema and the reader know the same keys, and the table of keys knows them too.
 
+#[path = "../../report/tests/report/json_schema.rs"]
+mod json_schema;
+#[path = "schema/made.rs"]
+mod made;
+
 use std::collections::BTreeSet;
 
-use model::fault::{FaultKey, KeyForm, Length, Subject};
+use json_schema::Validator;
+use model::fault::Subject;
 use plan::{EXPERIMENT_SCHEMA, Input, Outside, Source, keys, resolve};
 use serde_json::Value;
 
@@ -15,17 +21,29 @@ const UNBUILT: [&str; 7] = ["search", "metrics", "events", "plots", "every", "ou
 const TABLES: [(&str, &str, &str); 25] = [
     ("", "", "zz0 = 1\n[system]\nkind = 'echo'\n[load]\nrate = '1/s'"),
     ("system", "/properties/system", "[system]\nkind = 'echo'\nzz0 = 1\n[load]\nrate = '1/s'"),
-    ("load", "/$defs/load", "[load]\nrate = '1/s'\nzz0 = 1"),
-    ("load", "/$defs/load", "[load]\nmodel = 'closed'\nclients = 1\nzz0 = 1"),
-    ("load.ramp", "/$defs/load/properties/ramp", "[load.ramp]\nzz0 = 1"),
-    ("load.steps[0]", "/$defs/load/properties/steps/oneOf/0/items", "[[load.steps]]\nzz0 = 1"),
-    ("load.steps", "/$defs/load/properties/steps/oneOf/1", "[load]\nrate = '1/s'\nsteps.zz0 = 1"),
-    ("load.steps.add", "/$defs/growth", "[load]\nrate = '1/s'\nsteps.add.zz0 = 1"),
-    ("load.burst", "/$defs/load/properties/burst", "[load]\nrate = '1/s'\nburst.zz0 = 1"),
-    ("load.batch", "/$defs/load/properties/batch", "[load]\nrate = '1/s'\nbatch.zz0 = 1"),
-    ("load.trace", "/$defs/load/properties/trace", "[load.trace]\nzz0 = 1"),
-    ("load.resend", "/$defs/load/properties/resend", "[load]\nrate = '1/s'\nresend.zz0 = 1"),
-    ("load.drain", "/$defs/load/properties/drain/oneOf/1", "[load]\nrate = '1/s'\ndrain.zz0 = 1"),
+    ("load", "/properties/load", "[load]\nrate = '1/s'\nzz0 = 1"),
+    ("load", "/properties/load", "[load]\nmodel = 'closed'\nclients = 1\nzz0 = 1"),
+    ("load.ramp", "/properties/load/properties/ramp", "[load.ramp]\nzz0 = 1"),
+    ("load.steps[0]", "/properties/load/properties/steps/oneOf/0/items", "[[load.steps]]\nzz0 = 1"),
+    (
+        "load.steps",
+        "/properties/load/properties/steps/oneOf/1",
+        "[load]\nrate = '1/s'\nsteps.zz0 = 1",
+    ),
+    (
+        "load.steps.add",
+        "/properties/load/properties/steps/oneOf/1/properties/add",
+        "[load]\nrate = '1/s'\nsteps.add.zz0 = 1",
+    ),
+    ("load.burst", "/properties/load/properties/burst", "[load]\nrate = '1/s'\nburst.zz0 = 1"),
+    ("load.batch", "/properties/load/properties/batch", "[load]\nrate = '1/s'\nbatch.zz0 = 1"),
+    ("load.trace", "/properties/load/properties/trace", "[load.trace]\nzz0 = 1"),
+    ("load.resend", "/properties/load/properties/resend", "[load]\nrate = '1/s'\nresend.zz0 = 1"),
+    (
+        "load.drain",
+        "/properties/load/properties/drain/oneOf/1",
+        "[load]\nrate = '1/s'\ndrain.zz0 = 1",
+    ),
     ("probe", "/properties/probe", "[load]\nrate = '1/s'\n[probe]\nzz0 = 1"),
     ("measure", "/properties/measure", "[measure]\nzz0 = 1"),
     ("matrix.a", "/$defs/axis", "[matrix.a]\nset = 'load.rate'\nzz0 = 1"),
@@ -118,117 +136,45 @@ fn schema_and_table_agree() {
     assert_eq!(leaves, table);
 }
 
-/// Claim: what the schema says of faults is what the list of kinds declares, word for word. `ASSAY_TEST_BLESS=1` writes
-/// it there from the list.
+/// Claim: the schema is what the table of keys and the list of faults make it, word for word. `ASSAY_TEST_BLESS=1` writes
+/// it from them.
 #[test]
-fn faults_of_the_schema_come_from_the_list() {
-    let (before, rest) = EXPERIMENT_SCHEMA.split_once("    \"fault\": {\n").expect("the key");
-    let (_, after) = rest.split_once("\n    },\n").expect("its end");
-    let made = format!("{before}    \"fault\": {{\n{}\n    }},\n{after}", of_faults());
+fn the_schema_is_made_of_the_table() {
+    let made = made::schema();
+    let text = serde_json::to_string_pretty(&made).expect("it is JSON") + "\n";
     if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/experiment.schema.json");
-        std::fs::write(path, &made).unwrap();
+        std::fs::write(path, &text).unwrap();
+        return;
     }
-    let _: Value = serde_json::from_str(&made).expect("it is JSON");
-    assert!(made == EXPERIMENT_SCHEMA, "the list of faults has changed; see the claim\n{made}");
+    assert!(text == EXPERIMENT_SCHEMA, "the table of keys has changed; see the claim");
 }
 
-/// The lines of the schema's key `fault`.
-fn of_faults() -> String {
-    let kinds = testbed::fault_kinds();
-    let words: Vec<&str> = kinds.iter().map(|kind| kind.word).collect();
-    let is_short = |kind: &&model::fault::FaultKind| matches!(kind.length, Length::None { .. });
-    let short: Vec<&str> = kinds.iter().filter(is_short).map(|kind| kind.called).collect();
-    let (last, first) = words.split_last().expect("there are some");
-    let mut lines = vec![
-        ("at".to_owned(), r##"{ "$ref": "#/$defs/duration", "description": "After the start of the measured window." }"##.to_owned()),
-        (
-            "for".to_owned(),
-            format!(
-                r##"{{ "$ref": "#/$defs/duration", "description": "How long; not for {}." }}"##,
-                short.join(" or ")
-            ),
-        ),
-    ];
-    for kind in kinds {
-        let said = sentence(kind.meaning);
-        let (node, said) =
-            (r##"{ "$ref": "#/$defs/node" }"##, format!(r#""description": "{said}""#));
-        let value = match kind.on {
-            Subject::Node => format!(r##"{{ "$ref": "#/$defs/node", {said} }}"##),
-            Subject::Nodes => format!(
-                r#"{{ "oneOf": [{node}, {{ "type": "array", "minItems": 1, "items": {node} }}], {said} }}"#
-            ),
-            Subject::Link(keys) => of_link(keys, &said),
-        };
-        lines.push((kind.word.to_owned(), value));
-        for key in kind.keys {
-            let said = format!("{}: {}", sentence(kind.word).trim_end_matches('.'), key.meaning);
-            if !lines.iter().any(|(name, _)| name == key.name) {
-                lines.push((key.name.to_owned(), of_key(key, &said)));
+/// Claim: every experiment of the repository is one by the schema, and a key that is not known is none.
+#[test]
+fn experiments_are_of_the_schema() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+    let mut folders = vec![std::path::PathBuf::from(root)];
+    let mut count = 0;
+    let schema: Value = serde_json::from_str(EXPERIMENT_SCHEMA).unwrap();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                // Manifests of networks are no experiments.
+                folders.extend(Some(path).filter(|path| !path.ends_with("manifests")));
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let mut value: Value = toml::from_str(&text).unwrap();
+                let said = Validator::new(&schema).check(&value, &schema, "");
+                assert_eq!(said, Ok(()), "{}", path.display());
+                value["surprise"] = 1.into();
+                assert!(Validator::new(&schema).check(&value, &schema, "").is_err());
+                count += 1;
             }
         }
     }
-    let lines: Vec<String> =
-        lines.iter().map(|(name, value)| format!("          \"{name}\": {value}")).collect();
-    format!(
-        r#"      "type": "array",
-      "description": "What is done to nodes and links during the trial; one of {} and {last} each.",
-      "items": {{
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["at"],
-        "properties": {{
-{}
-        }}
-      }}"#,
-        first.join(", "),
-        lines.join(",\n")
-    )
-}
-
-fn of_link(keys: &[FaultKey], said: &str) -> String {
-    let mut lines = vec![
-        r##""from": { "$ref": "#/$defs/node", "description": "The sending node; client is the instrument." }"##.to_owned(),
-        r##""to": { "$ref": "#/$defs/node", "description": "The receiving node." }"##.to_owned(),
-    ];
-    lines.extend(keys.iter().map(|key| format!("\"{}\": {}", key.name, of_key(key, key.meaning))));
-    format!(
-        r#"{{
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["from", "to"],
-            {said},
-            "properties": {{
-              {}
-            }}
-          }}"#,
-        lines.join(",\n              ")
-    )
-}
-
-fn of_key(key: &FaultKey, said: &str) -> String {
-    let form = match key.form {
-        KeyForm::Duration => r##""$ref": "#/$defs/duration""##.to_owned(),
-        KeyForm::Share => r##""$ref": "#/$defs/share""##.to_owned(),
-        KeyForm::Bandwidth => r##""$ref": "#/$defs/bandwidth""##.to_owned(),
-        KeyForm::Size => r#""type": "string""#.to_owned(),
-        KeyForm::Count(min, max) => {
-            format!(r#""type": "integer", "minimum": {min}, "maximum": {max}"#)
-        }
-        KeyForm::Flag => r#""type": "boolean", "default": false"#.to_owned(),
-        KeyForm::Word(words) => format!(r#""enum": ["{}"]"#, words.join("\", \"")),
-    };
-    let rule =
-        if key.default.is_empty() { String::new() } else { format!(" Default: {}.", key.default) };
-    format!(r#"{{ {form}, "description": "{}{rule}" }}"#, sentence(said))
-}
-
-/// With a capital and a final stop.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
+    assert!(count >= 10, "{count}");
 }
 
 fn collect(schema: &Value, root: &Value, path: &str, leaves: &mut Keys) {

@@ -3,7 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
+mod documents;
 mod drift;
+#[path = "../../../report/tests/report/json_schema.rs"]
+mod json_schema;
 mod limiter;
 mod million;
 mod outage;

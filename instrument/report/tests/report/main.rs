@@ -13,6 +13,7 @@ mod html_reader;
 mod html_samples;
 mod html_words;
 mod inside_samples;
+mod json_schema;
 mod node_samples;
 mod pages;
 mod result_schema;

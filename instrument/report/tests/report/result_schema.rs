@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value};
 
+use crate::json_schema::Validator;
 use crate::sample_runs;
 
 fn schema() -> Value {
@@ -18,120 +19,11 @@ fn documents() -> Vec<(&'static str, Value)> {
     sample_runs::all().into_iter().map(|(name, run)| (name, parse(run))).collect()
 }
 
-/// A validator for as much of JSON Schema as the schema uses; a keyword that it does not know is an error, so that
-/// nothing in the schema goes unchecked.
-struct Validator {
-    root: Value,
-    /// Pointers into the schema that some value has been held against.
-    visited: std::collections::BTreeSet<String>,
-}
-
-impl Validator {
-    fn check(&mut self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
-        for (keyword, rule) in schema.as_object().ok_or("a schema is an object")? {
-            self.keyword(keyword, rule, value, schema, path)?;
-        }
-        Ok(())
-    }
-
-    fn keyword(
-        &mut self,
-        keyword: &str,
-        rule: &Value,
-        value: &Value,
-        schema: &Value,
-        path: &str,
-    ) -> Result<(), String> {
-        match keyword {
-            "$schema" | "$id" | "title" | "description" | "$defs" => Ok(()),
-            "type" => type_matches(rule, value)
-                .then_some(())
-                .ok_or_else(|| format!("{path}: {value} is not of type {rule}")),
-            "const" => (rule == value).then_some(()).ok_or_else(|| format!("{path}: not {rule}")),
-            "enum" => {
-                let is_one = rule.as_array().is_some_and(|all| all.contains(value));
-                is_one.then_some(()).ok_or_else(|| format!("{path}: {value} is none of {rule}"))
-            }
-            "minimum" => {
-                let is_less = value.is_number() && value.as_f64() < rule.as_f64();
-                (!is_less).then_some(()).ok_or_else(|| format!("{path}: {value} < {rule}"))
-            }
-            "minItems" => {
-                let count = value.as_array().map_or(0, Vec::len) as u64;
-                (Some(count) >= rule.as_u64()).then_some(()).ok_or(format!("{path}: too short"))
-            }
-            "$ref" => {
-                let name = rule.as_str().and_then(|it| it.strip_prefix("#/$defs/"));
-                let name = name.ok_or_else(|| format!("{path}: reference {rule}"))?.to_owned();
-                let target = self.root["$defs"][&name].clone();
-                self.visited.insert(name);
-                self.check(value, &target, path)
-            }
-            "anyOf" => {
-                let all = rule.as_array().ok_or("anyOf is a list")?;
-                let found: Vec<String> =
-                    all.iter().filter_map(|one| self.check(value, one, path).err()).collect();
-                if found.len() < all.len() { Ok(()) } else { Err(found.join("; ")) }
-            }
-            "items" | "prefixItems" => self.items(value, schema, path),
-            "required" => {
-                let has = |key: &Value| value.get(key.as_str().unwrap_or_default()).is_some();
-                let missing = rule.as_array().and_then(|keys| keys.iter().find(|key| !has(key)));
-                missing.map_or(Ok(()), |key| Err(format!("{path}: {key} is required")))
-            }
-            "properties" | "additionalProperties" => self.properties(value, schema, path),
-            other => Err(format!("{path}: the test does not know the keyword {other}")),
-        }
-    }
-
-    fn items(&mut self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
-        let prefix = schema.get("prefixItems").and_then(Value::as_array);
-        for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-            let rule = prefix.and_then(|rules| rules.get(index)).unwrap_or(&schema["items"]);
-            match rule {
-                Value::Bool(false) => return Err(format!("{path}: more items than described")),
-                rule => self.check(item, rule, &format!("{path}[{index}]"))?,
-            }
-        }
-        Ok(())
-    }
-
-    fn properties(&mut self, value: &Value, schema: &Value, path: &str) -> Result<(), String> {
-        let empty = Map::new();
-        let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        for (key, item) in value.as_object().into_iter().flatten() {
-            let path = format!("{path}.{key}");
-            match (known.get(key), &schema["additionalProperties"]) {
-                (Some(rule), _) => self.check(item, rule, &path)?,
-                (None, Value::Object(_)) => {
-                    self.check(item, &schema["additionalProperties"], &path)?;
-                }
-                (None, _) => return Err(format!("{path} is not described")),
-            }
-        }
-        Ok(())
-    }
-}
-
-fn type_matches(rule: &Value, value: &Value) -> bool {
-    let one = |name: &Value| match name.as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("null") => value.is_null(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("number") => value.is_number(),
-        _ => false,
-    };
-    rule.as_array().map_or_else(|| one(rule), |all| all.iter().any(one))
-}
-
 /// Claim: every document of the samples is valid, and together they touch every definition of the schema; of alternatives
 /// it is enough that one is touched.
 #[test]
 fn documents_are_valid() {
-    let mut validator = Validator { root: schema(), visited: Default::default() };
+    let mut validator = Validator::new(&schema());
     for (name, document) in documents() {
         let root = validator.root.clone();
         if let Err(error) = validator.check(&document, &root, name) {
@@ -195,8 +87,7 @@ fn the_schema_is_strict() {
 }
 
 fn check(root: &Value, document: &Value) -> Result<(), String> {
-    let mut validator = Validator { root: root.clone(), visited: Default::default() };
-    validator.check(document, root, "")
+    Validator::new(root).check(document, root, "")
 }
 
 /// Pointers to every kind of object in the document: of a list, the first item stands for all.
