@@ -176,7 +176,7 @@ fn attached_to_a_network_of_another_run() {
     let fates = &trial(&document)["fates"];
     assert_eq!(number(&fates["once"]), 12 * 50);
     assert_eq!(number(&fates["phantom"]), TRANSACTIONS, "{fates}");
-    said.expect_code(97);
+    said.expect_code(99);
 }
 
 /// Claim: a mempool of 20 transactions refuses what finds it full; refused ones are overloaded, are not in the

@@ -108,14 +108,14 @@ fn an_included_setting_of_its_own() {
         [[include]]
         rate   = "100/s"
         set    = {{ "system.deploy.faults.lose" = 10 }}
-        expect = "invalid"
+        expect = "fail"
         "#
     ));
     said.expect_code(0);
     let settings = document["settings"].as_array().unwrap();
     let found = settings.iter().map(|setting| setting["verdict"].as_str().unwrap());
-    assert_eq!(found.collect::<Vec<_>>(), ["pass", "pass", "invalid"]);
-    assert_eq!(settings[2]["expect"], "invalid");
+    assert_eq!(found.collect::<Vec<_>>(), ["pass", "pass", "fail"]);
+    assert_eq!(settings[2]["expect"], "fail");
     assert_eq!(number(&settings[2]["trials"][0]["fates"]["lost"]), 6);
 }
 
@@ -210,25 +210,24 @@ fn trials_are_shuffled() {
     assert_eq!(shuffled, written);
 }
 
-/// Claim: a setting that is declared invalid and comes out so counts as met, and the run ends with 0; one that
-/// was to be invalid and is not makes the run fail.
+/// Claim: a setting that is declared to fail and does so counts as met, and the run ends with 0; one that lies and was
+/// not declared makes the run fail.
 #[test]
 fn a_declared_verdict() {
     let _beside = beside_others();
     let run = |declared: &str| {
         let matrix = "[matrix]\nserver = { set = \"system.deploy.faults\", labels = [\"honest\", \"liar\"], values = [{}, { lose = 10 }] }";
-        let expect =
-            format!("[[expect]]\nat = {{ server = \"{declared}\" }}\nverdict = \"invalid\"");
+        let expect = format!("[[expect]]\nat = {{ server = \"{declared}\" }}\nverdict = \"fail\"");
         Place::new().experiment(&format!("{BASE}{matrix}\n{expect}\n"))
     };
     let (said, document) = run("liar");
     said.expect_code(0);
     assert_eq!(document["verdict"], "pass");
     let verdict = |document: &Value, index: usize| document["settings"][index]["verdict"].clone();
-    assert_eq!((verdict(&document, 0), verdict(&document, 1)), ("pass".into(), "invalid".into()));
+    assert_eq!((verdict(&document, 0), verdict(&document, 1)), ("pass".into(), "fail".into()));
     let (said, document) = run("honest");
-    said.expect_code(97);
-    assert_eq!(document["verdict"], "invalid");
+    said.expect_code(99);
+    assert_eq!(document["verdict"], "fail");
 }
 
 /// Claim: a setting that was declared invalid and passes is a failure: the flaw that it looks for is not there.
@@ -257,7 +256,7 @@ fn promises_and_exit_codes() {
     let (said, document) = run("p50 < 50ms", "fail");
     said.expect_code(99);
     assert_eq!(document["verdict"], "fail");
-    assert_eq!(document["exit_meaning"], "a threshold failed");
+    assert_eq!(document["exit_meaning"], "a promise is broken");
     let broken = &trial(&document)["thresholds"][0];
     assert_eq!(broken["holds"], false);
     assert!(broken["actual"].as_str().is_some_and(|actual| actual.contains("ms")), "{broken}");
@@ -271,16 +270,23 @@ fn promises_and_exit_codes() {
     assert_eq!(document["verdict"], "invalid");
 }
 
-/// Claim: an invalid measurement outranks a broken promise: 97, not 99.
+/// Claim: what a ledger lost is a broken promise that nobody has to write, and is named before those that were written;
+/// a threshold on the same number stands in its place.
 #[test]
-fn invalid_outranks_failed() {
+fn a_ledger_makes_promises() {
     let _beside = beside_others();
     let lying = BASE.replace("servers = 64", "servers = 64\nfaults = { lose = 10 }");
     let (said, document) =
         Place::new().experiment(&format!("{lying}[[threshold]]\nexpr = \"p50 < 50ms\"\n"));
-    said.expect_code(97);
-    expect_audit(&document, "ledger", "failed", "acknowledged and not in the ledger");
-    assert_eq!(trial(&document)["thresholds"][0]["holds"], false);
+    said.expect_code(99);
+    expect_audit(&document, "ledger", "warn", "acknowledged and not in the ledger");
+    assert_eq!(trial(&document)["thresholds"][0]["answer"], "broken");
+    let reason = document["reason"].as_str().unwrap();
+    assert!(reason.starts_with("lost 6 acknowledged transactions: tx "), "{reason}");
+    let relaxed = format!("{lying}[[threshold]]\nexpr = \"lost <= 10\"\n");
+    let (said, document) = Place::new().experiment(&relaxed);
+    said.expect_code(0);
+    assert_eq!(document["verdict"], "pass", "{}", document["reason"]);
 }
 
 /// Claim: what is printed ends with the code and its meaning in words, and the code printed is the code.
@@ -288,8 +294,8 @@ fn invalid_outranks_failed() {
 fn the_last_line_says_what_the_code_means() {
     let _alone = alone();
     for (expr, code, words) in [
-        ("p50 < 1s", 0, "exit code 0: all thresholds passed and the measurement holds"),
-        ("p50 < 50ms", 99, "exit code 99: a threshold failed"),
+        ("p50 < 1s", 0, "exit code 0: no promise is broken, and the measurement holds"),
+        ("p50 < 50ms", 99, "exit code 99: a promise is broken"),
     ] {
         let place = Place::new();
         place.write("my.toml", format!("{BASE}[[threshold]]\nexpr = \"{expr}\"\n"));

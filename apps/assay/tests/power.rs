@@ -70,10 +70,10 @@ fn what_was_acknowledged() {
             harness::expect_audit(
                 &document,
                 "ledger",
-                "failed",
+                "warn",
                 "acknowledged and not in the ledger (tx ",
             );
-            said.expect_code(97);
+            said.expect_code(99);
         }
     }
 }

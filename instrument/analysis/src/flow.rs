@@ -148,6 +148,12 @@ impl Flow {
             .collect()
     }
 
+    /// Whether nothing was committed any more from the last tenth of the window on, its drain included.
+    pub fn has_stopped(&self) -> bool {
+        let last = self.grid.slots - self.grid.slots / BLOCKS;
+        self.slots[last..].iter().all(|slot| slot.committed == 0)
+    }
+
     /// Lowest and highest committed rate over whole throughput windows, per second.
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     pub fn throughput_windows(&self) -> Option<(f64, f64)> {

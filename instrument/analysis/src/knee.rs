@@ -109,7 +109,7 @@ impl Point<'_> {
     /// Whether it was this client's connections that it did not keep up with.
     fn is_of_the_client(&self) -> bool {
         let audits = &self.trial.audits;
-        let audit = audits.iter().find(|audit| audit.name == connections::NAME);
+        let audit = audits.iter().find(|audit| audit.name == connections::AUDIT.name);
         audit.is_some_and(|audit| audit.outcome == AuditOutcome::Failed)
     }
 
@@ -204,7 +204,7 @@ mod tests {
             in_words(&points).expect("the second does not keep up")
         };
         assert!(words(&bad).starts_with("rate=100 keeps up"), "{}", words(&bad));
-        let audit = bad.audits.iter_mut().find(|audit| audit.name == connections::NAME);
+        let audit = bad.audits.iter_mut().find(|audit| audit.name == connections::AUDIT.name);
         audit.expect("it is in the list").outcome = AuditOutcome::Failed;
         assert!(words(&bad).starts_with("none can be named: at rate=300"), "{}", words(&bad));
     }

@@ -10,12 +10,14 @@
 
 mod audits;
 mod checks;
+mod families;
 mod fates;
 mod faults;
 mod flow;
 mod folder;
 mod grid;
 mod groups;
+mod implicit;
 mod knee;
 mod lanes;
 mod latency;
@@ -41,8 +43,9 @@ mod traces;
 mod trial;
 mod vegeta;
 mod verdict;
+mod without_lag;
 
-pub use audits::names as audit_names;
+pub use audits::{audits_asked, names as audit_names};
 pub use checks::Checks;
 pub use folder::{AnalysisError, ChecksOf, analyse, analyse_with_picture};
 pub use metric::{Metric, Unit, metric};

@@ -120,6 +120,11 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
             };
             Some(Metric::plain(value, Unit::Number))
         }
+        Name::Audit { audit, figure, unit } => {
+            let of = trial.audits.iter().find(|it| it.name == audit)?;
+            let figure = of.figures.iter().find(|it| it.name == figure)?;
+            Some(Metric::plain(figure.value, unit))
+        }
     }
 }
 

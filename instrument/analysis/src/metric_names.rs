@@ -2,8 +2,10 @@
 
 use model::names::DeclaredNames;
 use model::options::did_you_mean;
+use model::result::FigureUnit;
 use model::{Class, quantity};
 
+use crate::audits::{figure_names, figure_unit};
 use crate::metric::Unit;
 
 /// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
@@ -100,6 +102,8 @@ pub(crate) enum Name {
     Distribution { of: Of, word: Word, stage: Option<String> },
     /// `SOURCE.METRIC.min|mean|max|last`: a series of the host, the generator, a node, or of all nodes.
     Resource { key: String, end: End },
+    /// `audit.NAME.FIGURE`.
+    Audit { audit: String, figure: String, unit: Unit },
 }
 
 /// Which number of a stage.
@@ -153,6 +157,7 @@ impl Name {
             Self::Stage { .. } => Unit::PerSecond,
             Self::Distribution { word, .. } => word.unit(),
             Self::Resource { .. } => Unit::Number,
+            Self::Audit { unit, .. } => *unit,
         }
     }
 }
@@ -174,7 +179,22 @@ pub(crate) fn parse(name: &str) -> Option<Name> {
     if let Some(rest) = name.strip_prefix("stage.") {
         return of_stage(rest);
     }
+    if let Some(rest) = name.strip_prefix("audit.") {
+        return of_audit(rest);
+    }
     distribution(name).or_else(|| resource(name))
+}
+
+/// What stands behind `audit.`: an audit of the list and a figure of its own.
+fn of_audit(rest: &str) -> Option<Name> {
+    let (audit, figure) = rest.split_once('.')?;
+    let unit = match figure_unit(audit, figure)? {
+        FigureUnit::Ns => Unit::Ns,
+        FigureUnit::Count => Unit::Number,
+        FigureUnit::PerSecond => Unit::PerSecond,
+        FigureUnit::Share => Unit::Ratio,
+    };
+    Some(Name::Audit { audit: audit.to_owned(), figure: figure.to_owned(), unit })
 }
 
 /// What stands behind `stage.`. The name of a stage may have points, as `p99.9` has.
@@ -347,6 +367,9 @@ pub fn no_stage(stage: &str, declared: &DeclaredNames) -> String {
 }
 
 fn unknown(name: &str, declared: &DeclaredNames) -> String {
+    if let Some(rest) = name.strip_prefix("audit.") {
+        return no_figure(name, rest);
+    }
     if declared.has_node_stage(name) {
         return no_stage(name, declared);
     }
@@ -378,6 +401,25 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
         )
     });
     format!("`{name}` is not a number that a result has; {help}")
+}
+
+/// What is said of a figure that no audit has.
+fn no_figure(name: &str, rest: &str) -> String {
+    let of: Vec<String> = figure_names().collect();
+    let audit = rest.split('.').next().unwrap_or_default();
+    let prefix = format!("audit.{audit}.");
+    let known: Vec<&str> =
+        of.iter().map(String::as_str).filter(|it| it.starts_with(&prefix)).collect();
+    let help = did_you_mean(name, of.iter().map(String::as_str)).unwrap_or_else(|| {
+        match known.is_empty() {
+            true => {
+                "figures of audits are named audit.NAME.FIGURE, such as audit.backlog_drift.slope"
+                    .into()
+            }
+            false => format!("`{audit}` has {}", known.join(", ")),
+        }
+    });
+    format!("`{name}` is not a figure of an audit; {help}")
 }
 
 /// The percentiles that metric names ask for, so that they are computed although the plan does not list them.
@@ -482,6 +524,9 @@ mod tests {
             let message = check_metric(name, declared).unwrap_err();
             assert!(message.contains(help), "{name}: {message}");
         }
+        let message = check_metric("audit.backlog_drift.slop", declared).unwrap_err();
+        assert!(message.contains("did you mean `audit.backlog_drift.slope`?"), "{message}");
+        assert_eq!(check_metric("audit.backlog_drift.slope", declared), Ok(()));
         for name in ["started", "stage.started.throughput", "p99.started", "p99"] {
             assert_eq!(check_metric(name, None), Ok(()), "{name}");
         }

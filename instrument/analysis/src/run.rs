@@ -4,7 +4,7 @@ use model::facts::Environment;
 use model::plan::{Plan, SettingPlan, ThresholdPlan};
 use model::result::{RunResult, SCHEMA, SettingResult, TrialResult, Verdict};
 
-use crate::audits::repeatability;
+use crate::audits::{audits_asked, repeatability};
 use crate::metric_names::percentiles_named;
 use crate::thresholds::names_in;
 use crate::verdict::{exit_of, is_saturated, of_run};
@@ -87,6 +87,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         knee: knee::find(plan, &settings),
         load_series: knee::load_series(plan, &settings),
         audits,
+        audits_asked: audits_asked(),
         environment: input.environment.clone(),
         settings,
     }

@@ -42,12 +42,8 @@ fn plan() -> Plan {
         settings,
         order: Vec::new(),
         thresholds: vec![
-            ThresholdPlan { expr: "p90 < 1s".into(), at: BTreeMap::new(), level: Level::Warn },
-            ThresholdPlan {
-                expr: "committed >= 98% of offered".into(),
-                at: BTreeMap::new(),
-                level: Level::Saturated,
-            },
+            ThresholdPlan::new("p90 < 1s", Level::Warn),
+            ThresholdPlan::new("committed >= 98% of offered", Level::Saturated),
         ],
         tables: vec![TablePlan {
             group: Vec::new(),
@@ -115,11 +111,7 @@ fn goodput_and_knee() {
 fn declared_verdicts() {
     let mut plan = plan();
     plan.thresholds.clear();
-    plan.thresholds.push(ThresholdPlan {
-        expr: "p90 < 1s".into(),
-        at: BTreeMap::new(),
-        level: Level::Warn,
-    });
+    plan.thresholds.push(ThresholdPlan::new("p90 < 1s", Level::Warn));
     let undeclared = run(&plan, false);
     assert_eq!(
         (undeclared.verdict, undeclared.exit_code),
@@ -136,6 +128,19 @@ fn declared_verdicts() {
     assert_eq!((unmet.verdict, unmet.exit_code), (Verdict::Fail, 99), "{}", unmet.reason);
     assert!(unmet.reason.contains("expected invalid, came out pass"), "{}", unmet.reason);
     assert_eq!(run(&plan, true).exit_code, 130);
+}
+
+/// Claim: a promise that is broken by a number that holds decides, whatever does not hold elsewhere: 99 before 97.
+#[test]
+fn broken_before_invalid() {
+    let mut plan = plan();
+    plan.thresholds = vec![ThresholdPlan::new("p90 < 1s", Level::Warn)];
+    assert_eq!(run(&plan, false).exit_code, 97);
+    let at = BTreeMap::from([("rate".to_owned(), "500/s".to_owned())]);
+    plan.thresholds.push(ThresholdPlan { at, ..ThresholdPlan::new("success < 1%", Level::Fail) });
+    let broken = run(&plan, false);
+    assert_eq!((broken.verdict, broken.exit_code), (Verdict::Fail, 99), "{}", broken.reason);
+    assert!(broken.reason.starts_with("rate=500/s: `success < 1%`"), "{}", broken.reason);
 }
 
 /// Claim: the table has the columns asked for, in the unit asked for, and says where a number is missing.

@@ -52,6 +52,7 @@ pub(crate) fn row(tx: u64, due: i64, length: i64, outcome: Outcome) -> Row {
 }
 
 /// A row of stages.parquet, as a test writes it.
+#[derive(Clone)]
 pub(crate) struct SecondOfStage {
     second: i64,
     stage: &'static str,
@@ -61,6 +62,7 @@ pub(crate) struct SecondOfStage {
 }
 
 /// A trial of constant load that nothing is wrong with; tests break one thing each.
+#[derive(Clone)]
 pub(crate) struct Trial {
     pub setting: SettingPlan,
     pub thresholds: Vec<ThresholdPlan>,

@@ -1,13 +1,17 @@
 //! Promises: checked before the run, evaluated after it.
 
+use std::cmp::Ordering;
+
 use model::names::DeclaredNames;
 use model::plan::{Level, ThresholdPlan};
-use model::result::{ThresholdResult, TrialResult};
+use model::result::{Answer, Direction, ThresholdResult, TrialResult};
 use model::series::{SaidBy, declared};
 
+use crate::families::{Doubt, doubt};
+use crate::implicit;
 use crate::metric::{Metric, Unit, metric};
 use crate::metric_names::{check_metric, parse as parse_name};
-use crate::threshold_expr::{Comparison, Operand, parse};
+use crate::threshold_expr::{Comparison, Operand, Operator, parse};
 
 /// Whether an expression can be evaluated on a trial of a system that declares this: syntax, names, units.
 ///
@@ -96,45 +100,76 @@ fn unit_hint(left: Unit, right: Unit) -> &'static str {
     }
 }
 
-/// Every threshold on one trial.
+/// Every threshold on one trial, then the promises that nobody has to write. The audits stand in the trial already: what
+/// they void decides nothing.
 pub(crate) fn evaluate_all(
     thresholds: &[ThresholdPlan],
     trial: &TrialResult,
 ) -> Vec<ThresholdResult> {
-    thresholds.iter().map(|threshold| evaluate(threshold, trial)).collect()
+    let implicit = implicit::promises(thresholds, trial);
+    let implicit = implicit.iter().map(|promise| evaluate(promise, trial));
+    let implicit = implicit.map(|result| ThresholdResult { implicit: true, ..result });
+    thresholds.iter().map(|threshold| evaluate(threshold, trial)).chain(implicit).collect()
+}
+
+/// Whether a threshold of level `saturated` is broken: declared saturation that came.
+pub(crate) fn is_saturated(thresholds: &[ThresholdPlan], trial: &TrialResult) -> bool {
+    let declared = thresholds.iter().filter(|threshold| threshold.level == Level::Saturated);
+    declared.map(|threshold| evaluate(threshold, trial)).any(|it| it.answer == Answer::Broken)
 }
 
 fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
     let mut result = ThresholdResult {
         expr: threshold.expr.clone(),
         level: level_word(threshold.level).to_owned(),
-        holds: None,
-        actual: String::new(),
-        detail: String::new(),
+        confidence: threshold.confidence,
+        ..ThresholdResult::default()
     };
     let comparisons = match parse(&threshold.expr) {
         Ok(comparisons) => comparisons,
         Err(detail) => return ThresholdResult { detail, ..result },
     };
-    let mut all_hold = true;
-    let mut actual = Vec::new();
-    for comparison in &comparisons {
-        match compare(comparison, trial) {
-            Ok((holds, text)) => {
-                all_hold &= holds;
-                actual.push(text);
-            }
-            Err(detail) => return ThresholdResult { detail, ..result },
+    let compared: Vec<Compared> = comparisons.iter().map(|it| compare(it, trial)).collect();
+    // One that is broken breaks all of them, whatever is not known of the others.
+    let order = [Answer::Broken, Answer::Unknown, Answer::Void, Answer::NotResolved, Answer::Holds];
+    let has = |answer: &Answer| compared.iter().any(|it| it.answer == *answer);
+    result.answer = order.into_iter().find(has).unwrap_or_default();
+    let point = |it: &Compared| it.holds;
+    result.holds = match compared.iter().any(|it| it.holds == Some(false)) {
+        true => Some(false),
+        false => compared.iter().map(point).collect::<Option<Vec<_>>>().map(|_| true),
+    };
+    let texts = compared.iter().map(|it| it.text.as_str()).filter(|text| !text.is_empty());
+    result.actual = texts.collect::<Vec<_>>().join(", ");
+    let deciding = compared.iter().find(|it| it.answer == result.answer);
+    result.detail = deciding.map(|it| it.detail.clone()).unwrap_or_default();
+    for audit in compared.into_iter().flat_map(|it| it.voided_by) {
+        if !result.voided_by.contains(&audit) {
+            result.voided_by.push(audit);
         }
     }
-    result.holds = Some(all_hold);
-    result.actual = actual.join(", ");
     result
 }
 
-fn compare(comparison: &Comparison, trial: &TrialResult) -> Result<(bool, String), String> {
-    let (left, left_unit) = value_of(&comparison.left, trial)?;
-    let (right, right_unit) = value_of(&comparison.right, trial)?;
+/// What came of one comparison.
+#[derive(Default)]
+struct Compared {
+    answer: Answer,
+    /// By the values alone.
+    holds: Option<bool>,
+    /// The value, printed.
+    text: String,
+    detail: String,
+    voided_by: Vec<String>,
+}
+
+fn compare(comparison: &Comparison, trial: &TrialResult) -> Compared {
+    let values = value_of(&comparison.left, trial)
+        .and_then(|left| Ok((left, value_of(&comparison.right, trial)?)));
+    let ((left, left_unit), (right, right_unit)) = match values {
+        Ok(values) => values,
+        Err(detail) => return Compared { detail, ..Compared::default() },
+    };
     let holds = comparison.operator.holds(left, right);
     let mut text = match comparison.left {
         Operand::Constant(..) => Metric::print(right, right_unit),
@@ -146,7 +181,83 @@ fn compare(comparison: &Comparison, trial: &TrialResult) -> Result<(bool, String
             text = format!("{text} ({} of {name})", Metric::print(left / whole, Unit::Ratio));
         }
     }
-    Ok((holds, text))
+    let doubts = [&comparison.left, &comparison.right].map(|side| doubt_of(side, trial));
+    let error = Error::of_difference(doubts[0].may_be, doubts[1].may_be);
+    let [left_doubt, right_doubt] = doubts;
+    let mut compared = Compared {
+        answer: if holds { Answer::Holds } else { Answer::Broken },
+        holds: Some(holds),
+        text,
+        detail: String::new(),
+        voided_by: left_doubt.by.into_iter().chain(right_doubt.by).collect(),
+    };
+    if !error.leaves(comparison.operator, holds, (left, left_unit), right) {
+        compared.answer = Answer::Void;
+        compared.detail =
+            format!("what it rests on does not hold ({})", compared.voided_by.join(", "));
+    } else if !holds {
+        compared.detail = about_the_ledger(comparison, &compared.text, trial).unwrap_or_default();
+    }
+    compared
+}
+
+/// What is said of a broken promise about what the ledger holds: which transactions.
+fn about_the_ledger(comparison: &Comparison, text: &str, trial: &TrialResult) -> Option<String> {
+    match (&comparison.left, &comparison.right) {
+        (Operand::Name(name), Operand::Constant(..))
+        | (Operand::Constant(..), Operand::Name(name)) => implicit::sentence(name, text, trial),
+        _ => None,
+    }
+}
+
+fn doubt_of(operand: &Operand, trial: &TrialResult) -> Doubt {
+    match operand {
+        Operand::Constant(..) => Doubt::default(),
+        Operand::Name(name) | Operand::ShareOf(_, name) => doubt(name, trial),
+    }
+}
+
+/// Which way the left side less the right side may be wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Error {
+    too_high: bool,
+    too_low: bool,
+}
+
+impl Error {
+    fn of_difference(left: Option<Direction>, right: Option<Direction>) -> Self {
+        let is = |side: Option<Direction>, way| {
+            side.is_some_and(|it| it == way || it == Direction::Either)
+        };
+        Self {
+            too_high: is(left, Direction::TooHigh) || is(right, Direction::TooLow),
+            too_low: is(left, Direction::TooLow) || is(right, Direction::TooHigh),
+        }
+    }
+
+    /// Whether the answer is the same whatever the numbers are in truth. No number is below zero, and no share of what
+    /// was due above one: an equation that is met there cannot be left that way.
+    fn leaves(
+        self,
+        operator: Operator,
+        holds: bool,
+        (left, unit): (f64, Unit),
+        right: f64,
+    ) -> bool {
+        let is_least = left <= 0.0;
+        let is_whole = unit == Unit::Ratio && left >= 1.0;
+        match (operator, holds) {
+            (Operator::Less | Operator::AtMost, true)
+            | (Operator::More | Operator::AtLeast, false) => !self.too_low,
+            (Operator::Less | Operator::AtMost, false)
+            | (Operator::More | Operator::AtLeast, true) => !self.too_high,
+            (Operator::Equal | Operator::NotEqual, _) => match left.partial_cmp(&right) {
+                Some(Ordering::Less) => !self.too_low,
+                Some(Ordering::Greater) => !self.too_high,
+                _ => (!self.too_high || is_least) && (!self.too_low || is_whole),
+            },
+        }
+    }
 }
 
 fn value_of(operand: &Operand, trial: &TrialResult) -> Result<(f64, Unit), String> {
@@ -216,8 +327,6 @@ pub(crate) fn level_word(level: Level) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use model::Outcome;
 
     use super::*;
@@ -233,8 +342,7 @@ mod tests {
 
     fn on_clean(expr: &str) -> ThresholdResult {
         let mut trial = Trial::clean();
-        trial.thresholds =
-            vec![ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail }];
+        trial.thresholds = vec![ThresholdPlan::new(expr, Level::Fail)];
         trial.result().thresholds.remove(0)
     }
 
@@ -276,9 +384,7 @@ mod tests {
         for old in trial.rows.iter_mut().step_by(20) {
             *old = row(old.tx, old.due, 30_000_000_000, Outcome::Unknown);
         }
-        let level = Level::Fail;
-        trial.thresholds =
-            vec![ThresholdPlan { expr: "p99 < 1s".into(), at: BTreeMap::new(), level }];
+        trial.thresholds = vec![ThresholdPlan::new("p99 < 1s", Level::Fail)];
         let result = trial.result();
         assert_eq!(result.thresholds[0].holds, Some(false));
         assert_eq!(result.thresholds[0].actual, "∞");

@@ -32,6 +32,7 @@ use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::traces::Traces;
 use crate::vegeta::Vegeta;
+use crate::without_lag::WithoutLag;
 use crate::{faults, nodes, picture, sending, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
@@ -65,6 +66,8 @@ pub struct TrialAnalysis<'a> {
     all: Tally,
     streams: [Tally; 2],
     latencies: Latencies,
+    /// Of response times to the final stage.
+    without_lag: WithoutLag,
     flow: Flow,
     vegeta: Vegeta,
     groups: Groups,
@@ -97,6 +100,7 @@ impl<'a> TrialAnalysis<'a> {
             all: Tally::default(),
             streams: Default::default(),
             latencies: Latencies::new(facts.declared.stages.len().max(1), grid.slots),
+            without_lag: WithoutLag::default(),
             flow: Flow::new(grid, final_stage, window_ns),
             vegeta: Vegeta::default(),
             groups: Groups::default(),
@@ -164,6 +168,9 @@ impl<'a> TrialAnalysis<'a> {
         }
         let slot = self.grid.slot(row.due).expect("the window holds it");
         self.latencies.row(row, slot);
+        if let (Some(ns), Some(lag)) = (row.response_ns(self.final_stage), row.own_lag_ns()) {
+            self.without_lag.row(ns, lag);
+        }
         self.vegeta.row(row);
         self.groups.row(row);
     }
@@ -375,7 +382,7 @@ impl<'a> TrialAnalysis<'a> {
             setting: self.input.setting,
             facts,
             environment: self.input.environment,
-            thresholds: self.input.thresholds,
+            is_saturated: thresholds::is_saturated(self.input.thresholds, result),
             engine: engine_total(&facts.load.workers),
             result,
             all: &self.all,
@@ -385,6 +392,7 @@ impl<'a> TrialAnalysis<'a> {
             pool: &self.pool,
             join: &self.join,
             own_lag: self.latencies.own_lag(),
+            without_lag: &self.without_lag,
             response: self.latencies.response(self.final_stage),
             dropped_bytes: self.input.dropped_bytes,
         }

@@ -1,80 +1,134 @@
 //! From audits, checks and thresholds to pass, fail or invalid; from verdicts to an exit code.
 
 use model::result::{
-    AuditOutcome, AuditResult, CheckResult, Exit, SettingResult, TrialResult, Verdict,
+    Answer, AuditOutcome, AuditResult, CheckResult, Exit, SettingResult, ThresholdResult,
+    TrialResult, Verdict, Voided,
 };
 
-/// A trial's verdict and the sentence that explains it. Invalid outranks fail.
+use crate::families;
+
+/// A trial's verdict and the sentence that explains it.
 ///
-/// A threshold that cannot be evaluated makes the trial invalid at the levels fail and invalid: a promise that
-/// nobody could look at was not kept, and was not broken either.
+/// It fails if a promise is broken whose number holds: what does not hold beside it changes nothing. Else it is invalid
+/// if a promise rests on a number that does not hold or that is not there (it was not kept, and not broken either), or,
+/// where nobody wrote a promise that decides, if the headline does not hold.
 pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
-    if let Some(audit) = first_failed(&trial.audits) {
-        return (
-            Verdict::Invalid,
-            more(format!("{}: {}", audit.name, audit.detail), failures(&trial.audits)),
-        );
+    let broken = broken(trial);
+    if let Some(first) = broken.first() {
+        return (Verdict::Fail, more(first.clone(), broken.len()));
     }
+    match void(trial) {
+        Some(reason) => (Verdict::Invalid, reason),
+        None => (Verdict::Pass, remarks(trial)),
+    }
+}
+
+/// What is broken, in words: the ledger's promises first, then the system's own checks, then what was written.
+fn broken(trial: &TrialResult) -> Vec<String> {
+    let is_broken = |it: &&ThresholdResult| it.level == "fail" && fails(it);
+    let thresholds = || trial.thresholds.iter().filter(is_broken);
     let has_failed = |check: &&CheckResult| check.outcome == AuditOutcome::Failed;
-    if let Some(check) = trial.checks.iter().find(has_failed) {
-        return (Verdict::Invalid, format!("check {}: {}", check.name, check.sentence()));
+    let checks = trial.checks.iter().filter(has_failed);
+    let mut all: Vec<String> = thresholds().filter(|it| it.implicit).map(in_words).collect();
+    all.extend(checks.map(|check| format!("check {}: {}", check.name, check.sentence())));
+    all.extend(thresholds().filter(|it| !it.implicit).map(in_words));
+    all
+}
+
+/// Whether a threshold is broken, or not as sure as it was asked to be.
+fn fails(threshold: &ThresholdResult) -> bool {
+    match threshold.answer {
+        Answer::Broken => true,
+        Answer::NotResolved => threshold.confidence.is_some(),
+        Answer::Holds | Answer::Void | Answer::Unknown => false,
     }
-    let at = |level: &'static str| {
-        trial.thresholds.iter().filter(move |threshold| threshold.level == level)
-    };
-    let blind = at("fail").chain(at("invalid")).find(|threshold| threshold.holds.is_none());
-    if let Some(threshold) = blind {
-        return (
-            Verdict::Invalid,
-            format!("`{}` could not be evaluated: {}", threshold.expr, threshold.detail),
-        );
+}
+
+fn in_words(threshold: &ThresholdResult) -> String {
+    let ThresholdResult { expr, actual, detail, .. } = threshold;
+    match threshold.answer {
+        Answer::NotResolved => format!("`{expr}` is not resolved: {actual}, {detail}"),
+        Answer::Void => format!("`{expr}` is void: {detail}"),
+        Answer::Unknown => format!("`{expr}` could not be evaluated: {detail}"),
+        _ if threshold.implicit => detail.clone(),
+        _ if detail.is_empty() => format!("`{expr}` does not hold: {actual}"),
+        _ => format!("`{expr}` does not hold: {detail}"),
     }
-    if let Some(broken) = at("invalid").find(|threshold| threshold.holds == Some(false)) {
-        return (Verdict::Invalid, format!("`{}` does not hold: {}", broken.expr, broken.actual));
+}
+
+/// Why the trial decides nothing.
+fn void(trial: &TrialResult) -> Option<String> {
+    let decides = |it: &&ThresholdResult| it.level == "fail" || it.level == "invalid";
+    let promises = || trial.thresholds.iter().filter(decides);
+    let blind = |it: &&ThresholdResult| matches!(it.answer, Answer::Void | Answer::Unknown);
+    let breaks = |it: &&ThresholdResult| it.level == "invalid" && fails(it);
+    if let Some(promise) = promises().find(|it| blind(it) || breaks(it)) {
+        let said = in_words(promise);
+        // The audit says why, with its figures.
+        let audits = trial.audits.iter().filter(|it| promise.voided_by.contains(&it.name));
+        let why: Vec<String> = match promise.answer {
+            Answer::Void => audits.map(|it| format!("{}: {}", it.name, it.detail)).collect(),
+            _ => Vec::new(),
+        };
+        return Some(if why.is_empty() { said } else { format!("{said}; {}", why.join("; ")) });
     }
-    if let Some(broken) = at("fail").find(|threshold| threshold.holds == Some(false)) {
-        let count = at("fail").filter(|threshold| threshold.holds == Some(false)).count();
-        return (
-            Verdict::Fail,
-            more(format!("`{}` does not hold: {}", broken.expr, broken.actual), count),
-        );
+    if promises().any(|it| !it.implicit) {
+        return None;
     }
-    let warnings = trial.audits.iter().filter(|audit| audit.outcome == AuditOutcome::Warn).count();
-    let kept = trial.thresholds.iter().filter(|threshold| threshold.holds == Some(true)).count();
-    let promises = match trial.thresholds.len() {
+    let voiding: Vec<&AuditResult> = families::of_the_headline(trial).collect();
+    let first = voiding.first()?;
+    Some(more(format!("{}: {}", first.name, first.detail), voiding.len()))
+}
+
+/// What a reader of a trial that passes should know.
+fn remarks(trial: &TrialResult) -> String {
+    let written = || trial.thresholds.iter().filter(|it| !it.implicit);
+    let count = |answer: Answer| written().filter(|it| it.answer == answer).count();
+    let (all, kept, open) = (written().count(), count(Answer::Holds), count(Answer::NotResolved));
+    let promises = match all {
         0 => "no thresholds".to_owned(),
         all if kept == all => format!("all {all} thresholds hold"),
+        all if kept + open == all => {
+            format!("{kept} of {all} thresholds hold, {open} not resolved")
+        }
+        all if open > 0 => {
+            format!(
+                "{kept} of {all} thresholds hold, {open} not resolved, the others do not decide"
+            )
+        }
         all => format!("{kept} of {all} thresholds hold, the others do not decide"),
     };
+    let of = |outcome| trial.audits.iter().filter(move |audit| audit.outcome == outcome);
+    let failed: Vec<&str> = of(AuditOutcome::Failed).map(|audit| audit.name.as_str()).collect();
+    let audits = match failed.as_slice() {
+        [] => "no audit failed".to_owned(),
+        names => format!("no promise rests on what is void ({})", names.join(", ")),
+    };
+    let warnings = of(AuditOutcome::Warn).count();
     let worth_reading =
         if warnings == 0 { String::new() } else { format!(", {warnings} worth reading") };
-    (Verdict::Pass, format!("{promises}; no audit failed{worth_reading}"))
+    format!("{promises}; {audits}{worth_reading}")
 }
 
 /// Whether a threshold of level `saturated` broke.
 pub(crate) fn is_saturated(trial: &TrialResult) -> bool {
-    let broke =
-        |t: &model::result::ThresholdResult| t.level == "saturated" && t.holds == Some(false);
+    let broke = |t: &ThresholdResult| t.level == "saturated" && t.answer == Answer::Broken;
     trial.thresholds.iter().any(broke)
 }
 
-/// The run's verdict and its reason. A setting that came out as declared counts as met; one that did not is a
-/// failure, unless it is invalid.
+/// The run's verdict and its reason: the worst of its settings, and of the audits across trials. A setting that came out
+/// as declared counts as met; one that did not is a failure, unless it is invalid.
 pub(crate) fn of_run(settings: &[SettingResult], across: &[AuditResult]) -> (Verdict, String) {
     let judged = settings.iter().map(|setting| (setting, judge(setting)));
     let worst = judged
         .filter(|(_, (verdict, _))| *verdict != Verdict::Pass)
         .reduce(|worst, next| if next.1.0 > worst.1.0 { next } else { worst });
-    if let Some((setting, (verdict, ref reason))) = worst
-        && verdict == Verdict::Invalid
-    {
-        return (verdict, placed(settings, setting, reason));
-    }
-    if let Some(audit) = first_failed(across) {
-        return (Verdict::Invalid, format!("{}: {}", audit.name, audit.detail));
-    }
     if let Some((setting, (verdict, ref reason))) = worst {
         return (verdict, placed(settings, setting, reason));
+    }
+    let voids = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
+    if let Some(audit) = across.iter().find(voids) {
+        return (Verdict::Invalid, format!("{}: {}", audit.name, audit.detail));
     }
     let trials: usize = settings.iter().map(|setting| setting.trials.len()).sum();
     match (settings, trials) {
@@ -94,7 +148,10 @@ fn judge(setting: &SettingResult) -> (Verdict, String) {
     match setting.expect {
         Some(expected) if expected == setting.verdict => (Verdict::Pass, String::new()),
         Some(expected) => {
-            let verdict = setting.verdict.max(Verdict::Fail);
+            let verdict = match setting.verdict {
+                Verdict::Invalid => Verdict::Invalid,
+                Verdict::Pass | Verdict::Fail => Verdict::Fail,
+            };
             (verdict, format!("expected {}, came out {}", expected.word(), setting.verdict.word()))
         }
         None => {
@@ -108,7 +165,7 @@ fn placed(settings: &[SettingResult], setting: &SettingResult, reason: &str) -> 
     if settings.len() == 1 { reason.to_owned() } else { format!("{}: {reason}", setting.key) }
 }
 
-/// The exit code: invalid before failed; interrupted is said whatever else came out, because the run that was
+/// The exit code; interrupted is said whatever else came out, because the run that was
 /// asked for did not take place.
 pub(crate) fn exit_of(verdict: Verdict, interrupted: bool) -> Exit {
     match verdict {
@@ -117,14 +174,6 @@ pub(crate) fn exit_of(verdict: Verdict, interrupted: bool) -> Exit {
         Verdict::Fail => Exit::Failed,
         Verdict::Pass => Exit::Ok,
     }
-}
-
-fn first_failed(audits: &[AuditResult]) -> Option<&AuditResult> {
-    audits.iter().find(|audit| audit.outcome == AuditOutcome::Failed)
-}
-
-fn failures(audits: &[AuditResult]) -> usize {
-    audits.iter().filter(|audit| audit.outcome == AuditOutcome::Failed).count()
 }
 
 fn more(text: String, count: usize) -> String {

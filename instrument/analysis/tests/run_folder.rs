@@ -61,8 +61,7 @@ fn plan() -> Plan {
         links: None,
         disks: None,
     };
-    let promise =
-        |expr: &str| ThresholdPlan { expr: expr.into(), at: BTreeMap::new(), level: Level::Fail };
+    let promise = |expr: &str| ThresholdPlan::new(expr, Level::Fail);
     Plan {
         schema: model::plan::PLAN_SCHEMA.into(),
         name: "folder".into(),
@@ -224,7 +223,7 @@ fn a_copy_gives_the_same_bytes() {
 }
 
 /// Claim: a check of the system's own that applies to the trial sees every row and entry, and what it finds makes the
-/// run invalid; one that does not apply is not asked.
+/// run fail; one that does not apply is not asked.
 #[test]
 fn checks_are_heard() {
     let root = tempfile::tempdir().unwrap();
@@ -234,7 +233,7 @@ fn checks_are_heard() {
         COMPLAINTS
     };
     let result = analyse(&run, &checks).unwrap();
-    assert_eq!(result.exit_code, 97);
+    assert_eq!(result.exit_code, 99);
     let said = "check complaint: 2 are wrong in 5000 rows and 5000 entries (tx 7, tx 9)";
     assert!(result.reason.contains(said), "{}", result.reason);
     let found = &result.settings[0].trials[0].checks;

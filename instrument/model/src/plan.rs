@@ -317,6 +317,17 @@ pub struct ThresholdPlan {
     pub at: BTreeMap<String, String>,
     /// What breaking it means.
     pub level: Level,
+    /// How sure it must be to hold, as a fraction of one; null = what is not resolved only warns.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+}
+
+impl ThresholdPlan {
+    /// A promise of every setting.
+    #[must_use]
+    pub fn new(expr: impl Into<String>, level: Level) -> Self {
+        Self { expr: expr.into(), at: BTreeMap::new(), level, confidence: None }
+    }
 }
 
 /// What breaking a threshold means.
@@ -325,7 +336,7 @@ pub struct ThresholdPlan {
 pub enum Level {
     /// The run fails (exit code 99).
     Fail,
-    /// The measurement is invalid (exit code 97).
+    /// The run is invalid (exit code 97).
     Invalid,
     /// The setting is marked saturated; the run does not fail.
     Saturated,

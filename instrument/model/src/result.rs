@@ -1,18 +1,24 @@
 //! The result document, `assay.result/1`: what `analysis` concludes and `report` shows. Its JSON form is
 //! published (`assay schema result`); units stand in the keys, and a number that cannot be given is null.
 
+mod audit;
 mod check;
 mod ledger;
 mod node_stages;
 mod sending;
+mod threshold;
 
 use std::collections::BTreeMap;
 
+pub use audit::{
+    AuditFacts, AuditOutcome, AuditResult, Direction, Family, Figure, FigureUnit, Voided,
+};
 pub use check::CheckResult;
 pub use ledger::{Fates, StatedLatency};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
+pub use threshold::{Answer, ThresholdResult};
 
 use crate::facts::{Environment, PreflightFinding};
 use crate::fault::FaultDetail;
@@ -21,16 +27,17 @@ use crate::series::SeriesFacts;
 /// The name of this document's form.
 pub const SCHEMA: &str = "assay.result/1";
 
-/// What a run is worth. Invalid outranks fail: a number that does not hold cannot fail either.
+/// What a run is worth, from best to worst. Fail outranks invalid: where a promise is broken by a number that holds, other
+/// numbers that do not hold change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every threshold holds and every audit is satisfied.
+    /// No promise is broken, and the numbers that the promises rest on hold.
     Pass,
-    /// A threshold is broken.
-    Fail,
-    /// The measurement does not hold.
+    /// A number that a promise rests on, or without promises the headline, does not hold.
     Invalid,
+    /// A promise is broken, and its number holds.
+    Fail,
 }
 
 impl Verdict {
@@ -48,17 +55,17 @@ impl Verdict {
 /// The process's exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All thresholds passed.
+    /// No promise is broken.
     Ok = 0,
     /// It could not run.
     CouldNotRun = 1,
     /// Usage or experiment-file error.
     Usage = 2,
-    /// The measurement is invalid.
+    /// A number that the verdict rests on does not hold.
     Invalid = 97,
     /// Regression against the baseline.
     Regression = 98,
-    /// A threshold failed.
+    /// The system broke a promise.
     Failed = 99,
     /// Interrupted; the partial result was written.
     Interrupted = 130,
@@ -69,12 +76,12 @@ impl Exit {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "all thresholds passed and the measurement holds",
+            Self::Ok => "no promise is broken, and the measurement holds",
             Self::CouldNotRun => "could not run",
             Self::Usage => "usage or experiment-file error",
             Self::Invalid => "the measurement is invalid: do not use its numbers",
             Self::Regression => "worse than the baseline",
-            Self::Failed => "a threshold failed",
+            Self::Failed => "a promise is broken",
             Self::Interrupted => "interrupted; the partial result was written",
         }
     }
@@ -119,6 +126,9 @@ pub struct RunResult {
     pub load_series: Vec<LoadSeries>,
     /// Audits that look across trials (repeatability).
     pub audits: Vec<AuditResult>,
+    /// What each audit of the trials and of the run asks, in the order of the list of audits.
+    #[serde(default)]
+    pub audits_asked: Vec<AuditFacts>,
     /// Host, tool, command.
     pub environment: Environment,
 }
@@ -577,46 +587,6 @@ pub struct FaultResult {
     /// From its end, or from the moment itself where it has none, to the next commit; absent if none came.
     #[serde(default)]
     pub back_after_ns: Option<i64>,
-}
-
-/// How an audit or check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AuditOutcome {
-    /// Satisfied.
-    Ok,
-    /// It does not apply here, or there was too little data; the detail says which.
-    Skipped,
-    /// Worth reading; the numbers hold.
-    Warn,
-    /// The numbers do not hold (an audit), or the ledger is wrong (a check).
-    Failed,
-}
-
-/// One audit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AuditResult {
-    /// Its name in the list of audits.
-    pub name: String,
-    /// How it came out.
-    pub outcome: AuditOutcome,
-    /// One sentence with the figures.
-    pub detail: String,
-}
-
-/// One threshold on one trial.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ThresholdResult {
-    /// As written.
-    pub expr: String,
-    /// Its level's word.
-    pub level: String,
-    /// Whether it holds; null = it could not be evaluated, and the detail says why.
-    pub holds: Option<bool>,
-    /// The value that was compared, printed.
-    pub actual: String,
-    /// Why not, if it could not be evaluated.
-    pub detail: String,
 }
 
 /// One table that the experiment asks for.

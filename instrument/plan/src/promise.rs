@@ -77,7 +77,7 @@ pub(crate) fn thresholds(
             };
         table.finish(reading);
         if let Some(expr) = expr {
-            thresholds.push(ThresholdPlan { expr: expr.to_owned(), at, level });
+            thresholds.push(ThresholdPlan { at, ..ThresholdPlan::new(expr, level) });
         }
     }
     thresholds

@@ -8,7 +8,8 @@
 use std::fmt::Write as _;
 
 use model::result::{
-    AuditOutcome, AuditResult, RunResult, SettingResult, ThresholdResult, TrialResult, Verdict,
+    Answer, AuditOutcome, AuditResult, CheckResult, RunResult, SettingResult, ThresholdResult,
+    TrialResult, Verdict,
 };
 
 use crate::svg::escape;
@@ -77,8 +78,9 @@ impl Suite {
 fn suites(run: &RunResult) -> Vec<Suite> {
     let mut suites: Vec<Suite> =
         run.settings.iter().map(|setting| of_setting(run, setting)).collect();
+    let is_invalid = run.verdict == Verdict::Invalid;
     let mut cases: Vec<Case> =
-        run.audits.iter().map(|audit| of_audit(&run.name, "audit", audit)).collect();
+        run.audits.iter().map(|audit| of_audit(&run.name, audit, is_invalid)).collect();
     if run.interrupted {
         let end = End::Error(run.reason.clone());
         cases.push(Case { class: run.name.clone(), name: "run to its end".to_owned(), end });
@@ -151,9 +153,9 @@ fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdi
 
 fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
     let thresholds = trial.thresholds.iter().map(|threshold| of_threshold(class, threshold));
-    let audits = trial.audits.iter().map(|audit| of_audit(class, "audit", audit));
-    let checks = trial.checks.iter().map(tables::as_audit);
-    let checks = checks.map(|check| of_audit(class, "check", &check));
+    let is_invalid = trial.verdict == Verdict::Invalid;
+    let audits = trial.audits.iter().map(|audit| of_audit(class, audit, is_invalid));
+    let checks = trial.checks.iter().map(|check| of_check(class, check));
     let mut cases: Vec<Case> = thresholds.chain(audits).chain(checks).collect();
     // A verdict that no case explains must not get lost.
     let is_said = match trial.verdict {
@@ -173,28 +175,47 @@ fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
 }
 
 fn of_threshold(class: &str, threshold: &ThresholdResult) -> Case {
-    let broken = || format!("{} is {}", threshold.expr, threshold.actual);
-    let blind = || format!("{} could not be evaluated: {}", threshold.expr, threshold.detail);
-    let end = match (threshold.holds, threshold.level.as_str()) {
-        (Some(true), _) => End::Passed(threshold.actual.clone()),
-        (Some(false), "fail") => End::Failure(broken()),
-        (Some(false), "invalid") => End::Error(broken()),
-        (Some(false), level) => End::Passed(format!("{level}: {}", broken())),
-        (None, "fail" | "invalid") => End::Error(blind()),
-        (None, _) => End::Skipped(blind()),
+    let ThresholdResult { expr, level, .. } = threshold;
+    let words = tables::threshold_words(threshold);
+    let said = match threshold.answer {
+        Answer::Holds => words,
+        Answer::Broken | Answer::NotResolved | Answer::Void => format!("{expr} is {words}"),
+        Answer::Unknown => format!("{expr} could not be evaluated: {}", threshold.detail),
     };
-    Case { class: class.to_owned(), name: format!("threshold {}", threshold.expr), end }
+    let decides = level == "fail" || level == "invalid";
+    let end = match threshold.answer {
+        Answer::Holds => End::Passed(said),
+        Answer::NotResolved if threshold.confidence.is_none() => End::Passed(said),
+        Answer::Broken | Answer::NotResolved if level == "fail" => End::Failure(said),
+        Answer::Unknown if !decides => End::Skipped(said),
+        _ if decides => End::Error(said),
+        _ => End::Passed(format!("{level}: {said}")),
+    };
+    Case { class: class.to_owned(), name: format!("threshold {expr}"), end }
 }
 
-fn of_audit(class: &str, kind: &str, audit: &AuditResult) -> Case {
-    let detail = audit.detail.clone();
+/// An audit that failed is an error where the trial is invalid: elsewhere nothing that decides rests on what it voids.
+fn of_audit(class: &str, audit: &AuditResult, is_invalid: bool) -> Case {
+    let detail = format!("{}{}", audit.detail, tables::voids(audit));
     let end = match audit.outcome {
         AuditOutcome::Ok => End::Passed(detail),
         AuditOutcome::Skipped => End::Skipped(detail),
         AuditOutcome::Warn => End::Passed(format!("worth reading: {detail}")),
-        AuditOutcome::Failed => End::Error(detail),
+        AuditOutcome::Failed if is_invalid => End::Error(detail),
+        AuditOutcome::Failed => End::Passed(format!("decides nothing: {detail}")),
     };
-    Case { class: class.to_owned(), name: format!("{kind} {}", audit.name), end }
+    Case { class: class.to_owned(), name: format!("audit {}", audit.name), end }
+}
+
+fn of_check(class: &str, check: &CheckResult) -> Case {
+    let sentence = check.sentence();
+    let end = match check.outcome {
+        AuditOutcome::Ok => End::Passed(sentence),
+        AuditOutcome::Skipped => End::Skipped(sentence),
+        AuditOutcome::Warn => End::Passed(format!("worth reading: {sentence}")),
+        AuditOutcome::Failed => End::Failure(sentence),
+    };
+    Case { class: class.to_owned(), name: format!("check {}", check.name), end }
 }
 
 fn push_suite(text: &mut String, index: usize, suite: &Suite) {

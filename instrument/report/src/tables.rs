@@ -17,7 +17,7 @@ mod stated;
 mod thresholds;
 
 pub(crate) use audits::{
-    AuditLine, Of, as_audit, audit_count, audit_lines, audits, checks, skipped_names,
+    AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names, voids,
 };
 pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
@@ -31,7 +31,7 @@ pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{clock_words, definition_lines, two_definitions};
-pub(crate) use thresholds::thresholds;
+pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 
 use model::result::{RunResult, SettingResult, TrialResult};
 

@@ -1,15 +1,35 @@
 //! Failures of this client (descriptors, ports, name lookup) are not the system's, and must not be read as such.
 
 use model::quantity::show_count;
+use model::result::FigureUnit;
 use model::{Class, Outcome};
 
-use super::{Evidence, Finding, failed, ok, percent, share, warn};
+use super::{Audit, Evidence, Finding, SLOWED, failed, ok, percent, share, warn};
 
 /// A larger share of client-side failures than this changes what every count means.
 const SHARE_MAX: f64 = 0.001;
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "client_failures",
+    question: "Did this client fail, or the way to the system, instead of the system?",
+    voids: SLOWED,
+    figures: &[
+        ("failures", FigureUnit::Count),
+        ("share", FigureUnit::Share),
+        ("unopened", FigureUnit::Count),
+    ],
+};
+
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let client = evidence.all.of(Outcome::Rejected(Class::Client));
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    let finding = finding(evidence, client)
+        .with("failures", client as f64)
+        .with("unopened", evidence.engine.connect_failures as f64);
+    finding.with("share", share(client, evidence.all.due()))
+}
+
+fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
     let transport = evidence.all.of(Outcome::Rejected(Class::Transport));
     let due = evidence.all.due();
     let of_transport = format!("{} broken connections", show_count(transport));

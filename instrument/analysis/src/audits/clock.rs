@@ -1,16 +1,38 @@
 //! Times that cannot be: something before it was due, or a wall clock that was set during the trial.
 
 use model::quantity::{show_count, show_ns};
+use model::result::{Family, FigureUnit, Voided};
 
-use super::{Evidence, Finding, failed, ok, warn};
+use super::{Audit, Evidence, Finding, failed, ok, warn};
 
 /// Stamps come from the monotonic line, so a step of the wall clock moves no latency; it misplaces the
 /// system's own times (block headers, logs). Slewing stays below this in an hour (500 ppm).
 const WALL_STEP_WARN_NS: u64 = 50_000_000;
 /// From here on, nothing that the system itself dates can be compared with the trial.
 const WALL_STEP_MAX_NS: u64 = 2_000_000_000;
+const DATED_BY_THE_SYSTEM: [Voided; 2] =
+    [Voided::either(Family::Stated), Voided::either(Family::NodeStages)];
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "clock",
+    question: "Are there times that cannot be?",
+    voids: &[
+        Voided::either(Family::Response),
+        Voided::either(Family::Service),
+        Voided::either(Family::SendLag),
+        Voided::either(Family::Outstanding),
+        Voided::either(Family::Committed),
+    ],
+    figures: &[("negative", FigureUnit::Count), ("wall_step", FigureUnit::Ns)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let finding = finding(evidence).with("negative", evidence.order.negative as f64);
+    finding.with("wall_step", evidence.facts.load.wall_step_ns.unsigned_abs() as f64)
+}
+
+fn finding(evidence: &Evidence<'_>) -> Finding {
     let order = evidence.order;
     let step = evidence.facts.load.wall_step_ns;
     if order.negative > 0 {
@@ -26,7 +48,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     match step.unsigned_abs() {
         ns if ns > WALL_STEP_MAX_NS => failed(format!(
             "{said}: it was set during the trial, and the system's own times cannot be placed"
-        )),
+        ))
+        .voiding(DATED_BY_THE_SYSTEM),
         ns if ns > WALL_STEP_WARN_NS => warn(format!("{said}; latencies are not affected")),
         _ => ok(format!("no negative time; {said}")),
     }

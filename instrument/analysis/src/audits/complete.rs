@@ -1,6 +1,13 @@
 //! Was the trial carried out to its end, and is its record whole?
 
-use super::{Evidence, Finding, failed, ok, warn};
+use super::{ALL_OF_ROWS, Audit, Evidence, Finding, failed, ok, warn};
+
+pub(super) const AUDIT: Audit = Audit {
+    name: "complete",
+    question: "Was the trial carried out to its end, and is its record whole?",
+    voids: &ALL_OF_ROWS,
+    figures: &[],
+};
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let facts = evidence.facts;

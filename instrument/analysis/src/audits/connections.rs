@@ -11,10 +11,22 @@
 use model::plan::{Affinity, Arrivals, Schedule};
 use model::quantity::{show_count, show_ns};
 
-use super::{Evidence, Finding, failed, ok, skipped, warn};
+use model::result::{AuditOutcome, Family, FigureUnit, Voided};
 
-/// Its name in the list.
-pub(crate) const NAME: &str = "connections";
+use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
+
+pub(crate) const AUDIT: Audit = Audit {
+    name: "connections",
+    question: "Did this client have too few connections, and not the system too little room?",
+    voids: &[
+        Voided::too_high(Family::Response),
+        Voided::too_high(Family::Failures),
+        Voided::too_high(Family::Outstanding),
+        Voided::too_low(Family::Committed),
+        Voided::too_low(Family::Sent),
+    ],
+    figures: &[("blocked", FigureUnit::Count), ("grown", FigureUnit::Count)],
+};
 
 /// Shorter waits matter to nobody.
 const WAIT_NS_MIN: f64 = 1e6;
@@ -23,7 +35,14 @@ const WAIT_SHARE_MIN: f64 = 0.1;
 /// Up to this much longer is flat. Halfway to capacity a queue already takes longer than that.
 const FLAT_MAX: f64 = 1.25;
 
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let used = &evidence.result.connections;
+    let finding = finding(evidence).with("blocked", used.blocked as f64);
+    finding.with("grown", used.grown as f64)
+}
+
+fn finding(evidence: &Evidence<'_>) -> Finding {
     if let Some(reason) = waits_by_plan(evidence) {
         return skipped(reason);
     }
@@ -72,7 +91,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 
 /// Whether the number of connections was the limit, so that nothing can be said of the system's.
 pub(super) fn are_the_limit(evidence: &Evidence<'_>) -> bool {
-    audit(evidence).0 == model::result::AuditOutcome::Failed
+    finding(evidence).outcome == AuditOutcome::Failed
 }
 
 /// Why transactions wait for connections because the plan says so, if they do.
@@ -132,7 +151,6 @@ mod tests {
     use model::facts::{Grown, PoolFacts, WorkerFacts};
     use model::result::AuditOutcome;
 
-    use super::NAME;
     use crate::testing::{Trial, audit, row};
 
     const MS: i64 = 1_000_000;
@@ -182,7 +200,7 @@ mod tests {
             (300, 300, AuditOutcome::Ok),
         ] {
             let result = through_a_pool(rate, |_, _| 300 * MS, pool).result();
-            let found = audit(&result, NAME);
+            let found = audit(&result, "connections");
             assert_eq!(found.outcome, outcome, "{rate} over {pool}: {}", found.detail);
             if outcome == AuditOutcome::Failed {
                 let words =
@@ -203,7 +221,7 @@ mod tests {
         let services: [&dyn Fn(i64, usize) -> i64; 2] = [&one, &places];
         for service in services {
             let result = through_a_pool(300, service, 64).result();
-            let found = audit(&result, NAME);
+            let found = audit(&result, "connections");
             assert_eq!(found.outcome, AuditOutcome::Ok, "{}", found.detail);
             assert!(found.detail.contains("longer the more there were"), "{}", found.detail);
             assert!(audit(&result, "backlog_drift").detail.contains("the system is saturated"));
@@ -220,7 +238,7 @@ mod tests {
         };
         let result = through_a_pool(1_000, stalls, 64).result();
         assert!(result.connections.blocked > 800, "{:?}", result.connections);
-        let found = audit(&result, NAME);
+        let found = audit(&result, "connections");
         assert_eq!(found.outcome, AuditOutcome::Ok, "{}", found.detail);
     }
 
@@ -233,7 +251,7 @@ mod tests {
         pool.grown = vec![Grown { second: 0, count: 25 }, Grown { second: 7, count: 1 }];
         let result = trial.result();
         assert_eq!(result.connections.grown_by_second, [(0, 25), (7, 1)]);
-        let found = audit(&result, NAME);
+        let found = audit(&result, "connections");
         let words = "64 connections, 26 more were opened because all were busy (the most: 1,024)";
         assert_eq!((found.outcome, found.detail.as_str()), (AuditOutcome::Ok, words));
     }

@@ -3,15 +3,37 @@
 
 use model::facts::DiskFacts;
 use model::quantity::show_ns;
+use model::result::{Family, FigureUnit, Voided};
 
-use super::{Evidence, Finding, failed, ok, skipped, warn};
+use super::{Audit, Evidence, Finding, SLOWED, failed, ok, skipped, warn};
 
 /// What a disk may add to an operation at the p99, whatever was asked: on an idle machine it adds a hundredth.
 const OWN_MAX_NS: u64 = 1_000_000;
 /// The same, as a share of the smallest delay that was asked for.
 const OWN_PER_DELAY: u64 = 10;
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "disks",
+    question: "Did the nodes' own disks do what was asked, and nothing else?",
+    voids: &[
+        Voided::either(Family::Response),
+        Voided::either(Family::Service),
+        Voided::either(Family::Committed),
+        Voided::either(Family::Failures),
+        Voided::either(Family::Outstanding),
+        Voided::either(Family::Fates),
+        Voided::either(Family::NodeStages),
+    ],
+    figures: &[("own_p99", FigureUnit::Ns)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "a time below 2^53 ns")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let own = evidence.facts.after.disks.iter().map(|disk| disk.all.own_p99_ns).max();
+    finding(evidence).with("own_p99", own.map_or(f64::NAN, |ns| ns as f64))
+}
+
+fn finding(evidence: &Evidence<'_>) -> Finding {
     let disks = &evidence.facts.after.disks;
     if disks.is_empty() {
         return match &evidence.setting.disks {
@@ -40,7 +62,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return failed(format!(
             "{said}; more than {} changes what was asked for: run on an idle machine, or with less load",
             show(allowed(worst))
-        ));
+        ))
+        .voiding(SLOWED.iter().copied());
     }
     if let Some(disk) = disks.iter().find(|disk| disk.written_back > 0) {
         return warn(format!(

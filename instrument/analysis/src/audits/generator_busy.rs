@@ -1,8 +1,9 @@
 //! Was the generator itself the limit? Then the numbers describe it, not the system.
 
 use model::facts::WorkerFacts;
+use model::result::{Family, FigureUnit, Voided};
 
-use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Audit, Evidence, Finding, failed, ok, percent, skipped, warn};
 
 /// Share of a thread's time in use (without the spinning that pacing does on purpose) from which one reads on.
 const BUSY_WARN: f64 = 0.80;
@@ -12,6 +13,22 @@ const BUSY_MAX: f64 = 0.95;
 /// send lag too, which decides; alone it condemns only when it was most of the time.
 const RUN_QUEUE_WARN: f64 = 0.05;
 const RUN_QUEUE_MAX: f64 = 0.50;
+
+pub(super) const AUDIT: Audit = Audit {
+    name: "generator_busy",
+    question: "Was the load generator itself the limit?",
+    voids: &[
+        // A busy generator sends and reads late, and a closed loop that waits for it asks for less.
+        Voided::too_high(Family::Response),
+        Voided::too_high(Family::Service),
+        Voided::too_high(Family::Outstanding),
+        Voided::too_high(Family::Failures),
+        Voided::too_low(Family::Committed),
+        Voided::too_low(Family::Offered),
+        Voided::too_low(Family::Sent),
+    ],
+    figures: &[("busy", FigureUnit::Share), ("waited", FigureUnit::Share)],
+};
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let workers = evidence.facts.load.workers.iter().filter(|worker| worker.wall_ns > 0);
@@ -29,18 +46,18 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if engine.lookahead_dry > 0 {
         said += &format!("; {} transactions were not prepared in time", engine.lookahead_dry);
     }
-    if busy > BUSY_MAX {
-        return failed(format!(
+    let finding = if busy > BUSY_MAX {
+        failed(format!(
             "{said}: the generator was the limit, not the system; raise load.threads or lower the load"
-        ));
-    }
-    if waited > RUN_QUEUE_MAX {
-        return failed(format!("{said}: other work held the processors; run on an idle machine"));
-    }
-    if busy > BUSY_WARN || waited > RUN_QUEUE_WARN {
-        return warn(said);
-    }
-    ok(said)
+        ))
+    } else if waited > RUN_QUEUE_MAX {
+        failed(format!("{said}: other work held the processors; run on an idle machine"))
+    } else if busy > BUSY_WARN || waited > RUN_QUEUE_WARN {
+        warn(said)
+    } else {
+        ok(said)
+    };
+    finding.with("busy", busy).with("waited", waited)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shares")]

@@ -3,8 +3,9 @@
 
 use model::facts::NetworkFacts;
 use model::quantity::show_ns;
+use model::result::{Family, FigureUnit, Voided};
 
-use super::{Evidence, Finding, failed, ok, percent, share, skipped, warn};
+use super::{Audit, Evidence, Finding, SLOWED, failed, ok, percent, share, skipped, warn};
 
 /// Lateness that no delay makes harmless: a round trip on loopback through the emulator takes a tenth of it.
 const LATE_MAX_NS: u64 = 1_000_000;
@@ -14,7 +15,29 @@ const LATE_PER_DELAY: u64 = 10;
 /// a reader should know that it was reached.
 const TAIL_WARN: f64 = 0.01;
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "links",
+    question: "Did the network that the plan asks for do what was asked, and nothing else?",
+    voids: &[
+        Voided::either(Family::Response),
+        Voided::either(Family::Service),
+        Voided::either(Family::Committed),
+        Voided::either(Family::Failures),
+        Voided::either(Family::Outstanding),
+        Voided::either(Family::NodeStages),
+    ],
+    figures: &[("late_p99", FigureUnit::Ns), ("dropped", FigureUnit::Count)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "a time and a count below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let finding = finding(evidence);
+    let Some(network) = &evidence.facts.after.network else { return finding };
+    let dropped = network.total.emulator_dropped + network.device_dropped;
+    finding.with("late_p99", network.total.late_p99_ns as f64).with("dropped", dropped as f64)
+}
+
+fn finding(evidence: &Evidence<'_>) -> Finding {
     let Some(network) = &evidence.facts.after.network else {
         return skipped(match evidence.setting.links {
             None => "the plan has no links of its own",
@@ -31,7 +54,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             "the emulator itself dropped {dropped} of {} packets, which the plan did not ask for: {}",
             total.packets + network.device_dropped,
             "it was offered more than it can carry; lower the load or the delays"
-        ));
+        ))
+        .voiding(SLOWED.iter().copied());
     }
     if total.packets == 0 {
         return failed("nothing passed the emulated links: the load took another way");
@@ -42,7 +66,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return failed(format!(
             "{said}; more than {} changes what was asked for: run on an idle machine, with fewer nodes or less traffic",
             show(allowed)
-        ));
+        ))
+        .voiding(SLOWED.iter().copied());
     }
     let full = share(total.tail_dropped, total.packets);
     if full > TAIL_WARN {

@@ -1,8 +1,9 @@
 //! What the instrument distrusts of its own measurement: one audit a file, one list, in alphabetical order.
 //!
-//! An audit is a pure function of [`Evidence`]. It says `Failed` only where a number of the result does not
-//! hold (the trial is then invalid, whatever its thresholds say), `Warn` where the numbers hold and a reader
-//! should know something about them, and `Skipped` where it cannot tell, with the reason.
+//! An audit is a pure function of [`Evidence`]. It says `Failed` only where numbers of the result do not hold, and then
+//! which and which way: promises on other numbers still decide. It says `Warn` where the numbers hold and a reader
+//! should know something about them, and `Skipped` where it cannot tell, with the reason. It speaks of the instrument
+//! and of the plan, never of the system: a bad system has numbers that hold.
 
 mod backlog_drift;
 mod client_failures;
@@ -29,8 +30,10 @@ mod survivorship;
 mod warm_up;
 
 use model::facts::{Environment, TrialFacts, WorkerFacts};
-use model::plan::{Arrivals, Level, Schedule, SettingPlan, ThresholdPlan};
-use model::result::{AuditOutcome, AuditResult, TrialResult};
+use model::plan::{Arrivals, Schedule, SettingPlan};
+use model::result::{
+    AuditFacts, AuditOutcome, AuditResult, Family, Figure, FigureUnit, TrialResult, Voided,
+};
 use stats::{Histogram, TimedHistogram};
 
 use crate::fates::Join;
@@ -39,39 +42,53 @@ use crate::grid::Grid;
 use crate::order::Order;
 use crate::pool::Pool;
 use crate::tally::Tally;
-
-type Audit = fn(&Evidence<'_>) -> Finding;
+use crate::without_lag::WithoutLag;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(&str, Audit); 20] = [
-    ("backlog_drift", backlog_drift::audit),
-    ("client_failures", client_failures::audit),
-    ("clock", clock::audit),
-    ("complete", complete::audit),
-    (connections::NAME, connections::audit),
-    ("conservation", conservation::audit),
-    ("disks", disks::audit),
-    ("drain", drain::audit),
-    ("duplicates", duplicates::audit),
-    ("generator_busy", generator_busy::audit),
-    ("host", host::audit),
-    ("ledger", ledger::audit),
-    ("links", links::audit),
-    ("littles_law", littles_law::audit),
-    ("offered_rate", offered_rate::audit),
-    ("preflight", preflight::audit),
-    ("send_lag", send_lag::audit),
-    ("stage_order", stage_order::audit),
-    ("survivorship", survivorship::audit),
-    ("warm_up", warm_up::audit),
+const AUDITS: [(Audit, Run); 20] = [
+    (backlog_drift::AUDIT, backlog_drift::audit),
+    (client_failures::AUDIT, client_failures::audit),
+    (clock::AUDIT, clock::audit),
+    (complete::AUDIT, complete::audit),
+    (connections::AUDIT, connections::audit),
+    (conservation::AUDIT, conservation::audit),
+    (disks::AUDIT, disks::audit),
+    (drain::AUDIT, drain::audit),
+    (duplicates::AUDIT, duplicates::audit),
+    (generator_busy::AUDIT, generator_busy::audit),
+    (host::AUDIT, host::audit),
+    (ledger::AUDIT, ledger::audit),
+    (links::AUDIT, links::audit),
+    (littles_law::AUDIT, littles_law::audit),
+    (offered_rate::AUDIT, offered_rate::audit),
+    (preflight::AUDIT, preflight::audit),
+    (send_lag::AUDIT, send_lag::audit),
+    (stage_order::AUDIT, stage_order::audit),
+    (survivorship::AUDIT, survivorship::audit),
+    (warm_up::AUDIT, warm_up::audit),
 ];
+
+/// All there is to say of an audit but what it computes; documents, glossary and thresholds are told from here.
+#[derive(Clone, Copy)]
+pub(crate) struct Audit {
+    pub name: &'static str,
+    /// What it asks, in one line.
+    pub question: &'static str,
+    /// The numbers that it voids where it fails and does not say otherwise.
+    pub voids: &'static [Voided],
+    /// The numbers that it may compute, with their units.
+    pub figures: &'static [(&'static str, FigureUnit)],
+}
+
+type Run = fn(&Evidence<'_>) -> Finding;
 
 /// All that an audit may look at.
 pub(crate) struct Evidence<'a> {
     pub setting: &'a SettingPlan,
     pub facts: &'a TrialFacts,
     pub environment: &'a Environment,
-    pub thresholds: &'a [ThresholdPlan],
+    /// Whether a threshold says that saturation is what this setting looks for, and found it.
+    pub is_saturated: bool,
     /// The counters of all engine threads together.
     pub engine: WorkerFacts,
     /// The summary, without audits and verdict.
@@ -84,17 +101,14 @@ pub(crate) struct Evidence<'a> {
     pub pool: &'a Pool,
     pub join: &'a Join,
     pub own_lag: &'a Histogram,
+    /// Response time to the final stage less the transaction's own lag.
+    pub without_lag: &'a WithoutLag,
     /// Response time to the final stage, if there is such a stage.
     pub response: Option<&'a TimedHistogram>,
     pub dropped_bytes: u64,
 }
 
 impl Evidence<'_> {
-    /// Whether a threshold says that saturation is what this setting looks for.
-    pub fn saturation_is_declared(&self) -> bool {
-        self.thresholds.iter().any(|threshold| threshold.level == Level::Saturated)
-    }
-
     /// Whether the trial ended before its time.
     pub fn is_cut(&self) -> bool {
         !self.facts.complete || !self.facts.interrupted().is_empty()
@@ -117,40 +131,129 @@ impl Evidence<'_> {
     }
 }
 
-/// How an audit came out, and the sentence with the figures.
-pub(crate) type Finding = (AuditOutcome, String);
+/// What an audit found.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub outcome: AuditOutcome,
+    /// The sentence with the figures.
+    pub detail: String,
+    figures: Vec<(&'static str, f64)>,
+    /// Where it failed: other numbers than the audit's own list has.
+    voids: Option<Vec<Voided>>,
+}
+
+impl Finding {
+    fn new(outcome: AuditOutcome, detail: impl Into<String>) -> Self {
+        Self { outcome, detail: detail.into(), figures: Vec::new(), voids: None }
+    }
+
+    /// Adds a number that was computed; one that is not finite is none.
+    pub fn with(mut self, name: &'static str, value: f64) -> Self {
+        if value.is_finite() {
+            self.figures.push((name, value));
+        }
+        self
+    }
+
+    /// Says which numbers do not hold, instead of all that the audit may void.
+    pub fn voiding(mut self, voids: impl IntoIterator<Item = Voided>) -> Self {
+        self.voids = Some(voids.into_iter().collect());
+        self
+    }
+
+    /// The result of an audit.
+    pub fn of(self, audit: &Audit) -> AuditResult {
+        let voids = match self.outcome {
+            AuditOutcome::Failed => self.voids.unwrap_or_else(|| audit.voids.to_vec()),
+            AuditOutcome::Ok | AuditOutcome::Skipped | AuditOutcome::Warn => Vec::new(),
+        };
+        let figure = |(name, value): (&str, f64)| {
+            let (_, unit) = audit.figures.iter().find(|(known, _)| *known == name)?;
+            Some(Figure { name: name.to_owned(), value, unit: *unit })
+        };
+        let figures = self.figures.iter().map(|it| figure(*it));
+        AuditResult {
+            name: audit.name.to_owned(),
+            outcome: self.outcome,
+            detail: self.detail,
+            voids,
+            figures: figures.map(|it| it.expect("the audit's list has its figures")).collect(),
+        }
+    }
+}
 
 pub(crate) fn ok(detail: impl Into<String>) -> Finding {
-    (AuditOutcome::Ok, detail.into())
+    Finding::new(AuditOutcome::Ok, detail)
 }
 
 pub(crate) fn skipped(detail: impl Into<String>) -> Finding {
-    (AuditOutcome::Skipped, detail.into())
+    Finding::new(AuditOutcome::Skipped, detail)
 }
 
 pub(crate) fn warn(detail: impl Into<String>) -> Finding {
-    (AuditOutcome::Warn, detail.into())
+    Finding::new(AuditOutcome::Warn, detail)
 }
 
 pub(crate) fn failed(detail: impl Into<String>) -> Finding {
-    (AuditOutcome::Failed, detail.into())
+    Finding::new(AuditOutcome::Failed, detail)
+}
+
+/// All that is computed from rows, wrong in whatever way.
+const ALL_OF_ROWS: [Voided; 9] = {
+    let mut all = [Voided::either(Family::Response); 9];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = Voided::either(Family::OF_ROWS[at]);
+        at += 1;
+    }
+    all
+};
+
+/// What lateness and weakness of what is not the system make of its numbers: they only add to its times, and take from
+/// what it commits.
+const SLOWED: &[Voided] = &[
+    Voided::too_high(Family::Response),
+    Voided::too_high(Family::Service),
+    Voided::too_high(Family::Outstanding),
+    Voided::too_high(Family::Failures),
+    Voided::too_low(Family::Committed),
+    Voided::too_high(Family::NodeStages),
+];
+
+/// All audits, those across trials included, in the order of their list.
+fn all_audits() -> impl Iterator<Item = Audit> {
+    AUDITS.into_iter().map(|(audit, _)| audit).chain([repeatability::AUDIT])
+}
+
+/// What each audit asks, those across trials last.
+#[must_use]
+pub fn audits_asked() -> Vec<AuditFacts> {
+    let asked = |it: Audit| AuditFacts { name: it.name.into(), question: it.question.into() };
+    all_audits().map(asked).collect()
+}
+
+/// A figure's unit; `None` where the audit has no such figure, or there is no such audit.
+pub(crate) fn figure_unit(audit: &str, figure: &str) -> Option<FigureUnit> {
+    let (audit, _) = AUDITS.iter().find(|(it, _)| it.name == audit)?;
+    audit.figures.iter().find(|(name, _)| *name == figure).map(|(_, unit)| *unit)
+}
+
+/// All figures as thresholds name them, `audit.NAME.FIGURE`.
+pub(crate) fn figure_names() -> impl Iterator<Item = String> {
+    AUDITS.iter().flat_map(|(audit, _)| {
+        audit.figures.iter().map(move |(figure, _)| format!("audit.{}.{figure}", audit.name))
+    })
 }
 
 /// Names of all audits of a trial, in alphabetical order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    AUDITS.iter().map(|(name, _)| *name).collect()
+    AUDITS.iter().map(|(audit, _)| audit.name).collect()
 }
 
 /// Runs every audit.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<AuditResult> {
-    AUDITS
-        .iter()
-        .map(|(name, audit)| {
-            let (outcome, detail) = audit(evidence);
-            AuditResult { name: (*name).to_owned(), outcome, detail }
-        })
-        .collect()
+    AUDITS.iter().map(|(audit, run)| run(evidence).of(audit)).collect()
 }
 
 /// A share as people read it: `2.5 %`, with more digits where it is small.

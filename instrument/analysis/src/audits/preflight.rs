@@ -1,10 +1,24 @@
 //! A kind that can never succeed makes a constant share of failures, which reads like a limit of the system.
 
-use super::{Evidence, Finding, failed, ok, skipped};
+use model::result::{Family, FigureUnit, Voided};
+
+use super::{Audit, Evidence, Finding, failed, ok, skipped};
 
 /// Kinds named in the sentence.
 const NAMED_MAX: usize = 3;
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "preflight",
+    question: "Can every kind succeed at all?",
+    voids: &[
+        Voided::too_high(Family::Response),
+        Voided::too_high(Family::Failures),
+        Voided::too_low(Family::Committed),
+    ],
+    figures: &[("broken", FigureUnit::Count)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let tried = &evidence.facts.declared.preflight;
     if tried.is_empty() {
@@ -12,7 +26,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     }
     let broken: Vec<_> = tried.iter().filter(|finding| !finding.ok).collect();
     if broken.is_empty() {
-        return ok(format!("each of {} kinds can succeed", tried.len()));
+        return ok(format!("each of {} kinds can succeed", tried.len())).with("broken", 0.0);
     }
     let mut named: Vec<_> = broken
         .iter()
@@ -28,6 +42,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         tried.len(),
         named.join(", ")
     ))
+    .with("broken", broken.len() as f64)
 }
 
 #[cfg(test)]

@@ -1,13 +1,20 @@
 //! Do the trials of a setting agree with each other? Their intervals know only what happens within a trial.
 
-use model::result::{AuditResult, SettingResult, TrialResult};
+use model::result::{AuditResult, Family, FigureUnit, SettingResult, TrialResult, Voided};
 
-use super::{Finding, failed, ok, percent, skipped, warn};
+use super::{Audit, Finding, failed, ok, percent, skipped, warn};
 
 /// Trials that differ by less than this agree for any purpose.
 const SPREAD_WARN: f64 = 0.10;
 /// From here on one of them measured something else.
 const SPREAD_MAX: f64 = 0.50;
+
+pub(super) const AUDIT: Audit = Audit {
+    name: "repeatability",
+    question: "Do the trials of a setting agree?",
+    voids: &[Voided::either(Family::Response), Voided::either(Family::Committed)],
+    figures: &[("latency", FigureUnit::Share), ("goodput", FigureUnit::Share)],
+};
 
 /// One finding a setting with several trials.
 pub(crate) fn audit(settings: &[SettingResult]) -> Vec<AuditResult> {
@@ -15,9 +22,9 @@ pub(crate) fn audit(settings: &[SettingResult]) -> Vec<AuditResult> {
         .iter()
         .filter(|setting| setting.trials.len() > 1)
         .map(|setting| {
-            let (outcome, detail) = of_setting(setting);
-            let detail = format!("{}: {detail}", setting.key);
-            AuditResult { name: "repeatability".to_owned(), outcome, detail }
+            let finding = of_setting(setting);
+            let detail = format!("{}: {}", setting.key, finding.detail);
+            Finding { detail, ..finding }.of(&AUDIT)
         })
         .collect()
 }
@@ -34,20 +41,29 @@ fn of_setting(setting: &SettingResult) -> Finding {
         percent(latency.relative),
         percent(goodput.relative)
     );
-    let worst = [latency, goodput]
-        .iter()
+    let worst = [&latency, &goodput]
+        .into_iter()
         .filter(|spread| !spread.intervals_meet)
         .map(|spread| spread.relative)
         .fold(0.0, f64::max);
-    if worst > SPREAD_MAX {
-        failed(format!(
+    let finding = if worst > SPREAD_MAX {
+        let said = format!(
             "{said}, more than their intervals allow: the trials did not measure the same thing"
-        ))
+        );
+        // Each trial is judged by its promises; what does not hold is one number for all of them.
+        if has_promises(setting) { warn(said) } else { failed(said) }
     } else if worst > SPREAD_WARN {
         warn(format!("{said}, more than their intervals allow"))
     } else {
         ok(said)
-    }
+    };
+    finding.with("latency", latency.relative).with("goodput", goodput.relative)
+}
+
+/// Whether somebody wrote a promise that decides.
+fn has_promises(setting: &SettingResult) -> bool {
+    let mut of_trials = setting.trials.iter().flat_map(|trial| &trial.thresholds);
+    of_trials.any(|it| !it.implicit && ["fail", "invalid"].contains(&it.level.as_str()))
 }
 
 /// A value with its interval.

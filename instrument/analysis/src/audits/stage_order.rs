@@ -1,9 +1,25 @@
 //! due ≤ ready ≤ sent ≤ marks, rising ≤ end, and a final mark exactly where the outcome says committed.
 
 use model::quantity::show_count;
+use model::result::{Family, FigureUnit, Voided};
 
-use super::{Evidence, Finding, failed, ok};
+use super::{Audit, Evidence, Finding, failed, ok};
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "stage_order",
+    question: "Does every row stand in order: due ≤ ready ≤ sent ≤ marks ≤ end?",
+    voids: &[
+        Voided::either(Family::Response),
+        Voided::either(Family::Service),
+        Voided::either(Family::SendLag),
+        Voided::either(Family::Committed),
+        Voided::either(Family::Failures),
+        Voided::either(Family::Outstanding),
+    ],
+    figures: &[("violations", FigureUnit::Count), ("contradictions", FigureUnit::Count)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let order = evidence.order;
     let example = |tx: Option<u64>| tx.unwrap_or_default();
@@ -22,11 +38,13 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             example(order.contradiction_example)
         ));
     }
-    if said.is_empty() {
+    let finding = if said.is_empty() {
         ok("due, ready, sent, marks and end stand in order in every row")
     } else {
         failed(said.join("; "))
-    }
+    };
+    let finding = finding.with("violations", order.violations as f64);
+    finding.with("contradictions", order.contradictions as f64)
 }
 
 #[cfg(test)]

@@ -1,11 +1,29 @@
-//! Latencies are of those that reached the final stage. Where many did not, a quantile of the others flatters.
+//! Latencies are of those that reached the final stage. Where many did not, a quantile of the others flatters. That is
+//! how a bad system looks: the numbers hold for what they say they are, thresholds compare those over all that were due,
+//! and a reader is told.
 
 use model::quantity::show_count;
+use model::result::FigureUnit;
 
-use super::{Evidence, Finding, failed, ok, percent, share, skipped, warn};
+use super::{Audit, Evidence, Finding, ok, percent, share, skipped, warn};
 use crate::latency::BEYOND_MIN;
 
+pub(super) const AUDIT: Audit = Audit {
+    name: "survivorship",
+    question: "Are the latencies those of a minority that got an answer?",
+    voids: &[],
+    figures: &[("missing", FigureUnit::Count), ("share", FigureUnit::Share)],
+};
+
+#[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
+    let counts = &evidence.result.counts;
+    let missing = counts.due - counts.committed;
+    let finding = finding(evidence).with("missing", missing as f64);
+    finding.with("share", share(missing, counts.due))
+}
+
+fn finding(evidence: &Evidence<'_>) -> Finding {
     let counts = &evidence.result.counts;
     if counts.due == 0 {
         return skipped("nothing was due in the measured window");
@@ -19,10 +37,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         evidence.result.final_stage
     );
     if counts.committed == 0 {
-        return failed(format!("{said}: there is no latency to speak of"));
+        return warn(format!("{said}: there is no latency to speak of"));
     }
     if missing > counts.committed {
-        return failed(format!("{said}: the latencies are of the minority that survived"));
+        return warn(format!("{said}: the latencies are of the minority that survived"));
     }
     let final_latency = evidence.result.latency.get(evidence.facts.declared.final_stage);
     let quantiles = final_latency.map_or(&[][..], |latency| &latency.response.quantiles);
@@ -51,27 +69,36 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use model::Outcome;
-    use model::result::AuditOutcome;
+    use model::plan::{Level, ThresholdPlan};
+    use model::result::{AuditOutcome, Verdict};
+    use model::{Class, Outcome};
 
     use crate::testing::{Trial, audit, row};
 
-    /// Claim: when most are lost the latencies do not hold; when p99 alone would be infinite it is said; a few failures pass.
+    const LIMITED: Outcome = Outcome::Rejected(Class::Limited);
+
+    /// Claim: a dead system and one that refuses most are told of and never invalid, with a promise or without; when p99
+    /// alone would be infinite it is said; a few failures pass.
     #[test]
     fn survivors() {
-        for (lost, outcome) in [
-            (10_000, AuditOutcome::Failed),
-            (6_000, AuditOutcome::Failed),
-            (200, AuditOutcome::Warn),
-            (50, AuditOutcome::Ok),
+        for (lost, how, outcome) in [
+            (10_000, LIMITED, AuditOutcome::Warn),
+            (6_600, LIMITED, AuditOutcome::Warn),
+            (200, Outcome::Unknown, AuditOutcome::Warn),
+            (50, LIMITED, AuditOutcome::Ok),
         ] {
             let mut trial = Trial::clean();
             for old in trial.rows.iter_mut().rev().take(lost) {
-                *old = row(old.tx, old.due, 1_000_000, Outcome::Unknown);
+                *old = row(old.tx, old.due, 1_000_000, how);
             }
+            let promise = ThresholdPlan::new("success >= 99%", Level::Fail);
+            let promised = Trial { thresholds: vec![promise], ..trial.clone() }.result();
             let result = trial.result();
             let found = audit(&result, "survivorship");
             assert_eq!(found.outcome, outcome, "{}", found.detail);
+            assert_eq!(result.verdict, Verdict::Pass, "{}", result.reason);
+            let broken = if lost > 100 { Verdict::Fail } else { Verdict::Pass };
+            assert_eq!(promised.verdict, broken, "{}", promised.reason);
         }
     }
 }

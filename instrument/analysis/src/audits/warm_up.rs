@@ -5,10 +5,11 @@
 //! explain it: MSER alone cuts somewhere in most correlated series.
 
 use model::quantity::show_ns;
+use model::result::{Direction, Family, FigureUnit, Voided};
 use stats::special::t_quantile;
 use stats::warmup::mser5;
 
-use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Audit, Evidence, Finding, failed, ok, percent, skipped, warn};
 
 /// A start that differs from the rest by less than this changes no conclusion.
 const OFF_WARN: f64 = 0.10;
@@ -19,6 +20,13 @@ const OFF_MAX: f64 = 0.25;
 const CONFIDENCE: f64 = 0.9995;
 /// At most one part in this many is the start: what is left must be able to say what steady means.
 const START_PARTS_MIN: usize = 5;
+
+pub(super) const AUDIT: Audit = Audit {
+    name: "warm_up",
+    question: "Is there a trend left at the start of the window?",
+    voids: &[Voided::either(Family::Response), Voided::either(Family::Service)],
+    figures: &[("off", FigureUnit::Share), ("start", FigureUnit::Ns), ("rest", FigureUnit::Ns)],
+};
 
 #[expect(clippy::cast_precision_loss, reason = "sums and counts")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
@@ -56,12 +64,23 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         if off < 0.0 { "−" } else { "+" },
         percent(off.abs())
     );
-    if !sure || off.abs() < OFF_WARN {
-        return ok(format!("{said}: no trend left at the start"));
-    }
-    let said = format!("{said}: the start is not like the rest; lengthen load.warmup");
-    // A saturated queue starts low because it starts empty: that is what the declared threshold looks for.
-    if off.abs() < OFF_MAX || evidence.saturation_is_declared() { warn(said) } else { failed(said) }
+    let finding = if !sure || off.abs() < OFF_WARN {
+        ok(format!("{said}: no trend left at the start"))
+    } else {
+        let said = format!("{said}: the start is not like the rest; lengthen load.warmup");
+        // A saturated queue starts low because it starts empty: that is what the declared threshold looked for.
+        match off.abs() < OFF_MAX || evidence.is_saturated {
+            true => warn(said),
+            false => failed(said).voiding(mixed_with(off)),
+        }
+    };
+    finding.with("off", off).with("start", start).with("rest", rest)
+}
+
+/// A slow start makes the window's times too high for what comes after it, a fast one too low.
+fn mixed_with(off: f64) -> [Voided; 2] {
+    let may_be = if off > 0.0 { Direction::TooHigh } else { Direction::TooLow };
+    [Family::Response, Family::Service].map(|family| Voided { family, may_be, from: None })
 }
 
 fn mean_of(sums: &[(f64, f64)]) -> f64 {

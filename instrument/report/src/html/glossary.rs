@@ -2,6 +2,8 @@
 //!
 //! It must never define a word twice: what GLOSSARY.md says is what the page says.
 
+use model::result::AuditFacts;
+
 /// GLOSSARY.md as it is.
 const GLOSSARY: &str = include_str!("../../../../GLOSSARY.md");
 
@@ -153,56 +155,13 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
     ),
 ];
 
-/// What each audit asks, in the words of docs/audits.
-const AUDITS: &[(&str, &str)] = &[
-    (
-        "backlog_drift",
-        "did the number outstanding grow through the window? Then latencies depend on how long the run is",
-    ),
-    ("client_failures", "did this client fail, or the way to the system, instead of the system?"),
-    ("clock", "are there times that cannot be?"),
-    ("complete", "was the trial carried out to its end, and is its record whole?"),
-    (
-        "connections",
-        "did this client have too few connections, and not the system too little room?",
-    ),
-    (
-        "conservation",
-        "does every sum come out twice: what fell due, what ended, what the ledger holds?",
-    ),
-    ("drain", "did everything outstanding come to an end after the load?"),
-    ("duplicates", "was anything answered or stored more than once?"),
-    ("generator_busy", "was the load generator itself the limit?"),
-    (
-        "host",
-        "could this machine carry the trial: clock rate, memory, files, processors taken by others?",
-    ),
-    ("ledger", "does the system hold what it acknowledged?"),
-    (
-        "links",
-        "did the network that the plan asks for keep its delays, and lose nothing of its own?",
-    ),
-    (
-        "littles_law",
-        "do rate, time and number outstanding agree? Little's law: outstanding = rate × time; if not, something was not counted",
-    ),
-    ("offered_rate", "was the planned load really offered?"),
-    ("preflight", "can every kind succeed at all?"),
-    ("repeatability", "do the trials of a setting agree?"),
-    ("send_lag", "how late was the instrument itself? Its own lag is part of every response time"),
-    ("stage_order", "does every row stand in order: due ≤ ready ≤ sent ≤ marks ≤ end?"),
-    ("survivorship", "are the latencies those of a minority that got an answer?"),
-    ("warm_up", "is there a trend left at the start of the window?"),
-];
-
-/// The entry of an audit's name; a name that is not in the list of audits has none.
-pub(super) fn audit(name: &str) -> Option<Entry> {
-    let (name, asks) = AUDITS.iter().find(|(known, _)| *known == name)?;
-    Some(Entry {
-        forms: vec![format!("audit {name}")],
-        meaning: (*asks).to_owned(),
+/// The entry of an audit: what it asks, as the result says.
+pub(super) fn audit(of: &AuditFacts) -> Entry {
+    Entry {
+        forms: vec![format!("audit {}", of.name)],
+        meaning: of.question.clone(),
         is_marked: false,
-    })
+    }
 }
 
 /// A word with its meaning.
@@ -225,8 +184,8 @@ impl Entry {
     }
 }
 
-/// All entries, those of GLOSSARY.md first, each form once.
-pub(super) fn entries() -> Vec<Entry> {
+/// All entries, those of GLOSSARY.md first, each form once; then what the audits of these runs ask.
+pub(super) fn entries<'a>(asked: impl Iterator<Item = &'a AuditFacts>) -> Vec<Entry> {
     let mut known: Vec<String> = Vec::new();
     let mut entries = Vec::new();
     let of_file =
@@ -243,7 +202,11 @@ pub(super) fn entries() -> Vec<Entry> {
         let is_marked = !NOT_MARKED.contains(&forms[0].as_str());
         entries.push(Entry { forms, meaning: plain(&meaning), is_marked });
     }
-    entries.extend(AUDITS.iter().filter_map(|(name, _)| audit(name)));
+    for entry in asked.map(audit) {
+        if !entries.iter().any(|known: &Entry| known.forms == entry.forms) {
+            entries.push(entry);
+        }
+    }
     entries
 }
 
@@ -269,7 +232,7 @@ mod tests {
     /// Claim: every row of GLOSSARY.md is an entry, with its own words for a meaning, and ids are unique.
     #[test]
     fn the_glossary_is_the_page_s() {
-        let entries = entries();
+        let entries = entries(std::iter::empty());
         let rows = rows(GLOSSARY);
         assert!(rows.len() > 60, "{} rows", rows.len());
         for (words, meaning) in

@@ -158,7 +158,7 @@ fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &As
     let script = assets.script;
     let names: Vec<String> = runs.iter().map(|run| text(&run.name)).collect();
     let title = format!("{} · Assay", names.join(", "));
-    let entries = glossary::entries();
+    let entries = glossary::entries(runs.iter().flat_map(|run| &run.result.audits_asked));
     let terms = terms::Terms::of(&entries);
     let articles: Vec<(String, String)> = runs.iter().map(|run| article(run, &terms)).collect();
     let (tocs, articles): (Vec<String>, Vec<String>) = articles.into_iter().unzip();

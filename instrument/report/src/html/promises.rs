@@ -2,7 +2,7 @@
 //!
 //! It must never let a skipped audit or a threshold that could not be evaluated pass for one that holds.
 
-use model::result::{AuditOutcome, AuditResult, ThresholdResult};
+use model::result::{Answer, AuditFacts, AuditOutcome, AuditResult, ThresholdResult};
 
 use super::Run;
 use super::markup::{details, list, paragraph, text};
@@ -22,12 +22,7 @@ pub(super) fn promises(run: &Run<'_>) -> String {
 
 /// A row a trial, a column a threshold.
 fn thresholds(shown: &[Shown<'_>]) -> String {
-    let mut keys: Vec<(&str, &str)> = Vec::new();
-    for it in shown.iter().flat_map(|row| &row.trial.thresholds) {
-        if !keys.contains(&(it.expr.as_str(), it.level.as_str())) {
-            keys.push((&it.expr, &it.level));
-        }
-    }
+    let keys = tables::threshold_keys(shown);
     if keys.is_empty() {
         let none =
             "The experiment declares no threshold: nothing was promised, so nothing can break.";
@@ -69,15 +64,20 @@ fn thresholds(shown: &[Shown<'_>]) -> String {
 
 /// What a threshold came to.
 fn threshold(of: &ThresholdResult) -> String {
-    let (class, mark, words) = match (of.holds, of.level.as_str()) {
-        (Some(true), _) => ("good", "✓", String::new()),
-        (Some(false), "saturated") => ("warn", "○", " saturated".to_owned()),
-        (Some(false), "warn") => ("warn", "!", " warns".to_owned()),
-        (Some(false), "invalid") => ("warn", "!", " invalid".to_owned()),
-        (Some(false), _) => ("bad", "✗", " broken".to_owned()),
-        (None, _) => ("warn", "?", format!(" cannot be told: {}", of.detail)),
+    let (mark, paint) = tables::threshold_mark(of.answer, &of.level);
+    let class = match paint {
+        Paint::Good => "good",
+        Paint::Bad => "bad",
+        _ => "warn",
     };
-    let said = format!("{mark} {}{}", of.actual, words);
+    let word = match (of.answer, of.level.as_str()) {
+        (Answer::Broken, "saturated") => " saturated",
+        (Answer::Broken, "warn") => " warns",
+        (Answer::Broken, "invalid") => " invalid",
+        (Answer::Broken, _) => " broken",
+        _ => "",
+    };
+    let said = format!("{mark} {}{word}", tables::threshold_words(of));
     format!("<td class=\"{class}\">{}</td>", text(&said))
 }
 
@@ -101,7 +101,7 @@ fn audits(run: &Run<'_>) -> String {
         name: "host".to_owned(),
         said: text(it),
     }));
-    markup.push_str(&folded("objections", &objections));
+    markup.push_str(&folded("objections", &objections, &run.result.audits_asked));
     markup.push_str(&matrix(run));
     let skipped = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Skipped);
     markup.push_str(&details("skipped", "Why audits were skipped", &plain("audits", &skipped)));
@@ -136,7 +136,7 @@ fn plain(class: &str, lines: &[Line]) -> String {
 
 /// The same audit with the same outcome at many settings says much the same: the first stand here, the others are
 /// one click away.
-fn folded(class: &str, lines: &[Line]) -> String {
+fn folded(class: &str, lines: &[Line], asked: &[AuditFacts]) -> String {
     const OPEN_MAX: usize = 2;
     let mut groups: Vec<Vec<&Line>> = Vec::new();
     for line in lines {
@@ -152,7 +152,7 @@ fn folded(class: &str, lines: &[Line]) -> String {
             if group.len() == OPEN_MAX + 1 { group.len() } else { OPEN_MAX.min(group.len()) };
         let (open, rest) = group.split_at(open);
         items.extend(open.iter().enumerate().map(|(index, it)| match index {
-            0 => it.markup(&audit_word(&it.name)),
+            0 => it.markup(&audit_word(&it.name, asked)),
             _ => it.markup(&text(&it.name)),
         }));
         if let (Some(last), false) = (items.last_mut(), rest.is_empty()) {
@@ -165,8 +165,8 @@ fn folded(class: &str, lines: &[Line]) -> String {
 }
 
 /// The name of an audit with what it asks: names such as `clock` and `host` are words of the text, too.
-fn audit_word(name: &str) -> String {
-    match super::glossary::audit(name) {
+fn audit_word(name: &str, asked: &[AuditFacts]) -> String {
+    match asked.iter().find(|it| it.name == name).map(super::glossary::audit) {
         Some(entry) => format!(
             "<dfn class=\"term\" tabindex=\"0\" aria-describedby=\"{}\" data-def=\"{}\">{}</dfn>",
             entry.id(),
@@ -224,7 +224,7 @@ fn matrix(run: &Run<'_>) -> String {
     let mut rows: Vec<Vec<String>> = names
         .iter()
         .map(|name| {
-            let mut cells = vec![audit_word(name)];
+            let mut cells = vec![audit_word(name, &run.result.audits_asked)];
             cells.extend(
                 shown
                     .iter()
@@ -234,7 +234,8 @@ fn matrix(run: &Run<'_>) -> String {
         })
         .collect();
     for audit in &run.result.audits {
-        let mut cells = vec![format!("{} (across trials)", audit_word(&audit.name))];
+        let mut cells =
+            vec![format!("{} (across trials)", audit_word(&audit.name, &run.result.audits_asked))];
         cells.extend(shown.iter().map(|_| cell(Some(audit))));
         rows.push(cells);
     }

@@ -122,7 +122,7 @@ mod tests {
     /// Claim: a word is marked once a section, in its plural too, the longest form wins, and code is left alone.
     #[test]
     fn first_occurrences_are_marked() {
-        let terms = Terms::of(&entries());
+        let terms = Terms::of(&entries(std::iter::empty()));
         let marked =
             terms.mark("<p>Goodput, goodput; thresholds of response times</p><code>goodput</code>");
         assert_eq!(marked.matches("class=\"term\"").count(), 3, "{marked}");

@@ -41,7 +41,13 @@ pub(crate) fn checks<'a>(shown: &'a [Shown<'a>]) -> Vec<Of<'a>> {
 
 /// A check as a line of the same form: its figures in words.
 pub(crate) fn as_audit(check: &CheckResult) -> AuditResult {
-    AuditResult { name: check.name.clone(), outcome: check.outcome, detail: check.sentence() }
+    AuditResult {
+        name: check.name.clone(),
+        outcome: check.outcome,
+        detail: check.sentence(),
+        voids: Vec::new(),
+        figures: Vec::new(),
+    }
 }
 
 fn of_trials<'a>(
@@ -85,7 +91,7 @@ pub(crate) fn audit_lines(
 ) -> Vec<AuditLine> {
     let mut found: Vec<(&AuditResult, Vec<&str>)> = Vec::new();
     for of in all.iter().filter(|of| wanted(of.audit.outcome)) {
-        match found.iter_mut().find(|(audit, _)| **audit == *of.audit) {
+        match found.iter_mut().find(|(audit, _)| says_the_same(audit, &of.audit)) {
             Some((_, labels)) => labels.push(of.label),
             None => found.push((&of.audit, vec![of.label])),
         }
@@ -94,10 +100,24 @@ pub(crate) fn audit_lines(
     let line = |(audit, mut labels): (&AuditResult, Vec<&str>)| {
         let (mark, paint) = outcome_mark(audit.outcome);
         labels.retain(|label| !label.is_empty());
-        let text = format!("{}{}", place(&labels, shown), clean(&audit.detail));
+        let text = format!("{}{}{}", place(&labels, shown), clean(&audit.detail), voids(audit));
         AuditLine { mark, paint, name: clean(&audit.name), text }
     };
     found.into_iter().map(line).collect()
+}
+
+/// Whether two lines would be the same; their figures are in the sentence as far as anybody reads them.
+fn says_the_same(a: &AuditResult, b: &AuditResult) -> bool {
+    (&a.name, a.outcome, &a.detail, &a.voids) == (&b.name, b.outcome, &b.detail, &b.voids)
+}
+
+/// Which numbers do not hold: `. Void: response times (at most too high)`.
+pub(crate) fn voids(audit: &AuditResult) -> String {
+    if audit.voids.is_empty() {
+        return String::new();
+    }
+    let words: Vec<String> = audit.voids.iter().map(|it| it.in_words()).collect();
+    format!(". Void: {}", words.join(", "))
 }
 
 /// Which trials a sentence is about: settings where all of their trials are meant, or how many.

@@ -1,8 +1,8 @@
 //! Promises: each threshold once, with the value that it was compared with, or where it broke.
 //!
-//! It must never count a threshold that could not be evaluated as one that holds.
+//! It must never count a threshold that is not resolved, void or could not be evaluated as one that holds.
 
-use model::result::ThresholdResult;
+use model::result::{Answer, ThresholdResult};
 
 use super::Shown;
 use crate::paint::{Paint, clean};
@@ -20,20 +20,26 @@ pub(crate) struct ThresholdLine {
     pub(crate) expr: String,
     /// The value, or where it broke.
     pub(crate) text: String,
-    /// Whether it broke or could not be evaluated.
+    /// Whether it does not hold everywhere: it broke, or the answer is open.
     pub(crate) is_broken: bool,
 }
 
-/// Every threshold once, in the order of the plan.
+/// Every threshold once, in the order of the plan. Of the promises that nobody has to write, those that are not kept.
 pub(crate) fn thresholds(shown: &[Shown<'_>]) -> Vec<ThresholdLine> {
+    threshold_keys(shown).into_iter().map(|key| line(key, shown)).collect()
+}
+
+/// Expression and level of each threshold that is shown.
+pub(crate) fn threshold_keys<'a>(shown: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
-    for threshold in shown.iter().flat_map(|row| &row.trial.thresholds) {
+    let of_trials = shown.iter().flat_map(|row| &row.trial.thresholds);
+    for threshold in of_trials.filter(|it| !it.implicit || it.answer != Answer::Holds) {
         let key = (threshold.expr.as_str(), threshold.level.as_str());
         if !keys.contains(&key) {
             keys.push(key);
         }
     }
-    keys.into_iter().map(|key| line(key, shown)).collect()
+    keys
 }
 
 fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
@@ -42,29 +48,33 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         .flat_map(|row| row.trial.thresholds.iter().map(move |it| (row.label.as_str(), it)))
         .filter(|(_, it)| it.expr == expr && it.level == level)
         .collect();
-    let broken: Vec<&(&str, &ThresholdResult)> =
-        of.iter().filter(|(_, it)| it.holds != Some(true)).collect();
-    let is_refuted = broken.iter().any(|(_, it)| it.holds == Some(false));
-    let (mark, paint) = match (broken.is_empty(), is_refuted, level) {
-        (true, ..) => ("✓", Paint::Good),
-        (_, true, "saturated") => ("○", Paint::Caution),
-        (_, true, "warn" | "invalid") | (_, false, _) => ("!", Paint::Caution),
-        (_, true, _) => ("✗", Paint::Bad),
+    let open: Vec<&(&str, &ThresholdResult)> =
+        of.iter().filter(|(_, it)| it.answer != Answer::Holds).collect();
+    // The gravest of the answers is the one that is shown of several.
+    let order = [Answer::Broken, Answer::Void, Answer::Unknown, Answer::NotResolved];
+    let worst = order.into_iter().find(|answer| open.iter().any(|(_, it)| it.answer == *answer));
+    let (mark, paint) = match worst {
+        None => ("✓", Paint::Good),
+        Some(answer) => threshold_mark(answer, level),
     };
     let several = shown.len() > 1;
-    let text = match (broken.is_empty(), several) {
-        (true, false) => of.first().map(|(_, it)| clean(&it.actual)).unwrap_or_default(),
-        (true, true) => format!("holds in {} of {}", of.len(), of.len()),
-        (false, false) => broken.first().map(|(_, it)| value(it)).unwrap_or_default(),
-        (false, true) => {
-            let named = broken.iter().take(NAMED_MAX);
+    let text = match (worst, several) {
+        (None, true) => format!("holds in {} of {}", of.len(), of.len()),
+        (_, false) => of.first().map(|(_, it)| threshold_words(it)).unwrap_or_default(),
+        (Some(worst), true) => {
+            let named = open.iter().take(NAMED_MAX);
             let mut each: Vec<String> =
-                named.map(|(label, it)| format!("{label} {}", value(it))).collect();
-            if broken.len() > each.len() {
-                each.push(format!("… and {} more", broken.len() - each.len()));
+                named.map(|(label, it)| format!("{label} {}", threshold_words(it))).collect();
+            if open.len() > each.len() {
+                each.push(format!("… and {} more", open.len() - each.len()));
             }
-            let verb = if is_refuted { "broken" } else { "cannot be told" };
-            format!("{verb} in {} of {}: {}", broken.len(), of.len(), each.join(" · "))
+            let verb = match worst {
+                Answer::Broken | Answer::Holds => "broken",
+                Answer::NotResolved => "not resolved",
+                Answer::Void => "void",
+                Answer::Unknown => "cannot be told",
+            };
+            format!("{verb} in {} of {}: {}", open.len(), of.len(), each.join(" · "))
         }
     };
     let level_word = if level == "fail" { String::new() } else { format!("  [{}]", clean(level)) };
@@ -73,14 +83,34 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         paint,
         expr: format!("{}{level_word}", clean(expr)),
         text,
-        is_broken: !broken.is_empty(),
+        is_broken: worst.is_some(),
     }
 }
 
-/// The value, or why there is none.
-fn value(threshold: &ThresholdResult) -> String {
-    match threshold.holds {
-        None => format!("cannot be told: {}", clean(&threshold.detail)),
-        Some(_) => clean(&threshold.actual),
+/// The mark of an answer that is not that it holds.
+pub(crate) fn threshold_mark(answer: Answer, level: &str) -> (&'static str, Paint) {
+    match (answer, level) {
+        (Answer::Holds, _) => ("✓", Paint::Good),
+        (Answer::Broken, "saturated") => ("○", Paint::Caution),
+        (Answer::Broken, "fail") => ("✗", Paint::Bad),
+        (Answer::NotResolved, _) => ("?", Paint::Caution),
+        (Answer::Broken | Answer::Void | Answer::Unknown, _) => ("!", Paint::Caution),
+    }
+}
+
+/// The value, and what it does not say by itself: why it decides nothing, or that it decides in spite of a doubt.
+pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
+    let (actual, detail) = (clean(&threshold.actual), clean(&threshold.detail));
+    let in_spite = match threshold.voided_by.as_slice() {
+        [] => String::new(),
+        audits => format!(", a fortiori ({})", clean(&audits.join(", "))),
+    };
+    match threshold.answer {
+        Answer::Holds => format!("{actual}{in_spite}"),
+        Answer::Broken if detail.is_empty() => format!("{actual}{in_spite}"),
+        Answer::Broken => format!("{detail}{in_spite}"),
+        Answer::NotResolved => format!("{actual}, not resolved: {detail}"),
+        Answer::Void => format!("{actual}, void: {detail}"),
+        Answer::Unknown => format!("cannot be told: {detail}"),
     }
 }

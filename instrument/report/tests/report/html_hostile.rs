@@ -9,8 +9,20 @@ use crate::html_samples;
 const HOSTILE: &str = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&lt;\u{202e}\u{0}\u{1b}[31m\u{feff}<!--]]>";
 
 /// Keys whose texts are words of a closed list.
-const WORDS: &[&str] =
-    &["verdict", "outcome", "expect", "clocks", "what", "aggregate", "said_by", "is"];
+const WORDS: &[&str] = &[
+    "verdict",
+    "outcome",
+    "expect",
+    "clocks",
+    "what",
+    "aggregate",
+    "said_by",
+    "is",
+    "answer",
+    "family",
+    "may_be",
+    "figures",
+];
 
 fn spoil(value: &mut Value) {
     match value {

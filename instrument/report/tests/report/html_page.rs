@@ -208,6 +208,9 @@ fn objections_are_grouped() {
         said += 1;
     }
     assert!(said > 3, "{said}");
+    let question = "How late was the instrument itself?".to_owned();
+    let asked = model::result::AuditFacts { name: "send_lag".to_owned(), question };
+    result.audits_asked.push(asked);
     let page = report::html(&[(result, picture)], &Assets::built()).expect("a page");
     let list = page.split_once("<ul class=\"objections\">").expect("objections").1;
     let (list, _) = list.split_once("class=\"matrix\"").expect("a matrix");

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use model::facts::Environment;
 use model::result::{
-    AttemptsResult, AuditOutcome, AuditResult, CallsResult, CheckResult, ConnectionsResult, Counts,
-    CurvePoint, Distribution, Exit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
-    SecondResult, SettingResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
-    VegetaResult, Verdict,
+    Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
+    ConnectionsResult, Counts, CurvePoint, Distribution, Exit, Family, Figure, FigureUnit,
+    GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
+    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -142,7 +142,12 @@ pub fn latency(stage: &str, response: Distribution, inf: u64) -> LatencyResult {
 }
 
 pub fn audit(name: &str, outcome: AuditOutcome, detail: &str) -> AuditResult {
-    AuditResult { name: name.to_owned(), outcome, detail: detail.to_owned() }
+    let voids = match outcome {
+        AuditOutcome::Failed => vec![Voided::too_high(Family::Response)],
+        _ => Vec::new(),
+    };
+    let figures = vec![Figure { name: "share".into(), value: 0.5, unit: FigureUnit::Share }];
+    AuditResult { name: name.to_owned(), outcome, detail: detail.to_owned(), voids, figures }
 }
 
 pub fn check(
@@ -194,9 +199,14 @@ pub fn threshold(expr: &str, holds: Option<bool>, actual: &str) -> ThresholdResu
     ThresholdResult {
         expr: expr.to_owned(),
         level: "fail".to_owned(),
+        answer: match holds {
+            Some(true) => Answer::Holds,
+            Some(false) => Answer::Broken,
+            None => Answer::Unknown,
+        },
         holds,
         actual: actual.to_owned(),
-        detail: String::new(),
+        ..ThresholdResult::default()
     }
 }
 
@@ -398,6 +408,11 @@ pub fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
     }
 }
 
+fn asked(audit: &AuditResult) -> AuditFacts {
+    let question = format!("Is there nothing to say of what {} looks at?", audit.name);
+    AuditFacts { name: audit.name.clone(), question }
+}
+
 pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -> RunResult {
     let verdict = match exit {
         Exit::Invalid => Verdict::Invalid,
@@ -424,6 +439,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         load_series: Vec::new(),
         knee: String::new(),
         audits: Vec::new(),
+        audits_asked: audits().iter().map(asked).collect(),
         environment: environment(),
     }
 }

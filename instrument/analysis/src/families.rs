@@ -1,0 +1,205 @@
+//! Which numbers a metric rests on, and what it means for it that an audit voids them.
+//!
+//! It must never let a number pass as sound that is made of one that is not.
+
+use model::result::{AuditResult, Direction, Family, TrialResult, Voided};
+
+use crate::metric_names::{Name, Of, OfStage, Word, parse};
+
+/// A family that a number is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Need {
+    family: Family,
+    /// How the number moves when the family's numbers rise.
+    moves: Moves,
+    /// Which quantile of a distribution it is; `None` for what all samples make.
+    quantile: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moves {
+    Up,
+    Down,
+    Either,
+}
+
+impl Need {
+    fn of(family: Family) -> Self {
+        Self { family, moves: Moves::Up, quantile: None }
+    }
+
+    /// Which way the number may be wrong because of this; `None` if it is not among what is voided.
+    fn error(&self, voided: &Voided) -> Option<Direction> {
+        let reaches = match (voided.from, self.quantile) {
+            (None, _) => true,
+            (Some(from), Some(q)) => q >= from,
+            (Some(_), None) => self.moves == Moves::Either,
+        };
+        if voided.family != self.family || !reaches {
+            return None;
+        }
+        Some(match (voided.may_be, self.moves) {
+            (may_be, Moves::Up) => may_be,
+            (Direction::TooHigh, Moves::Down) => Direction::TooLow,
+            (Direction::TooLow, Moves::Down) => Direction::TooHigh,
+            (Direction::Either, _) | (_, Moves::Either) => Direction::Either,
+        })
+    }
+}
+
+/// What is wrong with a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Which way it may be wrong; `None` = it holds.
+    pub may_be: Option<Direction>,
+    /// The audits that say so.
+    pub by: Vec<String>,
+}
+
+/// What the audits of a trial say of the number called `name`.
+pub(crate) fn doubt(name: &str, trial: &TrialResult) -> Doubt {
+    let needs = needs(name, trial);
+    let mut doubt = Doubt::default();
+    for audit in &trial.audits {
+        let errors = |voided: &Voided| needs.iter().filter_map(|it| it.error(voided)).collect();
+        let found: Vec<Direction> =
+            audit.voids.iter().flat_map(|it| -> Vec<_> { errors(it) }).collect();
+        if !found.is_empty() {
+            doubt.by.push(audit.name.clone());
+        }
+        for error in found {
+            doubt.may_be = Some(doubt.may_be.map_or(error, |known| known.and(error)));
+        }
+    }
+    doubt
+}
+
+/// Audits that void what a trial without promises is read for.
+pub(crate) fn of_the_headline(trial: &TrialResult) -> impl Iterator<Item = &AuditResult> {
+    let is_void = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
+    trial.audits.iter().filter(is_void)
+}
+
+fn needs(name: &str, trial: &TrialResult) -> Vec<Need> {
+    let is_of_the_ladder =
+        |stage: &str| trial.rates.reached_per_s.iter().any(|(known, _)| known == stage);
+    match parse(name) {
+        // A stage's own name is the rate at which it is reached.
+        None => vec![Need::of(Family::Committed)],
+        Some(Name::Plain(name, _)) => of_plain(name),
+        Some(Name::RejectedClass(_)) => vec![Need::of(Family::Failures)],
+        Some(Name::Stage { stage, .. }) if !is_of_the_ladder(&stage) => {
+            vec![Need::of(Family::NodeStages)]
+        }
+        Some(Name::Stage { number: OfStage::Latency(word), .. }) => {
+            vec![of_word(Family::Response, word)]
+        }
+        Some(Name::Stage { .. }) => vec![Need::of(Family::Committed)],
+        Some(Name::Distribution { of, word, .. }) => vec![match of {
+            Of::Committed | Of::Answered | Of::Due => of_word(Family::Response, word),
+            Of::Service => of_word(Family::Service, word),
+            Of::SendLag | Of::OwnLag => of_word(Family::SendLag, word),
+        }],
+        Some(Name::Resource { .. }) => vec![Need::of(Family::Series)],
+        Some(Name::Audit { .. }) => Vec::new(),
+    }
+}
+
+fn of_word(family: Family, word: Word) -> Need {
+    let need = Need::of(family);
+    match word {
+        Word::Percentile(q) => Need { quantile: Some(q), ..need },
+        Word::Moment("max") => Need { quantile: Some(1.0), ..need },
+        Word::Moment("min") => Need { quantile: Some(0.0), ..need },
+        // What makes some times longer may bring them nearer to each other.
+        Word::Moment("stddev" | "variance") => Need { moves: Moves::Either, ..need },
+        Word::Moment(_) => need,
+    }
+}
+
+fn of_plain(name: &str) -> Vec<Need> {
+    let of = |family| vec![Need::of(family)];
+    match name {
+        "success" | "vegeta.success" => vec![
+            Need::of(Family::Committed),
+            Need { moves: Moves::Down, ..Need::of(Family::Failures) },
+        ],
+        "codes" => vec![Need::of(Family::Committed), Need::of(Family::Failures)],
+        "committed" | "goodput" | "committed.count" | "throughput" | "throughput.max"
+        | "throughput.min" => of(Family::Committed),
+        "errors" | "inf" | "rejected" | "shed" | "unknown" => of(Family::Failures),
+        "duplicates"
+        | "entries"
+        | "late"
+        | "lost"
+        | "once"
+        | "phantom"
+        | "refused_as_logged"
+        | "refused_yet_present"
+        | "reordered" => of(Family::Fates),
+        "max" | "mean" | "min" | "stddev" | "variance" | "restricted_mean" => {
+            let word = ["max", "mean", "min", "stddev", "variance"];
+            let word = word.into_iter().find(|word| *word == name).unwrap_or("mean");
+            vec![of_word(Family::Response, Word::Moment(word))]
+        }
+        "offered" | "offered.count" | "trials" => of(Family::Offered),
+        "planned" => Vec::new(),
+        "outstanding.max" => of(Family::Outstanding),
+        "attack" | "rate" | "requests" | "resent" | "sent" | "sent.count" => of(Family::Sent),
+        name if name.starts_with("attempts.") || name.starts_with("batches.") => of(Family::Sent),
+        "bytes_in" | "bytes_out" => of(Family::Bytes),
+        name if name.starts_with("stated.") => of(Family::Stated),
+        // vegeta's latencies, and how long the last answer was waited for.
+        _ => of(Family::Service),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::result::AuditOutcome;
+
+    use super::*;
+    use crate::metric_names::PLAIN;
+    use crate::testing::Trial;
+
+    /// Claim: a number is in doubt where a family that it is made of is voided, the way that it moves with it, and from
+    /// the quantile on that is void; what it is not made of leaves it alone.
+    #[test]
+    fn what_is_in_doubt() {
+        let mut trial = Trial::clean().result();
+        let mut doubt_of = |name: &str, voids: &[Voided]| {
+            trial.audits[0].voids = voids.to_vec();
+            trial.audits[0].outcome = AuditOutcome::Failed;
+            doubt(name, &trial).may_be
+        };
+        let late = Voided::too_high(Family::Response);
+        for (name, voids, expected) in [
+            ("p99", late, Some(Direction::TooHigh)),
+            ("p99", late.from(0.999), None),
+            ("p99.9", late.from(0.999), Some(Direction::TooHigh)),
+            ("max", late.from(0.999), Some(Direction::TooHigh)),
+            ("mean", late.from(0.999), None),
+            ("stddev", late, Some(Direction::Either)),
+            ("stage.committed.p99", late, Some(Direction::TooHigh)),
+            ("service.p99", late, None),
+            ("success", late, None),
+            ("success", Voided::too_high(Family::Failures), Some(Direction::TooLow)),
+            ("goodput", Voided::too_low(Family::Committed), Some(Direction::TooLow)),
+            ("committed", Voided::either(Family::Committed), Some(Direction::Either)),
+            ("lost", Voided::either(Family::Fates), Some(Direction::Either)),
+            ("host.cpu_cores.max", late, None),
+        ] {
+            assert_eq!(doubt_of(name, &[voids]), expected, "{name} {voids:?}");
+        }
+        let both = [Voided::too_high(Family::Response), Voided::too_low(Family::Response)];
+        assert_eq!(doubt_of("p99", &both), Some(Direction::Either));
+    }
+
+    /// Claim: every number that stands alone is made of something that an audit can void, but what was only planned.
+    #[test]
+    fn every_number_is_made_of_something() {
+        for (name, _) in PLAIN.iter().filter(|(name, _)| *name != "planned") {
+            assert!(!of_plain(name).is_empty(), "{name}");
+        }
+    }
+}

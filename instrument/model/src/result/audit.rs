@@ -1,0 +1,217 @@
+//! How an audit came out: its sentence, its figures, and the numbers that it voids.
+
+use serde::{Deserialize, Serialize};
+
+/// How an audit or check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditOutcome {
+    /// Satisfied.
+    Ok,
+    /// It does not apply here, or there was too little data; the detail says which.
+    Skipped,
+    /// Worth reading; the numbers hold.
+    Warn,
+    /// Numbers do not hold: those that it voids (an audit), or a promise of the system is broken (a check).
+    Failed,
+}
+
+/// One audit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditResult {
+    /// Its name in the list of audits.
+    pub name: String,
+    /// How it came out.
+    pub outcome: AuditOutcome,
+    /// One sentence with the figures.
+    pub detail: String,
+    /// The numbers of the result that do not hold; none unless it failed.
+    #[serde(default)]
+    pub voids: Vec<Voided>,
+    /// What it computed; in thresholds `audit.NAME.FIGURE`.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+}
+
+/// What an audit asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditFacts {
+    /// Its name in the list of audits.
+    pub name: String,
+    /// Its question, in one line.
+    pub question: String,
+}
+
+/// Numbers that stand or fall together, because they are made of the same observations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// From due to a stage, over all that were due.
+    Response,
+    /// From sent to a stage.
+    Service,
+    /// From due, and from ready, to sent.
+    SendLag,
+    /// What fell due: rate and count.
+    Offered,
+    /// What was sent: rate and count.
+    Sent,
+    /// What reached a stage: rates, counts, and shares of what was due.
+    Committed,
+    /// What ended otherwise: counts.
+    Failures,
+    /// Due and not ended.
+    Outstanding,
+    /// Bytes in and out.
+    Bytes,
+    /// What the ledger says of each transaction.
+    Fates,
+    /// Latency by the ledger's own times.
+    Stated,
+    /// What nodes stamped.
+    NodeStages,
+    /// Series of the host, the generator and the nodes.
+    Series,
+}
+
+impl Family {
+    /// All that is computed from rows.
+    pub const OF_ROWS: [Self; 9] = [
+        Self::Response,
+        Self::Service,
+        Self::SendLag,
+        Self::Offered,
+        Self::Sent,
+        Self::Committed,
+        Self::Failures,
+        Self::Outstanding,
+        Self::Bytes,
+    ];
+    /// What a trial without promises is read for.
+    pub const OF_THE_HEADLINE: [Self; 2] = [Self::Response, Self::Committed];
+
+    /// In words, in the plural.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Response => "response times",
+            Self::Service => "service times",
+            Self::SendLag => "lags of sending",
+            Self::Offered => "offered rates",
+            Self::Sent => "sent rates",
+            Self::Committed => "committed rates and counts",
+            Self::Failures => "counts of failures",
+            Self::Outstanding => "numbers outstanding",
+            Self::Bytes => "bytes",
+            Self::Fates => "fates",
+            Self::Stated => "stated latencies",
+            Self::NodeStages => "stages of nodes",
+            Self::Series => "series",
+        }
+    }
+}
+
+/// Which way a number may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Both ways.
+    Either,
+    /// It is too high or right: lateness of the instrument only adds.
+    TooHigh,
+    /// It is too low or right.
+    TooLow,
+}
+
+impl Direction {
+    /// Which way a number may be wrong that both are said of.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Either }
+    }
+}
+
+/// A family of numbers that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Voided {
+    /// Which numbers.
+    pub family: Family,
+    /// Which way they may be wrong.
+    pub may_be: Direction,
+    /// Of a distribution, only its largest value and its quantiles from this fraction of one on; null = all of it.
+    pub from: Option<f64>,
+}
+
+impl Voided {
+    /// Numbers that may be wrong both ways.
+    #[must_use]
+    pub const fn either(family: Family) -> Self {
+        Self { family, may_be: Direction::Either, from: None }
+    }
+
+    /// Numbers that are at most too high.
+    #[must_use]
+    pub const fn too_high(family: Family) -> Self {
+        Self { family, may_be: Direction::TooHigh, from: None }
+    }
+
+    /// Numbers that are at most too low.
+    #[must_use]
+    pub const fn too_low(family: Family) -> Self {
+        Self { family, may_be: Direction::TooLow, from: None }
+    }
+
+    /// Only the largest value and the quantiles from `q` on.
+    #[must_use]
+    pub const fn from(self, q: f64) -> Self {
+        Self { from: Some(q), ..self }
+    }
+
+    /// Whether what a trial without promises is read for is among them.
+    #[must_use]
+    pub fn is_of_the_headline(&self) -> bool {
+        Family::OF_THE_HEADLINE.contains(&self.family) && self.from.is_none_or(|q| q <= 0.99)
+    }
+
+    /// In words: `response times from p99 on (at most too high)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let words = self.family.words();
+        let from = match self.from {
+            // Through an integer, because 0.999 · 100 is 99.90000000000001.
+            Some(q) => format!(" from p{} on", (q * 1e10).round() / 1e8),
+            None => String::new(),
+        };
+        let way = match self.may_be {
+            Direction::Either => "",
+            Direction::TooHigh => " (at most too high)",
+            Direction::TooLow => " (at most too low)",
+        };
+        format!("{words}{from}{way}")
+    }
+}
+
+/// A number that an audit computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Its name, of this audit.
+    pub name: String,
+    /// The number; finite.
+    pub value: f64,
+    /// Its unit.
+    pub unit: FigureUnit,
+}
+
+/// The unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureUnit {
+    /// Nanoseconds.
+    Ns,
+    /// A count, or a mean of counts.
+    Count,
+    /// Per second.
+    PerSecond,
+    /// A fraction of one.
+    Share,
+}
