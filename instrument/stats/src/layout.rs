@@ -16,7 +16,6 @@ pub(crate) const fn index_of(value: u64, half_bits: u32) -> usize {
 }
 
 /// The smallest value of the bucket.
-#[cfg(test)]
 pub(crate) const fn lowest_of(index: usize, half_bits: u32) -> u64 {
     let (octave, sub) = split(index, half_bits);
     (sub as u64) << octave

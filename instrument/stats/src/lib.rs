@@ -10,6 +10,7 @@
 //!   a queue depend on each other. An end that the samples cannot give is `None`, never a guess.
 
 mod bucket_counts;
+mod candidates;
 pub mod censoring;
 pub mod histogram;
 pub mod interval;

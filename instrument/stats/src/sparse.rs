@@ -1,7 +1,7 @@
 //! A histogram for the many: one for every second, kind or code. It keeps pages of buckets only where samples
 //! fall, in half the digits of [`crate::Histogram`], so that ten thousand of them fit.
 
-use crate::layout::{highest_of, index_of, rank};
+use crate::layout::{highest_of, index_of, lowest_of, rank};
 use crate::moments::Moments;
 
 /// `2^7 = 128` buckets an octave: a value is off by less than 0.8 %.
@@ -112,6 +112,19 @@ impl SparseHistogram {
         self.counts().filter(|(_, count)| *count > 0).map(|(index, count)| {
             (i64::try_from(highest_of(index, HALF_BITS)).unwrap_or(i64::MAX), count)
         })
+    }
+
+    /// The same with the smallest value of the bucket before the largest.
+    pub(crate) fn bucket_ranges(&self) -> impl Iterator<Item = (i64, i64, u32)> + '_ {
+        let edge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        self.counts().filter(|(_, count)| *count > 0).map(move |(index, count)| {
+            (edge(lowest_of(index, HALF_BITS)), edge(highest_of(index, HALF_BITS)), count)
+        })
+    }
+
+    /// Samples below zero.
+    pub(crate) const fn negative(&self) -> u64 {
+        self.negative
     }
 
     fn counts(&self) -> impl Iterator<Item = (usize, u32)> + '_ {

@@ -1,126 +1,275 @@
-//! How often do the printed intervals hold the truth? Queues whose theory is known, in virtual time, over many
-//! seeds. The constants of `interval` were chosen on seeds below 1,000, so the test runs on others; `COVERAGE_FIRST=0`
+//! How often do the printed intervals hold the truth? Queues in virtual time, over many seeds, in windows of 5 s to a
+//! minute. The constants of `interval` were chosen on seeds below 1,000, so the test runs on others; `COVERAGE_FIRST=0`
 //! shows the former. `COVERAGE_SEEDS=1000 cargo test --release -p stats --test coverage -- --nocapture` prints the table.
 
 use stats::queue::MultiServer;
-use stats::{QuantileInterval, TimedHistogram};
+use stats::{Histogram, QuantileInterval, TimedHistogram};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): all that a test needs.
 struct Random(u64);
 
 impl Random {
-    fn exponential(&mut self, mean: f64) -> f64 {
+    fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let unit = ((z ^ (z >> 31)) >> 11) as f64 / 9_007_199_254_740_992.0;
-        -mean * (1.0 - unit).ln()
+        ((z ^ (z >> 31)) >> 11) as f64 / 9_007_199_254_740_992.0
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+
+    /// Box and Muller (1958).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (2.0 * std::f64::consts::PI * self.unit()).cos()
     }
 }
 
-/// Response times of an M/M/c queue that starts empty, by the Lindley recursion (Kiefer-Wolfowitz for c > 1);
-/// the warm-up is not recorded.
-fn simulate(queue: &MultiServer, seed: u64, warmup_s: f64, seconds: f64) -> TimedHistogram {
-    let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5eed);
-    let gap = queue.service / (f64::from(queue.servers) * queue.utilisation);
-    let per_second = (64.0 / seconds).ceil().max(1.0);
-    let mut samples = TimedHistogram::new((seconds * per_second) as usize);
-    let mut free_at = vec![0.0_f64; queue.servers as usize];
-    let mut now = 0.0;
-    loop {
-        now += random.exponential(gap);
-        if now >= warmup_s + seconds {
-            return samples;
-        }
-        let server = (0..free_at.len()).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b]));
-        let server = server.expect("a queue has a server");
-        free_at[server] = free_at[server].max(now) + random.exponential(queue.service);
-        if now >= warmup_s {
-            let slot = ((now - warmup_s) * per_second) as usize;
-            samples.record(slot, ((free_at[server] - now) * 1e9) as i64);
+/// How long the service takes, in means of it.
+#[derive(Clone, Copy)]
+enum Service {
+    Exponential,
+    Constant,
+    /// Of the logarithm's standard deviation.
+    LogNormal(f64),
+    /// Of the index: 2.5 has a variance and no third moment.
+    Pareto(f64),
+    /// 5 and 50 ms, the slow ones in a share that drifts from 2 to 14 % within 2.5 s.
+    Drifting,
+}
+
+impl Service {
+    fn draw(self, random: &mut Random, mean: f64, now: f64) -> f64 {
+        match self {
+            Self::Exponential => random.exponential(mean),
+            Self::Constant => mean,
+            Self::LogNormal(sigma) => mean * (sigma * random.normal() - sigma * sigma / 2.0).exp(),
+            Self::Pareto(index) => {
+                mean * (index - 1.0) / index * (1.0 - random.unit()).powf(-1.0 / index)
+            }
+            Self::Drifting => {
+                let share = 0.08 + 0.06 * (now / 0.4).sin();
+                if random.unit() < share { 0.050 } else { 0.005 }
+            }
         }
     }
 }
 
+/// A queue with Poisson arrivals; all of it stands still now and then.
+#[derive(Clone, Copy)]
+struct Queue {
+    name: &'static str,
+    servers: usize,
+    utilisation: f64,
+    service: Service,
+    /// Mean time between stalls and their length, seconds; no stalls if the former is infinite.
+    stalls: (f64, f64),
+}
+
+const SERVICE_S: f64 = 0.004;
+const NEVER: (f64, f64) = (f64::INFINITY, 0.0);
+
+const fn queue(
+    name: &'static str,
+    servers: usize,
+    utilisation: f64,
+    service: Service,
+    stalls: (f64, f64),
+) -> Queue {
+    Queue { name, servers, utilisation, service, stalls }
+}
+
+const QUEUES: [Queue; 10] = [
+    queue("M/M/1 0.5", 1, 0.5, Service::Exponential, NEVER),
+    queue("M/M/1 0.8", 1, 0.8, Service::Exponential, NEVER),
+    queue("M/M/1 0.9", 1, 0.9, Service::Exponential, NEVER),
+    queue("M/M/4 0.8", 4, 0.8, Service::Exponential, NEVER),
+    queue("M/D/1 0.8", 1, 0.8, Service::Constant, NEVER),
+    queue("M/D/1 0.9", 1, 0.9, Service::Constant, NEVER),
+    queue("lognormal 0.7", 1, 0.7, Service::LogNormal(1.0), NEVER),
+    queue("Pareto 0.6", 1, 0.6, Service::Pareto(2.5), NEVER),
+    queue("stalls 0.5", 1, 0.5, Service::Exponential, (2.0, 0.1)),
+    queue("5 and 50 ms", 64, 0.1, Service::Drifting, NEVER),
+];
+
+const WINDOWS: [f64; 4] = [5.0, 10.0, 30.0, 60.0];
+
+impl Queue {
+    /// Response times of the queue, which starts empty (Lindley's recursion, Kiefer's and Wolfowitz's for several
+    /// servers), from `warmup_s` on.
+    fn run(&self, seed: u64, warmup_s: f64, seconds: f64, mut record: impl FnMut(f64, f64)) {
+        let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5eed);
+        let gap = match self.service {
+            Service::Drifting => 0.004,
+            _ => SERVICE_S / (self.servers as f64 * self.utilisation),
+        };
+        let mut free_at = vec![0.0_f64; self.servers];
+        let mut now = 0.0;
+        let mut stall_at = random.exponential(self.stalls.0.min(1e12));
+        loop {
+            now += random.exponential(gap);
+            if now >= warmup_s + seconds {
+                return;
+            }
+            while stall_at < now {
+                for free in &mut free_at {
+                    *free = free.max(stall_at) + self.stalls.1;
+                }
+                stall_at += random.exponential(self.stalls.0.min(1e12));
+            }
+            let server = (0..self.servers).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b]));
+            let server = server.expect("a queue has a server");
+            let service = self.service.draw(&mut random, SERVICE_S, now);
+            free_at[server] = free_at[server].max(now) + service;
+            if now >= warmup_s {
+                record(now - warmup_s, free_at[server] - now);
+            }
+        }
+    }
+
+    fn window(&self, seed: u64, seconds: f64) -> TimedHistogram {
+        let per_second = (64.0 / seconds).ceil().max(1.0);
+        let mut samples = TimedHistogram::new((seconds * per_second) as usize);
+        self.run(seed, 5.0, seconds, |at, time| {
+            samples.record((at * per_second) as usize, (time * 1e9) as i64);
+        });
+        samples
+    }
+
+    /// How often the interval of the mean should hold. A window of a few relaxation times (1.5 s at 0.9), or one that may
+    /// well have missed the rare events that make the mean, does not show what it lacks.
+    fn wanted(&self, seconds: f64) -> f64 {
+        match (self.service, self.stalls.0.is_finite()) {
+            (Service::Pareto(_), _) => 0.90,
+            (_, true) if seconds < 10.0 => 0.90,
+            _ if self.utilisation >= 0.9 && seconds < 10.0 => 0.87,
+            _ if self.utilisation >= 0.9 && seconds < 30.0 => 0.93,
+            _ => 0.95,
+        }
+    }
+
+    /// Mean, p50 and p99 in nanoseconds: by theory where there is one in closed form, else of five hours.
+    fn truth(&self) -> [f64; 3] {
+        if matches!(self.service, Service::Exponential) && self.stalls.0.is_infinite() {
+            let servers = u32::try_from(self.servers).expect("a few");
+            let of = MultiServer { servers, utilisation: self.utilisation, service: SERVICE_S };
+            return [of.mean() * 1e9, of.quantile(0.5) * 1e9, of.quantile(0.99) * 1e9];
+        }
+        let mut all = Histogram::default();
+        for part in 0..20 {
+            self.run(7_000_000 + part, 20.0, 1_000.0, |_, time| all.record((time * 1e9) as i64));
+        }
+        let quantile = |q| all.quantile(q).expect("millions of samples") as f64;
+        [all.moments().mean().expect("millions of samples"), quantile(0.5), quantile(0.99)]
+    }
+}
+
+/// Shares of the trials.
+#[derive(Default)]
 struct Coverage {
     mean: f64,
-    mean_width: f64,
+    /// Means that have an upper end, and how many of these hold the truth.
+    mean_closed: f64,
+    mean_closed_holds: f64,
+    /// Half of the width, as a share of the truth, where there is an upper end.
+    width: f64,
     p50: f64,
     p99: f64,
-    p99_upper: f64,
-    /// Of the p99 intervals with both ends, how many hold the truth: an open end holds it for nothing.
     p99_closed: f64,
+    p99_closed_holds: f64,
 }
 
-fn coverage(queue: &MultiServer, seconds: f64, first: u64, seeds: u64) -> Coverage {
-    let (mean, p50, p99) =
-        (queue.mean() * 1e9, queue.quantile(0.5) * 1e9, queue.quantile(0.99) * 1e9);
-    let mut held = Coverage {
-        mean: 0.0,
-        mean_width: 0.0,
-        p50: 0.0,
-        p99: 0.0,
-        p99_upper: 0.0,
-        p99_closed: 0.0,
-    };
+fn coverage(queue: &Queue, truth: [f64; 3], seconds: f64, first: u64, seeds: u64) -> Coverage {
+    let [mean, p50, p99] = truth;
+    let mut held = Coverage::default();
+    let (mut means_closed, mut tails_closed) = (0.0, 0.0);
     for seed in first..first + seeds {
-        let samples = simulate(queue, seed, 5.0, seconds);
-        let (low, high) = samples.mean_interval().expect("thousands of samples");
-        held.mean += f64::from(low <= mean && mean <= high);
-        held.mean_width += (high - low) / mean;
+        let samples = queue.window(seed, seconds);
+        let (low, high) = samples.mean_interval().expect("hundreds of samples");
+        let inside = low <= mean && mean <= high;
+        held.mean += f64::from(inside);
+        if high.is_finite() {
+            means_closed += 1.0;
+            held.mean_closed_holds += f64::from(inside);
+            held.width += (high - low) / mean / 2.0;
+        }
         let ends = samples.quantile_intervals(&[0.5, 0.99]);
         let inside = |ends: QuantileInterval, truth: f64| {
-            ends.low.is_none_or(|low| low as f64 <= truth)
-                && ends.high.is_none_or(|high| truth <= high as f64)
+            ends.low.is_none_or(|low| low as f64 <= truth * 1.001)
+                && ends.high.is_none_or(|high| truth * 0.999 <= high as f64)
         };
         held.p50 += f64::from(inside(ends[0], p50));
         held.p99 += f64::from(inside(ends[1], p99));
-        held.p99_upper += f64::from(ends[1].high.is_some());
-        held.p99_closed += f64::from(ends[1].high.is_some() && inside(ends[1], p99));
+        if ends[1].high.is_some() {
+            tails_closed += 1.0;
+            held.p99_closed_holds += f64::from(inside(ends[1], p99));
+        }
     }
     let n = seeds as f64;
     Coverage {
         mean: held.mean / n,
-        mean_width: held.mean_width / n,
+        mean_closed: means_closed / n,
+        mean_closed_holds: held.mean_closed_holds / means_closed,
+        width: held.width / means_closed,
         p50: held.p50 / n,
         p99: held.p99 / n,
-        p99_closed: held.p99_closed / held.p99_upper,
-        p99_upper: held.p99_upper / n,
+        p99_closed: tails_closed / n,
+        p99_closed_holds: held.p99_closed_holds / tails_closed,
     }
 }
 
-/// Claim: over many seeds the theory's mean, median and p99 lie in the 95 % intervals at least 95 times in
-/// 100, from a half-idle queue to one at 0.9, for trials from 30 s to 5 minutes.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Claim: over many seeds the true mean, median and p99 lie in the 95 % intervals at least 95 times in 100, from a
+/// half-idle queue to one at 0.9, with service times from constant to heavy-tailed and with stalls, in windows of 5 s to
+/// a minute; and as often where the interval of p99 is closed. Means alone hold a little less often where the window is
+/// too short to show what it lacks: nowhere below 87 in 100.
 #[test]
-fn theory_lies_inside() {
-    let seeds = std::env::var("COVERAGE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
-    let first =
-        std::env::var("COVERAGE_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
+fn truth_lies_inside() {
+    let (seeds, first) = (setting("COVERAGE_SEEDS", 120), setting("COVERAGE_FIRST", 100_000));
     println!(
-        "queue       seconds   mean  ±width    p50    p99  p99 has an upper end, and then holds"
+        "| queue | window | mean | of closed ones | closed | ± | p50 | p99 | of closed ones | closed |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     let mut narrow = Vec::new();
-    for (name, servers, utilisation) in
-        [("M/M/1 0.5", 1, 0.5), ("M/M/1 0.8", 1, 0.8), ("M/M/1 0.9", 1, 0.9), ("M/M/4 0.8", 4, 0.8)]
-    {
-        let queue = MultiServer { servers, utilisation, service: 0.004 };
-        for seconds in [30.0, 60.0, 120.0, 300.0] {
-            let held = coverage(&queue, seconds, first, seeds);
+    for queue in QUEUES {
+        let truth = queue.truth();
+        for seconds in WINDOWS {
+            let held = coverage(&queue, truth, seconds, first, seeds);
+            let percent = |share: f64| match share.is_nan() {
+                true => "–".to_owned(),
+                false => format!("{:.0} %", share * 100.0),
+            };
             println!(
-                "{name}   {seconds:7}  {:5.1}%  {:5.1}%  {:5.1}%  {:5.1}%  {:5.1}%  {:5.1}%",
-                held.mean * 100.0,
-                held.mean_width * 50.0,
-                held.p50 * 100.0,
-                held.p99 * 100.0,
-                held.p99_upper * 100.0,
-                held.p99_closed * 100.0
+                "| {} | {seconds} s | {} | {} | {} | {} | {} | {} | {} | {} |",
+                queue.name,
+                percent(held.mean),
+                percent(held.mean_closed_holds),
+                percent(held.mean_closed),
+                percent(held.width),
+                percent(held.p50),
+                percent(held.p99),
+                percent(held.p99_closed_holds),
+                percent(held.p99_closed),
             );
-            // Three standard errors of a share of 0.95 below it are noise of this test, not of the method.
-            let least = 0.95 - 3.0 * (0.95 * 0.05 / seeds as f64).sqrt();
-            for (what, share) in [("mean", held.mean), ("p50", held.p50), ("p99", held.p99)] {
-                if share < least {
-                    narrow.push(format!("{name} {seconds} s {what}: {share}"));
+            // Three standard errors of a share below it are noise of this test, not of the method.
+            let least = |share: f64, n: f64| share - 3.0 * (share * (1.0 - share) / n).sqrt();
+            let all = seeds as f64;
+            // What closes in few trials alone closes in those that met the fewest excursions.
+            let tails = if held.p99_closed > 0.2 { held.p99_closed_holds } else { 1.0 };
+            for (what, share, wanted, n) in [
+                ("mean", held.mean, queue.wanted(seconds), all),
+                ("p50", held.p50, 0.95, all),
+                ("p99", held.p99, 0.95, all),
+                ("closed p99", tails, 0.95, all * held.p99_closed),
+            ] {
+                if share < least(wanted, n) {
+                    narrow.push(format!("{} {seconds} s {what}: {share:.3}", queue.name));
                 }
             }
         }
