@@ -85,6 +85,31 @@ fn counts_are_exact() {
     assert!(seal.contains("stages.parquet") && !seal.contains("traces.parquet"), "{seal}");
 }
 
+/// Claim: what is counted after the open seconds were written goes to its own second, stage and node, also where the
+/// event before of that stage was counted before the writing.
+#[test]
+fn counts_go_on_after_the_open_ones_were_written() {
+    let (_keep, trial) = new_trial(1);
+    let mut writer = trial.node_events_writer(wall(0), &stages()).unwrap();
+    let mut event = |stage, second: i64, count| {
+        let at = wall(second * SECOND_NS);
+        writer.event(&NodeEvent { stage, node: "a", at, count, took: None });
+    };
+    // Another stage fills what may be open, so that it is written while the first stage's second is the last one of it.
+    const SECONDS: i64 = 70_000;
+    event(0, 5, 1);
+    (0..SECONDS).for_each(|second| event(1, second, 1));
+    event(0, 5, 10);
+    event(2, 5, 100);
+    assert!(writer.close().is_whole);
+    let (rows, found) = read(&trial);
+    let of = |stage: &str, second| found[&(second, stage.to_owned(), "a".to_owned())].0;
+    assert_eq!((of("received", 5), of("stored", 5)), (11, 100));
+    assert!((0..SECONDS).all(|second| of("ordered.sent", second) == 1));
+    assert_eq!(rows, SECONDS.cast_unsigned() + 3, "one second has two rows");
+    assert_eq!(found.len() as u64, rows - 1);
+}
+
 /// Claim: what has no place is left out and counted, by why; what could not be read is said, up to a bound.
 #[test]
 fn what_is_left_out_is_counted() {

@@ -188,6 +188,37 @@ mod tests {
         assert_eq!(audit(&Trial::clean().result(), "disks").outcome, AuditOutcome::Skipped);
     }
 
+    /// Claim: calm disks are never warned of and never fail, whatever was asked of them and however much they did: slow,
+    /// full and faulty ones, one or many, cut from their power or not.
+    #[test]
+    fn calm_disks_are_satisfied() {
+        let mut rng = model::Seed(9).rng();
+        for round in 0..30 {
+            let mut said = String::new();
+            let (outcome, detail) = disks(|disks| {
+                let calm = disks[0].clone();
+                disks.resize(1 + rng.below(5) as usize, calm);
+                for disk in disks.iter_mut() {
+                    disk.all.calls = 1 + rng.below(10_000_000);
+                    disk.syncs.calls = rng.below(disk.all.calls + 1);
+                    disk.delay_ns_min = rng.below(3) * rng.below(200_000_000);
+                    let may = 1_000_000.max(disk.delay_ns_min / 10);
+                    disk.all.own_p99_ns = rng.below(may + 1);
+                    disk.all.own_p50_ns = rng.below(disk.all.own_p99_ns + 1);
+                    // A single request may wait for the processor for long: no quantile of it.
+                    disk.all.own_max_ns = disk.all.own_p99_ns + rng.below(5_000_000_000);
+                    disk.all.errors = rng.below(100);
+                    disk.refused_full = rng.below(100);
+                    disk.power_losses = rng.below(3);
+                    disk.lost_bytes = disk.power_losses * rng.below(1 << 30);
+                    disk.lost_names = disk.power_losses * rng.below(100);
+                }
+                said = format!("{disks:?}");
+            });
+            assert_eq!(outcome, AuditOutcome::Ok, "round {round}: {detail}\n{said}");
+        }
+    }
+
     /// Claim: what a disk adds fails above a millisecond at the p99, and above a tenth of the smallest delay where that
     /// is more; the disk that is worst by that is the one that is named.
     #[test]

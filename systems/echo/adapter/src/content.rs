@@ -97,3 +97,92 @@ impl CheckState for Content {
         CheckFinding { holds: false, count: broken, examples, words }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::facts::KindFacts;
+    use model::options::{Options, Span, Value};
+
+    use super::*;
+
+    const RUN: u64 = 77;
+    const SEED: Seed = Seed(5);
+
+    fn entry(tx: TxId) -> LedgerEntry {
+        LedgerEntry::new(tx, tx, true)
+    }
+
+    /// What the ledger holds of a transaction of this seed and kind.
+    fn held(seed: Seed, tx: TxId, kind: u16) -> Vec<u8> {
+        let mut payload = Vec::new();
+        let made = Payloads::new(seed, 40, 2, None).next(tx, None, &mut payload);
+        assert_eq!(made.kind, u32::from(kind));
+        let checksum = submit_checksum(RUN, tx, kind, &payload);
+        [&RUN.to_le_bytes()[..], &checksum.to_le_bytes()].concat()
+    }
+
+    fn look(entries: &[(LedgerEntry, Vec<u8>)]) -> CheckFinding {
+        let mut workload = Options::empty();
+        let value = |value| Options { value, span: Span::default() };
+        workload.set("payload", value(Value::String("40B".to_owned())));
+        let kinds = [KindFacts::recorded("put"), KindFacts::recorded("post")];
+        let deploy = Options::empty();
+        let mut input = CheckInput {
+            seed: SEED,
+            deploy: &deploy,
+            workload: &workload,
+            kinds: &kinds,
+            stages: &["committed".to_owned()],
+            final_stage: 0,
+        };
+        assert!(!(CHECK.applies)(&input), "only where it is asked for");
+        let mut asking = workload.clone();
+        asking.set("verify_content", value(Value::Boolean(true)));
+        input.workload = &asking;
+        assert!((CHECK.applies)(&input));
+        let mut check = (CHECK.start)(&input);
+        entries.iter().for_each(|(entry, content)| check.entry(entry, content));
+        check.finish()
+    }
+
+    /// Claim: entries of the load and of the probe that hold what was submitted are right, each made from its own part of
+    /// the seed; entries of others and of nobody are not looked at.
+    #[test]
+    fn what_was_submitted() {
+        let [load, probe] = ["workload", "probe"].map(|name| SEED.split(name));
+        let other = LedgerEntry::new(9, 9, false);
+        let finding = look(&[
+            (entry(0), held(load, 0, 0)),
+            (entry(7), held(load, 7, 1)),
+            (entry(PROBE_BASE + 2), held(probe, PROBE_BASE + 2, 0)),
+            (other, vec![0; CONTENT_BYTES]),
+            (entry(BEYOND + 3), vec![0; CONTENT_BYTES]),
+        ]);
+        assert!(finding.holds, "{}", finding.words);
+        assert_eq!((finding.count, finding.examples.len()), (3, 0));
+    }
+
+    /// Claim: another checksum, another transaction's content, another run's, the probe's seed for one of the load, and
+    /// a content that is cut off are each named by id; the others are not.
+    #[test]
+    fn something_else() {
+        let [load, probe] = ["workload", "probe"].map(|name| SEED.split(name));
+        let mut altered = held(load, 2, 0);
+        altered[8] ^= 1;
+        let mut of_other_run = held(load, 5, 1);
+        of_other_run[0] ^= 1;
+        let finding = look(&[
+            (entry(1), held(load, 1, 1)),
+            (entry(2), altered),
+            (entry(3), held(load, 13, 1)),
+            (entry(4), held(probe, 4, 0)),
+            (entry(5), of_other_run),
+            (entry(6), held(load, 6, 0)[..CONTENT_BYTES - 1].to_vec()),
+            (entry(7), Vec::new()),
+            (entry(8), held(load, 8, 0)),
+        ]);
+        assert!(!finding.holds);
+        assert_eq!((finding.count, finding.examples), (6, vec![2, 3, 4, 5, 6, 7]));
+        assert!(finding.words.starts_with("of 8 entries"), "{}", finding.words);
+    }
+}
