@@ -94,6 +94,32 @@ fn batches_keep_the_contract() {
     }
 }
 
+/// Claim: with a server that keeps each client's order the session keeps the contract, and says whose each transaction
+/// is, also when it is sent again.
+#[test]
+fn order_keeps_the_contract() {
+    use echo_node::protocol::{Request, read_request};
+    for in_flight_max in [1, 64] {
+        let session = || {
+            let session = FrameSession::new(RUN, 1, in_flight_max, Use::Submit, false);
+            Box::new(session.keeping_order(true)) as Box<dyn Session>
+        };
+        let options = || Options { ordered: true, ..options(CommitWay::Answer, 1) };
+        let peer = || peer(options(), FRAMES_LISTENER);
+        session_conformance(&Subject::new(&session, &peer, &workload)).unwrap();
+        for attempt in [1, 2] {
+            let mut out = Vec::new();
+            let of = Transaction { client: 9, attempt, ..Transaction::new(5, 0, b"x") };
+            session().submit(&of, &mut out);
+            let frame = wire::frames::next_frame(&out).unwrap().unwrap();
+            let Ok(Request::OfClient(9, submit)) = read_request(frame.payload) else {
+                panic!("{out:?}")
+            };
+            assert_eq!((submit.tx, submit.is_intact), (5, true));
+        }
+    }
+}
+
 /// Claim: more than one frame holds goes into several, none longer than may be.
 #[test]
 fn a_batch_that_is_too_large_is_two() {
