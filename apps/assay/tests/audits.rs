@@ -17,7 +17,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 
 /// Every audit that there is, in the order of its list; the last looks across trials.
-const AUDITS: [&str; 21] = [
+const AUDITS: [&str; 22] = [
     "backlog_drift",
     "client_failures",
     "clock",
@@ -34,6 +34,7 @@ const AUDITS: [&str; 21] = [
     "littles_law",
     "offered_rate",
     "preflight",
+    "protocol",
     "send_lag",
     "stage_order",
     "survivorship",
@@ -125,7 +126,7 @@ fn a_clean_trial_satisfies_all() {
     }
     let names = trial(&document)["audits"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|audit| audit["name"].as_str().unwrap()).collect();
-    assert_eq!(names, AUDITS[..20], "the list above names all");
+    assert_eq!(names, AUDITS[..21], "the list above names all");
 }
 
 /// Claim: every audit of the list has a test of its name in this file.
@@ -258,7 +259,7 @@ fn connections() {
     expect_failed(&said, &document, "connections", &words);
     let (_, document) = run("");
     expect_audit(&document, "connections", "ok", "more were opened because all were busy");
-    let used = &trial(&document)["connections"];
+    let used = &trial(&document)["health"];
     let count = |key: &str| used[key].as_u64().unwrap();
     assert_eq!((count("first"), count("bound"), count("blocked")), (8, 1_024, 0));
     assert!((4..=60).contains(&count("grown")), "240/s for 50 ms take twelve: {used}");
@@ -312,6 +313,25 @@ fn duplicates() {
     expect_broken(&said, &document, "duplicates", &words);
     let reason = document["reason"].as_str().unwrap();
     assert_eq!(reason, "gave 5 answers for a stage that was already reached");
+}
+
+/// Claim: a server that answers some requests twice over HTTP shifts its answers, and what came on these connections is
+/// not counted on.
+#[test]
+fn protocol() {
+    let faults = format!("protocol = \"http\"\nfaults = {{ twice = 100 }}\n{QUICK_LOAD}");
+    let (said, document) = canary(&faults);
+    let words = [
+        "ended because the server broke the protocol",
+        "bytes came that nobody had asked for",
+        "may be another request's",
+    ];
+    expect_failed(&said, &document, "protocol", &words);
+    let seen = &trial(&document)["health"];
+    assert!(
+        seen["protocol_errors"].as_u64() >= Some(1) && seen["doubtful"].as_u64() >= Some(1),
+        "{seen}"
+    );
 }
 
 /// Claim: a generator that gets no processor describes itself, not the system: it runs beside a loop on the same

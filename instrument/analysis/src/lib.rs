@@ -10,6 +10,7 @@
 
 mod audits;
 mod checks;
+mod connections;
 mod families;
 mod fates;
 mod faults;

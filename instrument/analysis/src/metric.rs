@@ -160,6 +160,9 @@ fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
         "attack" => ns(vegeta.attack_ns),
         "attempts.max" => to_f64(trial.attempts.max),
         "attempts.mean" => trial.attempts.mean?,
+        name if name.starts_with("connections.") => {
+            crate::connections::number(name, trial.health.as_ref()?)?
+        }
         name if name.starts_with("batches.") => batches(name, trial.batches.as_ref()?)?,
         "bytes_in" => to_f64(vegeta.bytes_in),
         "bytes_out" => to_f64(vegeta.bytes_out),
@@ -365,6 +368,11 @@ mod tests {
         let (count, transactions, size_max, full) = (2_000, 10_000, 10, 2_000);
         trial.facts.load.workers = vec![model::facts::WorkerFacts {
             wall_ns: 10_000_000_000,
+            connections: {
+                let mut lives = model::facts::ConnectionFacts::default();
+                lives.life_over(10_000, false);
+                lives
+            },
             batches: model::facts::BatchFacts {
                 count,
                 transactions,

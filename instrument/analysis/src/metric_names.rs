@@ -9,7 +9,7 @@ use crate::audits::{figure_names, figure_unit};
 use crate::metric::Unit;
 
 /// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
-pub(crate) const PLAIN: [(&str, Unit); 68] = [
+pub(crate) const PLAIN: [(&str, Unit); 80] = [
     ("attack", Unit::Ns),
     ("attempts.max", Unit::Count),
     ("attempts.mean", Unit::Number),
@@ -25,6 +25,18 @@ pub(crate) const PLAIN: [(&str, Unit); 68] = [
     ("codes", Unit::Text),
     ("committed", Unit::PerSecond),
     ("committed.count", Unit::Count),
+    ("connections.answers.max", Unit::Count),
+    ("connections.answers.mean", Unit::Number),
+    ("connections.answers.min", Unit::Count),
+    ("connections.closed", Unit::Count),
+    ("connections.doubtful", Unit::Count),
+    ("connections.lost", Unit::Count),
+    ("connections.opened", Unit::Count),
+    ("connections.protocol_errors", Unit::Count),
+    ("connections.reopened", Unit::Count),
+    ("connections.reset", Unit::Count),
+    ("connections.unasked_bytes", Unit::Bytes),
+    ("connections.unopened", Unit::Count),
     ("duplicates", Unit::Count),
     ("entries", Unit::Count),
     ("errors", Unit::Count),

@@ -287,6 +287,7 @@ impl<'a> TrialAnalysis<'a> {
             seconds: self.seconds(),
             timeline: self.timeline.timeline(facts.declared.stages.len()),
             calls: self.latencies.calls(self.final_stage),
+            health: crate::connections::result(&facts.load),
             kinds: self.groups.kinds(&facts.declared.kinds),
             codes: self.groups.codes(),
             errors: self.groups.errors(&facts.load.errors),
@@ -488,6 +489,7 @@ fn engine_total(workers: &[WorkerFacts]) -> WorkerFacts {
         sum.phantom_answers = sum.phantom_answers.saturating_add(worker.phantom_answers);
         sum.undecided_answers = sum.undecided_answers.saturating_add(worker.undecided_answers);
         sum.protocol_errors = sum.protocol_errors.saturating_add(worker.protocol_errors);
+        sum.connections = sum.connections.with(&worker.connections);
         sum.connect_failures = sum.connect_failures.saturating_add(worker.connect_failures);
         sum.lookahead_dry = sum.lookahead_dry.saturating_add(worker.lookahead_dry);
         sum.backlog_full = sum.backlog_full.saturating_add(worker.backlog_full);

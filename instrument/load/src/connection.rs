@@ -57,6 +57,10 @@ pub(crate) struct Connection {
     pub is_dirty: bool,
     /// Whether a transaction on it was answered since it was opened.
     pub is_proven: bool,
+    /// How many were.
+    pub answers: u64,
+    /// Whether it was open in an earlier life.
+    pub was_open: bool,
     /// Lives in a row in which none was.
     pub failures: u32,
     /// Whether the last attempt to open it failed, until one does not.
@@ -95,6 +99,8 @@ impl Connection {
             is_queued_idle: false,
             is_dirty: false,
             is_proven: false,
+            answers: 0,
+            was_open: false,
             failures: 0,
             has_failed: false,
             life: 0,
@@ -159,6 +165,7 @@ impl Connection {
         self.rest.clear();
         self.session.reset();
         self.is_proven = false;
+        self.answers = 0;
         self.life = self.life.wrapping_add(1);
     }
 }

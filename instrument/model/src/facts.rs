@@ -1,8 +1,11 @@
 //! What a trial and its host say of themselves, beside the rows: `trial.json` and `environment.json`.
 
+mod connections;
+
 use std::collections::BTreeMap;
 
 use clock::WallTime;
+pub use connections::ConnectionFacts;
 use serde::{Deserialize, Serialize};
 
 use crate::node_events::{NodeEventsFacts, NodeStage};
@@ -249,6 +252,8 @@ pub struct WorkerFacts {
     pub pool: PoolFacts,
     /// Connections that could not be opened.
     pub connect_failures: u64,
+    /// How those fared that were.
+    pub connections: ConnectionFacts,
     /// Times that the text of an error had to be looked up in the table that the threads share: once for each text.
     pub error_lookups: u64,
     /// Times that a due transaction was not yet prepared.

@@ -3,6 +3,7 @@
 
 mod audit;
 mod check;
+mod health;
 mod ledger;
 mod node_stages;
 mod sending;
@@ -14,6 +15,7 @@ pub use audit::{
     AuditFacts, AuditOutcome, AuditResult, Direction, Family, Figure, FigureUnit, Voided,
 };
 pub use check::CheckResult;
+pub use health::HealthResult;
 pub use ledger::{Fates, StatedLatency};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 pub use sending::{AttemptsResult, BatchesResult};
@@ -215,6 +217,9 @@ pub struct TrialResult {
     pub timeline: Timeline,
     /// What users who make several calls see: the final stage's response time, unconditional.
     pub calls: Vec<CallsResult>,
+    /// How connections fared; absent where a client library keeps its own.
+    #[serde(default)]
+    pub health: Option<HealthResult>,
     /// By kind (target, operation).
     pub kinds: Vec<GroupResult>,
     /// By the system's own code.

@@ -119,6 +119,20 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
         row.count("batches.delay", batches.delay);
         row.count("batches.drain", batches.drain);
     }
+    if let Some(of) = &trial.health {
+        row.count("connections.opened", of.opened);
+        row.count("connections.reopened", of.reopened);
+        row.count("connections.closed", of.closed);
+        row.count("connections.reset", of.reset);
+        row.count("connections.unopened", of.unopened);
+        row.count("connections.protocol_errors", of.protocol_errors);
+        row.count("connections.unasked_bytes", of.unasked_bytes);
+        row.count("connections.lost", of.lost);
+        row.count("connections.doubtful", of.doubtful);
+        row.count("connections.answers.min", of.answers_min);
+        row.real("connections.answers.mean", of.answers_mean);
+        row.count("connections.answers.max", of.answers_max);
+    }
     if let Some(fates) = &trial.fates {
         let of = [
             ("once", fates.once),

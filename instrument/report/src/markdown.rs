@@ -162,6 +162,7 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     all.push(("Inside the nodes, as they stamped it".to_owned(), tables::node_stages(shown)));
     all.push(("Sent again".to_owned(), tables::attempts(shown)));
     all.push(("Batches".to_owned(), tables::batches(shown)));
+    all.push(("Connections".to_owned(), tables::connections(shown, true)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
     let (faults, left_out) = tables::faults(shown, FAULTS_MAX);
     let rest =

@@ -4,6 +4,7 @@
 //! the arithmetic there is.
 
 mod audits;
+mod connections;
 mod faults;
 mod groups;
 mod latency;
@@ -19,6 +20,7 @@ mod thresholds;
 pub(crate) use audits::{
     AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names, voids,
 };
+pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
 pub(crate) use latency::{

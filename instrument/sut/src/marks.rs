@@ -53,6 +53,7 @@ pub struct Marks {
     texts: Vec<String>,
     text_count: usize,
     close: bool,
+    unasked_bytes: u64,
     observations: Observations,
     observations_left_out: u64,
 }
@@ -103,6 +104,18 @@ impl Marks {
         self.close = true;
     }
 
+    /// So many bytes came that no request had asked for. Said beside the `ProtocolError`, or without one where they do no
+    /// harm (behind the last answer of a connection that is closing).
+    pub const fn unasked(&mut self, bytes: u64) {
+        self.unasked_bytes += bytes;
+    }
+
+    /// How many bytes came that no request had asked for.
+    #[must_use]
+    pub const fn unasked_bytes(&self) -> u64 {
+        self.unasked_bytes
+    }
+
     /// Whether [`Marks::close`] was called since the last [`Marks::clear`].
     #[must_use]
     pub const fn wants_close(&self) -> bool {
@@ -126,6 +139,7 @@ impl Marks {
         self.list.clear();
         self.text_count = 0;
         self.close = false;
+        self.unasked_bytes = 0;
         self.observations.clear();
         self.observations_left_out = 0;
     }

@@ -27,6 +27,8 @@ pub(super) struct Learned {
     /// framing, connection or place, so any value of the same length that ends no line means the same head.
     variable: [(usize, usize); VARIABLE_MAX],
     variable_count: usize,
+    /// Where the value of the header stands that is watched, if the head has it once.
+    pub(super) watched: Option<(usize, usize)>,
     pub(super) facts: HeadFacts,
 }
 

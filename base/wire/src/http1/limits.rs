@@ -96,6 +96,9 @@ pub enum HttpError {
     /// A switch of protocols that nobody asked for.
     #[error("the server switched protocols (101), which was not asked for")]
     SwitchingProtocols,
+    /// A status that has no body, with a head that announces one: whether it comes is anybody's guess.
+    #[error("the head announces a body, which an answer of status {0} cannot have")]
+    BodyAnnounced(u16),
     /// Endless interim answers.
     #[error("more than {0} interim (1xx) answers came in front of one answer")]
     TooManyInterim(u32),

@@ -51,6 +51,10 @@ pub struct ResponseReader {
     learns: bool,
     learned_count: u64,
     kept: Vec<u8>,
+    /// The header whose value is kept, and its value in the last head that had it once.
+    watches: Option<Box<str>>,
+    watched: Vec<u8>,
+    has_watched: bool,
 }
 
 impl ResponseReader {
@@ -66,7 +70,16 @@ impl ResponseReader {
             learns: true,
             learned_count: 0,
             kept: Vec::new(),
+            watches: None,
+            watched: Vec::new(),
+            has_watched: false,
         }
+    }
+
+    /// The same, with the value of one header kept of each head: see [`ResponseReader::watched`].
+    #[must_use]
+    pub fn watching(self, name: &str) -> Self {
+        Self { watches: Some(name.into()), ..self }
     }
 
     /// A reader that parses every head: what fuzzing compares the other with.
@@ -118,6 +131,12 @@ impl ResponseReader {
     #[must_use]
     pub fn location(&self) -> &str {
         &self.learned.facts.location
+    }
+
+    /// The value of the header that is watched, in the last head; `None` where it is not there, or more than once.
+    #[must_use]
+    pub fn watched(&self) -> Option<&[u8]> {
+        self.has_watched.then_some(self.watched.as_slice())
     }
 
     /// The kept part of the last answer's body: up to [`Limits::body_kept_max`] bytes.
@@ -177,6 +196,7 @@ impl ResponseReader {
     fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, HttpError> {
         if let Some(length) = self.learned.matches(bytes) {
             self.learned_count += 1;
+            self.keep_watched(bytes, self.learned.watched);
             return Ok(Some(length));
         }
         let Some(end) = find_end(bytes, &mut self.scanned, &self.limits)? else { return Ok(None) };
@@ -210,17 +230,31 @@ impl ResponseReader {
             return Err(HttpError::TooManyHeaders(limits.headers_max));
         }
         let (mut signals, mut location) = (Signals::default(), String::new());
+        let (mut watched, mut watched_count) = (None, 0_u32);
         for header in response.headers.iter() {
             signals.header(header.name, header.value)?;
+            if self.watches.as_deref().is_some_and(|name| is_name(header.name, name)) {
+                let start = header.value.as_ptr() as usize - head.as_ptr() as usize;
+                watched = Some((start, start + header.value.len()));
+                watched_count += 1;
+            }
             if matches!(status, 300..=399) && is_name(header.name, LOCATION) {
                 location = String::from_utf8_lossy(header.value).into_owned();
             }
         }
         let framing = signals.framing(minor)?;
+        // RFC 9110 §8.6 and RFC 9112 §6.1: neither length nor coding may stand here. A length of 0 harms nobody.
+        let is_bodiless = matches!(status, 100..=199 | 204);
+        if is_bodiless && matches!(framing, Some(Framing::Length(1..) | Framing::Chunked)) {
+            return Err(HttpError::BodyAnnounced(status));
+        }
         // Nothing can fail from here on: what is learned and what it means change together.
+        let watched = watched.filter(|_| watched_count == 1);
         if self.learns {
             self.learned.learn(head, response.headers);
+            self.learned.watched = watched;
         }
+        self.keep_watched(head, watched);
         let facts = &mut self.learned.facts;
         facts.framing = framing;
         facts.status = status;
@@ -229,6 +263,14 @@ impl ResponseReader {
         facts.reason.clear();
         facts.reason.push_str(response.reason.unwrap_or(""));
         Ok(())
+    }
+
+    fn keep_watched(&mut self, head: &[u8], place: Option<(usize, usize)>) {
+        self.has_watched = place.is_some();
+        self.watched.clear();
+        if let Some((start, end)) = place {
+            self.watched.extend_from_slice(&head[start..end]);
+        }
     }
 
     fn complete(&mut self) -> Response {

@@ -110,6 +110,18 @@ fn refusals() {
             HttpError::TransferEncoding,
         ),
         ("HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned(), HttpError::SwitchingProtocols),
+        (
+            "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nno".to_owned(),
+            HttpError::BodyAnnounced(204),
+        ),
+        (
+            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+            HttpError::BodyAnnounced(204),
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\nContent-Length: 9\r\n\r\n".to_owned(),
+            HttpError::BodyAnnounced(100),
+        ),
         (many, HttpError::TooManyHeaders(128)),
         (long, HttpError::HeadTooLong(65_536)),
         (line, HttpError::ChunkLineTooLong(4096)),
@@ -164,6 +176,28 @@ fn a_learned_head_is_only_taken_for_itself() {
         assert_eq!(progress.response.map(|r| r.body_bytes), Some(length as u64));
         assert_eq!(progress.used, text.len());
         assert_eq!(reader.learned_count(), learned, "{date} {id} {length}");
+    }
+}
+
+/// Claim: the value of the header that is watched is that of the last head, recognised or parsed; a head that has it not,
+/// or twice, has none.
+#[test]
+fn one_header_is_watched() {
+    let mut reader = ResponseReader::new(Limits::CLIENT).watching("X-Id");
+    for (line, expected, learned) in [
+        ("x-id: aaaa\r\n", Some("aaaa"), 0),
+        ("x-id: bbbb\r\n", Some("bbbb"), 0), // it differs for the first time: parsed
+        ("x-id: cccc\r\n", Some("cccc"), 1),
+        ("X-ID: dddd\r\n", Some("dddd"), 1),
+        ("x-id:\r\n", Some(""), 1),
+        ("", None, 1),
+        ("x-id: a\r\nx-id: a\r\n", None, 1),
+        ("x-other: a\r\n", None, 1),
+    ] {
+        let text = format!("HTTP/1.1 200 OK\r\n{line}Content-Length: 0\r\n\r\n");
+        reader.read(text.as_bytes(), Asked::Other).unwrap();
+        assert_eq!(reader.watched(), expected.map(str::as_bytes), "{line:?}");
+        assert_eq!(reader.learned_count(), learned, "{line:?}");
     }
 }
 

@@ -32,7 +32,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
     let transport = evidence.all.of(Outcome::Rejected(Class::Transport));
     let due = evidence.all.due();
-    let of_transport = format!("{} broken connections", show_count(transport));
+    // Those that were refused a connection, and those that were sent and lost theirs.
+    let lost = transport.saturating_add(evidence.engine.connections.lost);
+    let of_transport = format!("{} transactions lost to broken connections", show_count(lost));
     let unopened = evidence.engine.connect_failures;
     if client == 0 && unopened > 0 {
         let times = if unopened == 1 { "once" } else { "times" };

@@ -23,6 +23,7 @@ mod links;
 mod littles_law;
 mod offered_rate;
 mod preflight;
+mod protocol;
 pub(crate) mod repeatability;
 mod send_lag;
 mod stage_order;
@@ -45,7 +46,7 @@ use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(Audit, Run); 20] = [
+const AUDITS: [(Audit, Run); 21] = [
     (backlog_drift::AUDIT, backlog_drift::audit),
     (client_failures::AUDIT, client_failures::audit),
     (clock::AUDIT, clock::audit),
@@ -62,6 +63,7 @@ const AUDITS: [(Audit, Run); 20] = [
     (littles_law::AUDIT, littles_law::audit),
     (offered_rate::AUDIT, offered_rate::audit),
     (preflight::AUDIT, preflight::audit),
+    (protocol::AUDIT, protocol::audit),
     (send_lag::AUDIT, send_lag::audit),
     (stage_order::AUDIT, stage_order::audit),
     (survivorship::AUDIT, survivorship::audit),

@@ -165,6 +165,10 @@ impl Engine<'_> {
         if self.connections[connection as usize].key != Some(key) {
             return;
         }
+        if self.connections[connection as usize].phase != Phase::Connecting {
+            let facts = &mut self.facts.connections;
+            *if error.is_none() { &mut facts.closed } else { &mut facts.reset } += 1;
+        }
         if error.is_none() {
             let mut marks = std::mem::take(&mut self.marks);
             marks.clear();
@@ -204,9 +208,13 @@ impl Engine<'_> {
                 continue;
             }
             let is_sent = self.streams[stream].pending.is_sent(slot);
+            self.facts.connections.lost += u64::from(is_sent);
             let outcome = if is_sent { Outcome::Unknown } else { Outcome::Rejected(class) };
             self.streams[stream].pending.row_mut(slot).error = error;
             self.end(stream, slot, self.now, outcome);
+        }
+        if phase == Phase::Open {
+            self.life_over(connection);
         }
         let at = &mut self.connections[connection as usize];
         at.failures = if at.is_proven { 0 } else { at.failures + 1 };
@@ -247,6 +255,24 @@ impl Engine<'_> {
             if let Some(batching) = &mut self.streams[stream].batching {
                 batching.lost(connection);
                 self.move_waiting(stream);
+            }
+        }
+    }
+
+    /// The life of a connection on which transactions could go is over.
+    fn life_over(&mut self, connection: u32) {
+        let at = &mut self.connections[connection as usize];
+        if at.stream != OBSERVER {
+            self.facts.connections.life_over(at.answers, at.was_open);
+        }
+        at.was_open = true;
+    }
+
+    /// The trial is over, and with it the lives of connections that still stand.
+    pub(super) fn lives_over(&mut self) {
+        for connection in 0..self.connections.len() {
+            if self.connections[connection].phase == Phase::Open {
+                self.life_over(u32::try_from(connection).expect("connections are u32"));
             }
         }
     }

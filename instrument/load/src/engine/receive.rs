@@ -44,7 +44,12 @@ impl Engine<'_> {
                     self.send_soon(connection);
                 }
             }
-            Err(text) => self.drop_connection(connection, &text),
+            Err(text) => {
+                if !tls.is_handshaking() {
+                    self.breaks_protocol(connection, &text);
+                }
+                self.drop_connection(connection, &text);
+            }
         }
         self.plain = plain;
     }
@@ -54,12 +59,13 @@ impl Engine<'_> {
         marks.clear();
         let result = self.connections[connection as usize].deliver(bytes, &mut marks);
         self.apply(connection, &marks);
+        self.facts.connections.unasked_bytes += marks.unasked_bytes();
         if let Err(error) = result {
-            self.facts.protocol_errors += 1;
-            self.event("protocol_error", None, || error.0.clone());
+            self.breaks_protocol(connection, &error.0);
             let text = format!("not the protocol: {}", error.0);
             self.drop_connection(connection, &text);
         } else if marks.wants_close() {
+            self.facts.connections.closed += 1;
             self.drop_connection(connection, "the connection was closed by the system");
         } else if self.connections[connection as usize].phase == Phase::Greeting {
             self.advance(connection);
@@ -67,6 +73,14 @@ impl Engine<'_> {
             self.send_soon(connection);
         }
         self.marks = marks;
+    }
+
+    /// What came is not of the protocol. Where one answer ends and the next begins can then have been mistaken before, so
+    /// that any answer of this life may have been another transaction's.
+    fn breaks_protocol(&mut self, connection: u32, text: &str) {
+        self.facts.protocol_errors += 1;
+        self.facts.connections.doubtful += self.connections[connection as usize].answers;
+        self.event("protocol_error", None, || text.to_owned());
     }
 
     /// What a session wrote while it received leaves with this turn's flush.

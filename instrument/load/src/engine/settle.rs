@@ -108,7 +108,9 @@ impl Engine<'_> {
         if connection == NONE {
             return self.end(stream, slot, at, outcome);
         }
-        self.connections[connection as usize].is_proven = true;
+        let carrier = &mut self.connections[connection as usize];
+        carrier.is_proven = true;
+        carrier.answers += 1;
         self.end(stream, slot, at, outcome);
         if attempts > 1 && self.heard_elsewhere(connection) {
             self.call_off(tx, connection);

@@ -195,6 +195,7 @@ impl Engine<'_> {
         }
         self.read_clock();
         report.drain_left = self.end_everything();
+        self.lives_over();
         report.cut = drain.cut;
         report.drain_end = self.now;
         self.show();

@@ -29,6 +29,15 @@ fn closing_connections_lose_nothing() {
             assert!((8..=100).contains(&unknown), "{unknown}");
             assert!(count(&kept.rows, Outcome::Committed) >= 200);
             assert!(facts.workers[0].connects > 8, "reopened after each loss");
+            let seen = facts.workers[0].connections;
+            assert_eq!(seen.lost, unknown as u64, "each unknown one was lost with its connection");
+            assert!(seen.closed + seen.reset >= 8 && seen.reopened >= 8, "{seen:?}");
+            assert_eq!(seen.answers, count(&kept.rows, Outcome::Committed) as u64);
+            assert!(seen.answers_min <= seen.answers / seen.opened, "{seen:?}");
+            assert!(
+                seen.answers_max >= seen.answers / seen.opened && seen.doubtful == 0,
+                "{seen:?}"
+            );
             let lost = kept.rows.iter().find(|row| row.outcome == Outcome::Unknown).unwrap();
             let text = &facts.errors[usize::from(lost.error)];
             assert!(text.starts_with("the connection was"), "{text}");
@@ -147,6 +156,9 @@ fn garbage_is_counted() {
         });
         let (facts, kept) = run(&plan(constant(500)), &ToySystem::new(server.address), choice);
         assert_eq!(facts.workers[0].protocol_errors, 1);
+        let seen = facts.workers[0].connections;
+        assert!((1..40).contains(&seen.doubtful), "what that connection had answered: {seen:?}");
+        assert_eq!((seen.lost, seen.reopened, seen.answers), (1, 1, 149), "{seen:?}");
         assert_eq!(kept.rows[40].outcome, Outcome::Unknown);
         assert_eq!(
             facts.errors[usize::from(kept.rows[40].error)],

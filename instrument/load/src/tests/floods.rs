@@ -30,8 +30,8 @@ fn a_flood_starves_nobody() {
         plan.load.connections = 101;
         plan.load.connections_max = 101;
         plan.load.transactions_max = 1_000;
-        plan.load.duration = Duration::from_secs(6);
-        plan.load.timeout = Duration::from_secs(2);
+        plan.load.duration = Duration::from_secs(3);
+        plan.load.timeout = Duration::from_secs(1);
         let (facts, kept) = run(&plan, &ToySystem::new(server.address), choice);
         assert_eq!(kept.rows.len(), 1_000, "{choice:?}");
         assert_eq!(count(&kept.rows, Outcome::Committed), 999, "{choice:?}");

@@ -53,11 +53,18 @@ pub(super) fn results(run: &Run<'_>) -> String {
     for (name, title, grid, line) in [
         ("attempts", "Sent again", tables::attempts(shown), tables::attempts_line()),
         ("batches", "Batches", tables::batches(shown), tables::batches_line()),
+        (
+            "connections",
+            "Connections",
+            tables::connections(shown, false),
+            tables::connections_line(),
+        ),
     ] {
         if !grid.is_empty() {
             markup.push_str(&format!("<h3>{title}</h3>\n"));
             let caption = match name {
                 "attempts" => "How often transactions were sent",
+                "connections" => "How connections fared",
                 _ => "What left together, and why it left",
             };
             markup.push_str(&of_grid(document, name, caption, &grid));

@@ -41,6 +41,7 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     for (title, grid, line) in [
         ("Sent again", tables::attempts(shown), tables::attempts_line()),
         ("Batches", tables::batches(shown), tables::batches_line()),
+        ("Connections", tables::connections(shown, !verbose), tables::connections_line()),
     ] {
         if !grid.is_empty() {
             page.heading(title, "");

@@ -365,6 +365,7 @@ pub fn trial(key: &str) -> TrialResult {
             CallsResult { calls: 10, chance: 0.1, exceeds_ns: Some(1_240 * US) },
             CallsResult { calls: 100, chance: 0.01, exceeds_ns: None },
         ],
+        health: None,
         kinds: vec![group("GET /", 1_500, &[], 412 * US)],
         codes: vec![group("200", 1_500, &[], 412 * US)],
         errors: Vec::new(),

@@ -1,6 +1,6 @@
 //! A run whose settings differ in how their load leaves: one sends again, one in batches, one of an earlier version.
 
-use model::result::{AttemptsResult, BatchesResult, Exit, RunResult};
+use model::result::{AttemptsResult, BatchesResult, Exit, HealthResult, RunResult};
 
 use crate::sample_parts::{attempts, run, setting, trial};
 
@@ -17,6 +17,27 @@ pub fn sending() -> RunResult {
     };
     let mut calm = trial("load=calm");
     calm.attempts = attempts(&calm.counts, 3);
+    again.health = Some(HealthResult {
+        opened: 23,
+        reopened: 7,
+        closed: 3,
+        reset: 4,
+        unopened: 1,
+        protocol_errors: 2,
+        unasked_bytes: 612,
+        lost: 9,
+        doubtful: 131,
+        answers_min: 0,
+        answers_mean: Some(1_491.0 / 23.0),
+        answers_max: 140,
+    });
+    calm.health = Some(HealthResult {
+        opened: 16,
+        answers_min: 90,
+        answers_mean: Some(1_500.0 / 16.0),
+        answers_max: 97,
+        ..HealthResult::default()
+    });
     let mut batched = trial("load=batched");
     batched.batches = Some(BatchesResult {
         count: 64,

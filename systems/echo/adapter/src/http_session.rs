@@ -43,6 +43,7 @@ impl Session for HttpSession {
         let mut used = 0;
         while used < bytes.len() {
             if self.outstanding.is_empty() {
+                marks.unasked((bytes.len() - used) as u64);
                 return Err(ProtocolError("bytes that no request had asked for".to_owned()));
             }
             let progress = self

@@ -55,6 +55,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
         folder: request.folder,
         base: server.place.as_ref(),
         headers,
+        correlate: rules.correlate.as_deref(),
     };
     // A base URL that is wrong has been reported; targets are not judged by its absence.
     let given = given.filter(|_| server.place.is_some() || !server.has_url);
@@ -323,6 +324,7 @@ struct Reading<'a, 'b> {
     folder: &'a Path,
     base: Option<&'a Place>,
     headers: Vec<(String, String)>,
+    correlate: Option<&'a str>,
 }
 
 impl Reading<'_, '_> {
@@ -348,7 +350,7 @@ impl Reading<'_, '_> {
             return None;
         };
         let (mut requests, mut files, mut wrong) =
-            (Requests::default(), HashMap::new(), Vec::new());
+            (Requests::new(self.correlate), HashMap::new(), Vec::new());
         for target in targets {
             let prepared = self.wish(target, &origin, folder, &mut files);
             let prepared = prepared.and_then(|wish| requests.add(&origin, &wish));

@@ -20,6 +20,9 @@ pub(crate) const REQUESTS_BYTES_MAX: usize = 512 << 20;
 /// A header that every request has unless it brings its own.
 pub(crate) const USER_AGENT: &str = concat!("assay/", env!("CARGO_PKG_VERSION"));
 
+/// What stands in a prepared request where the id of its transaction is written: as long as every id in hexadecimal.
+pub(crate) const ID_PLACE: &str = "0000000000000000";
+
 /// A request as the user describes it, with everything looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
@@ -37,6 +40,8 @@ pub(crate) struct Prepared {
     pub(crate) kind: u32,
     pub(crate) asked: Asked,
     pub(crate) name: Box<str>,
+    /// Where [`ID_PLACE`] stands in it, if requests carry their ids.
+    pub(crate) id_at: Option<usize>,
 }
 
 /// All requests of a workload.
@@ -48,6 +53,8 @@ pub(crate) struct Requests {
     pub(crate) sequence: Vec<u32>,
     /// Names of kinds; `Prepared::kind` is an index into it.
     pub(crate) kinds: Vec<String>,
+    /// The header that carries the id of each transaction.
+    correlate: Option<String>,
     bytes: usize,
     by_hash: HashMap<u64, Vec<u32>>,
     kind_by_name: HashMap<String, u32>,
@@ -55,12 +62,17 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
+    /// Requests that carry the ids of their transactions in a header, if one is named.
+    pub(crate) fn new(correlate: Option<&str>) -> Self {
+        Self { correlate: correlate.map(str::to_owned), ..Self::default() }
+    }
+
     /// Adds a request to the end of the sequence.
     ///
     /// # Errors
-    /// When all of them together are too long.
+    /// When all of them together are too long, or one brings the header that is to carry its id.
     pub(crate) fn add(&mut self, origin: &Origin, wish: &Wish) -> Result<(), String> {
-        let bytes = written(origin, wish);
+        let (bytes, id_at) = self.written(origin, wish)?;
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
         let alike = self.by_hash.entry(hasher.finish()).or_default();
@@ -89,9 +101,27 @@ impl Requests {
             kind,
             asked: if wish.method == "HEAD" { Asked::Head } else { Asked::Other },
             name: name.into_boxed_str(),
+            id_at,
         });
         self.sequence.push(index);
         Ok(())
+    }
+
+    /// The bytes of a request, and where its id goes.
+    fn written(&self, origin: &Origin, wish: &Wish) -> Result<(Vec<u8>, Option<usize>), String> {
+        let Some(header) = &self.correlate else { return Ok((written(origin, wish), None)) };
+        if wish.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header)) {
+            return Err(format!(
+                "the header `{header}` is written by workload.correlate, and cannot be given, too"
+            ));
+        }
+        let mut wish = wish.clone();
+        wish.headers.push((header.clone(), ID_PLACE.to_owned()));
+        let bytes = written(origin, &wish);
+        let line = format!("\r\n{header}: {ID_PLACE}\r\n");
+        let at = bytes.windows(line.len()).position(|window| window == line.as_bytes());
+        let at = at.expect("the header was written") + line.len() - 2 - ID_PLACE.len();
+        Ok((bytes, Some(at)))
     }
 
     /// Drops what only building needed, and names the kind that holds the rest.

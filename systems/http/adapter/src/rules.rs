@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::options::{Problems, Section};
 use model::{Class, Outcome};
 use serde_json::Value;
-use wire::http1::{Limits, Response};
+use wire::http1::{Limits, Response, is_token};
 
 use crate::outcome_table::OutcomeTable;
 
@@ -27,6 +27,8 @@ pub(crate) struct Rules {
     limited_pointer: Option<String>,
     limited_texts: Vec<String>,
     body_kept_max: usize,
+    /// The header that carries a request's id there and back.
+    pub(crate) correlate: Option<String>,
 }
 
 /// An error inside a 2xx body.
@@ -93,7 +95,8 @@ impl Rules {
             error.is_some() || limited_pointer.is_some() || !limited_texts.is_empty();
         let kept = if reads_bodies { kept.min(BODY_KEPT_MAX) } else { 0 };
         let body_kept_max = usize::try_from(kept).expect("bounded by BODY_KEPT_MAX");
-        Self { statuses, error, limited_pointer, limited_texts, body_kept_max }
+        let correlate = correlate(workload, problems);
+        Self { statuses, error, limited_pointer, limited_texts, body_kept_max, correlate }
     }
 
     /// Bounds on answers: bodies are kept only if a rule reads them.
@@ -215,6 +218,18 @@ fn plain(value: &Value) -> String {
 /// Without regard to ASCII case: limiters write `Rate limit` and `rate limit`.
 fn contains(body: &[u8], text: &[u8]) -> bool {
     body.windows(text.len()).any(|window| window.eq_ignore_ascii_case(text))
+}
+
+/// `header:NAME`.
+fn correlate(workload: &mut Section<'_>, problems: &mut Problems) -> Option<String> {
+    let text = workload.string("correlate", problems)?;
+    if let Some(name) = text.strip_prefix("header:").filter(|name| is_token(name)) {
+        return Some(name.to_owned());
+    }
+    let message = format!("`workload.correlate` must be a header, but is `{text}`");
+    let help = "write correlate = \"header:x-request-id\"".to_owned();
+    workload.reject("correlate", message, Some(help), problems);
+    None
 }
 
 /// A JSON pointer (RFC 6901).

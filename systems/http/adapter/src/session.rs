@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use model::{Outcome, TxId};
+use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::http1::{Asked, Response, ResponseReader};
 
-use crate::requests::Requests;
+use crate::requests::{ID_PLACE, Requests};
 use crate::rules::{Answered, Rules};
 
 /// The one stage of the ladder.
@@ -28,14 +28,23 @@ pub(crate) struct HttpSession {
 impl HttpSession {
     /// A session with at most `pipeline` requests outstanding.
     pub(crate) fn new(requests: Arc<Requests>, rules: Arc<Rules>, pipeline: u32) -> Self {
-        let reader = ResponseReader::new(rules.limits());
+        let reader = reader(&rules);
         let outstanding = VecDeque::with_capacity(pipeline as usize);
         Self { requests, rules, reader, outstanding, pipeline, text: String::with_capacity(256) }
     }
 
     /// Ends the oldest outstanding transaction with the answer.
-    fn conclude(&mut self, response: Response, marks: &mut Marks) {
-        let Some((tx, asked)) = self.outstanding.pop_front() else { return };
+    fn conclude(&mut self, response: Response, marks: &mut Marks) -> Result<(), ProtocolError> {
+        let Some((tx, asked)) = self.outstanding.front().copied() else { return Ok(()) };
+        let echo = match &self.rules.correlate {
+            None => Echo::Same,
+            Some(_) => Echo::of(self.reader.watched(), tx),
+        };
+        if echo == Echo::Other {
+            let name = self.rules.correlate.as_deref().unwrap_or_default();
+            return Err(ProtocolError(format!("the answer carries another request's {name}")));
+        }
+        self.outstanding.pop_front();
         let answered = Answered {
             response,
             reason: self.reader.reason(),
@@ -44,19 +53,63 @@ impl HttpSession {
         };
         let bytes_in = u32::try_from(response.body_bytes).unwrap_or(u32::MAX);
         match self.rules.judge(&answered, &mut self.text) {
+            Outcome::Committed if echo == Echo::None => {
+                let name = self.rules.correlate.as_deref().unwrap_or_default();
+                let text = format!("{}: the answer does not echo {name}", response.status);
+                let outcome = Outcome::Rejected(Class::Server);
+                marks.ended(tx, outcome, response.status, bytes_in, &text);
+            }
             Outcome::Committed => marks.reached(tx, COMMITTED, response.status, bytes_in),
             outcome => marks.ended(tx, outcome, response.status, bytes_in, &self.text),
         }
         if !response.keep_alive {
             marks.close();
         }
+        Ok(())
     }
+}
+
+/// A reader of answers, with what the rules ask of their heads.
+pub(crate) fn reader(rules: &Rules) -> ResponseReader {
+    let reader = ResponseReader::new(rules.limits());
+    match &rules.correlate {
+        Some(name) => reader.watching(name),
+        None => reader,
+    }
+}
+
+/// Whether an answer says whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    Same,
+    /// It carries none, or several.
+    None,
+    Other,
+}
+
+impl Echo {
+    fn of(echoed: Option<&[u8]>, tx: TxId) -> Self {
+        match echoed {
+            None => Self::None,
+            Some(echoed) if echoed == id_digits(tx).as_slice() => Self::Same,
+            Some(_) => Self::Other,
+        }
+    }
+}
+
+/// The id of a transaction as a request carries it: hexadecimal, always of one length.
+fn id_digits(tx: TxId) -> [u8; ID_PLACE.len()] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(tx >> (60 - 4 * at) & 15) as usize])
 }
 
 impl Session for HttpSession {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
         let prepared = &self.requests.prepared[index(tx)];
+        let start = out.len();
         out.extend_from_slice(&prepared.bytes);
+        if let Some(at) = prepared.id_at {
+            out[start + at..][..ID_PLACE.len()].copy_from_slice(&id_digits(tx.id));
+        }
         self.outstanding.push_back((tx.id, prepared.asked));
         prepared.body_bytes
     }
@@ -78,9 +131,10 @@ impl Session for HttpSession {
                 .map_err(|e| ProtocolError(e.to_string()))?;
             used += progress.used;
             let Some(response) = progress.response else { break };
-            self.conclude(response, marks);
+            self.conclude(response, marks)?;
             if marks.wants_close() {
-                // What comes behind the last answer has no meaning (RFC 9112 §9.6).
+                // What comes behind the last answer has no meaning (RFC 9112 §9.6), and is no good sign.
+                marks.unasked((bytes.len() - used) as u64);
                 return Ok(bytes.len());
             }
         }
@@ -89,7 +143,8 @@ impl Session for HttpSession {
 
     fn closed(&mut self, marks: &mut Marks) {
         if let Ok(Some(response)) = self.reader.closed() {
-            self.conclude(response, marks);
+            // One that is another's answers nothing: what is outstanding ends with the connection.
+            let _ = self.conclude(response, marks);
         }
     }
 
@@ -124,5 +179,6 @@ fn unasked(bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
         marks.close();
         return Ok(());
     }
+    marks.unasked(bytes.len() as u64);
     Err(ProtocolError("the server sent bytes that no request had asked for".to_owned()))
 }

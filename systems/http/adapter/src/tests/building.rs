@@ -268,3 +268,16 @@ fn mutated_target_files() {
         crate::fuzz_targets(&text);
     }
 }
+
+/// Claim: `correlate` names a header, and a request that brings that header itself is refused.
+#[test]
+fn correlation_is_checked() {
+    let of = |workload: &str| {
+        super::built("{\"url\":\"http://h/\"}", workload, std::path::Path::new(".")).err()
+    };
+    assert_eq!(of(r#"{"correlate":"header:x-id"}"#), None);
+    let message = of(r#"{"correlate":"x-id"}"#).unwrap().join("\n");
+    assert!(message.contains("must be a header, but is `x-id`"), "{message}");
+    let message = of(r#"{"correlate":"header:x-id","headers":{"X-Id":"7"}}"#).unwrap().join("\n");
+    assert!(message.contains("is written by workload.correlate"), "{message}");
+}

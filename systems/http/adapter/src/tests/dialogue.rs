@@ -175,3 +175,53 @@ fn an_error_in_a_good_answer() {
         "0 rejected(invalid) 200 37 200 OK: nonce too low"
     );
 }
+
+/// Claim: bytes that no request asked for are counted, with the error that they are and, behind the last answer of a
+/// connection that closes, without one; a body where none can be is one of them.
+#[test]
+fn unasked_bytes_are_counted() {
+    for (asked, bytes, unasked, is_error) in [
+        (0, OK, OK.len(), true),
+        (1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", 9, true),
+        (1, "HTTP/1.1 204 No Content\r\n\r\nbody", 4, true),
+        (1, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok more", 5, false),
+        (0, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", 0, false),
+    ] {
+        let mut session = session("{}");
+        for id in 0..asked {
+            submit(&mut session, id, 0);
+        }
+        let mut marks = Marks::default();
+        let result = session.receive(bytes.as_bytes(), &mut Vec::new(), &mut marks);
+        assert_eq!(
+            (marks.unasked_bytes(), result.is_err()),
+            (unasked as u64, is_error),
+            "{bytes:?}"
+        );
+        assert_eq!(marks.list().len() as u64, asked, "{bytes:?}");
+    }
+}
+
+/// Claim: with `correlate` each request carries its id, and an answer counts only where it brings that id back: another's
+/// ends the connection, and none at all is no commit.
+#[test]
+fn answers_are_correlated() {
+    let answer = |id: &str, status: &str| {
+        format!("HTTP/1.1 {status}\r\nX-Request-Id: {id}\r\nContent-Length: 0\r\n\r\n")
+    };
+    let mut session = session(r#"{"correlate":"header:x-request-id","pipeline":3}"#);
+    let request = submit(&mut session, 0xab, 0);
+    assert!(request.contains("\r\nx-request-id: 00000000000000ab\r\n"), "{request}");
+    let (_, marks) = receive(&mut session, &answer("00000000000000ab", "200 OK")).unwrap();
+    assert_eq!(marks, "171 reached 0 200 0");
+    submit(&mut session, 0xac, 0);
+    let (_, marks) = receive(&mut session, OK).unwrap();
+    assert_eq!(marks, "172 rejected(server) 200 2 200: the answer does not echo x-request-id");
+    submit(&mut session, 0xad, 0);
+    let (_, marks) = receive(&mut session, MISSING).unwrap();
+    assert_eq!(marks, "173 rejected(invalid) 404 3 404 Not Found");
+    submit(&mut session, 0xae, 0);
+    submit(&mut session, 0xaf, 0);
+    let error = receive(&mut session, &answer("00000000000000af", "200 OK")).unwrap_err();
+    assert_eq!(error, "the answer carries another request's x-request-id");
+}
