@@ -29,6 +29,7 @@ mod nodes;
 mod order;
 mod picture;
 mod pool;
+mod resolution;
 mod run;
 mod sending;
 mod silence;

@@ -47,6 +47,17 @@ impl Operator {
         (">", Self::More),
     ];
 
+    /// The same comparison with its sides changed.
+    pub const fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::More,
+            Self::AtMost => Self::AtLeast,
+            Self::More => Self::Less,
+            Self::AtLeast => Self::AtMost,
+            Self::Equal | Self::NotEqual => self,
+        }
+    }
+
     #[expect(clippy::float_cmp, reason = "counts and ratios of counts are exact")]
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {

@@ -11,6 +11,7 @@ use crate::families::{Doubt, doubt};
 use crate::implicit;
 use crate::metric::{Metric, Unit, metric};
 use crate::metric_names::{check_metric, parse as parse_name};
+use crate::resolution::unresolved;
 use crate::threshold_expr::{Comparison, Operand, Operator, parse};
 
 /// Whether an expression can be evaluated on a trial of a system that declares this: syntax, names, units.
@@ -129,7 +130,8 @@ fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
         Ok(comparisons) => comparisons,
         Err(detail) => return ThresholdResult { detail, ..result },
     };
-    let compared: Vec<Compared> = comparisons.iter().map(|it| compare(it, trial)).collect();
+    let compared: Vec<Compared> =
+        comparisons.iter().map(|it| compare(it, threshold.level, trial)).collect();
     // One that is broken breaks all of them, whatever is not known of the others.
     let order = [Answer::Broken, Answer::Unknown, Answer::Void, Answer::NotResolved, Answer::Holds];
     let has = |answer: &Answer| compared.iter().any(|it| it.answer == *answer);
@@ -163,7 +165,7 @@ struct Compared {
     voided_by: Vec<String>,
 }
 
-fn compare(comparison: &Comparison, trial: &TrialResult) -> Compared {
+fn compare(comparison: &Comparison, level: Level, trial: &TrialResult) -> Compared {
     let values = value_of(&comparison.left, trial)
         .and_then(|left| Ok((left, value_of(&comparison.right, trial)?)));
     let ((left, left_unit), (right, right_unit)) = match values {
@@ -195,6 +197,14 @@ fn compare(comparison: &Comparison, trial: &TrialResult) -> Compared {
         compared.answer = Answer::Void;
         compared.detail =
             format!("what it rests on does not hold ({})", compared.voided_by.join(", "));
+    } else if level != Level::Saturated
+        && (holds || compared.voided_by.is_empty())
+        && let Some(why) = unresolved(comparison, holds, trial)
+    {
+        // What only marks a setting goes by the value: that is where saturation begins, as far as anybody knows. And what
+        // is broken a fortiori by a number that is at best too good needs no interval.
+        compared.answer = Answer::NotResolved;
+        compared.detail = why;
     } else if !holds {
         compared.detail = about_the_ledger(comparison, &compared.text, trial).unwrap_or_default();
     }

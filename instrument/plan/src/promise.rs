@@ -75,9 +75,10 @@ pub(crate) fn thresholds(
                 Some("warn") => Level::Warn,
                 _ => Level::Fail,
             };
+        let confidence = table.one_of("confidence", &["95%"], reading).map(|_| 0.95);
         table.finish(reading);
         if let Some(expr) = expr {
-            thresholds.push(ThresholdPlan { at, ..ThresholdPlan::new(expr, level) });
+            thresholds.push(ThresholdPlan { at, confidence, ..ThresholdPlan::new(expr, level) });
         }
     }
     thresholds

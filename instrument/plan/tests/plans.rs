@@ -169,6 +169,16 @@ fn set_values() {
     assert_eq!(setting.system.workload.label(), "{a.b=true,list=[1,2],on=2026-11-21}");
 }
 
+/// Claim: a threshold may ask to be as sure as its interval is, and for nothing else.
+#[test]
+fn thresholds_may_ask_for_confidence() {
+    let of = |confidence: &str| {
+        let threshold = format!("[[threshold]]\nexpr = 'p99 < 1s'\n{confidence}");
+        plan_of(&format!("[load]\nrate = '50/s'\n{threshold}")).thresholds[0].confidence
+    };
+    assert_eq!((of(""), of("confidence = '95%'")), (None, Some(0.95)));
+}
+
 /// Claim: thresholds from flags join those of the file.
 #[test]
 fn threshold_flags_add() {

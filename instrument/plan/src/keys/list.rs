@@ -264,6 +264,12 @@ pub const KEYS: &[Key] = &[
         "What breaking it means",
     ),
     key(
+        "threshold[].confidence",
+        Nothing,
+        Word(&["95%"]),
+        "How sure it must be to hold; without it, what the samples do not resolve only warns",
+    ),
+    key(
         "links.through",
         Fixed("switch"),
         Word(&["switch", "forwarders"]),
