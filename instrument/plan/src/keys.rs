@@ -82,7 +82,6 @@ pub enum Form {
 pub const VARIABLES_OTHER: &[&str] = &[
     "ASSAY_TEST_",
     "ASSAY_BENCH_",
-    "ASSAY_GOLDEN",
     "ASSAY_CACHE",
     "ASSAY_CONFIG",
     "ASSAY_DRIVER",

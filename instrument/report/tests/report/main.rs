@@ -14,6 +14,7 @@ mod html_samples;
 mod html_words;
 mod inside_samples;
 mod json_schema;
+mod made_runs;
 mod node_samples;
 mod pages;
 mod result_schema;
