@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use exact::{Law, Script};
+use model::result::Verdict;
 use model::{Class, Outcome};
 
 use crate::{constant, count, run};
@@ -12,10 +13,12 @@ fn limited() -> Script {
     Script::unbounded(answers).limited(1, Duration::from_millis(10))
 }
 
-/// Claim: of 300/s under a limit of 100/s every third is committed, the others are limited at once, and that is counted.
+/// Claim: of 300/s under a limit of 100/s every third is committed, the others are limited at once; that is counted, and
+/// a promise that it breaks has failed, and is no invalid measurement.
 #[test]
 fn two_of_three() {
-    let kept = run(&constant("300/s", "10s", "", ""), limited);
+    let promise = "[[threshold]]\nexpr = 'success > 99%'";
+    let kept = run(&constant("300/s", "10s", "", promise), limited);
     let rows = kept.rows();
     assert_eq!(count(&rows, Outcome::Committed), 1_000);
     assert_eq!(count(&rows, Outcome::Rejected(Class::Limited)), 2_000);
@@ -25,4 +28,6 @@ fn two_of_three() {
     }
     let trial = kept.trial(0);
     assert_eq!(trial.counts.rejected_by_class["limited"], 2_000);
+    assert_eq!(trial.verdict, Verdict::Fail, "{}", trial.reason);
+    assert_eq!(kept.ran.result.exit_code, 99);
 }

@@ -7,6 +7,7 @@ mod documents;
 mod drift;
 #[path = "../../../report/tests/report/json_schema.rs"]
 mod json_schema;
+mod lies;
 mod limiter;
 mod million;
 mod outage;
