@@ -69,11 +69,10 @@ fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
     let notes = match from.holds() {
         Holds::Rows => rows(input, from, to, &mut out)?,
         Holds::Distribution => {
-            let note = input.note_of_log().filter(|_| from == Format::Hlog);
             let all = input.distributions(from)?;
             let text = distribution_text(all, to, arguments.tag.as_deref())?;
             out.text(&text)?;
-            Notes { lines: note.into_iter().collect(), ..Notes::default() }
+            Notes::default()
         }
         Holds::Report => {
             let text = report_text(&input.report(from)?, to);

@@ -112,8 +112,7 @@ fn a_run_folder() {
     let log = format!("{trial}/latency.hlog");
     let percentiles = coded(place.assay(&["convert", &log, "--to", "json"]), 0).stdout;
     assert!(percentiles.contains("\"tag\": \"send_lag\""), "{percentiles}");
-    let said = coded(place.assay(&["convert", &log, "-o", "y.hgrm"]), 0);
-    assert!(said.stderr.contains("the log holds the whole trial, its warm-up"), "{}", said.stderr);
+    coded(place.assay(&["convert", &log, "-o", "y.hgrm"]), 0);
     coded(place.assay(&["convert", &log, "-o", "z.hgrm", "--tag", "service"]), 0);
     let said = coded(place.assay(&["convert", &log, "-o", "z.hgrm", "--tag", "x"]), 2);
     assert!(said.stderr.contains("there are: committed"), "{}", said.stderr);

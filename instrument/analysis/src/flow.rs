@@ -34,6 +34,8 @@ pub(crate) struct Flow {
     /// Time that transactions due in the window spent outstanding in all, ns.
     pub time_ns: i128,
     pub due_in_window: u64,
+    /// Main load: sends within the window, whenever they were due.
+    pub sent_in_window: u64,
     /// First and last due time of the main load in the window.
     pub first_due: Stamp,
     pub last_due: Stamp,
@@ -56,6 +58,7 @@ impl Flow {
             area_ns: 0,
             time_ns: 0,
             due_in_window: 0,
+            sent_in_window: 0,
             first_due: Stamp::MAX,
             last_due: Stamp::MIN,
             window_ns,
@@ -108,6 +111,7 @@ impl Flow {
 
     #[inline]
     fn main(&mut self, row: &Row) {
+        self.sent_in_window += u64::from(row.sent != NO_STAMP && self.grid.holds(row.sent));
         if self.grid.holds(row.due) {
             self.first_due = self.first_due.min(row.due);
             self.last_due = self.last_due.max(row.due);

@@ -337,7 +337,7 @@ impl<'a> TrialAnalysis<'a> {
         Rates {
             planned_per_s: planned_rate(&self.input.setting.load),
             offered_per_s: per_s(self.streams[0].due()),
-            sent_per_s: per_s(self.streams[0].sent()),
+            sent_per_s: per_s(self.flow.sent_in_window),
             reached_per_s: names.map(|(stage, name)| (name.clone(), reached(stage))).collect(),
             goodput_per_s: reached(self.final_stage),
         }
@@ -536,6 +536,22 @@ fn resources(metrics: &[MetricSample], grid: &Grid) -> BTreeMap<String, (f64, f6
 #[cfg(test)]
 mod tests {
     use crate::testing::Trial;
+
+    /// Claim: the sent rate is of the sends within the window; what was sent in the drain is not in it, and was offered all
+    /// the same.
+    #[test]
+    fn sends_of_the_drain_are_no_rate() {
+        let mut trial = Trial::clean();
+        trial.facts.load.drain_end = 14_000_000_000;
+        for row in trial.rows.iter_mut().skip(9_000) {
+            (row.ready, row.sent) = (row.due + 1_000_000_000, row.due + 1_000_000_000);
+            (row.marks[0], row.end) = (row.sent + 2_000_000, row.sent + 2_000_000);
+        }
+        let result = trial.result();
+        assert_eq!(result.rates.sent_per_s, 900.0);
+        let offered = crate::testing::audit(&result, "offered_rate");
+        assert!(offered.detail.contains("sent 1000.0/s"), "{}", offered.detail);
+    }
 
     /// Claim: the rate of an early stage does not depend on how long the last one takes.
     #[test]

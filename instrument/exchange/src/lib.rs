@@ -43,7 +43,7 @@ pub use names::Names;
 pub use percentiles::{
     Percentile, Percentiles, hgrm_text, percentiles_csv, percentiles_json, percentiles_ndjson,
 };
-pub use rows_in::{Notes, RowsInput, note_of_log};
+pub use rows_in::{Notes, RowsInput};
 pub use rows_out::write_rows;
 pub use staged::stage_rows;
 pub use tally::{Summary, summarise};

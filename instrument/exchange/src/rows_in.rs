@@ -41,24 +41,6 @@ impl Notes {
     }
 }
 
-/// What is to be said of a trial's interval log, which holds the warm-up too; `None` where no trial.json lies
-/// beside it, or all was measured.
-#[must_use]
-pub fn note_of_log(path: &Path) -> Option<String> {
-    let trial = trial(path.canonicalize().ok()?.parent()?).ok()?;
-    let facts = trial.facts().ok()?;
-    let (start, end) = Names::of_facts(&facts).window?;
-    let seconds = |ns: i64| ns as f64 / 1e9;
-    (start > 0).then(|| {
-        format!(
-            "the log holds the whole trial, its warm-up too; the measured window is from {} s to {} s. Convert the \
-             folder of the trial for what was measured",
-            seconds(start),
-            seconds(end)
-        )
-    })
-}
-
 /// Rows to be read once.
 pub struct RowsInput<'a>(Kind<'a>);
 

@@ -131,7 +131,7 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
             state.take_due(now);
             desk.work.notify_all();
         }
-        state.expire(now);
+        state.expire(trial, now);
         state.shed_waiting(now, false);
         let State { rows, facts, .. } = &mut *state;
         rows.hand_over_aged(now, facts);
@@ -144,7 +144,7 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
         }
         let is_through = drain_until.is_some() && state.is_through();
         if is_through || is_cut || drain_until.is_some_and(|until| now >= until) {
-            let left = state.end_everything(now);
+            let left = state.end_everything(trial, now);
             state.show(trial, &mut shown);
             return WorkerReport {
                 drain_end: now,

@@ -259,9 +259,9 @@ impl Pending {
         self.oldest
     }
 
-    /// When that was.
-    pub(crate) fn oldest_sent(&self) -> Option<Stamp> {
-        (self.oldest != NONE).then(|| self.entries[self.oldest as usize].row.sent)
+    /// When that one was due.
+    pub(crate) fn oldest_due(&self) -> Option<Stamp> {
+        (self.oldest != NONE).then(|| self.entries[self.oldest as usize].row.due)
     }
 
     /// Whether an entry's bytes were handed to the driver.
@@ -334,6 +334,11 @@ impl Pending {
     /// Remembers that a number ended without an answer.
     pub(crate) fn note_unanswered(&mut self, number: u64) {
         self.unanswered.insert(number);
+    }
+
+    /// Remembers that a number that ended without an answer has had one since.
+    pub(crate) fn note_answered(&mut self, number: u64) {
+        self.unanswered.remove(number);
     }
 
     /// Remembers that a number was never sent.

@@ -232,7 +232,7 @@ pub struct WorkerFacts {
     pub shed: u64,
     /// Due, never sent: no connection could be opened (rejected as transport or client).
     pub refused: u64,
-    /// Answers that came after their transaction had ended.
+    /// Answers that came after their transaction had ended, or after its timeout.
     pub late_answers: u64,
     /// Answers for a stage that the transaction had already reached.
     pub duplicate_answers: u64,

@@ -123,7 +123,7 @@ pub struct LoadPlan {
     /// After the last due time, wait at most this long for what is outstanding.
     #[serde(with = "duration_text")]
     pub drain_max: Duration,
-    /// A transaction without a final answer this long after it was sent is unknown.
+    /// A transaction without a final answer this long after it was due is unknown, and shed if it was not sent by then.
     #[serde(with = "duration_text")]
     pub timeout: Duration,
     /// The most due transactions that wait for a connection, over all workers; more are shed.

@@ -284,7 +284,7 @@ pub struct Rates {
     pub planned_per_s: Option<f64>,
     /// Due ÷ window.
     pub offered_per_s: f64,
-    /// Sent ÷ window.
+    /// Sends within the window ÷ window; what the drain sent is not in it.
     pub sent_per_s: f64,
     /// By stage: reached ÷ window, in the order of the ladder.
     pub reached_per_s: Vec<(String, f64)>,

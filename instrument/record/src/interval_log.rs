@@ -2,9 +2,9 @@
 //! nanoseconds with three significant digits. Every HdrHistogram log processor reads it.
 //!
 //! Tags: each stage's name for its response time (mark − due), `service` for the service time of the final
-//! stage (mark − sent), `send_lag` for sent − due; with `probe.` before it for the probe's transactions. An
-//! interval holds the transactions whose mark (or sending, for `send_lag`) fell in that second after the
-//! trial's start, warm-up and drain included.
+//! stage (mark − sent), `send_lag` for sent − due; with `probe.` before it for the probe's transactions. It holds
+//! the transactions of the measured window, which are those that fell due in it, as every other figure does; an interval
+//! has those of them whose mark (or sending, for `send_lag`) fell in that second after the trial's start.
 //!
 //! Negative times have no place in an HdrHistogram; they, and stamps outside [`SECONDS_MAX`], are left out and
 //! counted in the last comment line. Nothing is clamped.
@@ -26,7 +26,8 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
-use model::{NO_STAMP, Row, STAGES_MAX};
+use model::facts::TrialFacts;
+use model::{NO_STAMP, Row, STAGES_MAX, Stamp};
 
 use crate::error::RecordError;
 use crate::slots::{Counts, value_of};
@@ -44,8 +45,28 @@ const SEND_LAG: usize = STAGES_MAX + 1;
 const PER_STREAM: usize = STAGES_MAX + 2;
 const SERIES: usize = 2 * PER_STREAM;
 
-/// Calls `f(series, stamp, latency)` for every latency of a row.
-fn for_each_latency(row: &Row, final_stage: usize, mut f: impl FnMut(usize, i64, i64)) {
+/// Due times of the transactions that the log holds.
+pub type Window = std::ops::Range<Stamp>;
+
+/// The measured window of a trial; one that declares none is all window.
+pub fn window(facts: &TrialFacts) -> Window {
+    let declared = &facts.declared;
+    if declared.measure_start == declared.measure_end {
+        return Stamp::MIN..Stamp::MAX;
+    }
+    facts.measure_start()..facts.measure_end()
+}
+
+/// Calls `f(series, stamp, latency)` for every latency of a row that belongs to the window.
+fn for_each_latency(
+    row: &Row,
+    final_stage: usize,
+    window: &Window,
+    mut f: impl FnMut(usize, i64, i64),
+) {
+    if !window.contains(&row.due) {
+        return;
+    }
     let first = if row.stream == 0 { 0 } else { PER_STREAM };
     for (stage, &mark) in row.marks.iter().enumerate() {
         if mark != NO_STAMP {
@@ -79,9 +100,9 @@ pub struct LastFrames {
 
 impl LastFrames {
     /// Takes the next frame.
-    pub fn frame(&mut self, rows: &[Row], final_stage: usize) {
+    pub fn frame(&mut self, rows: &[Row], final_stage: usize, window: &Window) {
         for row in rows {
-            for_each_latency(row, final_stage, |series, stamp, latency| {
+            for_each_latency(row, final_stage, window, |series, stamp, latency| {
                 let Some(second) = second_of(stamp, latency) else { return };
                 if second >= self.last.len() {
                     self.last.resize(second + 1, 0);
@@ -114,6 +135,7 @@ impl LastFrames {
 pub struct OpenSeconds {
     last_frames: LastFrames,
     final_stage: usize,
+    window: Window,
     frame: u32,
     open: BTreeMap<usize, [Counts; SERIES]>,
     open_latencies: usize,
@@ -122,22 +144,23 @@ pub struct OpenSeconds {
 
 impl OpenSeconds {
     /// Starts the second pass over the same frames.
-    pub const fn new(last_frames: LastFrames, final_stage: usize) -> Self {
+    pub const fn new(last_frames: LastFrames, final_stage: usize, window: Window) -> Self {
         let open = BTreeMap::new();
-        Self { last_frames, final_stage, frame: 0, open, open_latencies: 0, left_out: 0 }
+        Self { last_frames, final_stage, window, frame: 0, open, open_latencies: 0, left_out: 0 }
     }
 
     /// Takes the next frame.
     pub fn frame(&mut self, rows: &[Row]) {
         for row in rows {
-            for_each_latency(row, self.final_stage, |series, stamp, latency| {
-                match (second_of(stamp, latency), u64::try_from(latency)) {
-                    (Some(second), Ok(latency)) => {
-                        self.open.entry(second).or_default()[series].add(latency);
-                        self.open_latencies += 1;
-                    }
-                    _ => self.left_out += 1,
+            for_each_latency(row, self.final_stage, &self.window, |series, stamp, latency| match (
+                second_of(stamp, latency),
+                u64::try_from(latency),
+            ) {
+                (Some(second), Ok(latency)) => {
+                    self.open.entry(second).or_default()[series].add(latency);
+                    self.open_latencies += 1;
                 }
+                _ => self.left_out += 1,
             });
         }
         self.frame = self.frame.saturating_add(1);
@@ -265,8 +288,9 @@ mod tests {
         };
         let frames = [[row(1_000), row(5 * SECOND_NS)], [row(2_000), row(-1)]];
         let mut last_frames = LastFrames::default();
-        frames.iter().for_each(|frame| last_frames.frame(frame, 0));
-        let mut seconds = OpenSeconds::new(last_frames, 0);
+        let window = Stamp::MIN..Stamp::MAX;
+        frames.iter().for_each(|frame| last_frames.frame(frame, 0, &window));
+        let mut seconds = OpenSeconds::new(last_frames, 0, window);
         let (mut out, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
         let path = Path::new("x.hlog");
         let mut log = IntervalLog::start(path, &mut out, &mut serializer, &[], 0).unwrap();
@@ -284,5 +308,29 @@ mod tests {
         assert_eq!((of("Tag=stage0,0.000,"), of("Tag=stage0,5.000,")), (2, 1), "{text}");
         assert_eq!((of("Tag=service,"), of("Tag=send_lag,0.000,")), (3, 2), "{text}");
         assert!(text.contains("[End: 2 latencies left out"), "{text}");
+    }
+
+    /// Claim: the log holds what fell due in the measured window, with the answers that came behind its end, and neither
+    /// the warm-up nor what fell due in the drain; a trial that declares no window is all window.
+    #[test]
+    fn only_the_measured_window() {
+        let mut facts = TrialFacts::default();
+        assert_eq!(window(&facts), Stamp::MIN..Stamp::MAX);
+        (facts.declared.measure_start, facts.declared.measure_end) = (SECOND_NS, 3 * SECOND_NS);
+        let window = window(&facts);
+        assert_eq!(window, SECOND_NS..3 * SECOND_NS);
+        let row = |due: i64| {
+            let mut row = crate::row_code::BEFORE_FIRST;
+            let end = due + SECOND_NS;
+            (row.due, row.sent, row.marks[0], row.end) = (due, due, end, end);
+            row
+        };
+        let frame = [0, SECOND_NS, 3 * SECOND_NS - 1, 3 * SECOND_NS].map(row);
+        let mut last_frames = LastFrames::default();
+        last_frames.frame(&frame, 0, &window);
+        let mut seconds = OpenSeconds::new(last_frames, 0, window);
+        seconds.frame(&frame);
+        assert_eq!(seconds.open_latencies, 2 * 3, "response, service and lag of two");
+        assert_eq!(seconds.left_out, 0);
     }
 }

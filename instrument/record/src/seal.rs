@@ -18,7 +18,7 @@ use crate::columns::{Source, writing};
 use crate::disk::{self, PartialFile, Sealed};
 use crate::error::RecordError;
 use crate::folder::{read_json, write_json};
-use crate::interval_log::{IntervalLog, LastFrames, OpenSeconds};
+use crate::interval_log::{self, IntervalLog, LastFrames, OpenSeconds};
 use crate::transactions::{TransactionsReader, TransactionsWriter};
 use crate::trial::{ROW_LOG, RowsRead, TrialFolder};
 
@@ -64,9 +64,10 @@ impl TrialFolder {
         let facts = self.facts()?;
         let mut last_frames = LastFrames::default();
         let final_stage = facts.declared.final_stage.min(STAGES_MAX - 1);
-        let read = self.log_batches(|rows| last_frames.frame(rows, final_stage))?;
+        let window = interval_log::window(&facts);
+        let read = self.log_batches(|rows| last_frames.frame(rows, final_stage, &window))?;
         let stages = stage_names(&facts, last_frames.stages_used());
-        let seconds = OpenSeconds::new(last_frames, final_stage);
+        let seconds = OpenSeconds::new(last_frames, final_stage, window);
         let [transactions, intervals] = self.write_sealed(&facts, &stages, seconds, read.rows)?;
         let mut seal = self.read_seal()?;
         seal.files.insert(TRANSACTIONS.to_owned(), transactions);

@@ -88,14 +88,6 @@ impl Input {
         }
     }
 
-    /// What an interval log of a trial holds beyond what its report counts.
-    pub(super) fn note_of_log(&self) -> Option<String> {
-        match &self.source {
-            Source::Path(path) => exchange::note_of_log(path),
-            Source::Stream(_) => None,
-        }
-    }
-
     pub(super) fn report(self, from: Format) -> Result<VegetaResult, Failure> {
         let name = self.name.clone();
         let mut text = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     match rates.planned_per_s {
         Some(planned) if planned > 0.0 => finding
             .with("due", relative(rates.offered_per_s, planned))
-            .with("sent", relative(rates.sent_per_s, planned)),
+            .with("sent", relative(sent_per_s(evidence), planned)),
         _ => finding,
     }
 }
@@ -54,12 +54,13 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     }
     let scatter = scatter(evidence, planned);
     let offered = relative(rates.offered_per_s, planned);
-    let sent = relative(rates.sent_per_s, planned);
+    let sent_per_s = sent_per_s(evidence);
+    let sent = relative(sent_per_s, planned);
     let said = format!(
         "planned {planned:.1}/s, due {:.1}/s ({}), sent {:.1}/s ({})",
         rates.offered_per_s,
         signed(offered),
-        rates.sent_per_s,
+        sent_per_s,
         signed(sent)
     );
     if offered.abs() > OFF_MAX + scatter {
@@ -80,6 +81,14 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     failed(format!(
         "{said}: part of the load never left this client ({shed} shed); raise connections_max, or lower the rate"
     ))
+}
+
+/// What was due in the window and was sent at all, per second of it. What only the drain sent is in it: it was sent late,
+/// and the backlog tells of that.
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+fn sent_per_s(evidence: &Evidence<'_>) -> f64 {
+    let counts = evidence.result.background.as_ref().unwrap_or(&evidence.result.counts);
+    counts.sent as f64 / (evidence.result.window_ns as f64 / 1e9)
 }
 
 /// By how much of the planned count chance and rounding move what is due.

@@ -18,6 +18,8 @@ use crate::source::{Prepared, Source};
 use crate::texts::Known;
 use crate::trial::{Trial, whole_ns};
 
+/// Why what was given up has no answer.
+const NO_ANSWER_IN_TIME: &str = "no answer within the timeout";
 /// The most bytes of a library's error text that are kept: a sentence. The texts of a trial have a bound, too.
 const TEXT_BYTES_MAX: usize = 200;
 
@@ -202,7 +204,11 @@ impl<'t> State<'t> {
         tx: u64,
         at: Stamp,
     ) {
+        let timeout_ns = self.streams[self.callers[caller].stream].timeout_ns;
         let Some(row) = &mut self.callers[caller].row else { return };
+        if at - row.due >= timeout_ns {
+            return;
+        }
         let mark = &mut row.marks[usize::from(stage)];
         if *mark == NO_STAMP {
             *mark = at;
@@ -232,6 +238,15 @@ impl<'t> State<'t> {
                 "returned after it was given up",
             );
         };
+        let timeout_ns = self.streams[self.callers[caller].stream].timeout_ns;
+        let is_late = at - row.due >= timeout_ns;
+        let final_mark = &mut row.marks[trial.setup.final_stage];
+        if is_late && *final_mark == NO_STAMP {
+            self.facts.late_answers += 1;
+            self.event(trial, at, "late_answer", Some(tx), "returned after its time");
+            row.error = self.texts.index(NO_ANSWER_IN_TIME);
+            return self.finish(self.callers[caller].stream, row, Outcome::Unknown, at);
+        }
         let final_mark = &mut row.marks[trial.setup.final_stage];
         if call.outcome == Outcome::Committed && *final_mark == NO_STAMP {
             *final_mark = at;
@@ -264,19 +279,26 @@ impl<'t> State<'t> {
         self.rows.push(row, &mut self.facts);
     }
 
-    /// Ends what has been called for longer than the timeout.
-    pub(super) fn expire(&mut self, now: Stamp) {
+    /// Ends what has had no answer within the timeout since it was due. What has reached the final stage has had one: it
+    /// ends when its call returns.
+    pub(super) fn expire(&mut self, trial: &Trial<'_>, now: Stamp) {
+        let final_stage = trial.setup.final_stage;
         for caller in 0..self.callers.len() {
-            let stream = self.callers[caller].stream;
-            let timeout_ns = self.streams[stream].timeout_ns;
-            if self.callers[caller].row.is_some_and(|row| now - row.sent >= timeout_ns) {
-                self.give_up(caller, "no answer within the timeout", now);
+            let timeout_ns = self.streams[self.callers[caller].stream].timeout_ns;
+            let is_over =
+                |row: Row| row.marks[final_stage] == NO_STAMP && now - row.due >= timeout_ns;
+            if self.callers[caller].row.is_some_and(is_over) {
+                self.give_up(trial, caller, NO_ANSWER_IN_TIME, now);
             }
         }
     }
 
-    fn give_up(&mut self, caller: usize, text: &str, now: Stamp) {
+    fn give_up(&mut self, trial: &Trial<'_>, caller: usize, text: &str, now: Stamp) {
         let Some(mut row) = self.callers[caller].row.take() else { return };
+        let reached_at = row.marks[trial.setup.final_stage];
+        if reached_at != NO_STAMP {
+            return self.finish(self.callers[caller].stream, row, Outcome::Committed, reached_at);
+        }
         row.error = self.texts.index(text);
         self.finish(self.callers[caller].stream, row, Outcome::Unknown, now);
     }
@@ -311,11 +333,11 @@ impl<'t> State<'t> {
         self.rows.push(row, &mut self.facts);
     }
 
-    pub(super) fn end_everything(&mut self, now: Stamp) -> u64 {
+    pub(super) fn end_everything(&mut self, trial: &Trial<'_>, now: Stamp) -> u64 {
         let mut count = self.shed_waiting(now, true);
         for caller in 0..self.callers.len() {
             if self.callers[caller].row.is_some() {
-                self.give_up(caller, "still outstanding when the drain ended", now);
+                self.give_up(trial, caller, "still outstanding when the drain ended", now);
                 count += 1;
             }
         }

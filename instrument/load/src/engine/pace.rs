@@ -81,7 +81,7 @@ impl Engine<'_> {
             let over = |from: Stamp| from.saturating_add(stream.timeout_ns);
             let outstanding = match &stream.resends {
                 Some(resends) => resends.next_look(),
-                None => stream.pending.oldest_sent().map(over),
+                None => stream.pending.oldest_due().map(over),
             };
             [outstanding, stream.backlog.oldest_due().map(over)].into_iter().flatten()
         });

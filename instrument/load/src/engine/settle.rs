@@ -15,6 +15,8 @@ use crate::connection::{Connection, Phase};
 use crate::pending::{Known, NONE};
 use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
 
+/// Why what was given up has no answer, in the row.
+const NO_ANSWER_IN_TIME: &str = "no answer within the timeout";
 /// Why what is left at the end has no answer.
 const STILL_OUTSTANDING: &str = "still outstanding when the drain ended";
 /// Rows that are this old leave in the next turn, of which there are ten a second at least.
@@ -45,10 +47,7 @@ impl Engine<'_> {
         match at.pending.find(number) {
             Known::Outstanding(slot) => self.mark(stream, slot, found),
             Known::Never => self.count_phantom(tx),
-            Known::Unanswered => {
-                self.facts.late_answers += 1;
-                self.event("late_answer", Some(tx), || "answered after it was given up".to_owned());
-            }
+            Known::Unanswered => self.count_late(tx),
             Known::Answered | Known::Forgotten if is_of_no_interest => {}
             Known::Forgotten => {
                 self.facts.undecided_answers += 1;
@@ -74,7 +73,12 @@ impl Engine<'_> {
 
     fn mark(&mut self, stream: usize, slot: u32, found: Found) {
         let final_stage = self.trial.setup.final_stage;
-        let row = self.streams[stream].pending.row_mut(slot);
+        let here = &mut self.streams[stream];
+        let timeout_ns = here.timeout_ns;
+        let row = here.pending.row_mut(slot);
+        if found.at - row.due >= timeout_ns {
+            return self.mark_late(stream, slot, found);
+        }
         match found.what {
             What::Reached { stage, code, bytes_in } => {
                 let stage = usize::from(stage);
@@ -100,6 +104,26 @@ impl Engine<'_> {
                 self.answered(stream, slot, found.at, outcome);
             }
         }
+    }
+
+    /// A mark that came when the timeout had passed since its transaction was due, which is still in the table: it was
+    /// sent late, or both fell into one turn. It is late all the same; what it ends is unknown.
+    fn mark_late(&mut self, stream: usize, slot: u32, found: Found) {
+        let is_last = match found.what {
+            What::Reached { stage, .. } => usize::from(stage) == self.trial.setup.final_stage,
+            What::Ended { .. } => true,
+        };
+        if !is_last {
+            // The rest of its way is nobody's interest any more: it is given up in this turn.
+            return;
+        }
+        self.count_late(found.tx);
+        let entry = self.streams[stream].pending.entry(slot);
+        let number = entry.number;
+        self.streams[stream].pending.row_mut(slot).error = self.texts.index(NO_ANSWER_IN_TIME);
+        self.answered(stream, slot, found.at, Outcome::Unknown);
+        // The next one repeats it.
+        self.streams[stream].pending.note_answered(number);
     }
 
     fn answered(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
@@ -160,7 +184,7 @@ impl Engine<'_> {
         self.rows.push(row, &mut self.facts);
     }
 
-    /// Gives up what has been outstanding for the timeout.
+    /// Gives up what has had no answer within the timeout since it was due.
     pub(super) fn expire(&mut self) {
         for stream in 0..self.streams.len() {
             if self.streams[stream].resends.is_some() {
@@ -170,7 +194,7 @@ impl Engine<'_> {
             loop {
                 let at = &self.streams[stream];
                 let slot = at.pending.oldest();
-                if slot == NONE || self.now - at.pending.entry(slot).row.sent < at.timeout_ns {
+                if slot == NONE || self.now - at.pending.entry(slot).row.due < at.timeout_ns {
                     break;
                 }
                 self.give_up(stream, slot);
@@ -186,7 +210,7 @@ impl Engine<'_> {
             true => self.connections[connection as usize].session.abandon(tx),
             false => Abandon::Keep,
         };
-        let error = self.texts.index("no answer within the timeout");
+        let error = self.texts.index(NO_ANSWER_IN_TIME);
         self.streams[stream].pending.row_mut(slot).error = error;
         self.end(stream, slot, self.now, Outcome::Unknown);
         if verdict == Abandon::Close {
@@ -229,6 +253,11 @@ impl Engine<'_> {
         let What::Reached { stage, .. } = what else { return false };
         let (stage, last) = (usize::from(stage), self.trial.setup.final_stage);
         stage > last || (stage < last && self.trial.setup.system.observers() > 0)
+    }
+
+    fn count_late(&mut self, tx: TxId) {
+        self.facts.late_answers += 1;
+        self.event("late_answer", Some(tx), || "answered after its time".to_owned());
     }
 
     fn count_phantom(&mut self, tx: TxId) {

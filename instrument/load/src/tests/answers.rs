@@ -109,7 +109,7 @@ fn late_duplicate_and_phantom_are_told_apart() {
         assert!(kept.events.iter().any(|event| event.tx == Some(1 << 30)));
         let error = usize::from(kept.rows[10].error);
         assert_eq!(facts.errors[error], "no answer within the timeout");
-        assert!(kept.rows[10].end - kept.rows[10].sent >= 50_000_000);
+        assert!(kept.rows[10].end - kept.rows[10].due >= 50_000_000);
     });
 }
 

@@ -6,6 +6,7 @@ mod batches;
 mod calls;
 mod failures;
 mod floods;
+mod late;
 mod pool;
 mod shapes;
 mod toy;

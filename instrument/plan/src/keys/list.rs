@@ -164,7 +164,7 @@ pub const KEYS: &[Key] = &[
         "load.timeout",
         Fixed("30s"),
         Duration,
-        "A transaction without an answer after this is unknown",
+        "Longest from when a transaction is due to its answer, waiting included; without one by then it is unknown, a later answer is late and commits nothing, and what was not sent by then is shed",
     ),
     key(
         "load.backlog_max",
