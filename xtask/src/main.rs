@@ -7,6 +7,7 @@ mod docs;
 mod figures;
 mod fuzz;
 mod new_system;
+mod simulated;
 mod suite;
 mod theory;
 mod tidy;
@@ -29,7 +30,8 @@ cargo xtask COMMAND
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
   fuzz [--seconds N]   each fuzz target for N seconds (60)
   fuzz --budget N      N seconds for all targets together, those first that were run least recently
-  theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue
+  theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
+  theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
@@ -62,7 +64,8 @@ fn main() -> ExitCode {
         ["new-system", name, "--node"] | ["new-system", "--node", name] => {
             new_system::run(&root, name, true).map(|_| ())
         }
-        ["theory"] => theory::run(&root, false),
+        ["theory"] => theory::run(&root, false).and_then(|()| simulated::run(&root)),
+        ["theory", "--simulated"] => simulated::run(&root),
         ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
         ["bench", "load", "--toy"] => bench::run(&root, true),

@@ -128,6 +128,17 @@ pub fn normal_tail(z: f64) -> f64 {
     if z >= 0.0 { tail } else { 1.0 - tail }
 }
 
+/// The z that a standard normal variable exceeds with probability `p`, below one half.
+#[must_use]
+pub fn normal_upper(p: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 40.0_f64);
+    for _ in 0..80 {
+        let middle = 0.5 * (low + high);
+        if normal_tail(middle) > p { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +161,6 @@ mod tests {
         assert!((beta_quantile(0.6875, 2.0, 3.0) - 0.5).abs() < 1e-9);
         assert!((normal_tail(1.959_964) - 0.025).abs() < 1e-6);
         assert!((normal_tail(-1.0) - 0.841_344_7).abs() < 1e-6);
+        assert!((normal_upper(0.025) - 1.959_964).abs() < 1e-5);
     }
 }

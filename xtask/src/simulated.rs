@@ -1,0 +1,70 @@
+//! The second half of docs/theory.md: how often printed intervals hold, and how often audits condemn and find, both in
+//! virtual time. The tests of `stats` and `analysis` measure it and print tables; this runs them with many seeds and
+//! keeps what they print.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Where the simulated half begins.
+const MARK: &str = "<!-- simulated -->\n";
+
+const SCOPE: &str = "## What \"95 of 100\" means
+
+An interval holds the true value in 95 of 100 repetitions of *this window on this system as it was*. It knows what happened in the window, and nothing else:
+
+* What comes more rarely than about once in a third of the window may not have come at all. Of something that was not seen in T seconds, up to one in T/3 s is not excluded (the rule of three: with that rate it would have been missed in one of twenty windows). A minute without a stall says nothing of stalls that come every half an hour.
+* A window of a few relaxation times does not show what it lacks. A queue at 0.9 with a service time of 4 ms forgets in some 1.5 s: in five seconds the interval of its mean holds in 85 to 90 of 100. The same is true of heavy tails, whose mean is made by what is seldom. The tables below say where.
+* An end that is open (`?`) is not a wide interval: it says that the samples cannot bound it. Where few trials alone have a closed end, those are the trials that met the fewest excursions, and they hold less often; where a fifth or more have one, they hold as often as they say.
+* It says nothing of what differs between trials: see [repeatability](audits/repeatability.md).
+";
+
+/// Measures and replaces the simulated half of the page.
+pub fn run(root: &Path) -> Result<(), String> {
+    let path = root.join("docs/theory.md");
+    let page = std::fs::read_to_string(&path)
+        .map_err(|error| format!("reading {}: {error}", path.display()))?;
+    let real = page.split(MARK).next().unwrap_or_default().trim_end();
+    let machine = crate::bench::machine();
+    let mut text = format!("{real}\n\n{MARK}\n{SCOPE}\n{machine} Simulated in virtual time.\n\n");
+    let (intervals, audits) = ((500, "COVERAGE_SEEDS"), (200, "FALSE_ALARM_SEEDS"));
+    let _ = writeln!(
+        text,
+        "## Coverage of intervals, simulated\n\nShares of {} trials in virtual time (5 s of warm-up, service 4 ms) in which the true value lies in the 95 % interval: of the mean, of the means whose interval has an upper end and how many have one, half of the width as a share of the mean, of p50, of p99, and of the intervals of p99 that have an upper end and how many have one. The true values are theory's, or those of 20,000 simulated seconds. `cargo xtask theory --simulated`.\n",
+        intervals.0
+    );
+    text += &tables(root, "stats", "truth_lies_inside", intervals)?;
+    let _ = writeln!(
+        text,
+        "\n## False alarms and power of the audits, simulated\n\nStable queues, {0} trials each: how many trials any audit condemned, and which audits failed (or warned in) how many.\n",
+        audits.0
+    );
+    text += &tables(root, "analysis", "stable_queues_are_not_condemned", audits)?;
+    text += "\nOverloads of 0.5 to 5 %. A regular one is always found; a small one of a random queue looks like the noise of a busy one.\n\n";
+    text += &tables(root, "analysis", "small_overloads_are_found", audits)?;
+    text += "\nOne thing wrong with a calm trial, by the audit that is there for it.\n\n";
+    text += &tables(root, "analysis", "the_guilty_are_found", audits)?;
+    print!("{text}");
+    std::fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))
+}
+
+/// The tables that a test prints.
+fn tables(
+    root: &Path,
+    package: &str,
+    test: &str,
+    (seeds, variable): (u32, &str),
+) -> Result<String, String> {
+    let output = Command::new("cargo")
+        .args(["test", "--release", "-q", "-p", package, test, "--", "--nocapture"])
+        .env(variable, seeds.to_string())
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("starting cargo: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(format!("{test} failed:\n{text}{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let lines = text.lines().filter(|line| line.starts_with('|'));
+    Ok(lines.map(|line| format!("{line}\n")).collect())
+}
