@@ -30,24 +30,3 @@ pub(crate) fn result(load: &LoadFacts) -> Option<HealthResult> {
         answers_max: of.answers_max,
     })
 }
-
-/// The number of connections called `name`.
-#[expect(clippy::cast_precision_loss, reason = "a count as a metric")]
-pub(crate) fn number(name: &str, of: &HealthResult) -> Option<f64> {
-    let count = match name.strip_prefix("connections.")? {
-        "answers.max" => of.answers_max,
-        "answers.mean" => return of.answers_mean,
-        "answers.min" => of.answers_min,
-        "closed" => of.closed,
-        "doubtful" => of.doubtful,
-        "lost" => of.lost,
-        "opened" => of.opened,
-        "protocol_errors" => of.protocol_errors,
-        "reopened" => of.reopened,
-        "reset" => of.reset,
-        "unasked_bytes" => of.unasked_bytes,
-        "unopened" => of.unopened,
-        _ => return None,
-    };
-    Some(count as f64)
-}

@@ -8,7 +8,7 @@ use crate::metric_names::{Name, Of, OfStage, Word, parse};
 
 /// A family that a number is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Need {
+pub(crate) struct Need {
     family: Family,
     /// How the number moves when the family's numbers rise.
     moves: Moves,
@@ -24,8 +24,14 @@ enum Moves {
 }
 
 impl Need {
-    fn of(family: Family) -> Self {
+    /// A number that rises with the family's.
+    pub const fn of(family: Family) -> Self {
         Self { family, moves: Moves::Up, quantile: None }
+    }
+
+    /// A number that falls as the family's rise.
+    pub const fn against(family: Family) -> Self {
+        Self { family, moves: Moves::Down, quantile: None }
     }
 
     /// Which way the number may be wrong because of this; `None` if it is not among what is voided.
@@ -86,7 +92,7 @@ fn needs(name: &str, trial: &TrialResult) -> Vec<Need> {
     match parse(name) {
         // A stage's own name is the rate at which it is reached.
         None => vec![Need::of(Family::Committed)],
-        Some(Name::Plain(name, _)) => of_plain(name),
+        Some(Name::Plain(entry)) => entry.needs.to_vec(),
         Some(Name::RejectedClass(_)) => vec![Need::of(Family::Failures)],
         Some(Name::Stage { stage, .. }) if !is_of_the_ladder(&stage) => {
             vec![Need::of(Family::NodeStages)]
@@ -117,51 +123,12 @@ fn of_word(family: Family, word: Word) -> Need {
     }
 }
 
-fn of_plain(name: &str) -> Vec<Need> {
-    let of = |family| vec![Need::of(family)];
-    match name {
-        "success" | "vegeta.success" => vec![
-            Need::of(Family::Committed),
-            Need { moves: Moves::Down, ..Need::of(Family::Failures) },
-        ],
-        "codes" => vec![Need::of(Family::Committed), Need::of(Family::Failures)],
-        "committed" | "goodput" | "committed.count" | "throughput" | "throughput.max"
-        | "throughput.min" => of(Family::Committed),
-        "errors" | "inf" | "rejected" | "shed" | "unknown" => of(Family::Failures),
-        "duplicates"
-        | "entries"
-        | "late"
-        | "lost"
-        | "once"
-        | "phantom"
-        | "refused_as_logged"
-        | "refused_yet_present"
-        | "reordered" => of(Family::Fates),
-        "max" | "mean" | "min" | "stddev" | "variance" | "restricted_mean" => {
-            let word = ["max", "mean", "min", "stddev", "variance"];
-            let word = word.into_iter().find(|word| *word == name).unwrap_or("mean");
-            vec![of_word(Family::Response, Word::Moment(word))]
-        }
-        "offered" | "offered.count" | "trials" => of(Family::Offered),
-        "planned" => Vec::new(),
-        "outstanding.max" => of(Family::Outstanding),
-        "attack" | "rate" | "requests" | "resent" | "sent" | "sent.count" => of(Family::Sent),
-        name if name.starts_with("attempts.") || name.starts_with("batches.") => of(Family::Sent),
-        // Counted by the engine as they happen, whatever answers turn out to mean.
-        name if name.starts_with("connections.") => Vec::new(),
-        "bytes_in" | "bytes_out" => of(Family::Bytes),
-        name if name.starts_with("stated.") => of(Family::Stated),
-        // vegeta's latencies, and how long the last answer was waited for.
-        _ => of(Family::Service),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use model::result::AuditOutcome;
 
     use super::*;
-    use crate::metric_names::PLAIN;
+    use crate::metric_list::ENTRIES;
     use crate::testing::Trial;
 
     /// Claim: a number is in doubt where a family that it is made of is voided, the way that it moves with it, and from
@@ -202,8 +169,8 @@ mod tests {
     #[test]
     fn every_number_is_made_of_something() {
         let is_sound = |name: &str| name == "planned" || name.starts_with("connections.");
-        for (name, _) in PLAIN.iter().filter(|(name, _)| !is_sound(name)) {
-            assert!(!of_plain(name).is_empty(), "{name}");
+        for entry in ENTRIES.iter().filter(|entry| !is_sound(entry.name)) {
+            assert!(!entry.needs.is_empty(), "{}", entry.name);
         }
     }
 }

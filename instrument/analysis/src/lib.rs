@@ -23,6 +23,7 @@ mod knee;
 mod lanes;
 mod latency;
 mod metric;
+mod metric_list;
 mod metric_names;
 mod node_stages;
 mod nodes;

@@ -5,11 +5,10 @@
 //! `answered.p99` are of those alone.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{
-    BatchesResult, Distribution, Fates, LatencyResult, Quantile, StatedLatency, TrialResult,
-};
+use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
 use crate::latency::BEYOND_MIN;
+use crate::metric_list::{Entry, Value};
 use crate::metric_names::{End, Name, Of, OfStage, Word, parse};
 
 /// What a number is of.
@@ -103,7 +102,7 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
         return Some(Metric::plain(reached.1, Unit::PerSecond));
     };
     match parsed {
-        Name::Plain(name, unit) => plain(name, unit, trial),
+        Name::Plain(entry) => plain(entry, trial),
         Name::RejectedClass(class) => {
             let by_class = &trial.counts.rejected_by_class;
             Some(Metric::count(by_class.get(class.word()).copied().unwrap_or(0)))
@@ -153,115 +152,14 @@ fn of_stage(stage: &str, wanted: OfStage, trial: &TrialResult) -> Option<Metric>
     }
 }
 
-fn plain(name: &str, unit: Unit, trial: &TrialResult) -> Option<Metric> {
-    let (counts, rates, vegeta) = (&trial.counts, &trial.rates, &trial.vegeta);
-    let fate = |f: fn(&Fates) -> u64| trial.fates.as_ref().map(|fates| to_f64(f(fates)));
-    let value = match name {
-        "attack" => ns(vegeta.attack_ns),
-        "attempts.max" => to_f64(trial.attempts.max),
-        "attempts.mean" => trial.attempts.mean?,
-        name if name.starts_with("connections.") => {
-            crate::connections::number(name, trial.health.as_ref()?)?
+/// A number that stands alone.
+fn plain(entry: &Entry, trial: &TrialResult) -> Option<Metric> {
+    match entry.value {
+        Value::Number(value) => Some(Metric::plain(value(trial)?, entry.unit)),
+        Value::Text(text) => {
+            Some(Metric { text: text(trial), ..Metric::plain(f64::NAN, entry.unit) })
         }
-        name if name.starts_with("batches.") => batches(name, trial.batches.as_ref()?)?,
-        "bytes_in" => to_f64(vegeta.bytes_in),
-        "bytes_out" => to_f64(vegeta.bytes_out),
-        "codes" => return Some(codes(trial)),
-        "committed" | "goodput" => rates.goodput_per_s,
-        "committed.count" => to_f64(counts.committed),
-        "duplicates" => fate(|fates| fates.duplicate)?,
-        "entries" => fate(|fates| fates.entries)?,
-        "errors" => trial.errors.iter().map(|error| to_f64(error.count)).sum(),
-        "inf" => to_f64(final_latency(trial)?.inf),
-        "late" => fate(|fates| fates.late)?,
-        "lost" => fate(|fates| fates.lost)?,
-        "max" | "mean" | "min" | "stddev" | "variance" => {
-            return distribution(Of::Due, moment_word(name), None, trial);
-        }
-        "offered" => rates.offered_per_s,
-        "offered.count" | "trials" => to_f64(counts.due),
-        "once" => fate(|fates| fates.once)?,
-        "outstanding.max" => ns(trial.seconds.iter().map(|second| second.outstanding).max()?),
-        "phantom" => fate(|fates| fates.phantom)?,
-        "planned" => rates.planned_per_s?,
-        "rate" => vegeta.rate,
-        "refused_as_logged" => fate(|fates| fates.refused_as_logged)?,
-        "refused_yet_present" => fate(|fates| fates.refused_yet_present)?,
-        "rejected" => to_f64(counts.rejected),
-        "reordered" => fate(|fates| fates.reordered)?,
-        "requests" => to_f64(vegeta.requests),
-        "resent" => to_f64(trial.attempts.resent),
-        "restricted_mean" => final_latency(trial)?.restricted_mean_ns?,
-        "sent" => rates.sent_per_s,
-        "sent.count" => to_f64(counts.sent),
-        "shed" => to_f64(counts.shed),
-        name if name.starts_with("stated.") => stated(name, trial.stated.as_ref()?)?,
-        "success" => (counts.due > 0).then(|| to_f64(counts.committed) / to_f64(counts.due))?,
-        "throughput" => vegeta.throughput,
-        "throughput.max" => trial.throughput_windows?.1,
-        "throughput.min" => trial.throughput_windows?.0,
-        "unknown" => to_f64(counts.unknown),
-        "vegeta.max" => ns(vegeta.max_ns),
-        "vegeta.mean" => ns(vegeta.mean_ns),
-        "vegeta.min" => ns(vegeta.min_ns),
-        "vegeta.p50" => ns(vegeta.p50_ns),
-        "vegeta.p90" => ns(vegeta.p90_ns),
-        "vegeta.p95" => ns(vegeta.p95_ns),
-        "vegeta.p99" => ns(vegeta.p99_ns),
-        "vegeta.success" => vegeta.success,
-        "wait" => ns(vegeta.wait_ns),
-        _ => return None,
-    };
-    Some(Metric::plain(value, unit))
-}
-
-/// Latency by the ledger's own times.
-fn stated(name: &str, of: &StatedLatency) -> Option<f64> {
-    match name {
-        "stated.count" => Some(to_f64(of.count)),
-        "stated.duplicates" => Some(to_f64(of.duplicates)),
-        "stated.max" => of.max_ns.map(ns),
-        "stated.mean" => of.mean_ns,
-        "stated.min" => of.min_ns.map(ns),
-        "stated.negative" => Some(to_f64(of.negative)),
-        "stated.p50" => of.p50_ns.map(ns),
-        "stated.p99" => of.p99_ns.map(ns),
-        "stated.stddev" => of.stddev_ns,
-        _ => None,
     }
-}
-
-/// What left together.
-fn batches(name: &str, of: &BatchesResult) -> Option<f64> {
-    let share = |count: u64| (of.count > 0).then(|| to_f64(count) / to_f64(of.count));
-    match name {
-        "batches.completion" => share(of.completion),
-        "batches.count" => Some(to_f64(of.count)),
-        "batches.delay" => share(of.delay),
-        "batches.drain" => share(of.drain),
-        "batches.full" => share(of.full),
-        "batches.size.max" => of.size_max.map(to_f64),
-        "batches.size.mean" => of.size_mean,
-        _ => None,
-    }
-}
-
-fn moment_word(name: &str) -> Word {
-    match parse(&format!("service.{name}")) {
-        Some(Name::Distribution { word, .. }) => word,
-        _ => unreachable!("called with words of a distribution only"),
-    }
-}
-
-/// `200:4566 404:234`, as vegeta prints them.
-fn codes(trial: &TrialResult) -> Metric {
-    let pairs = trial.vegeta.status_codes.iter().map(|(code, count)| format!("{code}:{count}"));
-    let text = pairs.collect::<Vec<_>>().join(" ");
-    Metric { text, ..Metric::plain(f64::NAN, Unit::Text) }
-}
-
-fn final_latency(trial: &TrialResult) -> Option<&LatencyResult> {
-    trial.latency.iter().find(|latency| latency.stage == trial.final_stage)
 }
 
 fn distribution(of: Of, word: Word, stage: Option<&str>, trial: &TrialResult) -> Option<Metric> {
@@ -346,7 +244,7 @@ mod tests {
     use model::{Class, Outcome};
 
     use super::*;
-    use crate::metric_names::PLAIN;
+    use crate::metric_list::ENTRIES;
     use crate::testing::{Trial, row};
 
     /// Claim: every plain name that needs no ledger has a value in a clean trial, in its stated unit.
@@ -383,9 +281,11 @@ mod tests {
             ..Default::default()
         }];
         let result = trial.result();
-        for (name, unit) in PLAIN {
-            let found = metric(name, &result).unwrap_or_else(|| panic!("{name} has no value"));
-            assert_eq!(found.unit, unit, "{name}");
+        for entry in ENTRIES {
+            for name in [Some(entry.name), entry.alias].into_iter().flatten() {
+                let found = metric(name, &result).unwrap_or_else(|| panic!("{name} has no value"));
+                assert_eq!(found.unit, entry.unit, "{name}");
+            }
         }
         assert_eq!(metric("committed", &result).unwrap().value, 1_000.0);
         assert_eq!(metric("success", &result).unwrap().value, 1.0);

@@ -7,90 +7,7 @@ use model::{Class, quantity};
 
 use crate::audits::{figure_names, figure_unit};
 use crate::metric::Unit;
-
-/// Names that stand alone, with what they are. One list: the checker, the suggestions and the documentation use it.
-pub(crate) const PLAIN: [(&str, Unit); 80] = [
-    ("attack", Unit::Ns),
-    ("attempts.max", Unit::Count),
-    ("attempts.mean", Unit::Number),
-    ("batches.completion", Unit::Ratio),
-    ("batches.count", Unit::Count),
-    ("batches.delay", Unit::Ratio),
-    ("batches.drain", Unit::Ratio),
-    ("batches.full", Unit::Ratio),
-    ("batches.size.max", Unit::Count),
-    ("batches.size.mean", Unit::Number),
-    ("bytes_in", Unit::Bytes),
-    ("bytes_out", Unit::Bytes),
-    ("codes", Unit::Text),
-    ("committed", Unit::PerSecond),
-    ("committed.count", Unit::Count),
-    ("connections.answers.max", Unit::Count),
-    ("connections.answers.mean", Unit::Number),
-    ("connections.answers.min", Unit::Count),
-    ("connections.closed", Unit::Count),
-    ("connections.doubtful", Unit::Count),
-    ("connections.lost", Unit::Count),
-    ("connections.opened", Unit::Count),
-    ("connections.protocol_errors", Unit::Count),
-    ("connections.reopened", Unit::Count),
-    ("connections.reset", Unit::Count),
-    ("connections.unasked_bytes", Unit::Bytes),
-    ("connections.unopened", Unit::Count),
-    ("duplicates", Unit::Count),
-    ("entries", Unit::Count),
-    ("errors", Unit::Count),
-    ("goodput", Unit::PerSecond),
-    ("inf", Unit::Count),
-    ("late", Unit::Count),
-    ("lost", Unit::Count),
-    ("max", Unit::Ns),
-    ("mean", Unit::Ns),
-    ("min", Unit::Ns),
-    ("offered", Unit::PerSecond),
-    ("offered.count", Unit::Count),
-    ("once", Unit::Count),
-    ("outstanding.max", Unit::Count),
-    ("phantom", Unit::Count),
-    ("planned", Unit::PerSecond),
-    ("rate", Unit::PerSecond),
-    ("refused_as_logged", Unit::Count),
-    ("refused_yet_present", Unit::Count),
-    ("rejected", Unit::Count),
-    ("reordered", Unit::Count),
-    ("requests", Unit::Count),
-    ("resent", Unit::Count),
-    ("restricted_mean", Unit::Ns),
-    ("sent", Unit::PerSecond),
-    ("sent.count", Unit::Count),
-    ("shed", Unit::Count),
-    ("stated.count", Unit::Count),
-    ("stated.duplicates", Unit::Count),
-    ("stated.max", Unit::Ns),
-    ("stated.mean", Unit::Ns),
-    ("stated.min", Unit::Ns),
-    ("stated.negative", Unit::Count),
-    ("stated.p50", Unit::Ns),
-    ("stated.p99", Unit::Ns),
-    ("stated.stddev", Unit::Ns),
-    ("stddev", Unit::Ns),
-    ("success", Unit::Ratio),
-    ("throughput", Unit::PerSecond),
-    ("throughput.max", Unit::PerSecond),
-    ("throughput.min", Unit::PerSecond),
-    ("trials", Unit::Count),
-    ("unknown", Unit::Count),
-    ("variance", Unit::NsSquared),
-    ("vegeta.max", Unit::Ns),
-    ("vegeta.mean", Unit::Ns),
-    ("vegeta.min", Unit::Ns),
-    ("vegeta.p50", Unit::Ns),
-    ("vegeta.p90", Unit::Ns),
-    ("vegeta.p95", Unit::Ns),
-    ("vegeta.p99", Unit::Ns),
-    ("vegeta.success", Unit::Ratio),
-    ("wait", Unit::Ns),
-];
+use crate::metric_list::{self, Entry};
 
 /// Words of a distribution.
 const DISTRIBUTION: [(&str, Unit); 5] = [
@@ -104,8 +21,8 @@ const DISTRIBUTION: [(&str, Unit); 5] = [
 /// A name, taken apart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Name {
-    /// One of [`PLAIN`].
-    Plain(&'static str, Unit),
+    /// One that stands alone.
+    Plain(&'static Entry),
     /// `rejected.CLASS`.
     RejectedClass(Class),
     /// `stage.NAME.throughput`, `stage.NAME.p99`, …: of a stage of the ladder, or of one that nodes stamp.
@@ -162,7 +79,7 @@ pub(crate) enum End {
 impl Name {
     pub fn unit(&self) -> Unit {
         match self {
-            Self::Plain(_, unit) => *unit,
+            Self::Plain(entry) => entry.unit,
             Self::RejectedClass(_) => Unit::Count,
             Self::Stage { number: OfStage::Count, .. } => Unit::Count,
             Self::Stage { number: OfStage::Latency(word), .. } => word.unit(),
@@ -182,8 +99,8 @@ impl Word {
 
 /// Takes a name apart. Stage names are not checked here.
 pub(crate) fn parse(name: &str) -> Option<Name> {
-    if let Some((plain, unit)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
-        return Some(Name::Plain(plain, *unit));
+    if let Some(entry) = metric_list::find(name) {
+        return Some(Name::Plain(entry));
     }
     if let Some(class) = name.strip_prefix("rejected.") {
         return Class::from_word(class).map(Name::RejectedClass);
@@ -392,7 +309,8 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
         );
     }
     let stages = declared.stages.iter().map(String::as_str);
-    let known = PLAIN.iter().map(|(plain, _)| *plain).chain(stages);
+    let words = DISTRIBUTION.iter().map(|(word, _)| *word);
+    let known = metric_list::ENTRIES.iter().map(|entry| entry.name).chain(words).chain(stages);
     let more = [
         "p50",
         "p90",
@@ -407,7 +325,7 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
     ];
     let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
         format!(
-            "known are p99, mean, max, success, committed, offered, throughput, duplicates, lost and more (assay schema \
+            "known are p99, mean, max, success, committed, offered, restricted_mean, duplicates, lost and more (assay schema \
              result), and this system's stages: {}",
             declared.stages.join(", ")
         )
@@ -542,8 +460,9 @@ mod tests {
         for name in ["started", "stage.started.throughput", "p99.started", "p99"] {
             assert_eq!(check_metric(name, None), Ok(()), "{name}");
         }
-        let sorted: Vec<_> = PLAIN.iter().map(|(name, _)| *name).collect();
-        assert!(sorted.is_sorted(), "the list is alphabetical");
+        let both =
+            ["rate", "vegeta.rate"].map(|name| parse(name).expect("an old name and its new one"));
+        assert_eq!(both[0], both[1]);
     }
 
     /// Claim: the percentile keeps its own point, and the stage comes after it.

@@ -86,9 +86,6 @@ fn in_words(interval: Interval) -> String {
 fn interval_of(name: &str, trial: &TrialResult) -> Option<Interval> {
     let latency = |stage: &str| trial.latency.iter().find(|latency| latency.stage == stage);
     match parse(name)? {
-        Name::Plain("mean", _) => {
-            of_due(latency(&trial.final_stage)?, Of::Due, Word::Moment("mean"))
-        }
         Name::Stage { stage, number: OfStage::Latency(word) } => match latency(&stage) {
             Some(latency) => of_due(latency, Of::Due, word),
             None => {

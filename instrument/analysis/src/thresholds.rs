@@ -10,6 +10,7 @@ use model::series::{SaidBy, declared};
 use crate::families::{Doubt, doubt};
 use crate::implicit;
 use crate::metric::{Metric, Unit, metric};
+use crate::metric_list::{self, Section};
 use crate::metric_names::{check_metric, parse as parse_name};
 use crate::resolution::unresolved;
 use crate::threshold_expr::{Comparison, Operand, Operator, parse};
@@ -285,17 +286,8 @@ fn value_of(operand: &Operand, trial: &TrialResult) -> Result<(f64, Unit), Strin
 }
 
 fn why_not(name: &str, trial: &TrialResult) -> String {
-    let of_the_ledger = [
-        "duplicates",
-        "entries",
-        "late",
-        "lost",
-        "once",
-        "phantom",
-        "refused_yet_present",
-        "reordered",
-    ];
-    if of_the_ledger.contains(&name) && trial.fates.is_none() {
+    let of_the_ledger = metric_list::find(name).is_some_and(|it| it.section == Section::Fates);
+    if of_the_ledger && trial.fates.is_none() {
         return format!("`{name}` is unknown: the ledger was not read");
     }
     match parse_name(name) {
@@ -306,6 +298,9 @@ fn why_not(name: &str, trial: &TrialResult) -> String {
             format!(
                 "`{name}` is unknown: no node said so in the whole seconds of the measured window"
             )
+        }
+        Some(crate::metric_names::Name::Plain(entry)) => {
+            format!("`{name}` ({}) is unknown: this trial has no such sample", entry.meaning)
         }
         Some(_) => format!("`{name}` is unknown: this trial has no such sample"),
         None => format!("`{name}` is not a number that a result has"),
