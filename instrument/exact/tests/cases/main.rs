@@ -5,6 +5,7 @@
 
 mod documents;
 mod drift;
+mod innocent;
 #[path = "../../../report/tests/report/json_schema.rs"]
 mod json_schema;
 mod lies;
