@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Place, alone, beside_others, number, trial};
+use crate::harness::{Place, alone, beside_others, number, trial, written_thresholds};
 
 /// An experiment on a node that stamps its stages and stops storing for a while.
 fn stalled(place: &Place) -> Value {
@@ -54,8 +54,7 @@ fn one_stage_diverges() {
     let place = Place::new();
     let document = stalled(&place);
     let trial = trial(&document);
-    let holds: Vec<&Value> =
-        trial["thresholds"].as_array().unwrap().iter().map(|it| &it["holds"]).collect();
+    let holds: Vec<&Value> = written_thresholds(trial).into_iter().map(|it| &it["holds"]).collect();
     assert_eq!(holds, [true, false, true], "{}", trial["thresholds"]);
     let stages = &trial["node_stages"];
     let names: Vec<&Value> =
