@@ -259,7 +259,7 @@ fn connections() {
     expect_failed(&said, &document, "connections", &words);
     let (_, document) = run("");
     expect_audit(&document, "connections", "ok", "more were opened because all were busy");
-    let used = &trial(&document)["health"];
+    let used = &trial(&document)["connections"];
     let count = |key: &str| used[key].as_u64().unwrap();
     assert_eq!((count("first"), count("bound"), count("blocked")), (8, 1_024, 0));
     assert!((4..=60).contains(&count("grown")), "240/s for 50 ms take twelve: {used}");

@@ -206,7 +206,8 @@ fn interrupted_once() {
 fn interrupted_twice() {
     let _beside = beside_others();
     let place = Place::new();
-    let text = experiment("duration = \"20s\"\ntimeout = \"30s\"").replace(
+    let load = "duration = \"20s\"\ntimeout = \"30s\"\nconnections_max = \"fixed\"";
+    let text = experiment(load).replace(
         "service = \"20ms\"",
         "service = \"20ms\"\nfaults = { stall = { at = \"700ms\", for = \"40s\" } }",
     );

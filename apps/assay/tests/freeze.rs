@@ -59,6 +59,7 @@ const LOAD: &str = r#"
 [load]
 rate = "1000/s"
 connections = 64
+connections_max = "fixed"
 warmup = "200ms"
 duration = "10s"
 timeout = "5s"
