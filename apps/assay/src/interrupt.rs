@@ -2,7 +2,7 @@
 //!
 //! It never reports by itself and never removes a file: what has been recorded stays.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use load::Control;
@@ -18,6 +18,7 @@ pub struct Interrupt {
 #[derive(Default)]
 struct Shared {
     count: AtomicUsize,
+    is_set: Arc<AtomicBool>,
     control: Mutex<Option<Arc<Control>>>,
 }
 
@@ -48,6 +49,12 @@ impl Interrupt {
         self.shared.count.load(Ordering::SeqCst) > 0
     }
 
+    /// Set by the first signal: for what is asked before there is a load to stop.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.shared.is_set)
+    }
+
     /// From now on, signals reach this trial's load.
     pub fn attach(&self, control: Arc<Control>) {
         // A signal that came between two trials must reach the new one.
@@ -61,6 +68,7 @@ impl Interrupt {
 
     fn signalled(&self) {
         let count = self.shared.count.fetch_add(1, Ordering::SeqCst) + 1;
+        self.shared.is_set.store(true, Ordering::SeqCst);
         let control = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
         match count {
             1 => {

@@ -20,6 +20,7 @@ mod folder;
 mod formats;
 mod freeze;
 mod harness;
+mod hostile;
 mod init;
 mod lies;
 mod matrix;

@@ -180,6 +180,7 @@ fn declared(setting: &SettingPlan, index: u32, seed: Seed, client: Client) -> De
         kind: kind.name,
         ok: true,
         detail: "a script takes everything".to_owned(),
+        remark: String::new(),
     };
     DeclaredFacts {
         setting: setting.key.clone(),

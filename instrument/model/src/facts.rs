@@ -343,6 +343,8 @@ pub struct PreflightFinding {
     pub ok: bool,
     /// What was answered, in words.
     pub detail: String,
+    /// What a reader should know although it can succeed, in words; empty = nothing.
+    pub remark: String,
 }
 
 /// What the generator reached on this machine against a target that does nothing.

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clock::{Clock, WallTime};
@@ -198,6 +199,8 @@ pub struct Deployment {
     pub scrape: Vec<Scrape>,
     /// Who looks after its nodes in faults that take more than a signal.
     pub care: Option<Arc<dyn NodeCare>>,
+    /// Set when the run is to stop. Whoever asks the system something beside the load looks at it while it waits.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Deployment {
@@ -214,6 +217,7 @@ impl Deployment {
             folder: None,
             scrape: Vec::new(),
             care: None,
+            stop: Arc::default(),
         }
     }
 

@@ -11,6 +11,8 @@ mod fuzz;
 mod stream;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clock::Clock;
@@ -26,7 +28,11 @@ pub use stream::Tls;
 pub struct Questioner {
     dialogue: Dialogue,
     clock: Clock,
+    stop: Arc<AtomicBool>,
 }
+
+/// How often it is looked whether to stop, while an answer is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A complete answer. What its status means is the caller's business.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +51,18 @@ impl Questioner {
     /// Nothing is opened before something is asked.
     #[must_use]
     pub fn new(address: SocketAddr, tls: Option<Tls>, limits: Limits, clock: Clock) -> Self {
-        Self { dialogue: Dialogue::new(address, tls, limits), clock }
+        Self { dialogue: Dialogue::new(address, tls, limits), clock, stop: Arc::default() }
+    }
+
+    /// The same, which gives up soon after `stop` is set.
+    #[must_use]
+    pub fn stopped_by(self, stop: &Arc<AtomicBool>) -> Self {
+        Self { stop: Arc::clone(stop), ..self }
+    }
+
+    /// How many bytes came behind answers, or between them, that nobody had asked for. Counted from the last call on.
+    pub fn stray_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.dialogue.stray_bytes)
     }
 
     /// Where it asks.
@@ -107,6 +124,11 @@ impl Questioner {
                 self.dialogue.give_up();
                 return Err(AskError::TimedOut(wait));
             }
+            if self.stop.load(Ordering::Relaxed) {
+                self.dialogue.give_up();
+                return Err(AskError::Stopped);
+            }
+            let left = left.min(LOOK_EVERY);
             let Some((stream, flags)) = self.dialogue.interest() else {
                 return Err(AskError::ClosedEarly);
             };

@@ -57,12 +57,17 @@ fn carry_out(
     run.write_environment(&environment).map_err(|e| e.to_string())?;
 
     let calibration = if arguments.no_calibration { None } else { calibrate() };
-    trials(arguments, colour, experiment, &run, &interrupt, calibration).map_err(|error| {
-        format!(
+    if let Err(error) = trials(arguments, colour, experiment, &run, &interrupt, calibration) {
+        let kept = format!("what was recorded until then is kept: {}", run.path().display());
+        if interrupt.is_set() {
+            eprintln!("assay: {error}\nassay: {kept}");
+            return Ok(Exit::Interrupted);
+        }
+        return Err(format!(
             "{error}\nassay: what was recorded until then is kept: assay report {}",
             run.path().display()
-        )
-    })?;
+        ));
+    }
 
     let (mut result, picture) = conclude::analyse_with_picture(&run)?;
     if interrupt.is_set() {

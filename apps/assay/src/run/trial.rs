@@ -1,6 +1,7 @@
 //! One trial: deploy, preflight, load, drain, read the ledger, seal. Here the parts meet; none of them knows another.
 
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clock::{Clock, CpuTime};
@@ -8,7 +9,7 @@ use load::{Control, Live, Loaded, RowSink, Setup};
 use model::check::{CheckInput, Entries};
 use model::facts::{
     AfterFacts, Calibration, DeclaredFacts, Event, LEDGER_CONTENT_BYTES_MAX, LedgerFacts,
-    LoadFacts, MetricSample, TrialFacts,
+    LoadFacts, MetricSample, PreflightFinding, TrialFacts,
 };
 use model::plan::SettingPlan;
 use model::series::{self, SeriesFacts};
@@ -28,6 +29,9 @@ const EVENTS_MAX: usize = 100_000;
 
 /// Host, generator and nodes are sampled once a second.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// A preflight pass that takes longer is told of on the terminal.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// Nodes that do not end within this after they were asked to are killed.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -68,9 +72,13 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let _inside = (enter_links(trial, &mut bed)?, enter_disks(trial, &mut bed)?);
     let deployed = trial.system.deploy(&mut bed);
     check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
-    let deployment = deployed.map_err(|e| e.to_string())?;
+    let mut deployment = deployed.map_err(|e| e.to_string())?;
+    deployment.stop = trial.interrupt.flag();
     // The folder holds what is known from the first moment, so that a crash leaves one that can be read.
     let declared = declare(trial, &deployment)?;
+    if trial.interrupt.is_set() {
+        return Err("stopped by request before the load".to_owned());
+    }
     let mut facts = TrialFacts { declared, ..TrialFacts::default() };
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
 
@@ -133,12 +141,29 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
         kinds: trial.system.kinds(),
         measure_start: warmup,
         measure_end: warmup.saturating_add(duration),
-        preflight: trial.system.preflight(deployment).map_err(|e| e.to_string())?,
+        preflight: preflight(trial, deployment)?,
         calibration: trial.calibration.clone(),
         fidelity: trial.system.fidelity(),
         system: deployment.facts.clone(),
         clocks: deployment.clocks,
         series: series_of(deployment)?,
+    })
+}
+
+/// The pass before the load. One that takes longer than a moment is told of: nothing else is seen of the run meanwhile.
+fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<PreflightFinding>, String> {
+    std::thread::scope(|scope| {
+        let (over, is_over) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            if is_over.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
+                eprintln!(
+                    "assay: preflight: asking for each kind before the load; Ctrl-C ends the run here"
+                );
+            }
+        });
+        let found = trial.system.preflight(deployment).map_err(|e| e.to_string());
+        drop(over);
+        found
     })
 }
 

@@ -2,7 +2,7 @@
 
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, skipped};
+use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
 
 /// Kinds named in the sentence.
 const NAMED_MAX: usize = 3;
@@ -25,6 +25,18 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return skipped("the system offers no pass over its kinds");
     }
     let broken: Vec<_> = tried.iter().filter(|finding| !finding.ok).collect();
+    let remarked: Vec<_> = tried.iter().filter(|finding| !finding.remark.is_empty()).collect();
+    if broken.is_empty() && !remarked.is_empty() {
+        let named = remarked.iter().take(NAMED_MAX);
+        let mut named: Vec<_> =
+            named.map(|finding| format!("{} ({})", finding.kind, finding.remark)).collect();
+        if remarked.len() > NAMED_MAX {
+            named.push(format!("{} more", remarked.len() - NAMED_MAX));
+        }
+        let said =
+            format!("each of {} kinds can succeed, but see {}", tried.len(), named.join(", "));
+        return warn(said).with("broken", 0.0);
+    }
     if broken.is_empty() {
         return ok(format!("each of {} kinds can succeed", tried.len())).with("broken", 0.0);
     }
@@ -52,6 +64,22 @@ mod tests {
 
     use crate::testing::{Trial, audit};
 
+    /// Claim: what a reader should know of a kind that can succeed is told.
+    #[test]
+    fn remarks_are_told() {
+        let mut trial = Trial::clean();
+        trial.facts.declared.preflight = vec![PreflightFinding {
+            kind: "GET /".into(),
+            ok: true,
+            detail: "302 Found".into(),
+            remark: "a redirect is not followed, and counts as committed".into(),
+        }];
+        let result = trial.result();
+        let found = audit(&result, "preflight");
+        assert_eq!(found.outcome, AuditOutcome::Warn);
+        assert!(found.detail.contains("GET / (a redirect is not followed"), "{}", found.detail);
+    }
+
     /// Claim: one target of 41 that always answers 404 is named.
     #[test]
     fn names_the_target() {
@@ -61,6 +89,7 @@ mod tests {
                 kind: if n == 40 { "GET /block/last/".into() } else { format!("GET /{n}") },
                 ok: n != 40,
                 detail: if n == 40 { "404 Not Found".into() } else { "200 OK".into() },
+                remark: String::new(),
             })
             .collect();
         let result = trial.result();

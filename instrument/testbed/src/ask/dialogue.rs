@@ -50,6 +50,8 @@ pub(crate) struct Dialogue {
     pending: Option<Pending>,
     pub(super) reader: ResponseReader,
     unread: Vec<u8>,
+    /// Bytes that nobody had asked for, since they were last looked at.
+    pub(super) stray_bytes: usize,
 }
 
 impl Dialogue {
@@ -63,6 +65,7 @@ impl Dialogue {
             pending: None,
             reader: ResponseReader::new(limits),
             unread: Vec::new(),
+            stray_bytes: 0,
         }
     }
 
@@ -194,6 +197,7 @@ impl Dialogue {
                 Err(error) => return self.fail(error),
             };
             let Some(asked) = self.pending.as_ref().and_then(|pending| pending.asked) else {
+                self.stray_bytes += read;
                 // Bytes that nobody asked for: whatever they are, the next answer would not be told from them.
                 self.give_up();
                 return Turn::Waiting;
@@ -219,6 +223,7 @@ impl Dialogue {
 
     fn complete(&mut self, response: Response) -> Turn {
         self.pending = None;
+        self.stray_bytes += self.unread.len();
         let is_written = self.written == self.request.len();
         if !response.keep_alive || !self.unread.is_empty() || !is_written {
             self.give_up();

@@ -30,6 +30,9 @@ pub enum AskError {
     /// Nothing, or not all of it, came in time.
     #[error("no answer within {} s", .0.as_secs_f32())]
     TimedOut(Duration),
+    /// Whoever asked was told to stop.
+    #[error("it was asked to stop")]
+    Stopped,
 }
 
 impl AskError {

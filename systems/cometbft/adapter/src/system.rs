@@ -195,7 +195,12 @@ impl System for CometBft {
             code => format!("refused by the check of the application, code {code}"),
         };
         let index = usize::try_from(kind).expect("one kind");
-        Ok(vec![PreflightFinding { kind: self.kinds()[index].name.clone(), ok: code == 0, detail }])
+        Ok(vec![PreflightFinding {
+            kind: self.kinds()[index].name.clone(),
+            ok: code == 0,
+            detail,
+            remark: String::new(),
+        }])
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {

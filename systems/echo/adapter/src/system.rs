@@ -193,6 +193,7 @@ impl System for Echo {
                 kind: kind.name.clone(),
                 ok,
                 detail: detail.to_owned(),
+                remark: String::new(),
             });
         }
         Ok(findings)

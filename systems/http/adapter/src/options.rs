@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::options::{Options, Problems, Section, Value};
 use sut::{Request, System, Tls};
@@ -71,6 +72,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
         order,
         pipeline: u32::try_from(pipeline).expect("bounded by PIPELINE_MAX"),
         has_preflight,
+        patience: request.load.map_or(Duration::MAX, |load| load.timeout),
     })
 }
 

@@ -1,7 +1,10 @@
-//! One pass over the targets before the load: each is asked for once, and those that cannot succeed are named
-//! with the answer. Bounded in count and in time; says what it left out.
+//! One pass over the targets before the load: each is asked for, and those that cannot succeed are named with the
+//! answer. What may pass (a lost connection, a failure of the server's) is tried a few times. Bounded in count and in time;
+//! says what it left out.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clock::Clock;
@@ -21,22 +24,41 @@ pub(crate) const TRIED_MAX: usize = 500;
 /// The longest that the whole pass may take.
 const PASS_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The longest wait for one answer.
+/// The longest wait for one answer, where the load does not wait for less.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Connections lost one after another before the pass is given up: one target may break its connection,
 /// all of them mean that the server is gone.
 const LOST_MAX: u32 = 10;
 
+/// Times that a target is asked for whose failure may pass, and the pause before the second; it doubles.
+const TRIES_MAX: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long bytes behind the last answer are waited for.
+const STRAY_WAIT: Duration = Duration::from_millis(20);
+
 /// What the pass needs.
 pub(crate) struct Pass<'a> {
     pub(crate) system: &'a HttpSystem,
     pub(crate) address: SocketAddr,
     pub(crate) clock: Clock,
+    pub(crate) stop: &'a Arc<AtomicBool>,
+}
+
+/// What one try came to.
+struct Tried {
+    ok: bool,
+    detail: String,
+    remark: String,
+    /// Whether the next try may come to something else.
+    may_pass: bool,
+    /// Whether the connection was lost without an answer.
+    is_lost: bool,
 }
 
 impl Pass<'_> {
-    /// Asks for every distinct target once, on one connection while the server keeps it.
+    /// Asks for every distinct target, on one connection while the server keeps it.
     ///
     /// # Errors
     /// When the server cannot be reached at all.
@@ -44,20 +66,29 @@ impl Pass<'_> {
         let deadline = self.clock.now().plus(PASS_TIME_MAX);
         let all = &self.system.requests.prepared;
         let tried_max = all.len().min(TRIED_MAX);
-        let mut findings = Vec::with_capacity(tried_max + 1);
-        let mut questioner = self.system.questioner(self.address, self.clock);
+        let mut findings: Vec<PreflightFinding> = Vec::with_capacity(tried_max + 1);
+        let questioner = self.system.questioner(self.address, self.clock);
+        let mut questioner = questioner.stopped_by(self.stop);
         let mut lost = 0;
         for tried in 0..tried_max {
             let left = deadline.saturating_since(self.clock.now());
-            if left.is_zero() || lost >= LOST_MAX {
+            if left.is_zero() || lost >= LOST_MAX || self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let prepared = &all[tried * all.len() / tried_max];
-            let wait = left.min(ANSWER_TIME_MAX);
-            let (finding, is_lost) = self.try_one(prepared, &mut questioner, wait)?;
+            let wait = left.min(ANSWER_TIME_MAX).min(self.system.patience);
+            // What is there before the question came behind the answer to the last one. That it cannot be had is told below.
+            let _ = questioner.connect(wait);
+            mark_stray(findings.last_mut(), questioner.stray_bytes());
+            let (mut finding, losses) = self.ask_for(prepared, &mut questioner, wait, lost)?;
+            lost = losses;
+            mark_stray(Some(&mut finding), questioner.stray_bytes());
             findings.push(finding);
-            lost = if is_lost { lost + 1 } else { 0 };
         }
+        self.clock.sleep_until(self.clock.now().plus(STRAY_WAIT));
+        // A connection that is not there any more has nothing behind its answer.
+        let _ = questioner.connect(STRAY_WAIT);
+        mark_stray(findings.last_mut(), questioner.stray_bytes());
         let tried = findings.len();
         if tried < all.len() {
             findings.push(left_out(tried, all.len(), tried_max));
@@ -65,23 +96,65 @@ impl Pass<'_> {
         Ok(findings)
     }
 
-    /// Gives the finding, and whether the connection was lost without an answer.
+    /// Asks for a target, a few times where its failure may pass. Gives the finding, and how many connections in a row
+    /// are lost now.
+    fn ask_for(
+        &self,
+        prepared: &Prepared,
+        questioner: &mut Questioner,
+        wait: Duration,
+        mut lost: u32,
+    ) -> Result<(PreflightFinding, u32), SutError> {
+        let mut failures: Vec<String> = Vec::new();
+        let mut pause = PAUSE;
+        loop {
+            let tried = self.try_one(prepared, questioner, wait)?;
+            lost = if tried.is_lost { lost + 1 } else { 0 };
+            let kind = prepared.name.to_string();
+            let is_last = failures.len() as u32 + 1 >= TRIES_MAX || lost >= LOST_MAX;
+            if tried.ok {
+                let mut remark = tried.remark;
+                if !failures.is_empty() {
+                    remark = format!("it failed before it succeeded: {}", failures.join(", "));
+                }
+                return Ok((
+                    PreflightFinding { kind, ok: true, detail: tried.detail, remark },
+                    lost,
+                ));
+            }
+            if !tried.may_pass || is_last || self.stop.load(Ordering::Relaxed) {
+                let times = failures.len() + 1;
+                let same = failures.iter().all(|it| *it == tried.detail);
+                let detail = match (times, same) {
+                    (1, _) => tried.detail,
+                    (_, true) => format!("{}, {times} times of {times}", tried.detail),
+                    _ => format!("{}, {}", failures.join(", "), tried.detail),
+                };
+                let remark = String::new();
+                return Ok((PreflightFinding { kind, ok: false, detail, remark }, lost));
+            }
+            failures.push(tried.detail);
+            self.clock.sleep_until(self.clock.now().plus(pause));
+            pause *= 2;
+        }
+    }
+
     fn try_one(
         &self,
         prepared: &Prepared,
         questioner: &mut Questioner,
         wait: Duration,
-    ) -> Result<(PreflightFinding, bool), SutError> {
+    ) -> Result<Tried, SutError> {
         questioner.connect(wait).map_err(|error| {
             let why = self.system.explain(&error);
             SutError::Deploy(format!("preflight: connecting to {}: {why}", self.address))
         })?;
-        let kind = prepared.name.to_string();
         let answer = match questioner.ask(&prepared.bytes, prepared.asked, wait) {
             Ok(answer) => answer,
             Err(error) => {
                 let detail = self.system.explain(&error);
-                return Ok((PreflightFinding { kind, ok: false, detail }, true));
+                let remark = String::new();
+                return Ok(Tried { ok: false, detail, remark, may_pass: true, is_lost: true });
             }
         };
         let answered = Answered {
@@ -92,8 +165,23 @@ impl Pass<'_> {
         };
         let mut text = String::new();
         let outcome = self.system.rules.judge(&answered, &mut text);
+        let may_pass = outcome == Outcome::Rejected(Class::Server);
         let (ok, detail) = judged(outcome, &answered, &text, answer.location);
-        Ok((PreflightFinding { kind, ok, detail }, false))
+        let is_redirect = matches!(answer.response.status, 301..=303 | 307 | 308);
+        let remark = match (outcome, is_redirect) {
+            (Outcome::Committed, true) => "a redirect is not followed, and counts as committed",
+            _ => "",
+        };
+        Ok(Tried { ok, detail, remark: remark.to_owned(), may_pass, is_lost: false })
+    }
+}
+
+/// Bytes that came behind an answer belong to the target that was answered.
+fn mark_stray(finding: Option<&mut PreflightFinding>, bytes: usize) {
+    if let Some(finding) = finding.filter(|_| bytes > 0) {
+        let stray = format!("{bytes} bytes came behind its answer that nobody had asked for");
+        let known = std::mem::take(&mut finding.remark);
+        finding.remark = if known.is_empty() { stray } else { format!("{known}; {stray}") };
     }
 }
 
@@ -128,5 +216,6 @@ fn left_out(tried: usize, all: usize, tried_max: usize) -> PreflightFinding {
         kind: "(not all targets)".to_owned(),
         ok: true,
         detail: format!("{tried} of {all} targets were tried, {why}"),
+        remark: String::new(),
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct HttpSystem {
     pub(crate) order: Order,
     pub(crate) pipeline: u32,
     pub(crate) has_preflight: bool,
+    /// How long the load waits for an answer; before it nobody waits for longer.
+    pub(crate) patience: Duration,
 }
 
 impl HttpSystem {
@@ -135,6 +137,6 @@ impl System for HttpSystem {
         let Some((_, address)) = to.endpoints.first().filter(|_| self.has_preflight) else {
             return Ok(Vec::new());
         };
-        Pass { system: self, address: *address, clock: to.clock }.run()
+        Pass { system: self, address: *address, clock: to.clock, stop: &to.stop }.run()
     }
 }

@@ -4,6 +4,8 @@ mod attaching;
 mod building;
 mod conforming;
 mod dialogue;
+mod hostile;
+mod hostile_list;
 mod nginx;
 mod server;
 

@@ -35,12 +35,37 @@ fn preflight_names_what_cannot_succeed() {
             "GET /moved true 301 Moved Permanently to /elsewhere (not followed)",
             "GET /last true 200 OK",
             "GET /until-close true 200 OK",
-            "GET /cut false the connection was closed in the middle of an answer",
-            "GET /nothing false the server closed the connection without an answer",
-            "GET /garbage false the answer does not begin with an HTTP/1.x status line",
+            "GET /cut false the connection was closed in the middle of an answer, 3 times of 3",
+            "GET /nothing false the server closed the connection without an answer, 3 times of 3",
+            "GET /garbage false the answer does not begin with an HTTP/1.x status line, 3 times of 3",
             "GET /ok true 200 OK",
         ]
     );
+}
+
+/// Claim: what fails once and then succeeds can succeed, and what came before is said; bytes behind an answer and a
+/// redirect that is not followed are remarked on; and a pass that is asked to stop ends at once.
+#[test]
+fn preflight_tries_again_and_remarks() {
+    let server = Server::start(None);
+    let workload = r#"{"targets_text":"/once-reset\n/once-500\n/moved\n/stray\n/ok"}"#;
+    let system = system(&server.url("http", "127.0.0.1"), workload);
+    let deployment = system.attach(clock::Clock::start()).unwrap();
+    let findings = system.preflight(&deployment).unwrap();
+    let found: Vec<_> =
+        findings.iter().map(|f| format!("{} {} {}", f.kind, f.ok, f.remark)).collect();
+    assert_eq!(
+        found,
+        [
+            "GET /once-reset true it failed before it succeeded: the server closed the connection without an answer",
+            "GET /once-500 true it failed before it succeeded: 500 Internal Server Error",
+            "GET /moved true a redirect is not followed, and counts as committed",
+            "GET /stray true 5 bytes came behind its answer that nobody had asked for",
+            "GET /ok true ",
+        ]
+    );
+    deployment.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(system.preflight(&deployment).unwrap().len() <= 1, "what is left out is said");
 }
 
 /// Claim: of many targets as many as the bound are tried, evenly spread, and that is said; switched off,

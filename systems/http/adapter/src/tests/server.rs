@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -23,15 +23,17 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let ends = Arc::new(AtomicBool::new(false));
         let seen = ends.clone();
+        let asked = Arc::<AtomicU64>::default();
         std::thread::spawn(move || {
             for stream in listener.incoming().take_while(|_| !seen.load(Ordering::SeqCst)) {
-                let (stream, tls) = (stream.unwrap(), tls.clone());
+                let (stream, tls, asked) = (stream.unwrap(), tls.clone(), asked.clone());
                 stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
                 std::thread::spawn(move || match tls {
-                    None => serve(stream),
-                    Some(config) => {
-                        serve(StreamOwned::new(ServerConnection::new(config).unwrap(), stream))
-                    }
+                    None => serve(stream, &asked),
+                    Some(config) => serve(
+                        StreamOwned::new(ServerConnection::new(config).unwrap(), stream),
+                        &asked,
+                    ),
                 });
             }
         });
@@ -51,12 +53,12 @@ impl Drop for Server {
     }
 }
 
-fn serve(mut stream: impl Read + Write) {
+fn serve(mut stream: impl Read + Write, asked: &AtomicU64) {
     let (mut received, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         match parse_request(&received, &Limits::SERVER) {
             Ok(Some(request)) => {
-                let (answer, goes_on) = answer(request.head.path());
+                let (answer, goes_on) = answer(request.head.path(), asked);
                 received.drain(..request.used);
                 if stream.write_all(&answer).and_then(|()| stream.flush()).is_err() || !goes_on {
                     return;
@@ -71,9 +73,17 @@ fn serve(mut stream: impl Read + Write) {
     }
 }
 
-fn answer(path: &str) -> (Vec<u8>, bool) {
+fn answer(path: &str, asked: &AtomicU64) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
+    // The first request for a path that fails once is told from the second by its bit.
+    let is_first = |bit: u64| asked.fetch_or(1 << bit, Ordering::SeqCst) >> bit & 1 == 0;
     match path {
+        "/once-reset" if is_first(0) => return (Vec::new(), false),
+        "/once-500" if is_first(1) => write_response(&mut out, 500, &[], b"", true),
+        "/stray" => {
+            write_response(&mut out, 200, &[], b"", true);
+            out.extend_from_slice(b"stray");
+        }
         "/missing" => write_response(&mut out, 404, &[], b"no", true),
         "/limited" => write_response(&mut out, 429, &[], b"", true),
         "/moved" => write_response(&mut out, 301, &[("Location", b"/elsewhere")], b"", true),
