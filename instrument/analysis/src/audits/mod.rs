@@ -277,9 +277,54 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use model::result::{AuditOutcome, Verdict};
+    use model::plan::{Level, ThresholdPlan};
+    use model::result::{Answer, AuditOutcome, Verdict};
 
     use crate::testing::Trial;
+
+    /// Claim: docs/audits/index.md lists every audit with what it asks, and each has its page; `ASSAY_TEST_BLESS=1` writes
+    /// the list.
+    #[test]
+    fn the_index_lists_every_audit() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audits/");
+        let path = format!("{docs}index.md");
+        let page = std::fs::read_to_string(&path).expect("the index is there");
+        let lines = super::audits_asked().into_iter().map(|audit| {
+            assert!(
+                std::path::Path::new(&format!("{docs}{}.md", audit.name)).is_file(),
+                "{audit:?}"
+            );
+            format!("| [{0}]({0}.md) | {1} |\n", audit.name, audit.question)
+        });
+        let table: String = lines.collect();
+        let head = "| audit | the question |\n| --- | --- |\n";
+        let start = page.find(head).expect("the table's head") + head.len();
+        let end = start + page[start..].find("\n\n").expect("text follows the table") + 1;
+        if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
+            std::fs::write(&path, format!("{}{table}{}", &page[..start], &page[end..]))
+                .expect("written");
+            return;
+        }
+        assert_eq!(&page[start..end], table, "run this test with ASSAY_TEST_BLESS=1");
+    }
+
+    /// Claim: every figure that an audit gives has a name that a threshold may use, and its value there.
+    #[test]
+    fn figures_stand_in_thresholds() {
+        let mut trial = Trial::clean();
+        let expr = "audit.backlog_drift.slope < 1/s and audit.warm_up.off < 5% and audit.send_lag.p99 < 1ms";
+        trial.thresholds = vec![ThresholdPlan::new(expr, Level::Fail)];
+        let result = trial.result();
+        assert_eq!(result.thresholds[0].answer, Answer::Holds, "{:?}", result.thresholds[0]);
+        for audit in &result.audits {
+            for figure in &audit.figures {
+                let name = format!("audit.{}.{}", audit.name, figure.name);
+                let found = crate::metric::metric(&name, &result).expect("a number of the result");
+                assert_eq!(found.value, figure.value, "{name}");
+            }
+        }
+        assert!(super::figure_names().count() > 30);
+    }
 
     /// Claim: the list is alphabetical, and a clean trial passes every audit of it.
     #[test]
