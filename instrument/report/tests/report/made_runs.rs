@@ -44,7 +44,7 @@ kind = 'script'
 arrival = 'poisson'
 rate = '200/s'
 warmup = '1s'
-duration = '10s'
+duration = '60s'
 [[threshold]]
 expr = 'p99 < 50ms'
 [[threshold]]
