@@ -20,8 +20,10 @@ pub(crate) struct Pool {
     cell_ns: i64,
     /// How many more wait at the end of each cell than at its beginning, and whether one began to in it.
     change: Vec<(i32, bool)>,
-    /// Due to ready (to its end, of what was never sent) of those due in the window.
+    /// Due to ready (to its end, of what was never sent) of those due in the window that waited, and how many did not:
+    /// where nothing waits, a row costs no histogram.
     waits: Histogram,
+    at_once: u64,
     /// Those that found a connection free, and for how long they had it in all, ns.
     free: u64,
     free_ns: i128,
@@ -50,6 +52,7 @@ impl Pool {
             cell_ns,
             change: vec![(0, false); cells],
             waits: Histogram::default(),
+            at_once: 0,
             free: 0,
             free_ns: 0,
             served: 0,
@@ -70,7 +73,10 @@ impl Pool {
         };
         let waited = until - row.due;
         if self.grid.holds(row.due) {
-            self.waits.record(waited);
+            match waited {
+                0 => self.at_once += 1,
+                _ => self.waits.record(waited),
+            }
         }
         if waited > 0 {
             self.served += u64::from(is_sent);
@@ -90,8 +96,10 @@ impl Pool {
     }
 
     /// Due to ready of those due in the window.
-    pub fn waits(&self) -> &Histogram {
-        &self.waits
+    pub fn waits(&self) -> Histogram {
+        let mut all = self.waits.clone();
+        all.record_n(0, self.at_once);
+        all
     }
 
     /// How long connections were in use, where `capacity` transactions could be outstanding at a time; `None` where
@@ -121,14 +129,15 @@ impl Pool {
         for grown in pools().flat_map(|pool| &pool.grown) {
             *by_second.entry(grown.second).or_insert(0) += u64::from(grown.count);
         }
+        let waits = self.waits();
         ConnectionsResult {
             first: pools().map(|pool| u64::from(pool.first)).sum(),
             grown: by_second.values().sum(),
             grown_by_second: by_second.into_iter().collect(),
             bound: pools().map(|pool| u64::from(pool.bound)).sum(),
             blocked: pools().map(|pool| pool.blocked).sum(),
-            wait_p50_ns: self.waits.quantile(0.5),
-            wait_p99_ns: self.waits.quantile(0.99),
+            wait_p50_ns: waits.quantile(0.5),
+            wait_p99_ns: waits.quantile(0.99),
         }
     }
 }

@@ -61,20 +61,19 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
     let text = match (worst, several) {
         (None, true) => format!("holds in {} of {}", of.len(), of.len()),
         (_, false) => of.first().map(|(_, it)| threshold_words(it)).unwrap_or_default(),
-        (Some(worst), true) => {
+        (Some(_), true) => {
             let named = open.iter().take(NAMED_MAX);
             let mut each: Vec<String> =
                 named.map(|(label, it)| format!("{label} {}", threshold_words(it))).collect();
             if open.len() > each.len() {
                 each.push(format!("… and {} more", open.len() - each.len()));
             }
-            let verb = match worst {
-                Answer::Broken | Answer::Holds => "broken",
-                Answer::NotResolved => "not resolved",
-                Answer::Void => "void",
-                Answer::Unknown => "cannot be told",
-            };
-            format!("{verb} in {} of {}: {}", open.len(), of.len(), each.join(" · "))
+            let counted = order.into_iter().filter_map(|answer| {
+                let count = open.iter().filter(|(_, it)| it.answer == answer).count();
+                (count > 0).then(|| format!("{} in {count}", answer_words(answer)))
+            });
+            let counted: Vec<String> = counted.collect();
+            format!("{} of {}: {}", counted.join(", "), of.len(), each.join(" · "))
         }
     };
     let level_word = if level == "fail" { String::new() } else { format!("  [{}]", clean(level)) };
@@ -84,6 +83,17 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         expr: format!("{}{level_word}", clean(expr)),
         text,
         is_broken: worst.is_some(),
+    }
+}
+
+/// What is said of an answer where several trials are counted.
+const fn answer_words(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Holds => "holds",
+        Answer::Broken => "broken",
+        Answer::NotResolved => "not resolved",
+        Answer::Void => "void",
+        Answer::Unknown => "cannot be told",
     }
 }
 

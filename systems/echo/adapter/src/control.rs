@@ -27,10 +27,10 @@ impl Control {
         Ok(Self { stream, unread: Vec::new(), used: 0 })
     }
 
-    /// Has everything stored that the node holds. Gives the number of entries.
-    pub(crate) fn sync(&mut self) -> io::Result<u64> {
+    /// Has everything stored that the node holds. Gives the number of entries; `None`: it only counts them and keeps none.
+    pub(crate) fn sync(&mut self) -> io::Result<Option<u64>> {
         match self.ask(write_sync)? {
-            Reply::Synced { entries } => Ok(entries),
+            Reply::Synced { entries, is_kept } => Ok(is_kept.then_some(entries)),
             other => Err(strange(&other)),
         }
     }

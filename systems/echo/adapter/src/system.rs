@@ -244,10 +244,14 @@ impl Echo {
     /// What one node holds, after it has stored everything.
     fn ledger_of(&self, place: &Place, of: &Deployment) -> Result<Option<Reader>, SutError> {
         let Some(control) = Self::control(place, of) else { return Ok(None) };
-        let synced = control.and_then(|mut control| control.sync().map(|_| control));
+        let synced = control.and_then(|mut control| control.sync().map(|kept| (control, kept)));
         let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
         let state = match (&place.folder, synced) {
-            (None, Ok(control)) => return Ok(Some(Reader::of_node(control, self.run_mark))),
+            // A server that was started without a ledger keeps none, and has lost nothing.
+            (None, Ok((_, None))) => return Ok(None),
+            (None, Ok((control, Some(_)))) => {
+                return Ok(Some(Reader::of_node(control, self.run_mark)));
+            }
             (Some(_), Ok(_)) => "read after it had stored everything",
             // Nobody is left to store anything: what its file holds is what there is.
             (Some(_), Err(error)) if is_dead(&error) => "as it was left when the node ended",

@@ -164,6 +164,12 @@ impl Ledger {
         }
     }
 
+    /// Whether entries can be read back.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        !matches!(self.store, Store::Nowhere)
+    }
+
     /// Entries so far.
     #[must_use]
     pub fn entries(&self) -> u64 {

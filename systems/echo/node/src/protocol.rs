@@ -10,7 +10,7 @@
 //!                  batch      7  0 0 0  count:u32  frames  submissions as whole frames, answered together
 //!                  of client  8  0 0 0  client:u32  submission    a submission of this client
 //! from the node    answer     17  code:u8  0 0  wait_ms:u32  tx:u64  crc:u32
-//!                  synced     18  entries:u64
+//!                  synced     18  entries:u64  is_kept:u8     0: they were counted and not kept
 //!                  ledger     19  from:u64  records
 //!                  checked    20  is_taken:u8  kind:u16
 //!                  subscribed 21  run:u64                  from here on, every commit of the run
@@ -162,6 +162,8 @@ pub enum Reply<'a> {
     Synced {
         /// Entries in the ledger.
         entries: u64,
+        /// Whether they can be read back: a server without a ledger only counts them.
+        is_kept: bool,
     },
     /// Entries of the ledger.
     Ledger {
@@ -332,10 +334,11 @@ fn answer_body(answer: Answer) -> [u8; ANSWER_BYTES] {
 }
 
 /// Appends the answer to a sync request.
-pub fn write_synced(out: &mut Vec<u8>, entries: u64) {
+pub fn write_synced(out: &mut Vec<u8>, entries: u64, is_kept: bool) {
     write_frame(out, |out| {
         out.push(SYNCED);
         out.extend_from_slice(&entries.to_le_bytes());
+        out.push(u8::from(is_kept));
     });
 }
 
@@ -373,7 +376,19 @@ pub fn read_reply(bytes: &[u8]) -> Result<Reply<'_>, Mistake> {
     match kind {
         ANSWER if bytes.len() == ANSWER_BYTES + 4 => read_answer(bytes),
         VALUE if bytes.len() == VALUE_BYTES => read_value(bytes),
-        SYNCED => Ok(Reply::Synced { entries: exact_u64(rest)? }),
+        SYNCED => {
+            let (entries, is_kept) = rest.split_at_checked(8).ok_or(Mistake("it is too short"))?;
+            let is_kept = match is_kept {
+                [0] => false,
+                [1] => true,
+                _ => {
+                    return Err(Mistake(
+                        "it says neither that entries are kept nor that they are not",
+                    ));
+                }
+            };
+            Ok(Reply::Synced { entries: exact_u64(entries)?, is_kept })
+        }
         SUBSCRIBED => Ok(Reply::Subscribed { run: exact_u64(rest)? }),
         ENTRIES => {
             let (from, records) = rest.split_at_checked(8).ok_or(Mistake("it is too short"))?;
@@ -485,7 +500,10 @@ mod tests {
             (payload(|out| write_answer(out, answer)), Reply::Answer(answer)),
             (payload(|out| write_value(out, 5, Some(7))), Reply::Value { tx: 5, value: Some(7) }),
             (payload(|out| write_value(out, 5, None)), Reply::Value { tx: 5, value: None }),
-            (payload(|out| write_synced(out, 4)), Reply::Synced { entries: 4 }),
+            (
+                payload(|out| write_synced(out, 4, true)),
+                Reply::Synced { entries: 4, is_kept: true },
+            ),
             (payload(|out| write_subscribed(out, 6)), Reply::Subscribed { run: 6 }),
             (payload(|out| write_entries(out, 4, |_| {})), Reply::Ledger { from: 4, records: &[] }),
             (

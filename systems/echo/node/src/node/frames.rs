@@ -82,7 +82,8 @@ impl EchoNode {
             }
             Request::Sync => {
                 self.commits.sync(now);
-                write_synced(out.send(connection), self.commits.ledger.entries());
+                let ledger = &self.commits.ledger;
+                write_synced(out.send(connection), ledger.entries(), ledger.is_kept());
             }
             Request::Ledger { from, count_max } => {
                 let count = usize::try_from(count_max).unwrap_or(usize::MAX).min(RECORDS_MAX);
