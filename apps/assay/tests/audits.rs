@@ -599,10 +599,11 @@ fn warm_up() {
 
 /// Claim: two trials of one setting that measured different things are told apart: the server that both attach
 /// to becomes ten times slower between them. It keeps no ledger, and is not accused of having lost what it never stored.
+/// It changes when the first trial has ended, and before the second has warmed up.
 #[test]
 fn repeatability() {
     let _alone = alone();
-    let server = Echo::start(&["--servers=64", "--service=2ms", "--slow=1500ms+1h*10"]);
+    let server = Echo::start(&["--servers=64", "--service=2ms", "--slow=2200ms+1h*10"]);
     let (said, document) = Place::new().experiment(&format!(
         r#"
         trials = 2
@@ -614,7 +615,7 @@ fn repeatability() {
         [load]
         rate = "300/s"
         connections = 4
-        warmup = "0s"
+        warmup = "500ms"
         duration = "1500ms"
         drain = "1s"
         "#,

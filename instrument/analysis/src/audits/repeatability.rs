@@ -113,8 +113,11 @@ fn median_of(trial: &TrialResult) -> Option<Spot> {
     let latency = trial.latency.iter().find(|latency| latency.stage == trial.final_stage)?;
     let p50 = latency.response.quantiles.iter().find(|quantile| quantile.q == 0.5)?;
     let value = p50.value_ns? as f64;
-    let low = p50.low_ns.map_or(f64::NEG_INFINITY, |low| low as f64);
-    Some(Spot { value, low, high: p50.high_ns.map_or(f64::INFINITY, |high| high as f64) })
+    // An end that the blocks leave open is as far away as anything that was seen: trials that have no value in common
+    // did not measure the same thing.
+    let low = p50.low_ns.or(latency.response.min_ns)? as f64;
+    let high = p50.high_ns.or(latency.response.max_ns)? as f64;
+    Some(Spot { value, low, high })
 }
 
 /// Goodput with the interval of a Poisson count, which no open schedule exceeds.
