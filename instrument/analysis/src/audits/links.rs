@@ -3,9 +3,11 @@
 
 use model::facts::NetworkFacts;
 use model::quantity::show_ns;
-use model::result::{Family, FigureUnit, Voided};
+use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, SLOWED, failed, ok, percent, share, skipped, warn};
+use super::{
+    Audit, Evidence, Finding, NOT_AS_ASKED, SLOWED, failed, ok, percent, share, skipped, warn,
+};
 
 /// Lateness that no delay makes harmless: a round trip on loopback through the emulator takes a tenth of it.
 const LATE_MAX_NS: u64 = 1_000_000;
@@ -18,14 +20,7 @@ const TAIL_WARN: f64 = 0.01;
 pub(super) const AUDIT: Audit = Audit {
     name: "links",
     question: "Did the network that the plan asks for do what was asked, and nothing else?",
-    voids: &[
-        Voided::either(Family::Response),
-        Voided::either(Family::Service),
-        Voided::either(Family::Committed),
-        Voided::either(Family::Failures),
-        Voided::either(Family::Outstanding),
-        Voided::either(Family::NodeStages),
-    ],
+    voids: NOT_AS_ASKED,
     figures: &[("late_p99", FigureUnit::Ns), ("dropped", FigureUnit::Count)],
 };
 

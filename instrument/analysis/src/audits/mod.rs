@@ -211,6 +211,16 @@ const ALL_OF_ROWS: [Voided; 9] = {
     all
 };
 
+/// What a trial of another load, or of another network, than was asked for says nothing of.
+const NOT_AS_ASKED: &[Voided] = &[
+    Voided::either(Family::Response),
+    Voided::either(Family::Service),
+    Voided::either(Family::Committed),
+    Voided::either(Family::Failures),
+    Voided::either(Family::Outstanding),
+    Voided::either(Family::NodeStages),
+];
+
 /// What lateness and weakness of what is not the system make of its numbers: they only add to its times, and take from
 /// what it commits.
 const SLOWED: &[Voided] = &[

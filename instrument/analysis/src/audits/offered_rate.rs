@@ -2,9 +2,9 @@
 
 use model::Class;
 use model::plan::Schedule;
-use model::result::{Family, FigureUnit, Voided};
+use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Audit, Evidence, Finding, NOT_AS_ASKED, failed, ok, percent, skipped, warn};
 
 /// A deterministic schedule keeps its rate; one percent is a transaction or two at the edges.
 const OFF_MAX: f64 = 0.01;
@@ -14,15 +14,7 @@ const SIGMAS: f64 = 4.0;
 pub(super) const AUDIT: Audit = Audit {
     name: "offered_rate",
     question: "Was the planned load really offered?",
-    voids: &[
-        // They are of another load than the one that was asked for.
-        Voided::either(Family::Response),
-        Voided::either(Family::Service),
-        Voided::either(Family::Committed),
-        Voided::either(Family::Failures),
-        Voided::either(Family::Outstanding),
-        Voided::either(Family::NodeStages),
-    ],
+    voids: NOT_AS_ASKED,
     figures: &[("due", FigureUnit::Share), ("sent", FigureUnit::Share)],
 };
 
