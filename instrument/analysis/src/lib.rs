@@ -61,5 +61,6 @@ pub use vegeta::Vegeta;
 /// How percentiles are computed, for the report.
 pub const PERCENTILE_METHOD: &str = "smallest recorded value v with count(≤ v) ≥ ceil(q·n), HdrHistogram with three \
      significant digits; 95 % intervals by batch means over blocks of time (widest of 5 to 30 blocks, Student's t), for \
-     quantiles as order statistics at the effective number of independent samples; an end that the samples cannot give is \
-     left open; thresholds compare the value over all that were due, no answer counting as infinitely long";
+     quantiles by a test at each value (order statistics of the effective number of independent samples); an end that the \
+     samples cannot give is left open; thresholds compare the value over all that were due, no answer counting as \
+     infinitely long";
