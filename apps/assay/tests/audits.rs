@@ -353,7 +353,7 @@ fn generator_busy() {
         [system]
         kind = "echo"
         [load]
-        rate = "max"
+        rate = "100000/s"
         connections = 4
         warmup = "0s"
         duration = "1s"
