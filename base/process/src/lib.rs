@@ -4,14 +4,19 @@
 //! be woken. It has no socket, no clock and no thread, so the same node runs in [`rehearsal`] (virtual time, no
 //! kernel: tests against theory) and in [`shell`] (real TCP, one thread, one epoll).
 //!
+//! Besides connections a node may have peers that it dials, logs and cells on a disk, and other machines beside
+//! it that it hands messages; what a start found on the disk is [`Stored`].
+//!
 //! This crate never interprets a byte and knows no system and no instrument.
 
 mod node;
 mod outputs;
 pub mod rehearsal;
 pub mod shell;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use node::{Connection, Input, Node};
-pub use outputs::Outputs;
+pub use outputs::{Outputs, host};
+pub use stored::{Stored, StoredLog};

@@ -1,20 +1,22 @@
 //! What a node is. Types only; it never says how one is run.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use clock::Instant;
 
 use crate::Outputs;
 
-/// A node: `(state, now, input) → outputs`. Deterministic: what it does depends on nothing else.
-pub trait Node {
+/// A node, or one machine of a node that has several: `(state, now, input) → outputs`. Deterministic: what it
+/// does depends on nothing else. `M` is what the machines of one node hand to one another.
+pub trait Node<M = Infallible> {
     /// Something happened. `now` never goes back.
-    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs);
+    fn step(&mut self, now: Instant, input: Input<'_, M>, out: &mut Outputs<M>);
 }
 
 /// What can happen to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input<'a> {
+#[derive(Debug, PartialEq, Eq)]
+pub enum Input<'a, M = Infallible> {
     /// A connection was accepted.
     Opened {
         /// The connection.
@@ -22,12 +24,56 @@ pub enum Input<'a> {
         /// Which of the node's listeners accepted it, in the order they were given.
         listener: usize,
     },
+    /// A connection to a peer that was asked for with [`Outputs::dial`] stands (with TLS: its handshake is done).
+    Dialled {
+        /// The connection.
+        connection: Connection,
+        /// Which of the node's peers, in the order they were given.
+        peer: usize,
+    },
+    /// A peer could not be reached, or its certificate was refused. Nothing dials again but the node.
+    Unreachable {
+        /// Which of the node's peers.
+        peer: usize,
+    },
     /// Bytes have arrived. They begin with what the last step left unread; the node says with
     /// [`Outputs::used`] how many it has read, and is offered the rest again with more behind it.
     Bytes(Connection, &'a [u8]),
+    /// What waits to be sent on the connection has fallen to nothing after [`Outputs::unsent`] was more than
+    /// the shell's bound for it: a node that held back may send again.
+    Drained(Connection),
     /// The peer has closed its side, or the connection is lost. Nothing can be sent on it any more.
     /// Not told of connections that the node itself closed.
     Closed(Connection),
+    /// Every record of the log with a number below `below` is durable: it is there after a loss of power.
+    /// Numbers are those that [`Outputs::append`] gave.
+    Persisted {
+        /// Which of the node's logs.
+        log: usize,
+        /// The first number that may not be durable.
+        below: u64,
+    },
+    /// The content that was given to [`Outputs::replace`] last but not told of before is durable.
+    Replaced {
+        /// Which of the node's cells.
+        cell: usize,
+    },
+    /// The disk takes nothing now (it is full); what was asked waits, is tried again, and ends in
+    /// [`Input::Persisted`] or [`Input::Replaced`] when there is room. A disk that fails otherwise ends the
+    /// process, because nobody knows what a failed sync has kept.
+    Full,
+    /// Another machine of this node passed something.
+    Message {
+        /// Which machine, in the order they were given.
+        from: usize,
+        /// What.
+        message: M,
+    },
+    /// The queue to another machine, which had no room, has some.
+    Room {
+        /// Which machine.
+        machine: usize,
+    },
     /// The time has come that the node asked to be woken at.
     Wake,
     /// The process is about to end: the last chance to store what is stored, and to send.

@@ -1,22 +1,41 @@
-//! What a node wants: bytes to send, connections to close, when to be woken. Nothing else can come out of one.
+//! What a node wants: bytes to send, connections to open and close, records to keep, messages to its other
+//! machines, when to be woken. Nothing else can come out of one.
 //!
 //! Buffers are kept and reused: sending allocates nothing once a connection's buffer has grown to its size.
+//!
+//! A node asks by the methods of the first block; what runs a node carries out by those of [`host`].
+
+pub mod host;
+
+use std::convert::Infallible;
 
 use clock::Instant;
 
 use crate::Connection;
 
 /// What a step asks for, and what earlier steps asked for that has not been carried out yet.
-#[derive(Debug, Default)]
-pub struct Outputs {
-    pub(crate) used: usize,
-    pub(crate) wake: Option<Instant>,
+#[derive(Debug)]
+pub struct Outputs<M = Infallible> {
+    used: usize,
+    wake: Option<Instant>,
     /// One entry a place in the table of connections.
     slots: Vec<Slot>,
     /// What is sent on connections that have ended: emptied at the next such call, read by nobody.
     dropped: Vec<u8>,
     /// Places with something new to carry out, each once.
-    pub(crate) touched: Vec<Connection>,
+    touched: Vec<Connection>,
+    /// Peers to be dialled.
+    dials: Vec<usize>,
+    /// What was asked of the disk, in order.
+    stores: Vec<host::Store>,
+    /// Bytes of the records in `stores`, one behind the other.
+    records: Vec<u8>,
+    /// The next number of each log.
+    numbers: Vec<u64>,
+    /// What goes to other machines, in order.
+    passes: Vec<(usize, M)>,
+    /// How much each machine's queue can still take.
+    room: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -24,11 +43,13 @@ struct Slot {
     /// Whose the place is; sends to others are dropped.
     generation: Option<u32>,
     bytes: Vec<u8>,
+    /// Bytes that what runs the node has taken and the peer has not: counted, not kept here.
+    behind: usize,
     closes: bool,
     is_touched: bool,
 }
 
-impl Outputs {
+impl<M> Outputs<M> {
     /// How many bytes of the [`crate::Input::Bytes`] of this step the node has read. Not called: none.
     pub fn used(&mut self, bytes: usize) {
         self.used = bytes;
@@ -63,31 +84,68 @@ impl Outputs {
         self.wake
     }
 
-    /// A connection takes its place.
-    pub(crate) fn open(&mut self, connection: Connection) {
-        if self.slots.len() <= connection.index() {
-            self.slots.resize_with(connection.index() + 1, Slot::default);
-        }
-        let slot = &mut self.slots[connection.index()];
-        assert!(slot.generation.is_none(), "the place of {connection:?} is taken");
-        *slot = Slot { generation: Some(connection.generation()), ..Slot::default() };
+    /// How many bytes wait to be sent on `connection`, those of this step included: what its peer has not
+    /// taken. A node that has much to send keeps to a bound by looking here.
+    #[must_use]
+    pub fn unsent(&self, connection: Connection) -> usize {
+        self.slots.get(connection.index()).map_or(0, |slot| {
+            let is_its = slot.generation == Some(connection.generation());
+            if is_its { slot.bytes.len() + slot.behind } else { 0 }
+        })
     }
 
-    /// A connection leaves its place, with what it had not sent.
-    pub(crate) fn end(&mut self, connection: Connection) {
-        let slot = &mut self.slots[connection.index()];
-        assert_eq!(slot.generation, Some(connection.generation()), "ended twice");
-        *slot = Slot::default();
+    /// Asks for a connection to a peer: [`crate::Input::Dialled`] or [`crate::Input::Unreachable`] follows, once.
+    pub fn dial(&mut self, peer: usize) {
+        self.dials.push(peer);
     }
 
-    /// What waits on a connection, and whether it is to be closed behind that; it is no longer touched.
-    pub(crate) fn pending(&mut self, connection: Connection) -> Option<(&mut Vec<u8>, bool)> {
-        let slot = self.slots.get_mut(connection.index())?;
-        if slot.generation != Some(connection.generation()) {
-            return None;
+    /// Adds a record to the end of a log; gives its number, which is one more than that of the record before
+    /// it. What is appended while a write is under way becomes one write with one sync.
+    /// [`crate::Input::Persisted`] says when it is durable.
+    pub fn append(&mut self, log: usize, record: &[u8]) -> u64 {
+        self.append_parts(log, &[record])
+    }
+
+    /// As [`Outputs::append`], of a record that lies in pieces.
+    pub fn append_parts(&mut self, log: usize, parts: &[&[u8]]) -> u64 {
+        let start = self.records.len();
+        for part in parts {
+            self.records.extend_from_slice(part);
         }
-        slot.is_touched = false;
-        Some((&mut slot.bytes, slot.closes))
+        if self.numbers.len() <= log {
+            self.numbers.resize(log + 1, 0);
+        }
+        let number = self.numbers[log];
+        self.numbers[log] += 1;
+        self.stores.push(host::Store::Append { log, number, bytes: start..self.records.len() });
+        number
+    }
+
+    /// The records of a log with numbers below `below` are not needed any more: their room may be used again.
+    /// They may still be there after a restart.
+    pub fn trim(&mut self, log: usize, below: u64) {
+        self.stores.push(host::Store::Trim { log, below });
+    }
+
+    /// Replaces the whole content of a cell, a small file of its own: after a loss of power it is either the
+    /// old or the new, never a mixture. [`crate::Input::Replaced`] follows.
+    pub fn replace(&mut self, cell: usize, content: Vec<u8>) {
+        self.stores.push(host::Store::Replace { cell, content });
+    }
+
+    /// Hands `message` to another machine of this node.
+    ///
+    /// # Errors
+    /// Gives it back when that machine's queue is full; [`crate::Input::Room`] says when it is not.
+    pub fn pass(&mut self, machine: usize, message: M) -> Result<(), M> {
+        match self.room.get_mut(machine) {
+            Some(room) if *room > 0 => {
+                *room -= 1;
+                self.passes.push((machine, message));
+                Ok(())
+            }
+            _ => Err(message),
+        }
     }
 
     fn takes(&self, connection: Connection) -> bool {

@@ -77,9 +77,9 @@ impl<N: Node> Rehearsal<N> {
         let unread = self.unread[connection.index()].take();
         let mut unread = unread.expect("the connection is open");
         unread.extend_from_slice(bytes);
-        self.out.used(0);
+        self.out.take_used();
         self.node.step(self.now, Input::Bytes(connection, &unread), &mut self.out);
-        unread.drain(..self.out.used);
+        unread.drain(..self.out.take_used());
         self.unread[connection.index()] = Some(unread);
         self.carry_out();
     }
@@ -99,11 +99,11 @@ impl<N: Node> Rehearsal<N> {
     pub fn advance(&mut self, to: Instant) {
         assert!(to >= self.now, "time does not go back");
         let mut wakes = 0;
-        while let Some(at) = self.out.wake.filter(|at| *at <= to) {
+        while let Some(at) = self.out.wake().filter(|at| *at <= to) {
             wakes = if at > self.now { 0 } else { wakes + 1 };
             assert!(wakes < WAKES_AT_ONCE_MAX, "the node never rests at {:?}", self.now);
             self.now = self.now.max(at);
-            self.out.wake = None;
+            self.out.take_wake();
             self.step(Input::Wake);
         }
         self.now = to;
@@ -112,7 +112,7 @@ impl<N: Node> Rehearsal<N> {
     /// When the node wants to be woken next.
     #[must_use]
     pub const fn wake(&self) -> Option<Instant> {
-        self.out.wake
+        self.out.wake()
     }
 
     /// Ends the node as a signal would.
@@ -145,7 +145,9 @@ impl<N: Node> Rehearsal<N> {
     }
 
     fn carry_out(&mut self) {
-        for connection in std::mem::take(&mut self.out.touched) {
+        let mut touched = Vec::new();
+        self.out.take_touched(&mut touched);
+        for connection in touched {
             let Some((bytes, closes)) = self.out.pending(connection) else { continue };
             let bytes = std::mem::take(bytes);
             if !bytes.is_empty() {

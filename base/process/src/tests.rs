@@ -76,6 +76,7 @@ impl Node for Lines {
             Input::Stop => {
                 self.open.iter().for_each(|to| out.send(*to).extend_from_slice(b"stopped\n"));
             }
+            _ => panic!("nothing else was asked for"),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Turns<'a> {
     until: &'a [Until],
     bounds: Bounds,
     out: Outputs,
-    /// The list that [`Outputs::touched`] is exchanged with.
+    /// The list that [`Outputs::take_touched`] is given.
     carried_out: Vec<Connection>,
     table: Table,
     buffer: Vec<u8>,
@@ -84,7 +84,7 @@ impl<'a> Turns<'a> {
     pub(super) fn run(mut self) -> Result<Facts, ShellError> {
         let mut sleeper = Sleeper::new(self.epoll, self.clock);
         while self.ended_by.is_none() {
-            let now = sleeper.wait(self.out.wake)?;
+            let now = sleeper.wait(self.out.wake())?;
             self.wake_if_due(now);
             for event in &sleeper.events {
                 let now = self.event(event.data.u64(), event.flags);
@@ -121,12 +121,12 @@ impl<'a> Turns<'a> {
     }
 
     fn wake_if_due(&mut self, now: Instant) {
-        while let Some(due) = self.out.wake.filter(|due| *due <= now) {
+        while let Some(due) = self.out.wake().filter(|due| *due <= now) {
             self.lateness.record(now.ns_since(due));
-            self.out.wake = None;
+            self.out.take_wake();
             self.node.step(now, Input::Wake, &mut self.out);
             self.carry_out();
-            if self.out.wake.is_some_and(|next| next <= now) {
+            if self.out.wake().is_some_and(|next| next <= now) {
                 // Due again within the same instant: time must have moved on before the next look.
                 break;
             }
@@ -204,16 +204,16 @@ impl<'a> Turns<'a> {
     /// Steps the node with what has been read, behind what it had left.
     fn deliver(&mut self, connection: Connection, count: usize, now: Instant) {
         let Some(slot) = self.table.get(connection) else { return };
-        self.out.used = 0;
+        self.out.take_used();
         if slot.unread.is_empty() {
             let bytes = &self.buffer[..count];
             self.node.step(now, Input::Bytes(connection, bytes), &mut self.out);
-            let rest = &bytes[self.out.used..];
+            let rest = &bytes[self.out.take_used()..];
             slot.unread.extend_from_slice(rest);
         } else {
             slot.unread.extend_from_slice(&self.buffer[..count]);
             self.node.step(now, Input::Bytes(connection, &slot.unread), &mut self.out);
-            slot.unread.drain(..self.out.used);
+            slot.unread.drain(..self.out.take_used());
         }
         if slot.unread.len() > self.bounds.unread_bytes_max {
             self.counters.unread_full += 1;
@@ -239,16 +239,17 @@ impl<'a> Turns<'a> {
 
     /// What the last step wants on the connection that it was about, if it wants nothing else.
     fn carry_out_on(&mut self, connection: Connection) {
-        if self.out.touched == [connection] {
-            self.out.touched.clear();
+        if self.out.touched() == [connection] {
+            self.out.take_touched(&mut self.carried_out);
+            self.carried_out.clear();
             self.write(connection);
         }
     }
 
     /// What the steps since the last call want. A write that fails is a step of its own, which may want more.
     fn carry_out(&mut self) {
-        while !self.out.touched.is_empty() {
-            std::mem::swap(&mut self.out.touched, &mut self.carried_out);
+        while !self.out.touched().is_empty() {
+            self.out.take_touched(&mut self.carried_out);
             for index in 0..self.carried_out.len() {
                 self.write(self.carried_out[index]);
             }

@@ -286,6 +286,14 @@ impl Node for EchoNode {
                 self.release(now, out);
                 self.commits.sync(now);
             }
+            // It dials nobody and keeps nothing on a disk.
+            Input::Dialled { .. }
+            | Input::Unreachable { .. }
+            | Input::Drained(_)
+            | Input::Persisted { .. }
+            | Input::Replaced { .. }
+            | Input::Full
+            | Input::Room { .. } => {}
         }
         self.plan(now, out);
     }
