@@ -20,7 +20,7 @@ mod pages;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::harness::{ASSAY, Echo, Place, Said, beside_others, finish, locked, say};
+use crate::harness::{self, ASSAY, Echo, Place, Said, beside_others, finish, locked, say};
 use pages::{Block, Step};
 
 /// More blocks that cannot be run than this would make the promise above hollow.
@@ -28,11 +28,6 @@ const NOT_RUN_MAX: usize = 16;
 
 /// Pages looked at at once: their loads are small, and two processors carry several.
 const PAGES_AT_ONCE: usize = 4;
-
-/// Audits that fail if other work takes the processors of this machine: a run that only they condemn did what
-/// the page says. `warm_up` is one of them here, because a load that is cut to a second has a first fifth of ten
-/// transactions, which the other pages' programs starting beside it make slower.
-const OF_THE_MACHINE: [&str; 4] = ["backlog_drift", "generator_busy", "send_lag", "warm_up"];
 
 /// What one page came to.
 #[derive(Debug, Default)]
@@ -189,7 +184,7 @@ impl Desk {
         let line = self.with_addresses(&pages::shortened(text, |file| self.has_steps(file)));
         let said = self.shell(&line);
         self.addresses_in_files();
-        if said.code == code || (said.code == 97 && self.only_the_machine_is_to_blame()) {
+        if said.code == code || self.only_the_machine_is_to_blame(said.code) {
             return Ok(());
         }
         Err(format!(
@@ -231,24 +226,11 @@ impl Desk {
         text.contains("steps") || text.contains("trace")
     }
 
-    /// Whether the newest run is invalid for what else this machine did, and for nothing more.
-    fn only_the_machine_is_to_blame(&self) -> bool {
-        if self.place.runs().is_empty() {
-            return false;
-        }
-        let (_, document) = self.place.report();
-        let settings = document["settings"].as_array().into_iter().flatten();
-        let trials =
-            settings.flat_map(|setting| setting["trials"].as_array().into_iter().flatten());
-        let audits = trials.flat_map(|trial| trial["audits"].as_array().into_iter().flatten());
-        let mut failed = audits
-            .filter(|audit| audit["outcome"] == "failed")
-            .filter_map(|audit| audit["name"].as_str())
-            .peekable();
-        let blamed = failed.peek().is_some() && failed.all(|name| OF_THE_MACHINE.contains(&name));
-        if blamed {
-            say(&format!("NOTE this machine was not idle: {}", document["reason"]));
-        }
-        blamed
+    /// Whether the newest run is invalid for what else this machine did, and for nothing more. A load that is cut to a
+    /// second has a first fifth of ten transactions, which the other pages' programs starting beside it make slower.
+    fn only_the_machine_is_to_blame(&self, code: i32) -> bool {
+        code == 97
+            && !self.place.runs().is_empty()
+            && harness::only_the_machine_is_to_blame(code, &self.place.report().1)
     }
 }

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{
-    Place, alone, audit, beside_others, expect_audit, expect_holds, number, trial,
-};
+use crate::harness::{Place, alone, beside_others, expect_audit, expect_holds, number, trial};
 use serde_json::Value;
 
 /// Reads and writes of few keys by many clients, through a queue that serves several at once and not in turn.
@@ -64,11 +62,10 @@ fn stale_reads_are_found() {
     assert_eq!(named.collect::<BTreeSet<u64>>(), stale.iter().copied().take(100).collect());
     let words = found["words"].as_str().expect("words");
     assert!(words.contains("a value that had been overwritten before they began"), "{words}");
-    if audit(&document, "send_lag").0 == "ok" && audit(&document, "generator_busy").0 == "ok" {
-        let reason = document["reason"].as_str().expect("a reason");
-        let first = format!("(tx {}", stale.first().expect("three of them"));
-        assert!(reason.starts_with("check register: ") && reason.contains(&first), "{reason}");
-    }
+    // A broken promise comes before what a busy machine voids.
+    let reason = document["reason"].as_str().expect("a reason");
+    let first = format!("(tx {}", stale.first().expect("three of them"));
+    assert!(reason.starts_with("check register: ") && reason.contains(&first), "{reason}");
     expect_audit(&document, "ledger", "ok", "none lost, repeated or invented");
     expect_audit(&document, "conservation", "ok", "rows and engine agree");
     let fates = &trial(&document)["fates"];

@@ -1,0 +1,177 @@
+//! Trials in which the system, or what is asked of it, makes an audit object.
+
+use crate::harness::{self, Echo, Place, alone, trial};
+
+use super::{QUICK_LOAD, canary, expect_broken, expect_failed, expect_told};
+
+/// Claim: a queue that is offered more than it serves has a backlog that grows, and is told to be saturated.
+#[test]
+fn backlog_drift() {
+    let (said, document) = canary(
+        r#"
+        service = "4ms"
+        [load]
+        rate = "350/s"
+        connections = 8
+        warmup = "200ms"
+        duration = "2s"
+        timeout = "5s"
+        "#,
+    );
+    let words = ["the system is saturated", "of what was due", "level = \"saturated\""];
+    expect_failed(&said, &document, "backlog_drift", &words);
+}
+
+/// Claim: answers that come twice are counted, and the system has broken a promise that nobody has to write.
+#[test]
+fn duplicates() {
+    let (said, document) = canary(&format!("faults = {{ twice = 100 }}\n{QUICK_LOAD}"));
+    let words = ["5 answers came for a stage that was already reached"];
+    expect_broken(&said, &document, "duplicates", &words);
+    let reason = document["reason"].as_str().unwrap();
+    assert_eq!(reason, "gave 5 answers for a stage that was already reached");
+}
+
+/// Claim: a server that answers some requests twice over HTTP shifts its answers, and what came on these connections is
+/// not counted on.
+#[test]
+fn protocol() {
+    let faults = format!("protocol = \"http\"\nfaults = {{ twice = 100 }}\n{QUICK_LOAD}");
+    let (said, document) = canary(&faults);
+    let words = [
+        "ended because the server broke the protocol",
+        "bytes came that nobody had asked for",
+        "may be another request's",
+    ];
+    expect_failed(&said, &document, "protocol", &words);
+    let seen = &trial(&document)["health"];
+    assert!(
+        seen["protocol_errors"].as_u64() >= Some(1) && seen["doubtful"].as_u64() >= Some(1),
+        "{seen}"
+    );
+}
+
+/// Claim: a ledger that lost, repeated, invented and reordered says so by id, and the run has failed.
+#[test]
+fn ledger() {
+    let (said, document) = canary(&format!(
+        "faults = {{ lose = 100, repeat = 125, invent = 250, reorder = 200, reorder_by = 50 }}\n{QUICK_LOAD}"
+    ));
+    let words = [
+        "5 acknowledged and not in the ledger (tx ",
+        "4 in the ledger again (tx ",
+        "2 in the ledger and never submitted (tx 46116860184273",
+        "placed behind one that was sent after it was acknowledged (tx ",
+    ];
+    expect_broken(&said, &document, "ledger", &words);
+    let reason = document["reason"].as_str().unwrap();
+    assert!(reason.starts_with("lost 5 acknowledged transactions: tx "), "{reason}");
+}
+
+/// Claim: a window that ends in the middle of a freeze is not stable, whatever its rate says, and it is told.
+#[test]
+fn littles_law() {
+    let (_, document) = canary(
+        r#"
+        faults = { stall = { at = "1700ms", for = "1s" } }
+        [load]
+        rate = "300/s"
+        connections = 4
+        warmup = "0s"
+        duration = "2s"
+        timeout = "5s"
+        "#,
+    );
+    let words = ["outstanding on average, rate × time in the system", "the window was not stable"];
+    expect_told(&document, "littles_law", &words);
+}
+
+/// Claim: a kind that is always refused is named before the load, with the answer.
+#[test]
+fn preflight() {
+    let (said, document) = canary(
+        r#"
+        faults = { refuse = "put" }
+        [workload]
+        kinds = ["get", "put", "scan"]
+        [load]
+        rate = "200/s"
+        connections = 2
+        warmup = "0s"
+        duration = "500ms"
+        "#,
+    );
+    let words = ["1 of 3 kinds cannot succeed, at any load: put (refused as invalid)"];
+    expect_failed(&said, &document, "preflight", &words);
+    assert_eq!(trial(&document)["counts"]["rejected_by_class"]["invalid"], 33);
+}
+
+/// Claim: a transaction that is started before it is accepted has its stages out of order.
+#[test]
+fn stage_order() {
+    let faults = "stages = 3\nservice = \"2ms\"\nfaults = { unordered = 10 }";
+    let (said, document) = canary(&format!("{faults}\n{QUICK_LOAD}"));
+    let words = ["50 transactions have stages out of order (the first is "];
+    expect_failed(&said, &document, "stage_order", &words);
+}
+
+/// Claim: latencies of the few that a limiter let through are of a minority: told, and no fault of the numbers.
+#[test]
+fn survivorship() {
+    let faults = "faults = { limit = { rate = \"50/s\", burst = 5 } }";
+    let (said, document) = canary(&format!("{faults}\n{QUICK_LOAD}"));
+    let words = ["never reached committed", "the latencies are of the minority that survived"];
+    expect_told(&document, "survivorship", &words);
+    harness::expect_holds(&said, &document);
+}
+
+/// Claim: a start that is four times as slow as the rest is not steady state.
+#[test]
+fn warm_up() {
+    let _alone = alone();
+    let (said, document) = Place::new().experiment(
+        r#"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        servers = 64
+        service = "10ms"
+        faults = { slow = { at = "0s", for = "600ms", factor = 4 } }
+        [load]
+        rate = "200/s"
+        connections = 4
+        warmup = "0s"
+        duration = "3s"
+        "#,
+    );
+    let words = ["the start is not like the rest; lengthen load.warmup"];
+    expect_failed(&said, &document, "warm_up", &words);
+}
+
+/// Claim: two trials of one setting that measured different things are told apart: the server that both attach
+/// to becomes ten times slower between them. It keeps no ledger, and is not accused of having lost what it never stored.
+/// It changes when the first trial has ended, and before the second has warmed up.
+#[test]
+fn repeatability() {
+    let _alone = alone();
+    let server = Echo::start(&["--servers=64", "--service=2ms", "--slow=2200ms+1h*10"]);
+    let (said, document) = Place::new().experiment(&format!(
+        r#"
+        trials = 2
+        order = "as-written"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        attach = "{}"
+        [load]
+        rate = "300/s"
+        connections = 4
+        warmup = "500ms"
+        duration = "1500ms"
+        drain = "1s"
+        "#,
+        server.frames
+    ));
+    let words = ["over 2 trials p50 differs by", "the trials did not measure the same thing"];
+    expect_failed(&said, &document, "repeatability", &words);
+}
