@@ -148,7 +148,7 @@ export function fixture({ columns = 60, series = 8, settings = 3, perColumn = 40
     trials: trials.map((trial, i) => indexOf(packer, keys[i], 0, trial)),
   };
   const summary = {
-    schema: "assay.result/1", name: "fixture",
+    schema: "assay.result/2", name: "fixture",
     settings: keys.map((key, i) => ({ key, trials: [{ path: index.trials[i].path, timeline: trials[i].timeline, ...totals(trials[i]) }] })),
   };
   // Pictures are compared across machines, whose system fonts differ.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::quantity::show_ns;
 use model::result::{Exit, RunResult};
-use record::RunFolder;
+use record::{RecordError, RunFolder};
 use report::ListEntry;
 
 use crate::cli::{ColorChoice, ListArguments};
@@ -59,11 +59,14 @@ fn entry(path: &Path) -> ListEntry {
     };
     match run.result() {
         Ok(result) => of_result(folder, &result),
-        Err(_) => ListEntry {
-            folder,
-            state: "no result; assay report makes one".to_owned(),
-            ..ListEntry::default()
-        },
+        Err(error) => {
+            let what = match error {
+                RecordError::OtherVersion { .. } => "a result of another version",
+                _ => "no result",
+            };
+            let state = format!("{what}; assay report makes one");
+            ListEntry { folder, state, ..ListEntry::default() }
+        }
     }
 }
 

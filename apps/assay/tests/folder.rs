@@ -40,7 +40,7 @@ static RUN: LazyLock<(Place, Value)> = LazyLock::new(|| {
         tables = [{ rows = "server", columns = ["requests", "p50", "p99", "success"] }]
         "#,
     );
-    assert_eq!(document["schema"], "assay.result/1");
+    assert_eq!(document["schema"], "assay.result/2");
     (place, document)
 });
 

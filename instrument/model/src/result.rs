@@ -1,4 +1,4 @@
-//! The result document, `assay.result/1`: what `analysis` concludes and `report` shows. Its JSON form is
+//! The result document, `assay.result/2`: what `analysis` concludes and `report` shows. Its JSON form is
 //! published (`assay schema result`); units stand in the keys, and a number that cannot be given is null.
 
 mod audit;
@@ -39,8 +39,8 @@ pub use verdict::{Exit, Verdict};
 use crate::facts::{Environment, PreflightFinding};
 use crate::series::SeriesFacts;
 
-/// The name of this document's form.
-pub const SCHEMA: &str = "assay.result/1";
+/// The name of this document's form. A key that is added leaves it; one that means something else, or is gone, raises it.
+pub const SCHEMA: &str = "assay.result/2";
 
 /// A whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

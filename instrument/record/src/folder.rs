@@ -9,7 +9,7 @@ use clock::WallTime;
 use model::facts::Environment;
 use model::picture::RawFile;
 use model::plan::{PLAN_SCHEMA, Plan};
-use model::result::RunResult;
+use model::result::{RunResult, SCHEMA as RESULT_SCHEMA};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -220,9 +220,14 @@ impl RunFolder {
     /// Reads summary.json.
     ///
     /// # Errors
-    /// When it is missing or is not one.
+    /// When it is missing, is not one, or was written by another version of Assay.
     pub fn result(&self) -> Result<RunResult, RecordError> {
-        read_json(&self.path.join(SUMMARY))
+        let path = self.path.join(SUMMARY);
+        let Schema { schema } = read_json(&path)?;
+        if schema != RESULT_SCHEMA {
+            return Err(RecordError::OtherVersion { path, found: schema, known: RESULT_SCHEMA });
+        }
+        read_json(&path)
     }
 
     /// The folder of one trial, made if it is not there: `settings/<key made safe>/trial-<index>`.

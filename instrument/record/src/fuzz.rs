@@ -107,3 +107,29 @@ fn fuzz_observation_log(bytes: &[u8]) {
 fn unnamed() -> &'static Path {
     Path::new("(bytes)")
 }
+
+#[cfg(test)]
+mod tests {
+    use model::facts::TRIAL_SCHEMA;
+    use model::plan::PLAN_SCHEMA;
+
+    use super::*;
+
+    /// Claim: the seeds of the fuzz target are files that this version reads, so that fuzzing starts from them.
+    #[test]
+    fn seeds_are_of_this_version() {
+        let seed = |name: &str| {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/run_folder");
+            let text = std::fs::read_to_string(Path::new(folder).join(name)).expect("a seed");
+            // The first byte chooses the format.
+            text[1..].to_owned()
+        };
+        let facts: TrialFacts = serde_json::from_str(&seed("trial")).expect("facts of a trial");
+        assert_eq!(facts.schema, TRIAL_SCHEMA);
+        assert!(facts.complete && facts.load.workers[0].sent > 0);
+        let plan = folder::parse_plan(&seed("plan")).expect("a plan");
+        assert_eq!((plan.schema.as_str(), plan.settings.len()), (PLAN_SCHEMA, 1));
+        serde_json::from_str::<Environment>(&seed("environment")).expect("an environment");
+        assert!(parse_seal(&seed("seal")).is_ok());
+    }
+}

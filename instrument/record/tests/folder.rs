@@ -77,6 +77,20 @@ fn plans_round_trip() {
     }
 }
 
+/// Claim: a result document of another version is said to be one, and is not read as if its words meant the same.
+#[test]
+fn results_of_another_version() {
+    let runs = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(runs.path(), "x", WallTime::from_unix_ns(0)).unwrap();
+    fs::write(run.path().join("summary.json"), "{\"schema\": \"assay.result/1\", \"name\": \"x\"}")
+        .unwrap();
+    let error = run.result().unwrap_err();
+    assert!(
+        matches!(&error, RecordError::OtherVersion { found, .. } if found == "assay.result/1"),
+        "{error}"
+    );
+}
+
 /// Claim: trials come in the order of the plan, those without a folder left out, and a plan that claims four
 /// billion trials costs nothing.
 #[test]

@@ -1,4 +1,4 @@
-//! The result as one JSON document, `assay.result/1`, and its published schema.
+//! The result as one JSON document, `assay.result/2`, and its published schema.
 //!
 //! It must never reorder or leave out a key: the order is that of the types in `model::result`, and a number that
 //! is not finite becomes null.

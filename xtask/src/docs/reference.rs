@@ -70,6 +70,30 @@ Generated from `assay schema result` by `cargo xtask docs --write`. `assay run -
 it is `summary.json` in the run folder, and `assay report --format json` computes it again. Units stand in the \
 names. A number that cannot be given is `null`.
 
+## Versions
+
+`schema` names the version. A key that is added does not change it: pass over keys that you do not know. It changes where \
+a key means something else, or is gone. `assay list` does not read a result of another version; `assay report FOLDER` \
+computes it anew from the record, whose files have versions of their own.
+
+What is another in `assay.result/2` than in `assay.result/1`, and what a reader must do:
+
+* `verdict`: a broken promise whose number holds comes before a number that does not. A run that was `invalid` (97) may \
+be `fail` (99) now; treat both as no pass.
+* `audits`: one that failed no longer makes its trial invalid. `voids` names the numbers that do not hold, and which way \
+they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
+audit computed: read these, and not the sentence.
+* `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of five: not resolved, void and unknown are \
+no *yes*. `implicit` promises are in the list that nobody wrote: lost, doubled, invented and misplaced transactions, \
+which once made a trial invalid.
+* `quantiles[].unconditional_ns` and all that is *of all due*: a refusal counts with the time to its answer, and only what \
+had no answer is infinite (`null`); where nothing was committed all of it is.
+* `rates.goodput_per_s` is less the growth of what is outstanding, and `rates.sent_per_s` without what the drain sent. \
+Both are smaller than before where a system was overloaded.
+* What came after its timeout, counted from due, is not committed: there are fewer of them, and more of `unknown`.
+
+## The document
+
 | field | form | meaning |
 | --- | --- | --- |
 "

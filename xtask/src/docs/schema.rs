@@ -17,7 +17,7 @@ const SOURCES: [&str; 2] = ["base/clock/src", "instrument/model/src"];
 /// The document.
 const ROOT: &str = "RunResult";
 /// What stands at the top of the schema, beside what is made of the types.
-const ID: &str = "urn:assay:result:1";
+const ID: &str = "urn:assay:result:2";
 const DESCRIPTION: &str = "A whole run. Units stand in the keys. A number that cannot be given, or is not finite, is null.";
 /// Objects and lists that are no longer than this stand on one line.
 const WIDTH: usize = 120;

@@ -97,7 +97,7 @@ mod tests {
         );
         let setting = serde_json::json!({ "key": "default", "values": {}, "verdict": "pass", "expect": null,
             "saturated": false, "trials": [result] });
-        let run = serde_json::json!({ "schema": "assay.result/1", "name": "many", "question": "", "notes": "",
+        let run = serde_json::json!({ "schema": "assay.result/2", "name": "many", "question": "", "notes": "",
             "started": "", "seed": 1, "verdict": "pass", "reason": "", "exit_code": 0, "exit_meaning": "",
             "interrupted": false, "fidelity": [], "percentile_method": "", "settings": [setting], "tables": [], "knee": "",
             "load_series": [], "audits": [], "environment": {} });

@@ -159,7 +159,7 @@ fn stable_order_and_no_infinities() {
     run.settings[0].trials[0].latency[0].response.mean_ns = Some(f64::NEG_INFINITY);
     let text = report::json(&run);
     assert_eq!(text, report::json(&run.clone()));
-    assert!(text.starts_with("{\n  \"schema\": \"assay.result/1\",\n  \"name\": \"api-rates\""));
+    assert!(text.starts_with("{\n  \"schema\": \"assay.result/2\",\n  \"name\": \"api-rates\""));
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let trial = &document["settings"][0]["trials"][0];
     assert!(trial["rates"]["offered_per_s"].is_null());

@@ -114,7 +114,7 @@ fn run_of(trials: Vec<(TrialResult, TrialPicture)>) -> (RunResult, RunPicture) {
                 "saturated": false, "trials": [trial] })
         })
         .collect();
-    let run = json!({ "schema": "assay.result/1", "name": "noise", "question": "", "notes": "", "started": "",
+    let run = json!({ "schema": "assay.result/2", "name": "noise", "question": "", "notes": "", "started": "",
         "seed": 1, "verdict": "pass", "reason": "", "exit_code": 0, "exit_meaning": "", "interrupted": false,
         "fidelity": [], "percentile_method": "", "settings": settings, "tables": [], "knee": "", "load_series": [],
         "audits": [], "environment": {} });
