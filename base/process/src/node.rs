@@ -74,7 +74,8 @@ pub enum Input<'a, M = Infallible> {
         /// Which machine.
         machine: usize,
     },
-    /// The time has come that the node asked to be woken at.
+    /// The time has come that the node asked to be woken at. Every node is woken once at its start, too, before
+    /// anything else happens to it.
     Wake,
     /// The process is about to end: the last chance to store what is stored, and to send.
     Stop,

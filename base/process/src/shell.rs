@@ -2,8 +2,9 @@
 //!
 //! Bytes are handed over as they come out of the kernel, with the time read right after the call that brought
 //! them. What a step sends leaves right after it, in one write a connection; what it sends on other connections
-//! leaves at the end of the turn, so that an observer of many gets one write a turn. A wake-up is kept to a few
-//! microseconds: sleep to shortly before it, then look without sleeping.
+//! leaves at the end of the turn, so that an observer of many gets one write a turn. A wake-up comes when the
+//! kernel gives it, some tens of microseconds late; a node whose timing is its purpose asks for
+//! [`Shell::waking_exactly`], which sleeps to shortly before it and then looks without sleeping.
 //!
 //! It never interprets a byte, never retries for the node, and never holds more for a peer than its
 //! [`Bounds`] allow: a peer that does not read is not read from, and in the end cut off.
@@ -11,8 +12,10 @@
 mod connections;
 mod ends;
 mod error;
+mod peer;
 mod sleep;
 mod turn;
+mod waiting;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -23,6 +26,7 @@ use rustix::event::epoll;
 pub use connections::{Bounds, Counters};
 pub use ends::Until;
 pub use error::ShellError;
+pub use peer::Peer;
 pub use sleep::Lateness;
 
 use crate::Node;
@@ -37,6 +41,8 @@ pub struct Facts {
     pub counters: Counters,
     /// How late wake-ups were.
     pub lateness: Lateness,
+    /// Looks without sleeping that found nothing: what exact wake-ups cost.
+    pub looks: u64,
     /// What ended it, in words.
     pub ended_by: String,
 }
@@ -45,7 +51,9 @@ pub struct Facts {
 #[derive(Debug)]
 pub struct Shell {
     listeners: Vec<(String, TcpListener, SocketAddr)>,
+    peers: Vec<Peer>,
     bounds: Bounds,
+    wakes_exactly: bool,
 }
 
 impl Shell {
@@ -65,7 +73,21 @@ impl Shell {
             Ok(((*name).to_owned(), listener, bound))
         };
         let listeners = listeners.iter().map(bind).collect::<Result<_, _>>()?;
-        Ok(Self { listeners, bounds })
+        Ok(Self { listeners, peers: Vec::new(), bounds, wakes_exactly: false })
+    }
+
+    /// Whom the node may dial, in the order of its [`crate::Outputs::dial`].
+    #[must_use]
+    pub fn dialling(mut self, peers: Vec<Peer>) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    /// Keeps wake-ups to a few microseconds, at the price of up to 120 µs of a processor before each.
+    #[must_use]
+    pub const fn waking_exactly(mut self) -> Self {
+        self.wakes_exactly = true;
+        self
     }
 
     /// The addresses, in the order given, with the ports that the kernel chose.
@@ -96,14 +118,13 @@ impl Shell {
     /// # Errors
     /// When the kernel refuses what the shell cannot do without.
     pub fn run(
-        &self,
+        self,
         node: &mut dyn Node,
         clock: Clock,
         until: &[Until],
     ) -> Result<Facts, ShellError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(ShellError::Kernel)?;
-        let listeners: Vec<&TcpListener> = self.listeners.iter().map(|(_, l, _)| l).collect();
-        turn::Turns::new(node, clock, &epoll, &listeners, self.bounds, until)?.run()
+        turn::Turns::new(self, node, clock, &epoll, until)?.run()
     }
 }
 

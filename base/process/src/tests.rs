@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 
+mod peers;
+mod writes;
+
 use crate::rehearsal::Rehearsal;
 use crate::shell::{Bounds, Facts, Shell, Until, listen_address};
 use crate::{Connection, Input, Node, Outputs};
@@ -20,6 +23,7 @@ struct Lines {
     closed: u32,
     due: Vec<(Instant, Connection)>,
     wakes: Vec<Instant>,
+    drained: u32,
 }
 
 impl Lines {
@@ -76,6 +80,7 @@ impl Node for Lines {
             Input::Stop => {
                 self.open.iter().for_each(|to| out.send(*to).extend_from_slice(b"stopped\n"));
             }
+            Input::Drained(_) => self.drained += 1,
             _ => panic!("nothing else was asked for"),
         }
     }
@@ -116,7 +121,10 @@ struct Served {
 
 impl Served {
     fn start(bounds: Bounds) -> Self {
-        let shell = Shell::bind(&[("lines", listen_address("0").unwrap())], bounds).unwrap();
+        Self::serve(Shell::bind(&[("lines", listen_address("0").unwrap())], bounds).unwrap())
+    }
+
+    fn serve(shell: Shell) -> Self {
         let address = shell.addresses()[0];
         let (theirs, ours) = std::io::pipe().unwrap();
         let thread = std::thread::spawn(move || {
@@ -187,8 +195,9 @@ fn back_pressure_loses_nothing() {
     a.write_all(b"after\n").unwrap();
     let text = read(&mut a, flood + 6);
     assert!(text.ends_with("xxafter\n"));
-    let (facts, _) = served.end();
+    let (facts, node) = served.end();
     assert_eq!((facts.counters.paused, facts.counters.unsent_full), (1, 0));
+    assert_eq!(node.drained, 1, "told once that all has been sent");
 }
 
 /// Claim: each bound cuts off the peer that passes it, counts it, and leaves others alone.
@@ -199,6 +208,7 @@ fn bounds_cut_off() {
         unread_bytes_max: 1000,
         unsent_bytes_pause: 1_000_000,
         unsent_bytes_max: 20_000_000,
+        ..Bounds::default()
     };
     let served = Served::start(bounds);
     let (mut good, mut endless, mut greedy) =
@@ -223,10 +233,16 @@ fn bounds_cut_off() {
     assert_eq!(node.closed, 2);
 }
 
-/// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike.
+/// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike; where nobody
+/// asked for exact wake-ups, the shell never looks in vain instead of sleeping, and where somebody did, it does.
 #[test]
 fn wake_ups_come() {
-    let served = Served::start(Bounds::default());
+    let shell = || Shell::bind(&[("lines", listen_address("0").unwrap())], Bounds::default());
+    assert_eq!(woken(Served::serve(shell().unwrap())).looks, 0);
+    assert!(woken(Served::serve(shell().unwrap().waking_exactly())).looks > 0);
+}
+
+fn woken(served: Served) -> Facts {
     let mut a = served.connect();
     let clock = Clock::start();
     for us in [0, 10, 500, 2_500, 20_000] {
@@ -235,7 +251,9 @@ fn wake_ups_come() {
         assert_eq!(read(&mut a, 4), "now\n");
         assert!(clock.now().saturating_since(before) >= Duration::from_micros(us), "{us} us");
     }
-    assert_eq!(served.end().0.lateness.count(), 5);
+    let (facts, _) = served.end();
+    assert_eq!(facts.lateness.count(), 5);
+    facts
 }
 
 /// Claim: a port alone is a port of loopback, and nonsense is refused with an example.

@@ -1,7 +1,9 @@
 //! The table of connections, their bounds and what is counted. Sockets are read and written in `turn`.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
+use super::waiting::Waiting;
 use crate::Connection;
 
 /// What one peer, and all together, may make the shell hold.
@@ -9,21 +11,32 @@ use crate::Connection;
 pub struct Bounds {
     /// The most connections; more are accepted and closed at once.
     pub connections_max: usize,
-    /// The most bytes of one connection that the node has not read: beyond, it is closed.
+    /// The most bytes of one connection that the node has not read: beyond, it is closed. More than the longest
+    /// frame that the node reads.
     pub unread_bytes_max: usize,
-    /// With more than this waiting to be sent on a connection, it is not read from.
+    /// The most bytes of all connections together that the node has not read: beyond, the connection that
+    /// passes it is closed.
+    pub unread_bytes_of_all_max: usize,
+    /// With more than this waiting to be sent on a connection that was accepted, it is not read from; of any
+    /// connection [`crate::Input::Drained`] tells when all has been sent.
     pub unsent_bytes_pause: usize,
     /// With more than this waiting to be sent on a connection, it is closed.
     pub unsent_bytes_max: usize,
+    /// The longest that it may take until a connection stands: for one that is dialled, and for the handshake
+    /// of one that is encrypted.
+    pub handshake_max: Duration,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections_max: 65_536,
-            unread_bytes_max: 2 << 20,
+            // A frame has 16 MiB at most, and a part of the next one may stand behind it.
+            unread_bytes_max: 17 << 20,
+            unread_bytes_of_all_max: 512 << 20,
             unsent_bytes_pause: 256 << 10,
             unsent_bytes_max: 64 << 20,
+            handshake_max: Duration::from_secs(10),
         }
     }
 }
@@ -35,6 +48,12 @@ pub struct Counters {
     pub accepted: u64,
     /// Closed at once because there were too many.
     pub refused: u64,
+    /// Dialled, and then standing.
+    pub dialled: u64,
+    /// Dialled in vain.
+    pub unreachable: u64,
+    /// Given up because they did not come to stand in time; those that were dialled are unreachable, too.
+    pub late: u64,
     /// Closed because the node left too much unread.
     pub unread_full: u64,
     /// Closed because the peer did not read.
@@ -43,17 +62,39 @@ pub struct Counters {
     pub paused: u64,
 }
 
-/// One accepted connection.
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Listener(usize),
+    Peer(usize),
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The kernel has not said yet whether anybody is there. The node does not know of it.
+    Dialling,
+    /// The node knows of it.
+    Open,
+}
+
+/// One connection.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) connection: Connection,
     pub(super) socket: OwnedFd,
+    pub(super) origin: Origin,
+    pub(super) stage: Stage,
     /// What the node has not read.
-    pub(super) unread: Vec<u8>,
+    pub(super) unread: Waiting,
+    /// What was taken from the node and the kernel has not.
+    pub(super) unsent: Waiting,
     /// The kernel takes no more bytes; it will say when it does.
     pub(super) is_blocked: bool,
     /// It is not read from until its peer has read.
     pub(super) is_paused: bool,
+    /// The node is to be told when all has been sent.
+    pub(super) owes_drained: bool,
 }
 
 /// Connections by place. Places are used again, the last freed first, so that the table stays dense.
@@ -69,24 +110,26 @@ impl Table {
         self.slots.len() - self.free.len()
     }
 
-    pub(super) fn add(&mut self, socket: OwnedFd) -> Connection {
+    pub(super) fn add(&mut self, socket: OwnedFd, origin: Origin, stage: Stage) -> &mut Slot {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.generations.push(0);
             u32::try_from(self.slots.len() - 1).expect("bounded by connections_max")
         });
         let generation = &mut self.generations[index as usize];
-        // 31 bits, so that a connection's token can never be that of a listener.
+        // 31 bits, so that a connection's token can never be one of the shell's own.
         *generation = generation.wrapping_add(1) & (u32::MAX >> 1);
-        let connection = Connection::new(index, *generation);
-        self.slots[index as usize] = Some(Slot {
-            connection,
+        self.slots[index as usize].insert(Slot {
+            connection: Connection::new(index, *generation),
             socket,
-            unread: Vec::new(),
+            origin,
+            stage,
+            unread: Waiting::default(),
+            unsent: Waiting::default(),
             is_blocked: false,
             is_paused: false,
-        });
-        connection
+            owes_drained: false,
+        })
     }
 
     pub(super) fn get(&mut self, connection: Connection) -> Option<&mut Slot> {

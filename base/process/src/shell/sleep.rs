@@ -1,7 +1,8 @@
 //! Waiting for what comes first, an event or a wake-up, and being there when the wake-up is due.
 //!
 //! The kernel wakes a sleeper some microseconds late: timer slack (set to its least), the interrupt, leaving an
-//! idle state. So the sleep ends a margin before the wake-up, and the rest is spent looking without sleeping.
+//! idle state. That is good enough for nearly every node. Where wake-ups are to be exact, the sleep ends a
+//! margin before the wake-up, and the rest is spent looking without sleeping.
 //! The margin follows what the sleeps of this run have overshot: a fixed one would be either late on one
 //! machine or burn a core on another. It never waits for a time that has passed.
 
@@ -71,16 +72,19 @@ impl Lateness {
 pub(super) struct Sleeper<'a> {
     epoll: &'a OwnedFd,
     clock: Clock,
-    margin_ns: i64,
+    /// Nothing where wake-ups need not be exact.
+    margin_ns: Option<i64>,
+    /// Looks without sleeping that found nothing.
+    pub(super) looks: u64,
     pub(super) events: Vec<epoll::Event>,
 }
 
 impl<'a> Sleeper<'a> {
-    pub(super) fn new(epoll: &'a OwnedFd, clock: Clock) -> Self {
+    pub(super) fn new(epoll: &'a OwnedFd, clock: Clock, is_exact: bool) -> Self {
         // 50 µs by default. Refused in some sandboxes; then the margin learns to live with it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let events = Vec::with_capacity(EVENTS_MAX);
-        Self { epoll, clock, margin_ns: 50_000, events }
+        Self { epoll, clock, margin_ns: is_exact.then_some(50_000), looks: 0, events }
     }
 
     /// Waits until there are events or `wake` has come, whichever is first. Gives the time.
@@ -92,28 +96,30 @@ impl<'a> Sleeper<'a> {
         loop {
             let now = self.clock.now();
             let left_ns = wake.ns_since(now);
-            if left_ns <= self.margin_ns {
+            let margin_ns = self.margin_ns.unwrap_or(0);
+            if left_ns <= margin_ns {
                 self.take(Some(0))?;
                 let now = self.clock.now();
                 if now >= wake || !self.events.is_empty() {
                     return Ok(now);
                 }
+                self.looks += 1;
             } else if left_ns > FAR_NS {
                 self.take(Some(left_ns / 1_000_000 - 1))?;
                 if !self.events.is_empty() {
                     return Ok(self.clock.now());
                 }
-            } else if self.sleep_to(wake.ns_since(Instant::from_ns(self.margin_ns)), left_ns)? {
+            } else if self.sleep_to(wake.as_ns() - margin_ns, left_ns - margin_ns)? {
                 self.take(Some(0))?;
                 return Ok(self.clock.now());
             }
         }
     }
 
-    /// Sleeps to `target_ns`, on epoll's descriptor and with a timeout in nanoseconds, which epoll's own wait
-    /// has not on older kernels. Gives whether there are events.
-    fn sleep_to(&mut self, target_ns: i64, left_ns: i64) -> Result<bool, ShellError> {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: left_ns - self.margin_ns };
+    /// Sleeps for `ns`, to `target_ns`, on epoll's descriptor and with a timeout in nanoseconds, which epoll's own wait has not
+    /// on older kernels. Gives whether there are events.
+    fn sleep_to(&mut self, target_ns: i64, ns: i64) -> Result<bool, ShellError> {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: ns };
         let mut descriptors = [PollFd::new(self.epoll, PollFlags::IN)];
         match poll(&mut descriptors, Some(&timeout)) {
             Ok(0) => {}
@@ -121,19 +127,22 @@ impl<'a> Sleeper<'a> {
             Err(Errno::INTR) => return Ok(false),
             Err(error) => return Err(ShellError::Kernel(error)),
         }
-        self.learn(self.clock.now().as_ns() - target_ns);
+        if self.margin_ns.is_some() {
+            self.learn(self.clock.now().as_ns() - target_ns);
+        }
         Ok(false)
     }
 
     /// Up at once when a sleep overshot the margin, down by a hundredth otherwise: about one wake-up in a
     /// hundred is late by what it overshot.
     fn learn(&mut self, overslept_ns: i64) {
-        self.margin_ns = if overslept_ns > self.margin_ns {
+        let margin_ns = self.margin_ns.unwrap_or(0);
+        let learnt = if overslept_ns > margin_ns {
             overslept_ns + overslept_ns / 4
         } else {
-            self.margin_ns - (self.margin_ns - overslept_ns) / 100
-        }
-        .clamp(MARGIN_NS_MIN, MARGIN_NS_MAX);
+            margin_ns - (margin_ns - overslept_ns) / 100
+        };
+        self.margin_ns = Some(learnt.clamp(MARGIN_NS_MIN, MARGIN_NS_MAX));
     }
 
     /// Takes what has happened, waiting at most `timeout_ms`; `None`: as long as it takes.

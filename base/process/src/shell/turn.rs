@@ -1,43 +1,53 @@
 //! The turns of the event loop: what the kernel reports becomes steps of the node, and what the node wants
-//! becomes writes and closes. One thread; it never blocks except in the sleeper.
+//! becomes writes, dials and closes. One thread; it never blocks except in the sleeper.
 
-use std::net::TcpListener;
+mod arrive;
+mod read;
+mod write;
+
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use clock::{Clock, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::net::{SendFlags, SocketFlags};
 
-use super::connections::{Bounds, Counters, Table};
+use super::connections::{Counters, Origin, Stage, Table};
 use super::ends::Until;
 use super::sleep::{Lateness, Sleeper};
-use super::{Facts, ShellError};
+use super::{Facts, Shell, ShellError};
 use crate::{Connection, Input, Node, Outputs};
 
 /// Read at once: the answers of a deep pipeline in one call, and still in the second-level cache.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// Reads of one connection in a row before others get their turn.
-const READS_MAX: u32 = 8;
-/// Connections accepted in a row before others get their turn.
-const ACCEPTS_MAX: u32 = 64;
 
 /// Tokens from here on are listeners and ends; below are connections, whose places are fewer.
 const LISTENER_TOKENS: u64 = u64::MAX - 0xffff;
 const END_TOKENS: u64 = u64::MAX - 0xff;
 
+/// What the shell has to tell the node by itself, at the end of the turn: a node that answers at once with more
+/// of the same keeps nobody else from their turn.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Drained(Connection),
+    Unreachable(usize),
+}
+
 pub(super) struct Turns<'a> {
+    shell: Shell,
     node: &'a mut dyn Node,
     clock: Clock,
     epoll: &'a OwnedFd,
-    listeners: &'a [&'a TcpListener],
     until: &'a [Until],
-    bounds: Bounds,
     out: Outputs,
     /// The list that [`Outputs::take_touched`] is given.
     carried_out: Vec<Connection>,
     table: Table,
     buffer: Vec<u8>,
+    /// Bytes that the node has not read, of all connections.
+    unread_bytes: usize,
+    due: VecDeque<Due>,
+    /// When a connection that does not stand yet is given up. All have the same time, so they come in order.
+    given_up_at: VecDeque<(Instant, Connection)>,
     counters: Counters,
     lateness: Lateness,
     /// A listener may have connections that could not be accepted.
@@ -47,14 +57,13 @@ pub(super) struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     pub(super) fn new(
+        shell: Shell,
         node: &'a mut dyn Node,
         clock: Clock,
         epoll: &'a OwnedFd,
-        listeners: &'a [&'a TcpListener],
-        bounds: Bounds,
         until: &'a [Until],
     ) -> Result<Self, ShellError> {
-        for (index, listener) in (0..).zip(listeners) {
+        for (index, (_, listener, _)) in (0..).zip(&shell.listeners) {
             let token = EventData::new_u64(LISTENER_TOKENS + index);
             epoll::add(epoll, listener, token, EventFlags::IN).map_err(ShellError::Kernel)?;
         }
@@ -64,16 +73,18 @@ impl<'a> Turns<'a> {
                 .map_err(|error| ShellError::ParentPipe(error.into()))?;
         }
         Ok(Self {
+            shell,
             node,
             clock,
             epoll,
-            listeners,
             until,
-            bounds,
             out: Outputs::default(),
             carried_out: Vec::new(),
             table: Table::default(),
             buffer: vec![0; READ_BYTES_MAX],
+            unread_bytes: 0,
+            due: VecDeque::new(),
+            given_up_at: VecDeque::new(),
             counters: Counters::default(),
             lateness: Lateness::default(),
             is_accept_stuck: false,
@@ -82,22 +93,36 @@ impl<'a> Turns<'a> {
     }
 
     pub(super) fn run(mut self) -> Result<Facts, ShellError> {
-        let mut sleeper = Sleeper::new(self.epoll, self.clock);
+        let mut sleeper = Sleeper::new(self.epoll, self.clock, self.shell.wakes_exactly);
+        self.node.step(self.clock.now(), Input::Wake, &mut self.out);
+        self.carry_out();
         while self.ended_by.is_none() {
-            let now = sleeper.wait(self.out.wake())?;
+            let now = sleeper.wait(self.next_wake())?;
             self.wake_if_due(now);
+            self.give_up(now);
             for event in &sleeper.events {
                 let now = self.event(event.data.u64(), event.flags);
                 self.wake_if_due(now);
             }
+            self.tell_due();
             self.carry_out();
         }
         self.stop();
         Ok(Facts {
             counters: self.counters,
             lateness: self.lateness,
+            looks: sleeper.looks,
             ended_by: self.ended_by.unwrap_or_default().to_owned(),
         })
+    }
+
+    /// When the next turn begins at the latest.
+    fn next_wake(&self) -> Option<Instant> {
+        if !self.due.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let given_up = self.given_up_at.front().map(|(at, _)| *at);
+        self.out.wake().into_iter().chain(given_up).min()
     }
 
     /// One event. Gives the time after it.
@@ -109,6 +134,7 @@ impl<'a> Turns<'a> {
             self.accept(usize::try_from(token - LISTENER_TOKENS).expect("a small number"));
         } else {
             let connection = from_token(token);
+            self.answered(connection);
             if flags.contains(EventFlags::OUT) {
                 self.writable(connection);
             }
@@ -133,116 +159,20 @@ impl<'a> Turns<'a> {
         }
     }
 
-    fn accept(&mut self, listener: usize) {
-        for _ in 0..ACCEPTS_MAX {
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let socket = match rustix::net::accept_with(self.listeners[listener], flags) {
-                Ok(socket) => socket,
-                Err(Errno::MFILE | Errno::NFILE) => {
-                    self.pause_listeners(true);
-                    return;
+    /// Tells the node what is due; what that makes due is told in the next turn.
+    fn tell_due(&mut self) {
+        for _ in 0..self.due.len() {
+            let Some(due) = self.due.pop_front() else { return };
+            let input = match due {
+                Due::Drained(connection) => {
+                    if self.table.get(connection).is_none() {
+                        continue;
+                    }
+                    Input::Drained(connection)
                 }
-                Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(_) => return,
+                Due::Unreachable(peer) => Input::Unreachable { peer },
             };
-            if self.table.len() >= self.bounds.connections_max {
-                self.counters.refused += 1;
-                continue;
-            }
-            self.counters.accepted += 1;
-            // Refused on sockets that are already gone; reading will say so.
-            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
-            let connection = self.table.add(socket);
-            self.out.open(connection);
-            let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            let slot = self.table.get(connection).expect("just added");
-            let token = EventData::new_u64(to_token(connection));
-            if epoll::add(self.epoll, &slot.socket, token, interest).is_err() {
-                self.forget(connection);
-                continue;
-            }
-            self.node.step(self.clock.now(), Input::Opened { connection, listener }, &mut self.out);
-        }
-    }
-
-    /// Out of descriptors: listeners are left alone until one is free, instead of being reported for ever.
-    fn pause_listeners(&mut self, is_paused: bool) {
-        self.is_accept_stuck = is_paused;
-        for (index, listener) in (0..).zip(self.listeners) {
-            let interest = if is_paused { EventFlags::empty() } else { EventFlags::IN };
-            let token = EventData::new_u64(LISTENER_TOKENS + index);
-            let _ = epoll::modify(self.epoll, listener, token, interest);
-        }
-    }
-
-    /// Reads until the kernel has no more: a read that does not fill the buffer says so without another call.
-    fn read(&mut self, connection: Connection, hangs_up: bool) -> Instant {
-        for _ in 0..READS_MAX {
-            let now = self.clock.now();
-            let Some(slot) = self.table.get(connection) else { return now };
-            if slot.is_paused {
-                return now;
-            }
-            let count = match rustix::io::read(&slot.socket, &mut self.buffer[..]) {
-                Ok(0) => return self.lost(connection),
-                Ok(count) => count,
-                Err(Errno::AGAIN) => return now,
-                Err(Errno::INTR) => continue,
-                Err(_) => return self.lost(connection),
-            };
-            let now = self.clock.now();
-            self.deliver(connection, count, now);
-            self.carry_out_on(connection);
-            if count < self.buffer.len() && !hangs_up {
-                return now;
-            }
-        }
-        self.rearm(connection);
-        self.clock.now()
-    }
-
-    /// Steps the node with what has been read, behind what it had left.
-    fn deliver(&mut self, connection: Connection, count: usize, now: Instant) {
-        let Some(slot) = self.table.get(connection) else { return };
-        self.out.take_used();
-        if slot.unread.is_empty() {
-            let bytes = &self.buffer[..count];
-            self.node.step(now, Input::Bytes(connection, bytes), &mut self.out);
-            let rest = &bytes[self.out.take_used()..];
-            slot.unread.extend_from_slice(rest);
-        } else {
-            slot.unread.extend_from_slice(&self.buffer[..count]);
-            self.node.step(now, Input::Bytes(connection, &slot.unread), &mut self.out);
-            slot.unread.drain(..self.out.take_used());
-        }
-        if slot.unread.len() > self.bounds.unread_bytes_max {
-            self.counters.unread_full += 1;
-            self.lost(connection);
-        }
-    }
-
-    /// The kernel takes bytes again.
-    fn writable(&mut self, connection: Connection) {
-        let Some(slot) = self.table.get(connection) else { return };
-        if !std::mem::take(&mut slot.is_blocked) {
-            return;
-        }
-        self.write(connection);
-        if let Some(slot) = self.table.get(connection)
-            && slot.is_paused
-            && !slot.is_blocked
-        {
-            slot.is_paused = false;
-            self.rearm(connection);
-        }
-    }
-
-    /// What the last step wants on the connection that it was about, if it wants nothing else.
-    fn carry_out_on(&mut self, connection: Connection) {
-        if self.out.touched() == [connection] {
-            self.out.take_touched(&mut self.carried_out);
-            self.carried_out.clear();
-            self.write(connection);
+            self.node.step(self.clock.now(), input, &mut self.out);
         }
     }
 
@@ -255,70 +185,38 @@ impl<'a> Turns<'a> {
             }
             self.carried_out.clear();
         }
-    }
-
-    /// Writes what waits on a connection, as far as the kernel takes it, and closes it behind that if asked.
-    fn write(&mut self, connection: Connection) {
-        let Some(slot) = self.table.get(connection) else { return };
-        let Some((bytes, closes)) = self.out.pending(connection) else { return };
-        let mut sent = 0;
-        while sent < bytes.len() && !slot.is_blocked {
-            match rustix::net::send(&slot.socket, &bytes[sent..], SendFlags::NOSIGNAL) {
-                Ok(count) => sent += count,
-                Err(Errno::AGAIN) => slot.is_blocked = true,
-                Err(Errno::INTR) => {}
-                Err(_) => {
-                    self.lost(connection);
-                    return;
-                }
-            }
-        }
-        if sent == bytes.len() {
-            bytes.clear();
-            if closes {
-                self.forget(connection);
-            }
-            return;
-        }
-        bytes.drain(..sent);
-        let waiting = bytes.len();
-        if waiting > self.bounds.unsent_bytes_max {
-            self.counters.unsent_full += 1;
-            self.lost(connection);
-        } else if waiting > self.bounds.unsent_bytes_pause && !slot.is_paused {
-            self.counters.paused += 1;
-            slot.is_paused = true;
-        }
-    }
-
-    /// Makes the kernel report again what is already there: an edge-triggered event comes once.
-    fn rearm(&mut self, connection: Connection) {
-        let Some(slot) = self.table.get(connection) else { return };
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let token = EventData::new_u64(to_token(connection));
-        if epoll::modify(self.epoll, &slot.socket, token, interest).is_err() {
-            self.lost(connection);
+        for peer in self.out.take_dials() {
+            self.dial(peer);
         }
     }
 
     /// The connection ended from outside: the node is told.
     fn lost(&mut self, connection: Connection) -> Instant {
         let now = self.clock.now();
-        if self.forget(connection) {
-            self.node.step(now, Input::Closed(connection), &mut self.out);
+        match self.forget(connection) {
+            Some((_, Stage::Open)) => {
+                self.node.step(now, Input::Closed(connection), &mut self.out);
+            }
+            Some((Origin::Peer(peer), _)) => {
+                self.counters.unreachable += 1;
+                self.due.push_back(Due::Unreachable(peer));
+            }
+            _ => {}
         }
         now
     }
 
-    fn forget(&mut self, connection: Connection) -> bool {
-        if self.table.remove(connection).is_none() {
-            return false;
+    /// Takes a connection out of the table, and says what it was.
+    fn forget(&mut self, connection: Connection) -> Option<(Origin, Stage)> {
+        let slot = self.table.remove(connection)?;
+        self.unread_bytes -= slot.unread.len();
+        if slot.stage == Stage::Open {
+            self.out.end(connection);
         }
-        self.out.end(connection);
         if self.is_accept_stuck {
             self.pause_listeners(false);
         }
-        true
+        Some((slot.origin, slot.stage))
     }
 
     fn stop(&mut self) {

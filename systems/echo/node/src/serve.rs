@@ -73,7 +73,10 @@ fn run(command: Command) -> Result<Facts, String> {
     listeners.extend(http.map(|address| ("http", address)));
     let metrics_listener = metrics.map(|_| listeners.len());
     listeners.extend(metrics.map(|address| ("metrics", address)));
-    let shell = Shell::bind(&listeners, Bounds::default()).map_err(|error| error.to_string())?;
+    // The theory that its service is held against is one of exact service times.
+    let shell = Shell::bind(&listeners, Bounds::default())
+        .map_err(|error| error.to_string())?
+        .waking_exactly();
     let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
     if command.parent_pipe {
         until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
@@ -88,7 +91,7 @@ fn run(command: Command) -> Result<Facts, String> {
 
 /// What a log should hold of it. It must not say what was lied about.
 fn report(facts: &Facts) {
-    let Facts { counters, lateness, ended_by } = facts;
+    let Facts { counters, lateness, ended_by, .. } = facts;
     eprintln!(
         "ended by {ended_by}; connections accepted {} refused {}; cut off: {} sent too much, {} did not read",
         counters.accepted, counters.refused, counters.unread_full, counters.unsent_full

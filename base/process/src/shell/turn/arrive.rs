@@ -1,0 +1,127 @@
+//! How connections come to be: accepted or dialled.
+
+use clock::Instant;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::super::connections::{Origin, Stage};
+use super::{Due, LISTENER_TOKENS, Turns, to_token};
+use crate::{Connection, Input};
+
+/// Connections accepted in a row before others get their turn.
+const ACCEPTS_MAX: u32 = 64;
+
+/// What the kernel reports of a connection, each change once.
+fn interest() -> EventFlags {
+    EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET
+}
+
+impl Turns<'_> {
+    pub(super) fn accept(&mut self, listener: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let socket = match rustix::net::accept_with(&self.shell.listeners[listener].1, flags) {
+                Ok(socket) => socket,
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    self.pause_listeners(true);
+                    return;
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(_) => return,
+            };
+            if self.table.len() >= self.shell.bounds.connections_max {
+                self.counters.refused += 1;
+                continue;
+            }
+            self.counters.accepted += 1;
+            // Refused on sockets that are already gone; reading will say so.
+            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+            let slot = self.table.add(socket, Origin::Listener(listener), Stage::Open);
+            let connection = slot.connection;
+            let token = EventData::new_u64(to_token(connection));
+            let added = epoll::add(self.epoll, &slot.socket, token, interest());
+            self.out.open(connection);
+            if added.is_err() {
+                self.forget(connection);
+                continue;
+            }
+            self.node.step(self.clock.now(), Input::Opened { connection, listener }, &mut self.out);
+        }
+    }
+
+    /// Out of descriptors: listeners are left alone until one is free, instead of being reported for ever.
+    pub(super) fn pause_listeners(&mut self, is_paused: bool) {
+        self.is_accept_stuck = is_paused;
+        for (index, (_, listener, _)) in (0..).zip(&self.shell.listeners) {
+            let interest = if is_paused { EventFlags::empty() } else { EventFlags::IN };
+            let token = EventData::new_u64(LISTENER_TOKENS + index);
+            let _ = epoll::modify(self.epoll, listener, token, interest);
+        }
+    }
+
+    /// Begins to dial a peer; what comes of it is told in a later turn.
+    pub(super) fn dial(&mut self, peer: usize) {
+        if self.begin_dial(peer).is_err() {
+            self.counters.unreachable += 1;
+            self.due.push_back(Due::Unreachable(peer));
+        }
+    }
+
+    fn begin_dial(&mut self, peer: usize) -> Result<(), Errno> {
+        let address = self.shell.peers[peer].address;
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        let slot = self.table.add(socket, Origin::Peer(peer), Stage::Dialling);
+        let connection = slot.connection;
+        let token = EventData::new_u64(to_token(connection));
+        if let Err(error) = epoll::add(self.epoll, &slot.socket, token, interest()) {
+            self.table.remove(connection);
+            return Err(error);
+        }
+        let at = self.clock.now().plus(self.shell.bounds.handshake_max);
+        self.given_up_at.push_back((at, connection));
+        Ok(())
+    }
+
+    /// The kernel has something to say of a connection: if it was being dialled, whether anybody is there.
+    pub(super) fn answered(&mut self, connection: Connection) {
+        let Some(slot) = self.table.get(connection) else { return };
+        let (Origin::Peer(peer), Stage::Dialling) = (slot.origin, slot.stage) else { return };
+        let is_there = matches!(rustix::net::sockopt::socket_error(&slot.socket), Ok(Ok(())));
+        // A port of this host that nobody listens on may be given to the very socket that dials it.
+        let names =
+            (rustix::net::getsockname(&slot.socket), rustix::net::getpeername(&slot.socket));
+        let is_itself = matches!(names, (Ok(own), Ok(Some(other))) if own == other);
+        if !is_there || is_itself {
+            self.lost(connection);
+            return;
+        }
+        slot.stage = Stage::Open;
+        let _ = rustix::net::sockopt::set_tcp_nodelay(&slot.socket, true);
+        self.counters.dialled += 1;
+        self.out.open(connection);
+        self.node.step(self.clock.now(), Input::Dialled { connection, peer }, &mut self.out);
+    }
+
+    /// Gives up what has not come to stand in time.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        while let Some((at, connection)) = self.given_up_at.front().copied() {
+            let stage = self.table.get(connection).map(|slot| slot.stage);
+            let is_pending = stage.is_some_and(|stage| stage != Stage::Open);
+            if is_pending && at > now {
+                return;
+            }
+            self.given_up_at.pop_front();
+            if is_pending {
+                self.counters.late += 1;
+                self.lost(connection);
+            }
+        }
+    }
+}

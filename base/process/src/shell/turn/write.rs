@@ -1,0 +1,109 @@
+//! From the node to the kernel. No byte is moved because the kernel took only some before it.
+
+use std::io::IoSlice;
+
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+
+use super::super::connections::{Origin, Slot, Stage};
+use super::super::waiting;
+use super::{Due, Turns};
+use crate::Connection;
+
+impl Turns<'_> {
+    /// The kernel takes bytes again.
+    pub(super) fn writable(&mut self, connection: Connection) {
+        let Some(slot) = self.table.get(connection) else { return };
+        if !std::mem::take(&mut slot.is_blocked) {
+            return;
+        }
+        self.write(connection);
+        if let Some(slot) = self.table.get(connection)
+            && slot.is_paused
+            && !slot.is_blocked
+        {
+            slot.is_paused = false;
+            self.rearm(connection);
+        }
+    }
+
+    /// What the last step wants on the connection that it was about, if it wants nothing else there.
+    pub(super) fn carry_out_on(&mut self, connection: Connection) {
+        if self.out.touched() == [connection] {
+            self.out.take_touched(&mut self.carried_out);
+            self.carried_out.clear();
+            self.write(connection);
+        }
+    }
+
+    /// Writes what waits on a connection, as far as the kernel takes it, and closes it behind that if asked.
+    pub(super) fn write(&mut self, connection: Connection) {
+        let Some(slot) = self.table.get(connection).filter(|slot| slot.stage == Stage::Open) else {
+            return;
+        };
+        let Some((bytes, closes)) = self.out.pending(connection) else { return };
+        let bounds = &self.shell.bounds;
+        slot.owes_drained |= slot.unsent.len() + bytes.len() > bounds.unsent_bytes_pause;
+        if send(slot, bytes).is_err() {
+            self.lost(connection);
+            return;
+        }
+        let behind = slot.unsent.len();
+        let waiting = behind + bytes.len();
+        self.out.set_behind(connection, behind);
+        if waiting == 0 {
+            if std::mem::take(&mut slot.owes_drained) {
+                self.due.push_back(Due::Drained(connection));
+            }
+            if closes {
+                self.forget(connection);
+            }
+        } else if waiting > bounds.unsent_bytes_max {
+            self.counters.unsent_full += 1;
+            self.lost(connection);
+        } else if waiting > bounds.unsent_bytes_pause
+            && !slot.is_paused
+            && matches!(slot.origin, Origin::Listener(_))
+        {
+            // What a peer that the node has dialled has to say is an answer: it is read whatever waits for it.
+            self.counters.paused += 1;
+            slot.is_paused = true;
+        }
+    }
+}
+
+/// Sends what was taken before, and `bytes` behind it. What the kernel takes only a part of is taken over as it
+/// is, with the place where it goes on.
+fn send(slot: &mut Slot, bytes: &mut Vec<u8>) -> Result<(), Errno> {
+    while !slot.is_blocked {
+        let before = slot.unsent.rest();
+        if before.is_empty() && bytes.is_empty() {
+            break;
+        }
+        let parts = [IoSlice::new(before), IoSlice::new(bytes)];
+        let sent = match (before.is_empty(), bytes.is_empty()) {
+            (true, _) => rustix::net::send(&slot.socket, bytes, SendFlags::NOSIGNAL),
+            (_, true) => rustix::net::send(&slot.socket, before, SendFlags::NOSIGNAL),
+            _ => {
+                let mut nothing = SendAncillaryBuffer::default();
+                rustix::net::sendmsg(&slot.socket, &parts, &mut nothing, SendFlags::NOSIGNAL)
+            }
+        };
+        match sent {
+            Ok(count) => {
+                let of_before = count.min(before.len());
+                slot.unsent.advance(of_before);
+                let of_bytes = count - of_before;
+                if of_bytes == bytes.len() {
+                    waiting::empty(bytes);
+                } else if of_bytes > 0 {
+                    slot.unsent.take(bytes, of_bytes);
+                }
+            }
+            Err(Errno::AGAIN) => slot.is_blocked = true,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
