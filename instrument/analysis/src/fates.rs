@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use model::facts::{KindFacts, LedgerEntry};
 use model::result::Fates;
-use model::{NO_STAMP, Outcome, Row};
+use model::{NO_STAMP, Outcome, Row, Stamp};
 
 /// Ids of the probe start here.
 const PROBE_BASE: u64 = 1 << 40;
@@ -54,12 +54,21 @@ impl Nibbles {
 
     #[inline]
     fn set(&mut self, id: u64, value: u8) {
+        self.replace(id, value);
+    }
+
+    /// The value that was there.
+    #[inline]
+    fn replace(&mut self, id: u64, value: u8) -> u8 {
         let (page, at, high) = place(id);
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let page = self.pages[page].get_or_insert_with(|| Box::new([0; PAGE / 2]));
-        page[at] = if high { page[at] & 15 | value << 4 } else { page[at] & 0xf0 | value };
+        let page = self.pages[page].get_or_insert_with(new_page);
+        let shift = u32::from(high) * 4;
+        let before = page[at] >> shift & 15;
+        page[at] = page[at] & !(15 << shift) | value << shift;
+        before
     }
 
     /// Ids whose value is not zero, ascending.
@@ -77,16 +86,56 @@ impl Nibbles {
     }
 }
 
+/// Apart from the path of a row, and never on the stack: a caller's frame of half a megabyte would be touched for each
+/// block of rows.
+#[cold]
+#[inline(never)]
+fn new_page() -> Box<[u8; PAGE / 2]> {
+    vec![0; PAGE / 2].try_into().expect("as long as a page")
+}
+
+#[cold]
+#[inline(never)]
+fn new_times_page() -> TimesPage {
+    vec![(0, NEVER_ACKNOWLEDGED); PAGE].try_into().expect("as long as a page")
+}
+
 #[inline]
 fn place(id: u64) -> (usize, usize, bool) {
     let id = usize::try_from(id).expect("bounded by IDS_MAX");
     (id / PAGE, id % PAGE / 2, id % 2 == 1)
 }
 
+/// A length of time that others are divided by, without a division: two of them a row would cost more than the rest.
+#[derive(Clone, Copy, Default)]
+struct Unit {
+    ns: u64,
+    /// 2^64 ÷ `ns`, rounded up.
+    inverse: u64,
+}
+
+impl Unit {
+    fn new(ns: i64) -> Self {
+        let ns = u64::try_from(ns).expect("a positive length");
+        Self { ns, inverse: u64::MAX / ns + 1 }
+    }
+
+    /// The quotient, rounded down; −1 for whatever is negative.
+    #[inline]
+    fn floor(self, stamp: i64) -> i64 {
+        let Ok(stamp) = u64::try_from(stamp) else { return -1 };
+        let product = u128::from(stamp) * u128::from(self.inverse);
+        let estimate = u64::try_from(product >> 64).expect("the upper half");
+        // Rounding `inverse` up adds less than one to the quotient.
+        let is_above = estimate * self.ns > stamp;
+        (estimate - u64::from(is_above)).cast_signed()
+    }
+}
+
 /// When a transaction was sent and when it was acknowledged, in units that fit 32 bits.
 #[derive(Default)]
 struct Times {
-    unit_ns: i64,
+    unit: Unit,
     pages: Vec<Option<TimesPage>>,
 }
 
@@ -98,22 +147,17 @@ const NEVER_ACKNOWLEDGED: u32 = u32::MAX;
 
 impl Times {
     #[inline]
-    fn set(&mut self, row: &Row, final_stage: usize) {
-        let (page, at) = split(row.tx);
+    fn set(&mut self, id: u64, sent: Stamp, mark: Stamp) {
+        let (page, at) = split(id);
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
         // Sent is rounded down and acknowledged up, so that rounding can hide a contradiction of less than a
         // unit and can never make one.
-        let sent = clamp(row.sent.div_euclid(self.unit_ns));
-        let mark = row.marks[final_stage];
-        let acknowledged = if mark == NO_STAMP {
-            NEVER_ACKNOWLEDGED
-        } else {
-            clamp(mark.div_euclid(self.unit_ns) + 1)
-        };
-        let page =
-            self.pages[page].get_or_insert_with(|| Box::new([(0, NEVER_ACKNOWLEDGED); PAGE]));
+        let sent = clamp(self.unit.floor(sent));
+        let acknowledged =
+            if mark == NO_STAMP { NEVER_ACKNOWLEDGED } else { clamp(self.unit.floor(mark) + 1) };
+        let page = self.pages[page].get_or_insert_with(new_times_page);
         page[at] = (sent, acknowledged);
     }
 
@@ -163,8 +207,8 @@ pub(crate) struct Join {
 impl Join {
     /// `span_ns` bounds the stamps of the trial; it chooses the unit of time for the order.
     pub fn new(final_stage: usize, span_ns: i64, kinds: &[KindFacts]) -> Self {
-        let unit_ns = (span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000);
-        let space = || Space { times: Times { unit_ns, ..Times::default() }, ..Space::default() };
+        let unit = Unit::new((span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000));
+        let space = || Space { times: Times { unit, ..Times::default() }, ..Space::default() };
         Self {
             spaces: [space(), space()],
             final_stage,
@@ -205,12 +249,9 @@ impl Join {
             Outcome::Unknown => UNANSWERED,
         };
         let space = &mut self.spaces[space];
-        if space.told.get(id) != 0 {
-            self.repeated_rows += 1;
-        }
-        space.told.set(id, told);
+        self.repeated_rows += u64::from(space.told.replace(id, told) != 0);
         if self.rows <= ORDERED_MAX && row.sent != NO_STAMP {
-            space.times.set(&Row { tx: id, ..*row }, self.final_stage);
+            space.times.set(id, row.sent, row.marks[self.final_stage]);
         }
     }
 
@@ -333,6 +374,21 @@ mod tests {
 
     fn entry(position: u64, tx: u64) -> LedgerEntry {
         LedgerEntry::new(position, tx, true)
+    }
+
+    /// Claim: the quotient is that of a division, at every edge and for any unit.
+    #[test]
+    fn quotients_are_exact() {
+        for ns in [1_000, 1_001, 1_024, 4_096, 7_919, 86_400_000, 1 << 40, (1 << 40) + 1] {
+            let unit = Unit::new(ns);
+            for n in [0, 1, 2, 999, 123_456, (1 << 59) / ns, ((1 << 62) - 1) / ns] {
+                for stamp in [n * ns - 1, n * ns, n * ns + 1, n * ns + ns - 1] {
+                    let exact = if stamp < 0 { -1 } else { stamp / ns };
+                    assert_eq!(unit.floor(stamp), exact, "{stamp} / {ns}");
+                }
+            }
+        }
+        assert_eq!((Unit::new(1_000).floor(i64::MIN), Unit::new(1_000).floor(-1)), (-1, -1));
     }
 
     /// Claim: one of each fate in a hundred thousand is found, counted and named by id.

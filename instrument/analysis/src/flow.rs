@@ -4,7 +4,7 @@
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
 use stats::BucketCounts;
 
-use crate::grid::Grid;
+use crate::grid::{Cells, Grid};
 
 /// Counts of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub(crate) struct SlotFlow {
 #[derive(Debug)]
 pub(crate) struct Flow {
     grid: Grid,
+    /// Slots of due times, slots of ends, throughput windows of final marks.
+    due_slots: Cells,
+    end_slots: Cells,
+    mark_windows: Cells,
     final_stage: usize,
     /// The window's slots, then as many again for what ends after it.
     pub slots: Vec<SlotFlow>,
@@ -49,6 +53,9 @@ impl Flow {
         let whole_windows = if window_ns > 0 { grid.length() / window_ns } else { 0 };
         Self {
             grid,
+            due_slots: grid.cells(),
+            end_slots: grid.cells(),
+            mark_windows: Cells::new(grid.start, window_ns),
             final_stage,
             slots: vec![SlotFlow::default(); grid.slots * 2],
             since_start: Default::default(),
@@ -83,12 +90,12 @@ impl Flow {
     #[inline]
     fn outstanding(&mut self, row: &Row) {
         let in_window = self.grid.holds(row.due);
-        match self.grid.slot(row.due) {
+        match self.due_slots.index(row.due) {
             None => self.before += 1,
             Some(slot) if slot < self.slots.len() => self.slots[slot].due += 1,
             Some(_) => {}
         }
-        match self.grid.slot(row.end) {
+        match self.end_slots.index(row.end) {
             None => self.before -= 1,
             Some(slot) if slot < self.slots.len() => {
                 let committed = row.outcome == Outcome::Committed;
@@ -132,8 +139,8 @@ impl Flow {
                 self.since_end[stage].record(*mark - self.grid.end);
             }
             if stage == self.final_stage && self.window_ns > 0 {
-                let window = usize::try_from(since_start / self.window_ns);
-                if let Some(count) = window.ok().and_then(|w| self.windows.get_mut(w)) {
+                let window = self.mark_windows.index(*mark);
+                if let Some(count) = window.and_then(|w| self.windows.get_mut(w)) {
                     *count += 1;
                 }
             }

@@ -52,11 +52,9 @@ impl Grid {
         stamp >= self.start && stamp < self.end
     }
 
-    /// The slot of a stamp inside or after the window; `None` before it.
-    #[inline]
-    pub fn slot(&self, stamp: Stamp) -> Option<usize> {
-        let after = stamp.checked_sub(self.start)?;
-        usize::try_from(after.checked_div(self.width)?).ok().filter(|_| after >= 0)
+    /// Its slots, before the window and after it too.
+    pub fn cells(&self) -> Cells {
+        Cells::new(self.start, self.width)
     }
 
     /// Length of the window in nanoseconds.
@@ -71,9 +69,60 @@ impl Grid {
     }
 }
 
+/// Which of equal cells a stamp falls into. It remembers the last one: rows come nearly in the order of time, and a
+/// division for each stamp of each would cost more than what is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cells {
+    start: Stamp,
+    width: i64,
+    /// The cell that was looked up last, and where it begins.
+    cell: i64,
+    from: Stamp,
+}
+
+impl Cells {
+    /// Cells of `width`, the first of which begins at `start`.
+    pub fn new(start: Stamp, width: i64) -> Self {
+        Self { start, width: width.max(1), cell: 0, from: start }
+    }
+
+    /// The cell; negative before the first. For stamps that are [plausible](crate::trial).
+    #[inline]
+    pub fn of(&mut self, stamp: Stamp) -> i64 {
+        if !(0..self.width).contains(&(stamp - self.from)) {
+            self.cell = (stamp - self.start).div_euclid(self.width);
+            self.from = self.start + self.cell * self.width;
+        }
+        self.cell
+    }
+
+    /// The same as an index; `None` before the first.
+    #[inline]
+    pub fn index(&mut self, stamp: Stamp) -> Option<usize> {
+        usize::try_from(self.of(stamp)).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: a cell that is remembered is the one that a division gives, whatever came before, at both edges of each.
+    #[test]
+    fn remembered_cells() {
+        let (start, width) = (1_000, 7);
+        let mut cells = Cells::new(start, width);
+        for step in [1_i64, 3, 64, -5, 1_000_003, -999_983] {
+            for n in 0..200 {
+                let stamp = start + (n * step) % 5_000;
+                let exact = (stamp - start).div_euclid(width);
+                assert_eq!(cells.of(stamp), exact, "{stamp}");
+                assert_eq!(cells.index(stamp), usize::try_from(exact).ok());
+            }
+        }
+        assert_eq!(Cells::new(5, 10).index(4), None);
+        assert_eq!(Cells::new(0, 0).of(3), 3, "a width of nothing is taken for the least");
+    }
 
     /// Claim: a window of any length has slots that cover it, whole numbers of them a second, and no more than bounded.
     #[test]
@@ -84,9 +133,10 @@ mod tests {
             let grid = Grid::new(7, 7 + length);
             assert!(grid.slots >= 1 && grid.slots <= 200_000, "{grid:?}");
             assert!(i64::try_from(grid.slots).unwrap() * grid.width >= length, "{grid:?}");
-            assert_eq!(grid.slot(7), Some(0));
-            assert_eq!(grid.slot(6), None);
-            assert_eq!(grid.slot(7 + length - 1), Some(grid.slots - 1));
+            let slot = |stamp| grid.cells().index(stamp);
+            assert_eq!(slot(7), Some(0));
+            assert_eq!(slot(6), None);
+            assert_eq!(slot(7 + length - 1), Some(grid.slots - 1));
             assert!(!grid.holds(7 + length));
         }
         assert_eq!(Grid::new(NO_STAMP, 5).slots, 0);

@@ -1,5 +1,7 @@
 //! Counts and latencies by kind, by code and by error text.
 
+use std::collections::BTreeMap;
+
 use model::facts::KindFacts;
 use model::result::{ErrorResult, GroupResult};
 use model::{Outcome, Row, Stamp};
@@ -12,7 +14,7 @@ use crate::tally::Tally;
 const KINDS_MAX: usize = 100_000;
 
 /// One group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     tally: Tally,
     response: SparseHistogram,
@@ -27,6 +29,11 @@ impl Group {
         }
     }
 
+    fn merge(&mut self, other: &Self) {
+        self.tally.merge(&other.tally);
+        self.response.merge(&other.response);
+    }
+
     fn result(&self, name: String) -> GroupResult {
         GroupResult {
             name,
@@ -35,6 +42,30 @@ impl Group {
             p99_ns: self.response.quantile(0.99),
             max_ns: self.response.moments().max(),
         }
+    }
+}
+
+/// A kind: nearly all of one have the same code, so that those count once, for the kind and for the code.
+#[derive(Debug)]
+struct Kind {
+    code: u16,
+    /// With this code.
+    main: Group,
+    /// With any other.
+    other: Option<Box<Group>>,
+}
+
+impl Kind {
+    fn of_code(code: u16) -> Box<Self> {
+        Box::new(Self { code, main: Group::default(), other: None })
+    }
+
+    fn all(&self) -> Group {
+        let mut all = self.main.clone();
+        if let Some(other) = &self.other {
+            all.merge(other);
+        }
+        all
     }
 }
 
@@ -51,8 +82,9 @@ struct ErrorTally {
 /// Groups of the measured stream.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    kinds: Vec<Option<Box<Group>>>,
+    kinds: Vec<Option<Box<Kind>>>,
     other_kinds: Group,
+    /// Of the rows whose code is not the main one of their kind.
     codes: Vec<Option<Box<Group>>>,
     /// By error index.
     errors: Vec<Option<ErrorTally>>,
@@ -64,13 +96,27 @@ impl Groups {
     #[inline]
     pub fn row(&mut self, row: &Row) {
         match usize::try_from(row.kind) {
-            Ok(kind) if kind < KINDS_MAX => group_at(&mut self.kinds, kind).row(row),
-            _ => self.other_kinds.row(row),
+            Ok(kind) if kind < KINDS_MAX => {
+                let kind = at(&mut self.kinds, kind, || Kind::of_code(row.code));
+                if kind.code == row.code {
+                    kind.main.row(row);
+                } else {
+                    kind.other.get_or_insert_default().row(row);
+                    self.code(row);
+                }
+            }
+            _ => {
+                self.other_kinds.row(row);
+                self.code(row);
+            }
         }
-        group_at(&mut self.codes, usize::from(row.code)).row(row);
         if row.outcome != Outcome::Committed || row.error != 0 {
             self.error(row);
         }
+    }
+
+    fn code(&mut self, row: &Row) {
+        at(&mut self.codes, usize::from(row.code), Box::default).row(row);
     }
 
     fn error(&mut self, row: &Row) {
@@ -110,7 +156,7 @@ impl Groups {
             .map(|(index, group)| {
                 let name = known.get(index).map(|kind| kind.name.clone());
                 let name = name.unwrap_or_else(|| format!("kind {index}"));
-                group.result(name)
+                group.all().result(name)
             })
             .collect();
         if self.other_kinds.tally.due() > 0 {
@@ -121,8 +167,16 @@ impl Groups {
 
     /// By the system's own code, ascending.
     pub fn codes(&self) -> Vec<GroupResult> {
-        let groups = self.codes.iter().enumerate();
-        groups.filter_map(|(code, group)| Some(group.as_ref()?.result(code.to_string()))).collect()
+        let mut codes: BTreeMap<usize, Group> = BTreeMap::new();
+        for (code, group) in self.codes.iter().enumerate() {
+            if let Some(group) = group {
+                codes.entry(code).or_default().merge(group);
+            }
+        }
+        for kind in self.kinds.iter().flatten() {
+            codes.entry(usize::from(kind.code)).or_default().merge(&kind.main);
+        }
+        codes.into_iter().map(|(code, group)| group.result(code.to_string())).collect()
     }
 
     /// By error text, most frequent first.
@@ -141,12 +195,13 @@ impl Groups {
     }
 }
 
+/// What stands at an index, made where nothing did.
 #[inline]
-fn group_at(groups: &mut Vec<Option<Box<Group>>>, index: usize) -> &mut Group {
-    if index >= groups.len() {
-        groups.resize_with(index + 1, || None);
+fn at<T>(all: &mut Vec<Option<Box<T>>>, index: usize, new: impl FnOnce() -> Box<T>) -> &mut T {
+    if index >= all.len() {
+        all.resize_with(index + 1, || None);
     }
-    groups[index].get_or_insert_default()
+    all[index].get_or_insert_with(new)
 }
 
 fn error_result(text: String, tally: &ErrorTally) -> ErrorResult {
@@ -169,4 +224,54 @@ fn error_result(text: String, tally: &ErrorTally) -> ErrorResult {
 /// The text of an error index, or a name for one that the trial's table lacks.
 pub(crate) fn error_text(texts: &[String], index: usize) -> String {
     texts.get(index).cloned().unwrap_or_else(|| format!("error {index}, whose text is missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Class;
+
+    use super::*;
+    use crate::testing::row;
+
+    /// Claim: whatever codes the rows of a kind have, each kind and each code counts all of its own rows once, with
+    /// their outcomes and times, whichever code came first.
+    #[test]
+    fn kinds_and_codes_count_each_row_once() {
+        let rows: Vec<Row> = (0..3_000_u64)
+            .map(|tx| {
+                let failed = tx % 7 == 0;
+                let outcome =
+                    if failed { Outcome::Rejected(Class::Limited) } else { Outcome::Committed };
+                let time = i64::try_from(tx % 500 + 1).unwrap() * 1_000_000;
+                let kind = if tx % 11 == 0 { u32::MAX } else { u32::try_from(tx % 3).unwrap() };
+                Row { kind, code: if failed { 429 } else { 200 }, ..row(tx, 0, time, outcome) }
+            })
+            .collect();
+        let mut groups = Groups::default();
+        rows.iter().for_each(|row| groups.row(row));
+        let check = |found: &GroupResult, is_of: &dyn Fn(&Row) -> bool| {
+            let of: Vec<&Row> = rows.iter().filter(|row| is_of(row)).collect();
+            let committed = of.iter().filter(|row| row.outcome == Outcome::Committed).count();
+            let slowest = of.iter().map(|row| row.end - row.due).max();
+            let mut times: Vec<i64> = of.iter().map(|row| row.end - row.due).collect();
+            times.sort_unstable();
+            let median = times[times.len().div_ceil(2) - 1] as f64;
+            assert_eq!(found.counts.due, of.len() as u64, "{}", found.name);
+            assert_eq!(found.counts.committed, committed as u64, "{}", found.name);
+            assert_eq!(found.max_ns, slowest, "{}", found.name);
+            let error = found.p50_ns.unwrap() as f64 / median - 1.0;
+            assert!(error.abs() < 0.008, "{}: {error}", found.name);
+        };
+        let codes = groups.codes();
+        let names: Vec<&str> = codes.iter().map(|code| code.name.as_str()).collect();
+        assert_eq!(names, ["200", "429"]);
+        check(&codes[0], &|row| row.code == 200);
+        check(&codes[1], &|row| row.code == 429);
+        let kinds = groups.kinds(&[]);
+        assert_eq!(kinds.len(), 4);
+        for (kind, found) in kinds[..3].iter().enumerate() {
+            check(found, &|row| row.kind as usize == kind);
+        }
+        check(&kinds[3], &|row| row.kind == u32::MAX);
+    }
 }

@@ -9,6 +9,8 @@ use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
 use stats::censoring::{Unconditional, restricted_mean, unconditional_quantile};
 use stats::{Histogram, QuantileInterval, TimedHistogram};
 
+use crate::block::Values;
+
 /// Fewer samples than this beyond a percentile and it is greyed.
 pub(crate) const BEYOND_MIN: u64 = 10;
 
@@ -81,6 +83,20 @@ struct StageTimes {
     service: Times,
 }
 
+impl StageTimes {
+    /// A row that did not reach the stage: a refusal counts as an answer.
+    #[inline]
+    fn never_reached(&mut self, slot: usize, row: &Row) {
+        if row.outcome == Outcome::Committed || !is_answer(row.outcome) {
+            return;
+        }
+        self.response.refuse(slot, row.end - row.due);
+        if row.sent != NO_STAMP {
+            self.service.refuse(slot, row.end - row.sent);
+        }
+    }
+}
+
 /// Whether the outcome is an answer of the system, good or bad.
 pub(crate) const fn is_answer(outcome: Outcome) -> bool {
     match outcome {
@@ -96,8 +112,40 @@ pub(crate) struct Latencies {
     stages: Vec<StageTimes>,
     /// Transactions of the measured stream that were due, by slot.
     due: Vec<u64>,
-    send_lag: Histogram,
-    own_lag: Histogram,
+    lags: Lags,
+}
+
+/// The lags of what was sent. Where a transaction waited for no connection its two are the same, and kept once.
+#[derive(Debug, Default)]
+struct Lags {
+    same: Histogram,
+    /// Of those that waited.
+    send: Histogram,
+    own: Histogram,
+}
+
+impl Lags {
+    fn rows(&mut self, rows: &[&Row]) {
+        let (mut same, mut send, mut own) = (Values::none(), Values::none(), Values::none());
+        for row in rows {
+            let (is_sent, has_waited) = (row.sent != NO_STAMP, row.ready != row.due);
+            // What was never sent may have no ready time either.
+            let (all_of, own_of) =
+                if is_sent { (row.sent - row.due, row.sent - row.ready) } else { (0, 0) };
+            same.push_if(is_sent && !has_waited, all_of);
+            send.push_if(is_sent && has_waited, all_of);
+            own.push_if(is_sent && has_waited, own_of);
+        }
+        self.same.record_all(same.all());
+        self.send.record_all(send.all());
+        self.own.record_all(own.all());
+    }
+
+    fn with_same(&self, others: &Histogram) -> Histogram {
+        let mut all = self.same.clone();
+        all.merge(others);
+        all
+    }
 }
 
 impl Latencies {
@@ -107,41 +155,33 @@ impl Latencies {
         Self {
             stages: (0..stages.min(STAGES_MAX)).map(|_| stage()).collect(),
             due: vec![0; slots],
-            send_lag: Histogram::default(),
-            own_lag: Histogram::default(),
+            lags: Lags::default(),
         }
     }
 
-    #[inline]
-    pub fn row(&mut self, row: &Row, slot: usize) {
+    /// Adds rows of one block, of the measured stream, that were due in `slot`.
+    pub fn rows(&mut self, slot: usize, rows: &[&Row]) {
         if let Some(due) = self.due.get_mut(slot) {
-            *due += 1;
+            *due += rows.len() as u64;
         }
-        let was_refused = row.outcome != Outcome::Committed && is_answer(row.outcome);
         for (index, stage) in self.stages.iter_mut().enumerate() {
-            let response = row.response_ns(index);
-            if let Some(response) = response {
-                stage.response.reached.record(slot, response);
-            }
-            if let Some(service) = row.service_ns(index) {
-                stage.service.reached.record(slot, service);
-            }
-            if was_refused && response.is_none() {
-                stage.response.refuse(slot, row.end - row.due);
-                if row.sent != NO_STAMP {
-                    stage.service.refuse(slot, row.end - row.sent);
+            let (mut responses, mut services) = (Values::none(), Values::none());
+            for row in rows {
+                let (response, service) = (row.response_ns(index), row.service_ns(index));
+                responses.push_if(response.is_some(), response.unwrap_or(0));
+                services.push_if(service.is_some(), service.unwrap_or(0));
+                if response.is_none() {
+                    stage.never_reached(slot, row);
                 }
             }
+            stage.response.reached.record_all(slot, responses.all());
+            stage.service.reached.record_all(slot, services.all());
         }
     }
 
-    /// The lags of any stream: the instrument is one.
-    #[inline]
-    pub fn lag(&mut self, row: &Row) {
-        if let (Some(send), Some(own)) = (row.send_lag_ns(), row.own_lag_ns()) {
-            self.send_lag.record(send);
-            self.own_lag.record(own);
-        }
+    /// Adds the lags of rows of one block, of any stream: the instrument is one.
+    pub fn lags_of(&mut self, rows: &[&Row]) {
+        self.lags.rows(rows);
     }
 
     /// Response times to a stage, of those that reached it.
@@ -150,8 +190,8 @@ impl Latencies {
     }
 
     /// `sent − ready` of all that were sent.
-    pub fn own_lag(&self) -> &Histogram {
-        &self.own_lag
+    pub fn own_lag(&self) -> Histogram {
+        self.lags.with_same(&self.lags.own)
     }
 
     pub fn lags(&self, percentiles: &[f64]) -> (Distribution, Distribution) {
@@ -159,7 +199,7 @@ impl Latencies {
             let none = vec![QuantileInterval::default(); percentiles.len()];
             distribution(lag, None, percentiles, &none)
         };
-        (plain(&self.send_lag), plain(&self.own_lag))
+        (plain(&self.lags.with_same(&self.lags.send)), plain(&self.own_lag()))
     }
 
     /// One entry a stage; `due` transactions were due, and `timeout_ns` is how long an answer was waited for.

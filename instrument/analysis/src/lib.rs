@@ -9,6 +9,7 @@
 //! `knee` across settings.
 
 mod audits;
+mod block;
 mod checks;
 mod connections;
 mod families;

@@ -31,6 +31,17 @@ impl Tally {
         self.attempts_max = self.attempts_max.max(attempts);
     }
 
+    /// Adds what another counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.by_outcome.iter_mut().zip(&other.by_outcome) {
+            *mine += theirs;
+        }
+        self.sent += other.sent;
+        self.resent += other.resent;
+        self.attempts += other.attempts;
+        self.attempts_max = self.attempts_max.max(other.attempts_max);
+    }
+
     pub fn due(&self) -> u64 {
         self.by_outcome.iter().sum()
     }

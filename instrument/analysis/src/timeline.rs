@@ -10,6 +10,9 @@ use model::result::{TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn};
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
 use stats::SparseHistogram;
 
+use crate::block::Values;
+use crate::grid::Cells;
+
 /// Lengths of a column that people can read off an axis, ns; the shortest that needs few enough columns is taken.
 const WIDTHS_NS: [i64; 14] = {
     const S: i64 = 1_000_000_000;
@@ -61,6 +64,32 @@ pub(crate) struct TimelineTally {
     stream: u8,
     final_stage: usize,
     cells: Vec<Cell>,
+    places: Places,
+}
+
+/// Columns by stamp, one for each kind of it.
+#[derive(Debug)]
+struct Places {
+    /// The last column.
+    last: usize,
+    due: Cells,
+    sent: Cells,
+    marks: [Cells; STAGES_MAX],
+    end: Cells,
+}
+
+impl Places {
+    fn new(width: i64, columns: usize) -> Self {
+        let cells = Cells::new(0, width);
+        let last = columns.saturating_sub(1);
+        Self { last, due: cells, sent: cells, marks: [cells; STAGES_MAX], end: cells }
+    }
+}
+
+/// The column of a stamp; what lies outside belongs to the first or last.
+#[inline]
+fn column(cells: &mut Cells, last: usize, stamp: Stamp) -> usize {
+    cells.index(stamp).unwrap_or(0).min(last)
 }
 
 impl TimelineTally {
@@ -70,44 +99,60 @@ impl TimelineTally {
         let width = width_of(length);
         let columns = length.div_euclid(width) + i64::from(length.rem_euclid(width) > 0);
         let columns = usize::try_from(columns).unwrap_or(0).min(TIMELINE_COLUMNS_MAX);
-        Self { width, stream, final_stage, cells: vec![Cell::default(); columns] }
+        Self {
+            width,
+            stream,
+            final_stage,
+            cells: vec![Cell::default(); columns],
+            places: Places::new(width, columns),
+        }
     }
 
-    /// Adds a row, of any stream and any phase.
-    #[inline]
-    pub fn row(&mut self, row: &Row) {
+    /// Adds plausible rows of one block, of any stream and any phase.
+    pub fn rows(&mut self, rows: &[&Row]) {
         if self.cells.is_empty() {
             return;
         }
-        if row.sent != NO_STAMP {
-            self.at(row.sent).sent += 1;
-        }
-        for (stage, mark) in row.marks.iter().enumerate() {
-            if *mark != NO_STAMP {
-                self.at(*mark).reached[stage] += 1;
-            }
-        }
-        self.at(row.end).ended(row.outcome);
-        let (stream, final_stage) = (self.stream, self.final_stage);
-        let cell = self.at(row.due);
-        cell.due += 1;
-        if let Some(lag) = row.own_lag_ns() {
-            cell.own_lag.record(lag);
-        }
-        if row.stream == stream {
-            if let Some(response) = row.response_ns(final_stage) {
-                cell.response.record(response);
-            }
-            cell.consider(row);
+        rows.iter().for_each(|row| self.passed(row));
+        let (last, mut due) = (self.places.last, self.places.due);
+        let mut column_of = |row: &Row| column(&mut due, last, row.due);
+        for run in rows.chunk_by(|a, b| column_of(a) == column_of(b)) {
+            self.of_column(run);
         }
     }
 
-    /// The column of a stamp; what lies outside belongs to the first or last.
+    /// Adds rows that were due in one column.
+    fn of_column(&mut self, rows: &[&Row]) {
+        let cell = &mut self.cells[column(&mut self.places.due, self.places.last, rows[0].due)];
+        cell.due += rows.len() as u64;
+        let (mut lags, mut responses) = (Values::none(), Values::none());
+        for row in rows {
+            let lag = row.own_lag_ns();
+            lags.push_if(lag.is_some(), lag.unwrap_or(0));
+            if row.stream == self.stream {
+                let response = row.response_ns(self.final_stage);
+                responses.push_if(response.is_some(), response.unwrap_or(0));
+                cell.consider(row);
+            }
+        }
+        cell.own_lag.record_all(lags.all());
+        cell.response.record_all(responses.all());
+    }
+
+    /// Counts when it was sent, reached its stages and ended.
     #[inline]
-    fn at(&mut self, stamp: Stamp) -> &mut Cell {
-        let last = self.cells.len() - 1;
-        let column = usize::try_from(stamp / self.width).unwrap_or(0).min(last);
-        &mut self.cells[column]
+    fn passed(&mut self, row: &Row) {
+        let places = &mut self.places;
+        let last = places.last;
+        if row.sent != NO_STAMP {
+            self.cells[column(&mut places.sent, last, row.sent)].sent += 1;
+        }
+        for (stage, mark) in row.marks.iter().enumerate() {
+            if *mark != NO_STAMP {
+                self.cells[column(&mut places.marks[stage], last, *mark)].reached[stage] += 1;
+            }
+        }
+        self.cells[column(&mut places.end, last, row.end)].ended(row.outcome);
     }
 
     /// The columns, for the result.
@@ -267,7 +312,7 @@ mod tests {
         let mut tally = TimelineTally::new(10 * SECOND, 0, 0);
         for tx in 0..1_000_u64 {
             let mixed = i64::try_from(tx * 7_919 % 1_000).expect("small");
-            tally.row(&row(tx, 50 * MS, (mixed + 1) * 1_000, Outcome::Committed));
+            tally.rows(&[&row(tx, 50 * MS, (mixed + 1) * 1_000, Outcome::Committed)]);
         }
         let slowest = tally.slowest();
         let lengths: Vec<i64> = slowest.iter().map(|slow| length(&slow.row) / 1_000).collect();

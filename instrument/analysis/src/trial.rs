@@ -17,10 +17,11 @@ use model::{NO_STAMP, Observation, Row, Stamp};
 use record::StageSecond;
 
 use crate::audits::{self, Evidence};
+use crate::block::BLOCK_ROWS;
 use crate::checks::Checks;
 use crate::fates::Join;
 use crate::flow::Flow;
-use crate::grid::{Grid, SECOND};
+use crate::grid::{Cells, Grid, SECOND};
 use crate::groups::Groups;
 use crate::latency::Latencies;
 use crate::node_stages::NodeStages;
@@ -60,6 +61,7 @@ pub struct TrialAnalysis<'a> {
     input: TrialInput<'a>,
     checks: Checks,
     grid: Grid,
+    slots: Cells,
     /// The stream whose latency is the result.
     stream: u8,
     final_stage: usize,
@@ -95,6 +97,7 @@ impl<'a> TrialAnalysis<'a> {
             i64::try_from((load.drain_max + load.timeout).as_nanos()).unwrap_or(i64::MAX);
         Self {
             grid,
+            slots: grid.cells(),
             stream: u8::from(input.setting.probe.is_some()),
             final_stage,
             all: Tally::default(),
@@ -136,43 +139,65 @@ impl<'a> TrialAnalysis<'a> {
 
     /// Adds rows.
     pub fn rows(&mut self, rows: &[Row]) {
-        for row in rows {
-            self.row(row);
+        for block in rows.chunks(BLOCK_ROWS) {
+            self.block(block);
         }
         self.checks.rows(rows);
     }
 
-    #[inline]
-    fn row(&mut self, row: &Row) {
-        self.all.row(row);
-        if !is_plausible(row) {
-            self.join.strange_rows += 1;
-            return;
+    /// Each part sees all rows of a block before the next part does, so that what it counts with stays at hand.
+    fn block(&mut self, rows: &[Row]) {
+        let mut plausible = [&Row::EMPTY; BLOCK_ROWS];
+        let mut count = 0;
+        for row in rows {
+            self.all.row(row);
+            if is_plausible(row) {
+                plausible[count] = row;
+                count += 1;
+            } else {
+                self.join.strange_rows += 1;
+            }
         }
-        self.timeline.row(row);
-        self.traces.row(row);
+        let rows = &plausible[..count];
+        self.timeline.rows(rows);
+        rows.iter().for_each(|row| self.traces.row(row));
         if let Some(commits) = &mut self.commits {
-            commits.add(row.marks[self.final_stage]);
+            rows.iter().for_each(|row| commits.add(row.marks[self.final_stage]));
         }
-        self.order.row(row, self.final_stage);
-        self.join.row(row);
-        self.flow.row(row);
-        self.pool.row(row);
-        if !self.grid.holds(row.due) {
+        rows.iter().for_each(|row| self.order.row(row, self.final_stage));
+        rows.iter().for_each(|row| self.join.row(row));
+        rows.iter().for_each(|row| self.flow.row(row));
+        rows.iter().for_each(|row| self.pool.row(row));
+        // What follows is of the window, a slot and a stream at a time.
+        let (grid, mut slots) = (self.grid, self.slots);
+        let of_window = |row: &Row| grid.holds(row.due);
+        let runs = rows.chunk_by(|a, b| {
+            let same = of_window(a) == of_window(b) && a.stream == b.stream;
+            same && slots.of(a.due) == slots.of(b.due)
+        });
+        for run in runs.filter(|run| of_window(run[0])) {
+            self.run(run);
+        }
+    }
+
+    /// Adds rows of one stream that were due in one slot of the window.
+    fn run(&mut self, rows: &[&Row]) {
+        let stream = rows[0].stream;
+        self.latencies.lags_of(rows);
+        let tally = &mut self.streams[usize::from(stream.min(1))];
+        rows.iter().for_each(|row| tally.row(row));
+        if stream != self.stream {
             return;
         }
-        self.latencies.lag(row);
-        self.streams[usize::from(row.stream.min(1))].row(row);
-        if row.stream != self.stream {
-            return;
+        let slot = self.slots.index(rows[0].due).expect("the window holds it");
+        self.latencies.rows(slot, rows);
+        for row in rows {
+            if let (Some(ns), Some(lag)) = (row.response_ns(self.final_stage), row.own_lag_ns()) {
+                self.without_lag.row(ns, lag);
+            }
         }
-        let slot = self.grid.slot(row.due).expect("the window holds it");
-        self.latencies.row(row, slot);
-        if let (Some(ns), Some(lag)) = (row.response_ns(self.final_stage), row.own_lag_ns()) {
-            self.without_lag.row(ns, lag);
-        }
-        self.vegeta.row(row);
-        self.groups.row(row);
+        self.vegeta.rows(rows);
+        rows.iter().for_each(|row| self.groups.row(row));
     }
 
     /// Says how many bytes at the end of the row log could not be read.

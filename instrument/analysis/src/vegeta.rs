@@ -11,6 +11,8 @@ use model::result::VegetaResult;
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use stats::Histogram;
 
+use crate::block::Values;
+
 /// What vegeta keeps of its results.
 #[derive(Debug)]
 pub struct Vegeta {
@@ -47,11 +49,28 @@ impl Vegeta {
     /// Adds a row; what was never sent is not vegeta's. A latency that no trial can have is left out.
     #[inline]
     pub fn row(&mut self, row: &Row) {
-        if row.sent == NO_STAMP || row.end == NO_STAMP {
-            return;
+        if let Some(latency) = self.count(row) {
+            self.latencies.record(latency);
         }
-        let Some(latency) = row.end.checked_sub(row.sent) else { return };
-        self.latencies.record(latency);
+    }
+
+    /// The same for the rows of a block.
+    pub(crate) fn rows(&mut self, rows: &[&Row]) {
+        let mut latencies = Values::none();
+        for row in rows {
+            let latency = self.count(row);
+            latencies.push_if(latency.is_some(), latency.unwrap_or(0));
+        }
+        self.latencies.record_all(latencies.all());
+    }
+
+    /// Counts a row; its latency, if it has one.
+    #[inline]
+    fn count(&mut self, row: &Row) -> Option<i64> {
+        if row.sent == NO_STAMP || row.end == NO_STAMP {
+            return None;
+        }
+        let latency = row.end.checked_sub(row.sent)?;
         self.first_sent = self.first_sent.min(row.sent);
         self.last_sent = self.last_sent.max(row.sent);
         self.last_end = self.last_end.max(row.end);
@@ -66,6 +85,7 @@ impl Vegeta {
             }
             self.errors[index] = self.errors[index].min(row.sent);
         }
+        Some(latency)
     }
 
     /// The table; `texts` are the error texts by the number that rows have for them.

@@ -30,6 +30,21 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
+    /// Of several samples: in registers, where one at a time goes through memory.
+    #[must_use]
+    pub fn of(values: &[i64]) -> Self {
+        let (mut sum, mut sum_of_squares) = (0_i128, 0_u128);
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        for value in values {
+            sum += i128::from(*value);
+            let magnitude = u128::from(value.unsigned_abs());
+            sum_of_squares = sum_of_squares.saturating_add(magnitude * magnitude);
+            min = min.min(*value);
+            max = max.max(*value);
+        }
+        Self { count: values.len() as u64, sum, sum_of_squares, min, max }
+    }
+
     /// Adds a sample that was seen `count` times.
     pub fn add_n(&mut self, value: i64, count: u64) {
         if count == 0 {
@@ -140,6 +155,9 @@ mod tests {
         }
         a.merge(&b);
         assert_eq!(a, both);
+        let values: Vec<i64> = (0..1000_i64).map(|value| value * value).collect();
+        assert_eq!(Moments::of(&values), both);
+        assert_eq!(Moments::of(&[]), Moments::default());
         assert_eq!(Moments::default().mean(), None);
     }
 }

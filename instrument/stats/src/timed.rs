@@ -4,6 +4,7 @@ use crate::candidates::Candidates;
 use crate::histogram::Histogram;
 use crate::interval::{self, Slot};
 use crate::layout::rank;
+use crate::moments::Moments;
 use crate::sparse::SparseHistogram;
 
 /// Samples in three digits over all, and in slots of time of equal length; beside them, those of whom it is known only
@@ -46,6 +47,15 @@ impl TimedHistogram {
         self.all.record(value);
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.record(value);
+        }
+    }
+
+    /// Adds samples that fell into one slot: the same as one at a time, for less.
+    pub fn record_all(&mut self, slot: usize, values: &[i64]) {
+        let moments = Moments::of(values);
+        self.all.record_with(values, &moments);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.record_with(values, &moments);
         }
     }
 
@@ -178,6 +188,29 @@ mod tests {
         assert!(some.low.is_some() && some.high.is_none(), "{some:?}");
         assert!(many.low.is_none() && many.low_is_infinite && many.high.is_none(), "{many:?}");
         assert_eq!(with_missing(101).count_with_missing(), 10_101);
+    }
+
+    /// Claim: several samples at once are the same as one at a time, negative ones and those of no slot among them.
+    #[test]
+    fn several_at_once() {
+        let (mut one, mut all) = (TimedHistogram::new(3), TimedHistogram::new(3));
+        for slot in [0, 2, 7, 0] {
+            let values: Vec<i64> = (0..500_i64).map(|n| n * n * n - 1_000).collect();
+            values.iter().for_each(|value| one.record(slot, *value));
+            all.record_all(slot, &values);
+            all.record_all(slot, &[]);
+        }
+        assert_eq!(one.all(), all.all());
+        let slots = |times: &TimedHistogram| -> Vec<_> {
+            let of = |slot: &SparseHistogram| {
+                (slot.moments().clone(), slot.negative(), slot.buckets().collect::<Vec<_>>())
+            };
+            times.slots().iter().map(of).collect()
+        };
+        assert_eq!(slots(&one), slots(&all));
+        let mut plain = Histogram::default();
+        plain.record_all(&[-5, 7, 7]);
+        assert_eq!((plain.count(), plain.negative(), plain.quantile(1.0)), (3, 1, Some(7)));
     }
 
     /// Claim: merging adds samples and what is missing, slot by slot.

@@ -102,7 +102,7 @@ pub(crate) struct Evidence<'a> {
     pub order: &'a Order,
     pub pool: &'a Pool,
     pub join: &'a Join,
-    pub own_lag: &'a Histogram,
+    pub own_lag: Histogram,
     /// Response time to the final stage less the transaction's own lag.
     pub without_lag: &'a WithoutLag,
     /// Response time to the final stage, if there is such a stage.
