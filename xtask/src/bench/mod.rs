@@ -5,6 +5,7 @@
 //! is shared, so medians of several rounds are printed with their ranges.
 
 mod measure;
+mod multiplexed;
 pub mod page;
 mod peers;
 pub mod testnet;
@@ -61,11 +62,13 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let folder = root.join("target/bench");
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("making {}: {error}", folder.display()))?;
+    let (rounds, seconds) = (size.rounds, size.seconds);
     let bench = Bench { assay, folder, size };
     let mut text =
         String::from("# Load generators side by side\n\nMade by `cargo xtask bench load`. ");
     let _ = writeln!(text, "{}\n", machine());
     text.push_str(&bench.cost()?);
+    text.push_str(&multiplexed::table(root, rounds, seconds)?);
     text.push_str(&bench.fidelity()?);
     text.push_str(&bench.freeze()?);
     print!("{text}");
