@@ -23,6 +23,7 @@ cargo xtask COMMAND
   test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toys, one soak
   test --system NAME   one system: the tests of its crates, its end-to-end tests, its toys
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
+  sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
@@ -53,6 +54,11 @@ fn main() -> ExitCode {
         ["soak", system, "--seconds", seconds] => {
             number(seconds).and_then(|seconds| suite::soak::run(&root, system, Some(seconds)))
         }
+        ["sim", system, seed] => {
+            number(seed).and_then(|seed| suite::sim::run(&root, system, u64::from(seed), 1))
+        }
+        ["sim", system, seed, "--seeds", seeds] => number(seed)
+            .and_then(|seed| suite::sim::run(&root, system, u64::from(seed), number(seeds)?)),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root, false),
         ["docs", "--write"] => docs::run(&root, true),
@@ -94,8 +100,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn number(seconds: &str) -> Result<u32, String> {
-    seconds.parse().map_err(|_| format!("`{seconds}` is not a number of seconds"))
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
 /// Starts this program anew without what `cargo run` told it of its package. A build script may look at those variables

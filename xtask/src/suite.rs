@@ -8,6 +8,7 @@ pub mod declared;
 mod newcomer;
 mod one;
 mod prepare;
+pub mod sim;
 pub mod soak;
 mod tally;
 pub mod turns;
@@ -86,6 +87,7 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     if let Some(fuzzing) = fuzzing {
         for suite in &suites {
             toys(&mut tally, root, suite);
+            sim::step(&mut tally, root, suite);
         }
         soak::next(&mut tally, root, &suites, SOAK_SECONDS);
         fuzzing.end(&mut tally);
@@ -115,6 +117,7 @@ pub fn run_system(root: &Path, system: &str) -> Result<(), String> {
     tally.skipped.extend(prepare::systems(root, only));
     one::run(&mut tally, root, suite, prepared.python.as_deref())?;
     toys(&mut tally, root, suite);
+    sim::step(&mut tally, root, suite);
     tally.conclude(began_s)
 }
 

@@ -22,6 +22,8 @@ pub struct Suite {
     pub name: String,
     pub needs: Needs,
     pub tests: Tests,
+    /// Its simulation, if it has one.
+    pub sim: Option<Sim>,
     /// Benchmarks and experiments at toy size, so that they cannot rot.
     #[serde(rename = "toy")]
     pub toys: Vec<Part>,
@@ -48,6 +50,27 @@ pub struct Needs {
 pub struct Tests {
     /// Modules of the end-to-end tests, as filters: `cometbft::`.
     pub end_to_end: Vec<String>,
+}
+
+/// A system in virtual time: a command that takes the first seed and `--seeds N`, prints what happened how often, and
+/// fails with the seed that repeats what went wrong.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sim {
+    /// Words, separated by spaces; run in the checkout's root.
+    pub command: String,
+    /// How many seeds the suite runs, from 0 on.
+    pub seeds: u32,
+    /// What they may take on an idle machine.
+    pub seconds: u32,
+}
+
+impl Sim {
+    /// The command's words, for so many seeds from `first` on.
+    pub fn words(&self, first: u64, seeds: u32) -> Vec<String> {
+        let words = self.command.split_whitespace().map(str::to_owned);
+        words.chain([first.to_string(), "--seeds".to_owned(), seeds.to_string()]).collect()
+    }
 }
 
 /// A command of the suite.
@@ -105,6 +128,11 @@ fn parse(text: &str) -> Result<Suite, String> {
             ));
         }
     }
+    if let Some(sim) = &suite.sim
+        && (sim.seeds == 0 || sim.seconds == 0 || sim.command.split_whitespace().next().is_none())
+    {
+        return Err("[sim] needs a command, seeds and the seconds that they may take".to_owned());
+    }
     if let Some(soak) = suite.soaks.iter().find(|soak| !soak.command.contains(SECONDS)) {
         return Err(format!(
             "soak `{}` cannot be cut to a time: its command must hold {SECONDS}",
@@ -123,17 +151,21 @@ mod tests {
     #[test]
     fn declared() {
         let text = "[needs]\ndoctor = [\"a\"]\ndistribution = { nginx = \"nginx-light\" }\n[tests]\nend_to_end = [\"kv::\"]\n\
+            [sim]\ncommand = \"cargo run --example sim --\"\nseeds = 9\nseconds = 4\n\
             [[toy]]\nname = \"t\"\ncommand = \"cargo xtask x --toy\"\nseconds = 3\n\
             [[soak]]\nname = \"s\"\ncommand = \"assay run --for {seconds}s\"\nseconds = 3600\n";
         let suite = parse(text).unwrap();
         assert_eq!(suite.needs.distribution["nginx"], "nginx-light");
         assert_eq!(suite.toys[0].words(0), ["cargo", "xtask", "x", "--toy"]);
         assert_eq!(suite.soaks[0].words(90), ["assay", "run", "--for", "90s"]);
+        let sim = suite.sim.unwrap().words(5, 1);
+        assert_eq!(sim, ["cargo", "run", "--example", "sim", "--", "5", "--seeds", "1"]);
         assert_eq!(parse("").unwrap(), Suite::default());
         for wrong in [
             text.replace("doctor", "doktor"),
             text.replace("{seconds}s", "60s"),
             text.replace("seconds = 3\n", "seconds = 0\n"),
+            text.replace("seeds = 9\n", "seeds = 0\n"),
             text.replace("cargo xtask x --toy", ""),
         ] {
             assert!(parse(&wrong).is_err(), "{wrong}");

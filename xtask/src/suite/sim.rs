@@ -1,0 +1,33 @@
+//! `cargo xtask sim`: a system in virtual time, from seeds.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::declared::{self, Suite};
+use super::tally::Tally;
+
+/// Runs so many seeds of a system's simulation, from `first` on, and prints what they print.
+pub fn run(root: &Path, system: &str, first: u64, seeds: u32) -> Result<(), String> {
+    let suites = declared::read(root)?;
+    let suite = super::named(&suites, system)?;
+    let sim = suite.sim.as_ref().ok_or_else(|| {
+        let with = suites.iter().filter(|suite| suite.sim.is_some());
+        let names: Vec<&str> = with.map(|suite| suite.name.as_str()).collect();
+        format!("`{system}` declares no simulation; these do: {}", names.join(", "))
+    })?;
+    let words = sim.words(first, seeds);
+    let status = Command::new(&words[0])
+        .args(&words[1..])
+        .current_dir(root)
+        .status()
+        .map_err(|error| format!("starting `{}`: {error}", words.join(" ")))?;
+    if status.success() { Ok(()) } else { Err(format!("`{}` failed", words.join(" "))) }
+}
+
+/// The suite's share: as many seeds as the system declares.
+pub fn step(tally: &mut Tally, root: &Path, suite: &Suite) {
+    if let Some(sim) = &suite.sim {
+        let name = format!("simulation of {}", suite.name);
+        tally.bounded(root, &name, &sim.words(0, sim.seeds), sim.seconds);
+    }
+}
