@@ -61,8 +61,10 @@ pub enum Command {
         after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
     )]
     Report(ReportArguments),
-    /// Runs on disk: verdict and headline numbers
-    #[command(after_long_help = "Example:\n  assay list")]
+    /// Runs on disk: verdict and headline numbers; or the words that promises and experiments may use
+    #[command(
+        after_long_help = "Examples:\n  assay list\n  assay list numbers connections\n  assay list audits backlog_drift"
+    )]
     List(ListArguments),
     /// Make an experiment file to start from: a template, or from targets, a HAR recording, OpenAPI
     #[command(after_long_help = INIT_EXAMPLES)]
@@ -298,12 +300,36 @@ pub enum Format {
 /// Arguments of `assay list`.
 #[derive(Debug, Args)]
 pub struct ListArguments {
+    /// What to list, if not the runs
+    #[command(subcommand)]
+    pub of: Option<ListOf>,
     /// Folder of run folders
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     pub runs: PathBuf,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
+}
+
+/// Lists of words.
+#[derive(Debug, Subcommand)]
+pub enum ListOf {
+    /// Numbers of a result that thresholds and tables may name
+    Numbers(WordArguments),
+    /// Audits with what they ask, and their figures
+    Audits(WordArguments),
+    /// Kinds of faults that an experiment may inject
+    Faults(WordArguments),
+    /// Sections of the page
+    Sections(WordArguments),
+}
+
+/// Arguments of a list of words.
+#[derive(Debug, Args)]
+pub struct WordArguments {
+    /// Only those that have this in their name
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// Arguments of `assay init`.

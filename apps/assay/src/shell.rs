@@ -1,9 +1,12 @@
 //! What other programs read: schemas, completions, the manual page.
 
-use clap::CommandFactory as _;
+use analysis::NumberListed;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Command, CommandFactory as _};
 use model::result::Exit;
 
 use crate::cli::{Cli, CompletionsArguments, Schema, SchemaArguments};
+use crate::list::WORDS;
 use crate::terminal;
 
 /// Prints a published schema.
@@ -17,8 +20,32 @@ pub fn schema(arguments: &SchemaArguments) -> Exit {
 /// Prints a shell's completions.
 pub fn completions(arguments: &CompletionsArguments) -> Exit {
     let mut bytes = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "assay", &mut bytes);
+    clap_complete::generate(arguments.shell, &mut with_words(Cli::command()), "assay", &mut bytes);
     put(&String::from_utf8_lossy(&bytes))
+}
+
+/// The command line with the words of each list where they may be written. For completions alone: what is typed is checked
+/// by whoever reads it, who knows more than a list.
+fn with_words(command: Command) -> Command {
+    let numbers = || {
+        let whole = analysis::numbers().into_iter().filter(NumberListed::is_whole);
+        PossibleValuesParser::new(whole.map(|it| hint(it.name, it.meaning)))
+    };
+    let promised = |it: Command| it.mut_arg("thresholds", |arg| arg.value_parser(numbers()));
+    let command = command.mut_subcommand("run", promised).mut_subcommand("check", promised);
+    command.mut_subcommand("list", |list| {
+        WORDS.iter().fold(list, |list, of| {
+            let words = (of.words)().into_iter().filter(|it| !it.is_part);
+            let words = words.map(|it| hint(it.word, it.meaning));
+            let words = PossibleValuesParser::new(words);
+            list.mut_subcommand(of.called, |it| it.mut_arg("name", |arg| arg.value_parser(words)))
+        })
+    })
+}
+
+/// A word with its meaning. Its name is leaked, once in a process that prints and ends: clap keeps names that live as long.
+fn hint(word: String, meaning: String) -> PossibleValue {
+    PossibleValue::new(&*word.leak()).help(meaning)
 }
 
 /// Prints the manual page.

@@ -225,6 +225,47 @@ fn completions_and_manual() {
     assert!(COMMANDS.iter().all(|command| manual.stdout.contains(command)));
 }
 
+/// Claim: the numbers that a threshold may name, audits with their figures, kinds of faults and sections of the page are
+/// listed, in JSON too, and completed where they may be written; what is not among them is told what is near it.
+#[test]
+fn words_are_listed_and_completed() {
+    let _machine = beside_others();
+    let place = Place::new();
+    let list = |words: &[&str]| place.assay(&[&["list"], words].concat());
+    for (of, known) in [
+        ("numbers", &["p99", "goodput", "connections.reset", "audit.backlog_drift.slope"][..]),
+        ("audits", &["backlog_drift", "audit.backlog_drift.slope", "repeatability"]),
+        ("faults", &["pause", "partition", "power"]),
+        ("sections", &["verdict", "promises", "notes"]),
+    ] {
+        let said = list(&[of]);
+        said.expect_code(0);
+        let found: Vec<&str> =
+            said.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert!(known.iter().all(|it| found.contains(it)), "{of}: {}", said.stdout);
+        let document = list(&[of, "--json"]).expect_code(0).json();
+        let names: Vec<&Value> =
+            document[of].as_array().expect("a list").iter().map(|it| &it["name"]).collect();
+        assert!(known.iter().all(|it| names.contains(&&Value::from(*it))), "{of}: {document}");
+        // fish completes options only.
+        for shell in ["bash", "zsh"] {
+            let script = place.assay(&["completions", shell]).stdout;
+            assert!(script.contains(known[0]), "{shell}: {}", known[0]);
+        }
+    }
+    list(&["numbers", "backlog_drift"]).expect_code(0).expect_stdout("audit.backlog_drift.slope");
+    let said = list(&["audits", "backlog_drif."]);
+    said.expect_code(1).expect_stderr("did you mean `backlog_drift`?");
+    let bash = place.assay(&["completions", "bash"]).stdout;
+    let hinted = |option: &str| {
+        bash.lines()
+            .skip_while(|line| line.trim() != option)
+            .nth(1)
+            .is_some_and(|line| line.contains(" p99 ") && line.contains(" audit.send_lag.p99 "))
+    };
+    assert!(hinted("--threshold)"), "numbers behind --threshold");
+}
+
 /// Claim: both schemas are JSON Schemas of objects whose properties are named.
 #[test]
 fn schemas_are_json() {

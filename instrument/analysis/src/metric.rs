@@ -32,6 +32,23 @@ pub enum Unit {
     Text,
 }
 
+impl Unit {
+    /// What a value of it is, in a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ns => "duration",
+            Self::NsSquared => "square of a duration",
+            Self::Count => "count",
+            Self::PerSecond => "rate",
+            Self::Ratio => "percent",
+            Self::Bytes => "bytes",
+            Self::Number => "number",
+            Self::Text => "text",
+        }
+    }
+}
+
 /// A number of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {

@@ -489,24 +489,11 @@ mod tests {
 
     use super::*;
 
-    fn unit_word(unit: Unit) -> &'static str {
-        match unit {
-            Unit::Ns => "duration",
-            Unit::NsSquared => "square of a duration",
-            Unit::Count => "count",
-            Unit::PerSecond => "rate",
-            Unit::Ratio => "percent",
-            Unit::Bytes => "bytes",
-            Unit::Number => "number",
-            Unit::Text => "text",
-        }
-    }
-
     fn table(section: Section) -> String {
         let mut text = "| name | meaning | unit |\n| --- | --- | --- |\n".to_owned();
         for entry in ENTRIES.iter().filter(|entry| entry.section == section) {
             let once = entry.alias.map(|alias| format!(" (once `{alias}`)")).unwrap_or_default();
-            let unit = unit_word(entry.unit);
+            let unit = entry.unit.word();
             let _ = writeln!(text, "| `{}`{once} | {} | {unit} |", entry.name, entry.meaning);
         }
         text
@@ -524,7 +511,7 @@ mod tests {
         assert_eq!(all.len(), count, "a name twice");
     }
 
-    /// Claim: the tables of docs/reference/metrics.md are this list; `ASSAY_GOLDEN=write` makes them so.
+    /// Claim: the tables of docs/reference/metrics.md are this list; `ASSAY_TEST_BLESS=1` makes them so.
     #[test]
     fn the_page_is_the_list() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
@@ -539,10 +526,10 @@ mod tests {
             let length = made[from..].find(end).expect("each table has its end");
             made.replace_range(from..from + length, &format!("\n{}\n", table(section)));
         }
-        if std::env::var("ASSAY_GOLDEN").is_ok_and(|value| value == "write") {
+        if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
             std::fs::write(path, &made).unwrap();
         } else {
-            assert!(page == made, "docs/reference/metrics.md is not the list: ASSAY_GOLDEN=write");
+            assert!(page == made, "docs/reference/metrics.md is not the list: ASSAY_TEST_BLESS=1");
         }
     }
 }

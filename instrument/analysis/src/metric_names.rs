@@ -1,16 +1,17 @@
 //! Which names of numbers there are, and what kind of number each is. Thresholds and table columns use the same ones.
 
 use model::names::DeclaredNames;
-use model::options::did_you_mean;
-use model::result::FigureUnit;
+use model::options::{did_you_mean, nearest};
 use model::{Class, quantity};
 
-use crate::audits::{figure_names, figure_unit};
+use crate::audits::{figure_names, figure_unit_of};
+use crate::foreign_names;
 use crate::metric::Unit;
 use crate::metric_list::{self, Entry};
+use crate::names_listed;
 
 /// Words of a distribution.
-const DISTRIBUTION: [(&str, Unit); 5] = [
+pub(crate) const DISTRIBUTION: [(&str, Unit); 5] = [
     ("max", Unit::Ns),
     ("mean", Unit::Ns),
     ("min", Unit::Ns),
@@ -117,12 +118,7 @@ pub(crate) fn parse(name: &str) -> Option<Name> {
 /// What stands behind `audit.`: an audit of the list and a figure of its own.
 fn of_audit(rest: &str) -> Option<Name> {
     let (audit, figure) = rest.split_once('.')?;
-    let unit = match figure_unit(audit, figure)? {
-        FigureUnit::Ns => Unit::Ns,
-        FigureUnit::Count => Unit::Number,
-        FigureUnit::PerSecond => Unit::PerSecond,
-        FigureUnit::Share => Unit::Ratio,
-    };
+    let unit = figure_unit_of(audit, figure)?;
     Some(Name::Audit { audit: audit.to_owned(), figure: figure.to_owned(), unit })
 }
 
@@ -167,7 +163,7 @@ fn distribution(name: &str) -> Option<Name> {
 }
 
 /// Of whom, or of what, a distribution is.
-const PREFIXES: [(&str, Of); 6] = [
+pub(crate) const PREFIXES: [(&str, Of); 6] = [
     ("committed.", Of::Committed),
     ("answered.", Of::Answered),
     ("due.", Of::Due),
@@ -308,25 +304,21 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
              .count, .p50, .p99, .mean, .min and .max"
         );
     }
-    let stages = declared.stages.iter().map(String::as_str);
-    let words = DISTRIBUTION.iter().map(|(word, _)| *word);
-    let known = metric_list::ENTRIES.iter().map(|entry| entry.name).chain(words).chain(stages);
-    let more = [
-        "p50",
-        "p90",
-        "p95",
-        "p99",
-        "p99.9",
-        "committed.p99",
-        "answered.p99",
-        "service.p99",
-        "send_lag.p99",
-        "own_lag.p99",
-    ];
-    let help = did_you_mean(name, known.chain(more)).unwrap_or_else(|| {
+    if let Some(help) = foreign_names::here(name) {
+        return format!("`{name}` is not a number that a result has; {help}");
+    }
+    let latencies: Vec<String> = names_listed::latencies().map(|(name, _, _)| name).collect();
+    let mut known: Vec<&str> = declared.stages.iter().map(String::as_str).collect();
+    known.extend(latencies.iter().map(String::as_str));
+    known.extend(metric_list::ENTRIES.iter().map(|entry| entry.name));
+    known.extend(foreign_names::names());
+    let near = nearest(name, known.into_iter());
+    let help = near
+        .map(|near| foreign_names::here(near).unwrap_or_else(|| format!("did you mean `{near}`?")));
+    let help = help.unwrap_or_else(|| {
         format!(
-            "known are p99, mean, max, success, committed, offered, restricted_mean, duplicates, lost and more (assay schema \
-             result), and this system's stages: {}",
+            "known are p99, mean, max, success, committed, offered, restricted_mean, duplicates, lost and more (assay list \
+             numbers), and this system's stages: {}",
             declared.stages.join(", ")
         )
     });
@@ -432,7 +424,7 @@ mod tests {
             ("comitted", "did you mean `committed`?"),
             ("p50.acepted", "did you mean `accepted`? its stages are accepted, make_block"),
             ("p50.verified", "; its stages are accepted, make_block"),
-            ("verified", "and this system's stages: accepted, make_block"),
+            ("verified", "(assay list numbers), and this system's stages: accepted, make_block"),
             ("stage.make_blok.throughput", "did you mean `make_block`?"),
             (
                 "stage.raft.snd.p99",
@@ -450,6 +442,24 @@ mod tests {
             ("nodes.rss_bytes.max", "where it adds up, nodes.sum.rss_bytes"),
             ("host.load1.last", "write host.load1.max"),
             ("generator.colour.max", "`generator` has cpu_cores, rss_bytes, threads"),
+        ] {
+            let message = check_metric(name, declared).unwrap_err();
+            assert!(message.contains(help), "{name}: {message}");
+        }
+        for (name, help) in [
+            (
+                "http_req_failed",
+                "k6's http_req_failed is the other way round here: write success == 100%",
+            ),
+            ("http_req_duration", "write p99 < 500ms"),
+            ("http_req_duraton", "write p99 < 500ms"),
+            ("http_req_waiting", "write service.p99 < 500ms"),
+            ("dropped_iterations", "write shed == 0"),
+            (
+                "latencies.99th",
+                "vegeta's latencies.99th is called otherwise here: write vegeta.p99",
+            ),
+            ("avg", "write mean"),
         ] {
             let message = check_metric(name, declared).unwrap_err();
             assert!(message.contains(help), "{name}: {message}");

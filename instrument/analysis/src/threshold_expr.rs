@@ -2,6 +2,7 @@
 
 use model::quantity::{Rate, parse_duration, parse_percent, parse_size};
 
+use crate::foreign_names::{here, percentile_of_k6};
 use crate::metric::Unit;
 
 /// A comparison.
@@ -95,10 +96,21 @@ fn comparison(text: &str, expr: &str) -> Result<Comparison, String> {
     if left.is_empty() || right.is_empty() {
         return Err(format!("`{text}` lacks one side; {example}"));
     }
+    if let Some(percentile) = percentile_of_k6(left) {
+        return Err(format!(
+            "`{text}` is k6's way; write {percentile} {sign} {}",
+            milliseconds(right)
+        ));
+    }
     if Operator::ALL.iter().any(|(sign, _)| right.contains(sign)) {
         return Err(format!("`{text}` compares twice; join two comparisons with `and`"));
     }
     Ok(Comparison { left: operand(left)?, operator, right: operand(right)?, text: text.to_owned() })
+}
+
+/// k6 writes times as bare numbers of milliseconds.
+fn milliseconds(text: &str) -> String {
+    if text.parse::<f64>().is_ok() { format!("{text}ms") } else { text.to_owned() }
 }
 
 fn operand(text: &str) -> Result<Operand, String> {
@@ -147,6 +159,9 @@ fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     if !text.is_empty() && text.chars().all(fits) {
         return Ok(text.to_owned());
+    }
+    if let Some(help) = here(text) {
+        return Err(format!("`{text}` is not a name; {help}"));
     }
     Err(format!(
         "`{text}` is not a name; names look like p99, committed or stage.accepted.throughput"

@@ -416,6 +416,11 @@ mod tests {
             ("", "lacks a comparison"),
             ("p99 (x) < 1s", "is not a name"),
             ("p99 < -1s", "is negative"),
+            ("p(99)<500", "is k6's way; write p99 < 500ms"),
+            ("p(99.9) <= 1s", "is k6's way; write p99.9 <= 1s"),
+            ("p(95) < 0.5", "write p95 < 0.5ms"),
+            ("http_req_failed == 0", "the other way round here: write success == 100%"),
+            ("http_req_duration{expected_response:true} < 1s", "write committed.p99 < 500ms"),
         ] {
             let found = check_threshold(expr, Some(&declared())).unwrap_err();
             assert!(found.contains(message), "{expr}: {found}");

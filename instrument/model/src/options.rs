@@ -517,11 +517,16 @@ impl<'a> Section<'a> {
 /// `did you mean …?` for the nearest of `known`, if one is near.
 #[must_use]
 pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|candidate| format!("did you mean `{candidate}`?"))
+}
+
+/// The known word that is nearest, if one is near at all.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
         .filter(|(score, _)| *score > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! The table of `assay list`: the runs on disk, newest first as the caller orders them.
+//! What `assay list` shows: the runs on disk, newest first as the caller orders them, and the words that have a meaning
+//! here (numbers, audits, kinds of faults, sections of the page).
 //!
 //! It must never read a folder: the caller hands over what it found.
 
 use model::result::Verdict;
 
-use crate::grid::{Cell, Grid};
-use crate::paint::{Paint, Style, clean, verdict_mark};
+use crate::grid::{Cell, Grid, INDENT};
+use crate::paint::{Paint, Style, clean, columns_of, verdict_mark, wrap};
 
 /// One run on disk.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +68,55 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
         grid.row(cells);
     }
     style.finish(&grid.render(style))
+}
+
+/// A word with its meaning.
+#[derive(Clone, Debug, Default)]
+pub struct WordListed {
+    /// As it is written.
+    pub word: String,
+    /// What sort of thing it is, in a word or two; empty = all of the list are of one sort.
+    pub sort: String,
+    /// Its meaning.
+    pub meaning: String,
+    /// Whether it belongs to the word before it.
+    pub is_part: bool,
+}
+
+/// The widest words that meanings stand beside; longer ones have a line of their own.
+const WORD_COLUMNS_MAX: usize = 32;
+
+/// Words with their meanings; a sentence if there are none.
+#[must_use]
+pub fn word_list(entries: &[WordListed], style: Style) -> String {
+    if entries.is_empty() {
+        return style.finish("There is no such word here.");
+    }
+    let indent = |entry: &WordListed| if entry.is_part { 2 * INDENT } else { INDENT };
+    let width = |entry: &WordListed| indent(entry) + columns_of(&entry.word);
+    let words =
+        entries.iter().map(width).filter(|it| *it <= WORD_COLUMNS_MAX).max().unwrap_or(INDENT);
+    let sorts = entries.iter().map(|entry| columns_of(&entry.sort)).max().unwrap_or(0);
+    let start = words + INDENT + if sorts > 0 { sorts + INDENT } else { 0 };
+    let room = style.columns().saturating_sub(start);
+    let mut text = String::new();
+    for entry in entries {
+        let gap = (words + INDENT).saturating_sub(width(entry)).max(INDENT);
+        let word = style.paint(Paint::Bold, &entry.word);
+        let sort = style.paint(Paint::Dim, &entry.sort);
+        text += &format!("{}{word}{}{sort}", " ".repeat(indent(entry)), " ".repeat(gap));
+        let mut column = width(entry) + gap + columns_of(&entry.sort);
+        for line in wrap(&entry.meaning, room) {
+            if column > start {
+                text.push('\n');
+                column = 0;
+            }
+            text += &format!("{}{line}", " ".repeat(start - column));
+            column = usize::MAX;
+        }
+        text.push('\n');
+    }
+    style.finish(&text)
 }
 
 fn state_cell(entry: &ListEntry) -> Cell {

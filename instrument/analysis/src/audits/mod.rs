@@ -40,6 +40,7 @@ use stats::{Histogram, TimedHistogram};
 use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::Grid;
+use crate::metric::Unit;
 use crate::order::Order;
 use crate::pool::Pool;
 use crate::tally::Tally;
@@ -233,7 +234,7 @@ const SLOWED: &[Voided] = &[
 ];
 
 /// All audits, those across trials included, in the order of their list.
-fn all_audits() -> impl Iterator<Item = Audit> {
+pub(crate) fn all_audits() -> impl Iterator<Item = Audit> {
     AUDITS.into_iter().map(|(audit, _)| audit).chain([repeatability::AUDIT])
 }
 
@@ -244,10 +245,16 @@ pub fn audits_asked() -> Vec<AuditFacts> {
     all_audits().map(asked).collect()
 }
 
-/// A figure's unit; `None` where the audit has no such figure, or there is no such audit.
-pub(crate) fn figure_unit(audit: &str, figure: &str) -> Option<FigureUnit> {
+/// A figure's unit; `None` where no audit of trials is called so, or it has no such figure.
+pub(crate) fn figure_unit_of(audit: &str, figure: &str) -> Option<Unit> {
     let (audit, _) = AUDITS.iter().find(|(it, _)| it.name == audit)?;
-    audit.figures.iter().find(|(name, _)| *name == figure).map(|(_, unit)| *unit)
+    let (_, unit) = audit.figures.iter().find(|(name, _)| *name == figure)?;
+    Some(match unit {
+        FigureUnit::Ns => Unit::Ns,
+        FigureUnit::Count => Unit::Number,
+        FigureUnit::PerSecond => Unit::PerSecond,
+        FigureUnit::Share => Unit::Ratio,
+    })
 }
 
 /// All figures as thresholds name them, `audit.NAME.FIGURE`.

@@ -183,7 +183,20 @@ fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &As
     )
 }
 
-/// A section: its key, its heading, the question that it answers, and its content.
+/// A section of the page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageSection {
+    /// The end of its address: `#r0-promises`.
+    pub key: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// The question that it answers; empty = the heading says all.
+    pub question: &'static str,
+    /// Its content for a run; a run for which there is none has no such section.
+    content: fn(&Run<'_>) -> String,
+}
+
+/// A section of a run.
 struct Part {
     key: &'static str,
     heading: &'static str,
@@ -237,47 +250,48 @@ fn section(run: &Run<'_>, part: &Part, terms: &terms::Terms) -> String {
 }
 
 fn parts(run: &Run<'_>) -> Vec<Part> {
-    let part = |key, heading, question, content| Part { key, heading, question, content };
-    vec![
-        part("verdict", "Verdict", "", header::header(run)),
-        part(
-            "promises",
-            "Promises",
-            "Which promise broke, and can the measurement be trusted?",
-            promises::promises(run),
-        ),
-        part("results", "Results", "What are the numbers?", results::results(run)),
-        part(
-            "saturation",
-            "Saturation",
-            "How much can it take?",
-            charts::plain(run, Section::Saturation, ""),
-        ),
-        part(
-            "distribution",
-            "Distribution",
-            "How slow is the slowest 1 in N?",
-            charts::plain(run, Section::Distribution, &results::calls(run)),
-        ),
-        part("time", "Over time", "When was it slow?", charts::over_time(run, Section::Time)),
-        part("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages(run)),
-        part(
-            "inside",
-            "Inside the nodes",
-            "Which step inside the nodes falls behind?",
-            charts::inside(run),
-        ),
-        part(
-            "nodes",
-            "Nodes, host and generator",
-            "What were they doing, and was it the tool?",
-            charts::over_time(run, Section::Nodes),
-        ),
-        part("failures", "Failures and fates", "What went wrong?", failures::failures(run)),
-        part("method", "Method and environment", "Can I repeat it?", method::method(run)),
-        part("notes", "Notes", "What do the authors conclude?", notes(run)),
-    ]
+    let part = |of: &PageSection| {
+        let PageSection { key, heading, question, content } = *of;
+        Part { key, heading, question, content: content(run) }
+    };
+    PAGE_SECTIONS.iter().map(part).collect()
 }
+
+const fn of(
+    key: &'static str,
+    heading: &'static str,
+    question: &'static str,
+    content: fn(&Run<'_>) -> String,
+) -> PageSection {
+    PageSection { key, heading, question, content }
+}
+
+/// The sections in the order in which they stand: the contents of the page and `assay list sections` are told from here.
+pub const PAGE_SECTIONS: &[PageSection] = &[
+    of("verdict", "Verdict", "", header::header),
+    of(
+        "promises",
+        "Promises",
+        "Which promise broke, and can the measurement be trusted?",
+        promises::promises,
+    ),
+    of("results", "Results", "What are the numbers?", results::results),
+    of("saturation", "Saturation", "How much can it take?", |run| {
+        charts::plain(run, Section::Saturation, "")
+    }),
+    of("distribution", "Distribution", "How slow is the slowest 1 in N?", |run| {
+        charts::plain(run, Section::Distribution, &results::calls(run))
+    }),
+    of("time", "Over time", "When was it slow?", |run| charts::over_time(run, Section::Time)),
+    of("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages),
+    of("inside", "Inside the nodes", "Which step inside the nodes falls behind?", charts::inside),
+    of("nodes", "Nodes, host and generator", "What were they doing, and was it the tool?", |run| {
+        charts::over_time(run, Section::Nodes)
+    }),
+    of("failures", "Failures and fates", "What went wrong?", failures::failures),
+    of("method", "Method and environment", "Can I repeat it?", method::method),
+    of("notes", "Notes", "What do the authors conclude?", notes),
+];
 
 /// The authors' notes, paragraph by paragraph.
 fn notes(run: &Run<'_>) -> String {
