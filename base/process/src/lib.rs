@@ -13,6 +13,7 @@ mod node;
 mod outputs;
 pub mod rehearsal;
 pub mod shell;
+pub mod store;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,7 @@ pub use peer::Peer;
 pub use sleep::Lateness;
 
 use crate::Node;
+use crate::store::{Store, StoreCounts};
 
 /// Connections that the kernel keeps for us until we accept them: all of a load that opens thousands at once.
 const BACKLOG: i32 = 4096;
@@ -43,6 +44,8 @@ pub struct Facts {
     pub lateness: Lateness,
     /// Looks without sleeping that found nothing: what exact wake-ups cost.
     pub looks: u64,
+    /// What was kept.
+    pub store: StoreCounts,
     /// What ended it, in words.
     pub ended_by: String,
 }
@@ -52,6 +55,7 @@ pub struct Facts {
 pub struct Shell {
     listeners: Vec<(String, TcpListener, SocketAddr)>,
     peers: Vec<Peer>,
+    store: Option<Store>,
     bounds: Bounds,
     wakes_exactly: bool,
 }
@@ -72,14 +76,21 @@ impl Shell {
             let bound = listener.local_addr().map_err(failed)?;
             Ok(((*name).to_owned(), listener, bound))
         };
-        let listeners = listeners.iter().map(bind).collect::<Result<_, _>>()?;
-        Ok(Self { listeners, peers: Vec::new(), bounds, wakes_exactly: false })
+        let listeners = listeners.iter().map(bind).collect::<Result<_, ShellError>>()?;
+        Ok(Self { listeners, peers: Vec::new(), store: None, bounds, wakes_exactly: false })
     }
 
     /// Whom the node may dial, in the order of its [`crate::Outputs::dial`].
     #[must_use]
     pub fn dialling(mut self, peers: Vec<Peer>) -> Self {
         self.peers = peers;
+        self
+    }
+
+    /// Where the node's logs and cells are kept.
+    #[must_use]
+    pub fn keeping(mut self, store: Store) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -113,7 +124,7 @@ impl Shell {
     }
 
     /// Serves until one of `until` happens; then the node gets [`crate::Input::Stop`], what it has sent is
-    /// written as far as the kernel takes it, and every connection is closed.
+    /// written as far as the kernel takes it, what it has stored is made durable, and every connection is closed.
     ///
     /// # Errors
     /// When the kernel refuses what the shell cannot do without.

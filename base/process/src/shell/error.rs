@@ -31,6 +31,9 @@ pub enum ShellError {
         "watching standard input for its end: {0}; it must be a pipe whose other end the parent keeps open"
     )]
     ParentPipe(io::Error),
+    /// What the node keeps cannot be kept.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// Anything else that the event loop needs.
     #[error("the event loop: {0}")]
     Kernel(Errno),

@@ -7,6 +7,7 @@ mod write;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use clock::{Clock, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -15,12 +16,14 @@ use super::connections::{Counters, Origin, Stage, Table};
 use super::ends::Until;
 use super::sleep::{Lateness, Sleeper};
 use super::{Facts, Shell, ShellError};
-use crate::{Connection, Input, Node, Outputs};
+use crate::store::{Done, StoreCounters, StoreCounts, Writer};
+use crate::{Connection, Input, Node, Outputs, host};
 
 /// Read at once: the answers of a deep pipeline in one call, and still in the second-level cache.
 const READ_BYTES_MAX: usize = 64 << 10;
 
-/// Tokens from here on are listeners and ends; below are connections, whose places are fewer.
+/// Tokens from here on are the store, listeners and ends; below are connections, whose places are fewer.
+const STORE_TOKEN: u64 = u64::MAX - 0x1_0000;
 const LISTENER_TOKENS: u64 = u64::MAX - 0xffff;
 const END_TOKENS: u64 = u64::MAX - 0xff;
 
@@ -32,6 +35,15 @@ enum Due {
     Unreachable(usize),
 }
 
+/// The store at work, and the lists that are exchanged with it.
+struct Keeping {
+    writer: Writer,
+    counters: Arc<StoreCounters>,
+    stores: Vec<host::Store>,
+    records: Vec<u8>,
+    done: Vec<Done>,
+}
+
 pub(super) struct Turns<'a> {
     shell: Shell,
     node: &'a mut dyn Node,
@@ -39,6 +51,7 @@ pub(super) struct Turns<'a> {
     epoll: &'a OwnedFd,
     until: &'a [Until],
     out: Outputs,
+    keeping: Option<Keeping>,
     /// The list that [`Outputs::take_touched`] is given.
     carried_out: Vec<Connection>,
     table: Table,
@@ -57,7 +70,7 @@ pub(super) struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     pub(super) fn new(
-        shell: Shell,
+        mut shell: Shell,
         node: &'a mut dyn Node,
         clock: Clock,
         epoll: &'a OwnedFd,
@@ -72,13 +85,30 @@ impl<'a> Turns<'a> {
             epoll::add(epoll, end.descriptor(), token, EventFlags::IN)
                 .map_err(|error| ShellError::ParentPipe(error.into()))?;
         }
+        let mut out = Outputs::default();
+        let keeping = match shell.store.take() {
+            None => None,
+            Some(store) => {
+                for (log, next) in store.next().enumerate() {
+                    out.begin_log(log, next);
+                }
+                let counters = store.counters();
+                let writer = Writer::start(store, clock)?;
+                let token = EventData::new_u64(STORE_TOKEN);
+                epoll::add(epoll, writer.told(), token, EventFlags::IN)
+                    .map_err(ShellError::Kernel)?;
+                let (stores, records, done) = (Vec::new(), Vec::new(), Vec::new());
+                Some(Keeping { writer, counters, stores, records, done })
+            }
+        };
         Ok(Self {
             shell,
             node,
             clock,
             epoll,
             until,
-            out: Outputs::default(),
+            out,
+            keeping,
             carried_out: Vec::new(),
             table: Table::default(),
             buffer: vec![0; READ_BYTES_MAX],
@@ -101,14 +131,15 @@ impl<'a> Turns<'a> {
             self.wake_if_due(now);
             self.give_up(now);
             for event in &sleeper.events {
-                let now = self.event(event.data.u64(), event.flags);
+                let now = self.event(event.data.u64(), event.flags)?;
                 self.wake_if_due(now);
             }
             self.tell_due();
             self.carry_out();
         }
-        self.stop();
+        let store = self.stop()?;
         Ok(Facts {
+            store,
             counters: self.counters,
             lateness: self.lateness,
             looks: sleeper.looks,
@@ -126,12 +157,14 @@ impl<'a> Turns<'a> {
     }
 
     /// One event. Gives the time after it.
-    fn event(&mut self, token: u64, flags: EventFlags) -> Instant {
+    fn event(&mut self, token: u64, flags: EventFlags) -> Result<Instant, ShellError> {
         if token >= END_TOKENS {
             let index = usize::try_from(token - END_TOKENS).expect("a small number");
             self.ended_by = self.ended_by.or(self.until[index].look());
         } else if token >= LISTENER_TOKENS {
             self.accept(usize::try_from(token - LISTENER_TOKENS).expect("a small number"));
+        } else if token == STORE_TOKEN {
+            self.stored()?;
         } else {
             let connection = from_token(token);
             self.answered(connection);
@@ -140,10 +173,26 @@ impl<'a> Turns<'a> {
             }
             let hangs_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
             if flags.intersects(EventFlags::IN | hangs_up) {
-                return self.read(connection, flags.intersects(hangs_up));
+                return Ok(self.read(connection, flags.intersects(hangs_up)));
             }
         }
-        self.clock.now()
+        Ok(self.clock.now())
+    }
+
+    /// The store has something to tell.
+    fn stored(&mut self) -> Result<(), ShellError> {
+        let Some(keeping) = &mut self.keeping else { return Ok(()) };
+        keeping.writer.take(&mut keeping.done)?;
+        let now = self.clock.now();
+        for done in &keeping.done {
+            let input = match *done {
+                Done::Persisted { log, below } => Input::Persisted { log, below },
+                Done::Replaced { cell } => Input::Replaced { cell },
+                Done::Full => Input::Full,
+            };
+            self.node.step(now, input, &mut self.out);
+        }
+        Ok(())
     }
 
     fn wake_if_due(&mut self, now: Instant) {
@@ -188,6 +237,11 @@ impl<'a> Turns<'a> {
         for peer in self.out.take_dials() {
             self.dial(peer);
         }
+        if self.out.stores_anything() {
+            let keeping = self.keeping.as_mut().expect("a node that stores is given a store");
+            self.out.take_stores(&mut keeping.stores, &mut keeping.records);
+            keeping.writer.submit(&mut keeping.stores, &mut keeping.records);
+        }
     }
 
     /// The connection ended from outside: the node is told.
@@ -219,12 +273,15 @@ impl<'a> Turns<'a> {
         Some((slot.origin, slot.stage))
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self) -> Result<StoreCounts, ShellError> {
         self.node.step(self.clock.now(), Input::Stop, &mut self.out);
         self.carry_out();
         for connection in self.table.all() {
             self.forget(connection);
         }
+        let Some(keeping) = self.keeping.take() else { return Ok(StoreCounts::default()) };
+        keeping.writer.finish()?;
+        Ok(keeping.counters.read())
     }
 }
 

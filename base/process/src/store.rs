@@ -1,0 +1,168 @@
+//! Records and cells on a real disk: what a node appended is durable when it is told so, and what was durable is
+//! found again after a crash at any moment.
+//!
+//! A store is a folder with a folder for each log and a file for each cell. A log is a row of segments of one
+//! size, zeroed before they are used, so that a write changes no metadata of the file system; [`format`] says how
+//! records lie in them. Everything that a node appends while a sync is under way is one write and one sync (group
+//! commit). Segments whose records are trimmed are used again.
+//!
+//! It never tells anybody of a record before the kernel has said that it is durable, never cuts anything but the
+//! torn end of the last write, and never goes on after a failed sync.
+
+mod cell;
+mod error;
+pub mod format;
+mod log;
+mod open;
+mod segments;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use error::StoreError;
+pub(crate) use writer::{Done, Writer};
+
+use crate::Stored;
+
+/// When a record is called durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// After fdatasync: the record and what is needed to find it.
+    #[default]
+    Data,
+    /// After fsync of the whole segment, its times included: as systems do it that keep a mapped file.
+    Whole,
+    /// When the kernel has it: gone after a loss of power. For measuring what durability costs.
+    None,
+}
+
+/// How a store keeps what it is given.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// When a record is called durable.
+    pub sync: Sync,
+    /// Bytes of a segment; no record may be longer than fits.
+    pub segment_bytes: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { sync: Sync::Data, segment_bytes: 64 << 20 }
+    }
+}
+
+/// What a store has done, counted as it goes on.
+#[derive(Debug, Default)]
+pub struct StoreCounters {
+    syncs: AtomicU64,
+    sync_ns: AtomicU64,
+    bytes: AtomicU64,
+    records: AtomicU64,
+    batches: AtomicU64,
+    segments: AtomicU64,
+    recycled: AtomicU64,
+    full: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Syncs of log files, whatever [`Sync`] says they are.
+    pub syncs: u64,
+    /// Time spent in them, nanoseconds.
+    pub sync_ns: u64,
+    /// Bytes written to logs, their framing included.
+    pub bytes: u64,
+    /// Records that were told to be durable.
+    pub records: u64,
+    /// Batches: what was appended while the one before was under way.
+    pub batches: u64,
+    /// Segments made, those that were used again included.
+    pub segments: u64,
+    /// Segments used again.
+    pub recycled: u64,
+    /// Times that the disk was found full.
+    pub full: u64,
+}
+
+impl StoreCounters {
+    /// Reads them.
+    #[must_use]
+    pub fn read(&self) -> StoreCounts {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreCounts {
+            syncs: of(&self.syncs),
+            sync_ns: of(&self.sync_ns),
+            bytes: of(&self.bytes),
+            records: of(&self.records),
+            batches: of(&self.batches),
+            segments: of(&self.segments),
+            recycled: of(&self.recycled),
+            full: of(&self.full),
+        }
+    }
+}
+
+fn count(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+/// An opened store, to be given to the shell that runs the node made from its [`Stored`].
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Held for as long as the store is.
+    _lock: File,
+    logs: Vec<log::Log>,
+    cells: Vec<PathBuf>,
+    options: StoreOptions,
+    counters: Arc<StoreCounters>,
+}
+
+impl Store {
+    /// Opens the store in `folder`, which is made if it is not there, with logs and cells of these names, and
+    /// reads what they hold.
+    ///
+    /// # Errors
+    /// When the folder cannot be had, or what was durable in it is missing or damaged.
+    pub fn open(
+        folder: &Path,
+        logs: &[&str],
+        cells: &[&str],
+        options: StoreOptions,
+    ) -> Result<(Self, Stored), StoreError> {
+        segments::make_folder(folder)?;
+        let lock = open::lock(folder)?;
+        let counters = Arc::new(StoreCounters::default());
+        let mut stored = Stored::default();
+        let mut opened = Vec::new();
+        for name in logs {
+            let (log, records) = open::log(&folder.join(name), options, &counters)?;
+            opened.push(log);
+            stored.logs.push(records);
+        }
+        let cells: Vec<PathBuf> =
+            cells.iter().map(|name| folder.join(format!("{name}.cell"))).collect();
+        for path in &cells {
+            stored.cells.push(cell::read(path)?);
+        }
+        let folder = folder.to_owned();
+        Ok((Self { folder, _lock: lock, logs: opened, cells, options, counters }, stored))
+    }
+
+    /// What it has done, to be read while it is at it.
+    #[must_use]
+    pub fn counters(&self) -> Arc<StoreCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The number of the next record of each log.
+    pub(crate) fn next(&self) -> impl Iterator<Item = u64> {
+        self.logs.iter().map(log::Log::next)
+    }
+}

@@ -1,0 +1,193 @@
+//! One log as it is written: where its next record goes, and which of its segments are still needed.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clock::Clock;
+
+use super::format::{self, Header};
+use super::segments::{Maker, path_of};
+use super::{StoreCounters, StoreError, StoreOptions, Sync, count};
+
+/// What is framed is written when it has so much, so that memory has a bound; it is synced with the rest.
+const FRAMED_BYTES_MAX: usize = 4 << 20;
+
+/// A segment that is full or was cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sealed {
+    pub(super) sequence: u64,
+    /// The number behind its last record.
+    pub(super) next: u64,
+}
+
+/// A log.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) folder: PathBuf,
+    options: StoreOptions,
+    counters: Arc<StoreCounters>,
+    sealed: VecDeque<Sealed>,
+    header: Header,
+    file: File,
+    /// Where in the file the next write goes.
+    at: usize,
+    /// Framed records that were not written yet.
+    framed: Vec<u8>,
+    next: u64,
+    /// The first number that is not durable.
+    durable: u64,
+    /// Whether the segment's header is durable.
+    is_begun: bool,
+    /// Whether the segment behind this one was asked for.
+    is_next_ordered: bool,
+}
+
+impl Log {
+    /// A log that goes on in a new and empty segment, whose header is durable.
+    pub(super) fn new(
+        folder: PathBuf,
+        options: StoreOptions,
+        counters: &Arc<StoreCounters>,
+        sealed: VecDeque<Sealed>,
+        (file, header): (File, Header),
+    ) -> Self {
+        Self {
+            folder,
+            options,
+            counters: Arc::clone(counters),
+            sealed,
+            header,
+            file,
+            at: format::HEADER_BYTES,
+            framed: Vec::new(),
+            next: header.first,
+            durable: header.first,
+            is_begun: true,
+            is_next_ordered: false,
+        }
+    }
+
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether a record of this length has no room behind those that the segment has.
+    pub(super) fn is_full_for(&self, length: usize) -> bool {
+        self.at + self.framed.len() + format::record_bytes(length) > self.options.segment_bytes
+    }
+
+    /// Adds a record, for which there is room. What is framed may be written, and is not durable yet.
+    ///
+    /// # Panics
+    /// If the record is longer than a segment, or not the next one.
+    pub(super) fn append(&mut self, number: u64, record: &[u8]) -> Result<(), StoreError> {
+        assert!(!self.is_full_for(record.len()), "a record is longer than a segment");
+        assert_eq!(number, self.next, "records come in the order of their numbers");
+        format::write_record(self.header.stamp, number, self.durable, record, &mut self.framed);
+        self.next += 1;
+        if self.framed.len() >= FRAMED_BYTES_MAX {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is framed. After an error the same can be tried again.
+    pub(super) fn write(&mut self) -> Result<(), StoreError> {
+        let offset = u64::try_from(self.at).expect("a segment's size fits");
+        let path = || path_of(&self.folder, self.header.sequence);
+        self.file
+            .write_all_at(&self.framed, offset)
+            .map_err(|error| StoreError::system("writing", path())(error))?;
+        self.at += self.framed.len();
+        count(&self.counters.bytes, u64::try_from(self.framed.len()).expect("fits"));
+        self.framed.clear();
+        Ok(())
+    }
+
+    /// Whether there is anything that is not durable.
+    pub(super) const fn is_behind(&self) -> bool {
+        self.durable < self.next
+    }
+
+    /// Makes what was written durable; gives the first number that is not.
+    pub(super) fn sync(&mut self, clock: Clock) -> Result<u64, StoreError> {
+        assert!(self.framed.is_empty(), "what is not written cannot be synced");
+        let before = clock.now();
+        let synced = match self.options.sync {
+            Sync::Data => self.file.sync_data(),
+            Sync::Whole => self.file.sync_all(),
+            Sync::None => Ok(()),
+        };
+        synced.map_err(|source| StoreError::Sync {
+            path: path_of(&self.folder, self.header.sequence),
+            source,
+        })?;
+        if self.options.sync != Sync::None {
+            let ns = clock.now().ns_since(before);
+            count(&self.counters.syncs, 1);
+            count(&self.counters.sync_ns, u64::try_from(ns).unwrap_or(0));
+        }
+        count(&self.counters.records, self.next - self.durable);
+        self.durable = self.next;
+        self.is_begun = true;
+        Ok(self.durable)
+    }
+
+    /// Asks for the segment behind this one, once.
+    pub(super) fn order_next(&mut self, index: usize, maker: &Maker) {
+        if !self.is_next_ordered {
+            self.is_next_ordered = true;
+            maker.make(index, self.header.sequence + 1);
+        }
+    }
+
+    /// Goes on in the next segment, which waits for it to be made. Everything before is durable.
+    pub(super) fn switch(&mut self, index: usize, maker: &Maker) -> Result<(), StoreError> {
+        self.order_next(index, maker);
+        let made = maker.take(index);
+        // Asked for again after an error, and ahead of the one after next otherwise.
+        self.is_next_ordered = false;
+        let file = made?;
+        self.sealed.push_back(Sealed { sequence: self.header.sequence, next: self.next });
+        let stamp = draw_stamp()?;
+        self.header = Header { sequence: self.header.sequence + 1, first: self.next, stamp };
+        self.file = file;
+        self.at = 0;
+        self.is_begun = false;
+        // It is written and synced with the first records.
+        format::write_header(&self.header, &mut self.framed);
+        Ok(())
+    }
+
+    /// Records below `below` are not needed. A segment is let go of when none of its records is, and the one
+    /// behind it is durable.
+    pub(super) fn trim(&mut self, below: u64, index: usize, maker: &Maker) {
+        let mut retired = Vec::new();
+        while let Some(oldest) = self.sealed.front().copied() {
+            let is_followed = self.sealed.len() > 1 || self.is_begun;
+            if oldest.next > below || !is_followed {
+                break;
+            }
+            self.sealed.pop_front();
+            retired.push(path_of(&self.folder, oldest.sequence));
+        }
+        if !retired.is_empty() {
+            let start = self.sealed.front().map_or(self.header.sequence, |oldest| oldest.sequence);
+            maker.retire(index, start, retired);
+        }
+    }
+}
+
+/// A number that no segment's file has held before, as good as certainly.
+pub(super) fn draw_stamp() -> Result<u32, StoreError> {
+    let source = "/dev/urandom";
+    let mut bytes = [0; 4];
+    File::open(source)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(StoreError::system("reading", source))?;
+    Ok(u32::from_le_bytes(bytes).max(1))
+}

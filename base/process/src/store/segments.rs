@@ -1,0 +1,188 @@
+//! Segment files: made ahead on a thread of their own, so that no record waits for zeros, and used again when
+//! what they hold is not needed any more.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use super::{StoreCounters, StoreError, cell, count};
+
+/// Zeros are written in parts of this size, each synced, so that a record's sync beside them waits for few.
+const PART_BYTES: usize = 4 << 20;
+/// Segments of a log that are kept to be used again; more are removed.
+const SPARE_MAX: usize = 2;
+
+/// The file of a log's segment.
+pub(super) fn path_of(log: &Path, sequence: u64) -> PathBuf {
+    log.join(format!("{sequence:016}.segment"))
+}
+
+/// The segment whose file this is, if it is one.
+pub(super) fn sequence_of(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(".segment")?.parse().ok()
+}
+
+/// The cell that holds the first segment that is needed: without it a missing first segment would look trimmed.
+pub(super) fn start_path(log: &Path) -> PathBuf {
+    log.join("start.cell")
+}
+
+/// Makes a folder, and its name durable.
+pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(StoreError::system("making", folder))?;
+    sync_folder(
+        folder.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    )
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    let file = File::open(folder).map_err(StoreError::system("opening", folder))?;
+    file.sync_all().map_err(|source| StoreError::Sync { path: folder.to_owned(), source })
+}
+
+/// A new file of zeros, durable with its name. None is left behind if there is no room for it.
+pub(super) fn make(path: &Path, bytes: usize) -> Result<File, StoreError> {
+    let made = zeros(path, bytes).map_err(StoreError::system("making", path));
+    if made.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    let file = made?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))?;
+    Ok(file)
+}
+
+fn zeros(path: &Path, bytes: usize) -> std::io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    let part = vec![0; PART_BYTES.min(bytes)];
+    let mut at = 0;
+    while at < bytes {
+        let count = part.len().min(bytes - at);
+        file.write_all_at(&part[..count], u64::try_from(at).expect("fits"))?;
+        file.sync_data()?;
+        at += count;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// What the thread is asked for.
+#[derive(Debug)]
+enum Order {
+    /// The file of this segment.
+    Make { log: usize, sequence: u64 },
+    /// The segments before this one are not needed any more.
+    Retire { log: usize, start: u64, retired: Vec<PathBuf> },
+}
+
+/// The thread that makes segments, and where they come out, by log.
+#[derive(Debug)]
+pub(super) struct Maker {
+    orders: Option<Sender<Order>>,
+    made: Vec<Receiver<Result<File, StoreError>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Maker {
+    pub(super) fn start(folders: Vec<PathBuf>, bytes: usize, counters: Arc<StoreCounters>) -> Self {
+        let (orders, ordered) = channel();
+        let (sends, made): (Vec<_>, Vec<_>) = folders.iter().map(|_| channel()).unzip();
+        let mut logs: Vec<Making> = folders
+            .into_iter()
+            .zip(sends)
+            .map(|(folder, made)| Making { folder, made, spare: Vec::new(), retired: Vec::new() })
+            .collect();
+        let thread = std::thread::spawn(move || {
+            for order in ordered {
+                match order {
+                    Order::Make { log, sequence } => logs[log].make(sequence, bytes, &counters),
+                    Order::Retire { log, start, retired } => logs[log].retire(start, retired),
+                }
+            }
+        });
+        Self { orders: Some(orders), made, thread: Some(thread) }
+    }
+
+    fn order(&self, order: Order) {
+        // Its thread ends only with this value.
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+
+    /// Asks for a segment; [`Maker::take`] gives it.
+    pub(super) fn make(&self, log: usize, sequence: u64) {
+        self.order(Order::Make { log, sequence });
+    }
+
+    /// Says that the segments before `start` are not needed any more.
+    pub(super) fn retire(&self, log: usize, start: u64, retired: Vec<PathBuf>) {
+        self.order(Order::Retire { log, start, retired });
+    }
+
+    /// The segment that was asked for, when it is there.
+    pub(super) fn take(&self, log: usize) -> Result<File, StoreError> {
+        self.made[log].recv().unwrap_or_else(|gone| {
+            let why = std::io::Error::other(gone);
+            Err(StoreError::system("waiting for the thread that makes segments of", "the log")(why))
+        })
+    }
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A log as the thread sees it.
+struct Making {
+    folder: PathBuf,
+    made: Sender<Result<File, StoreError>>,
+    /// Files to be used again.
+    spare: Vec<PathBuf>,
+    /// Files that are not needed, which the disk does not know yet.
+    retired: Vec<PathBuf>,
+}
+
+impl Making {
+    fn make(&mut self, sequence: u64, bytes: usize, counters: &StoreCounters) {
+        let path = path_of(&self.folder, sequence);
+        let made = match self.spare.pop() {
+            Some(old) => self.reuse(&old, &path, counters),
+            None => make(&path, bytes),
+        };
+        count(&counters.segments, 1);
+        let _ = self.made.send(made);
+    }
+
+    /// What the file holds stays; nothing of it has the stamp that its new life will have.
+    fn reuse(&self, old: &Path, path: &Path, counters: &StoreCounters) -> Result<File, StoreError> {
+        count(&counters.recycled, 1);
+        fs::rename(old, path).map_err(StoreError::system("renaming", old))?;
+        sync_folder(&self.folder)?;
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        opened.map_err(StoreError::system("opening", path))
+    }
+
+    fn retire(&mut self, start: u64, retired: Vec<PathBuf>) {
+        self.retired.extend(retired);
+        // With the disk full this fails: the files stay, and are retired with the next.
+        if cell::replace(&start_path(&self.folder), &start.to_le_bytes()).is_err() {
+            return;
+        }
+        for path in self.retired.drain(..) {
+            if self.spare.len() < SPARE_MAX {
+                self.spare.push(path);
+            } else {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
