@@ -151,6 +151,15 @@ impl Queue {
         }
     }
 
+    /// How often a closed interval of p99 should hold. Heavy tails in windows that few trials close in are worst: those
+    /// few have met no long service time.
+    fn wanted_of_closed(&self, seconds: f64) -> f64 {
+        match self.service {
+            Service::Pareto(_) if seconds <= 30.0 => 0.80,
+            _ => 0.90,
+        }
+    }
+
     /// Mean, p50 and p99 in nanoseconds: by theory where there is one in closed form, else of five hours.
     fn truth(&self) -> [f64; 3] {
         if matches!(self.service, Service::Exponential) && self.stalls.0.is_infinite() {
@@ -177,6 +186,8 @@ struct Coverage {
     /// Half of the width, as a share of the truth, where there is an upper end.
     width: f64,
     p50: f64,
+    /// Medians that lack an end.
+    p50_open: f64,
     p99: f64,
     p99_closed: f64,
     p99_closed_holds: f64,
@@ -202,6 +213,7 @@ fn coverage(queue: &Queue, truth: [f64; 3], seconds: f64, first: u64, seeds: u64
                 && ends.high.is_none_or(|high| truth * 0.999 <= high as f64)
         };
         held.p50 += f64::from(inside(ends[0], p50));
+        held.p50_open += f64::from(ends[0].low.is_none() || ends[0].high.is_none());
         held.p99 += f64::from(inside(ends[1], p99));
         if ends[1].high.is_some() {
             tails_closed += 1.0;
@@ -215,6 +227,7 @@ fn coverage(queue: &Queue, truth: [f64; 3], seconds: f64, first: u64, seeds: u64
         mean_closed_holds: held.mean_closed_holds / means_closed,
         width: held.width / means_closed,
         p50: held.p50 / n,
+        p50_open: held.p50_open / n,
         p99: held.p99 / n,
         p99_closed: tails_closed / n,
         p99_closed_holds: held.p99_closed_holds / tails_closed,
@@ -227,7 +240,8 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 
 /// Claim: over many seeds the true mean, median and p99 lie in the 95 % intervals at least 95 times in 100, from a
 /// half-idle queue to one at 0.9, with service times from constant to heavy-tailed and with stalls, in windows of 5 s to
-/// a minute; and as often where the interval of p99 is closed. Means alone hold a little less often where the window is
+/// a minute; no median lacks an end; and of the intervals of p99 that are closed 95 in 100 hold, of every queue and window
+/// 90 (80 of a heavy tail in half a minute or less, where one in thirty is closed). Means alone hold a little less often where the window is
 /// too short to show what it lacks: nowhere below 87 in 100.
 #[test]
 fn truth_lies_inside() {
@@ -237,6 +251,7 @@ fn truth_lies_inside() {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     let mut narrow = Vec::new();
+    let (mut closed, mut closed_holds) = (0.0, 0.0);
     for queue in QUEUES {
         let truth = queue.truth();
         for seconds in WINDOWS {
@@ -260,19 +275,25 @@ fn truth_lies_inside() {
             // Three standard errors of a share below it are noise of this test, not of the method.
             let least = |share: f64, n: f64| share - 3.0 * (share * (1.0 - share) / n).sqrt();
             let all = seeds as f64;
-            // What closes in few trials alone closes in those that met the fewest excursions.
-            let tails = if held.p99_closed > 0.2 { held.p99_closed_holds } else { 1.0 };
+            // No closed one is none that does not hold.
+            let tails = if held.p99_closed > 0.0 { held.p99_closed_holds } else { 1.0 };
+            closed += held.p99_closed * all;
+            closed_holds += held.p99_closed_holds.max(0.0) * held.p99_closed * all;
+            narrow.extend(
+                (held.p50_open > 0.0).then(|| format!("{} {seconds} s p50 is open", queue.name)),
+            );
             for (what, share, wanted, n) in [
                 ("mean", held.mean, queue.wanted(seconds), all),
                 ("p50", held.p50, 0.95, all),
                 ("p99", held.p99, 0.95, all),
-                ("closed p99", tails, 0.95, all * held.p99_closed),
+                ("closed p99", tails, queue.wanted_of_closed(seconds), all * held.p99_closed),
             ] {
-                if share < least(wanted, n) {
+                if share + 1e-9 < least(wanted, n) {
                     narrow.push(format!("{} {seconds} s {what}: {share:.3}", queue.name));
                 }
             }
         }
     }
+    assert!(closed_holds >= 0.95 * closed, "{closed_holds} of {closed} closed ones of p99");
     assert!(narrow.is_empty(), "intervals too narrow: {narrow:#?}");
 }
