@@ -8,7 +8,7 @@ use model::facts::Environment;
 use model::options::Options;
 use model::plan::{Axis, Level, Plan, TablePlan, ThresholdPlan};
 use model::quantity::Rate;
-use model::result::{RunResult, TrialResult, Verdict};
+use model::result::{Family, RunResult, TrialResult, Verdict, Voided};
 
 use super::{RunInput, SettingInput, summarise};
 use crate::testing::{Trial, row, setting};
@@ -87,9 +87,13 @@ fn trials(plan: &Plan) -> Vec<(usize, TrialResult)> {
 }
 
 fn run(plan: &Plan, interrupted: bool) -> RunResult {
+    summarise_of(plan, trials(plan), interrupted)
+}
+
+fn summarise_of(plan: &Plan, of: Vec<(usize, TrialResult)>, interrupted: bool) -> RunResult {
     let environment = Environment::default();
     let input = RunInput { plan, environment: &environment, interrupted, fidelity: Vec::new() };
-    summarise(&input, trials(plan))
+    summarise(&input, of)
 }
 
 /// Claim: at twice its capacity a system's goodput is its capacity, though the drain lets it catch up, and the
@@ -158,6 +162,21 @@ fn tables() {
     assert_eq!(texts[6..], ["200:10000", "–"]);
     assert!(!table.rows[1][5].grey, "ten samples lie beyond p99.9 of 10,000");
     assert!(table.rows[0][5].grey, "five lie beyond p99.9 of 5,000");
+}
+
+/// Claim: a number in a table that an audit voids says so, and the number beside it that is made of other observations
+/// does not.
+#[test]
+fn void_numbers_in_tables() {
+    let plan = plan();
+    let mut trials = trials(&plan);
+    let late = Voided::too_high(Family::Response).from(0.99);
+    trials[0].1.audits[0].voids = vec![late];
+    let run = summarise_of(&plan, trials, false);
+    let void: Vec<bool> = run.tables[0].rows[0].iter().map(|cell| cell.void).collect();
+    // rate, requests, throughput, success, p50, p99.9, codes, lost.
+    assert_eq!(void, [false, false, false, false, false, true, false, false]);
+    assert!(run.tables[0].rows[1].iter().all(|cell| !cell.void));
 }
 
 /// Claim: the same input gives the same bytes.

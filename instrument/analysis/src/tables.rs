@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::plan::{Plan, SettingPlan, TablePlan};
-use model::result::{Cell, SettingResult, TableResult};
+use model::result::{Cell, SettingResult, TableResult, TrialResult};
 
+use crate::families::doubt;
 use crate::metric::{Metric, Unit, metric};
 
 /// Every table of the plan, one for each value of its group.
@@ -133,18 +134,19 @@ fn head(name: &str, unit: &str) -> String {
 }
 
 fn text_cell(text: String) -> Cell {
-    Cell { text, value: None, grey: false }
+    Cell { text, ..Cell::default() }
 }
 
 /// The cell of a setting: its only trial's, or the middle one's of several.
 fn cell(name: &str, unit: &str, result: &SettingResult) -> Cell {
-    let mut found: Vec<Metric> =
-        result.trials.iter().filter_map(|trial| metric(name, trial)).collect();
+    let metric_of = |trial| Some((metric(name, trial)?, trial));
+    let mut found: Vec<(Metric, &TrialResult)> =
+        result.trials.iter().filter_map(metric_of).collect();
     if found.is_empty() {
         return text_cell("–".to_owned());
     }
-    found.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let middle = found.swap_remove((found.len() - 1) / 2);
+    found.sort_by(|(a, _), (b, _)| a.value.total_cmp(&b.value));
+    let (middle, trial) = found.swap_remove((found.len() - 1) / 2);
     if middle.unit == Unit::Text {
         return text_cell(middle.text);
     }
@@ -157,7 +159,8 @@ fn cell(name: &str, unit: &str, result: &SettingResult) -> Cell {
         (Unit::PerSecond, _) => (middle.value, fixed(middle.value)),
         (unit, _) => (middle.value, Metric::print(middle.value, unit)),
     };
-    Cell { text, value: value.is_finite().then_some(value), grey: middle.grey }
+    let void = doubt(name, trial).may_be.is_some();
+    Cell { text, value: value.is_finite().then_some(value), grey: middle.grey, void }
 }
 
 fn unit_ns(unit: &str) -> Option<f64> {

@@ -17,6 +17,9 @@ pub fn markdown(run: &RunResult) -> String {
     let shown = tables::shown(run);
     let mut text = answer(run);
     push_table(&mut text, &tables::results(&shown));
+    if let Some(legend) = tables::void_legend(&shown) {
+        text.push_str(&format!("\n{}\n", safe(legend)));
+    }
     if !run.knee.is_empty() {
         text.push_str(&format!("\n**{}**\n", safe(&run.knee)));
     }
@@ -180,9 +183,9 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     let title = format!("Latency by two definitions ({clocks})");
     all.push((title, tables::two_definitions(shown)));
     if let [only] = shown {
-        for (head, groups) in [("kind", &only.trial.kinds), ("code", &only.trial.codes)] {
-            if groups.len() > 1 {
-                let (grid, left_out) = tables::groups(head, groups, "", KINDS_MAX);
+        for (head, key) in [("kind", "kinds"), ("code", "codes")] {
+            if tables::groups_of(only.trial, key).len() > 1 {
+                let (grid, left_out) = tables::groups(head, only, key, KINDS_MAX);
                 let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
                 let rest = match left_out {
                     0 => String::new(),

@@ -16,13 +16,14 @@ mod results;
 mod sending;
 mod stated;
 mod thresholds;
+mod void;
 
 pub(crate) use audits::{
     AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names, voids,
 };
 pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
-pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups};
+pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups, groups_of};
 pub(crate) use latency::{
     final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, stages,
 };
@@ -34,6 +35,7 @@ pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, ver
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{clock_words, definition_lines, two_definitions};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
+pub(crate) use void::{marked, marked_cell, void_legend};
 
 use model::result::{RunResult, SettingResult, TrialResult};
 
@@ -108,9 +110,11 @@ pub(crate) fn asked_for(table: &model::result::TableResult, pointer: &str) -> Gr
     for (at, row) in table.rows.iter().enumerate() {
         let cells = (0..table.columns.len()).map(|index| {
             let Some(of) = row.get(index) else { return Cell::default() };
-            let cell = match of.grey {
-                true => Cell::painted(format!("~{}", clean(&of.text)), Paint::Dim),
-                false => Cell::new(clean(&of.text)),
+            let thin = if of.grey { "~" } else { "" };
+            let cell = match (of.void, of.grey) {
+                (true, _) => Cell::painted(format!("!{thin}{}", clean(&of.text)), Paint::Caution),
+                (false, true) => Cell::painted(format!("~{}", clean(&of.text)), Paint::Dim),
+                (false, false) => Cell::new(clean(&of.text)),
             };
             match of.value {
                 Some(_) => cell.at(format!("{pointer}/rows/{at}/{index}/value")),

@@ -3,7 +3,7 @@
 //! It must never mix what this machine did wrong with what the system answered.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{ErrorResult, GroupResult};
+use model::result::ErrorResult;
 
 use super::Run;
 use super::fates::fates;
@@ -159,17 +159,13 @@ fn groups(run: &Run<'_>) -> String {
     let mut markup = String::new();
     for (title, head, key) in [("By kind (target)", "kind", "kinds"), ("By code", "code", "codes")]
     {
-        let of = |row: &'_ Shown<'_>| -> Vec<GroupResult> {
-            if key == "kinds" { row.trial.kinds.clone() } else { row.trial.codes.clone() }
-        };
         let mut each = String::new();
         for (index, row) in run.shown.iter().enumerate() {
-            let all = of(row);
             // One group is the whole, which stands above.
-            if all.len() < 2 {
+            if tables::groups_of(row.trial, key).len() < 2 {
                 continue;
             }
-            let (grid, left_out) = tables::groups(head, &all, &row.at(key), GROUPS_SHOWN_MAX);
+            let (grid, left_out) = tables::groups(head, row, key, GROUPS_SHOWN_MAX);
             let name = format!("{key}-{}", run.trials_before + index);
             let caption = match run.shown.len() {
                 1 => title.to_owned(),

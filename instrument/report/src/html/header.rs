@@ -104,7 +104,12 @@ fn cards(document: &Document, row: &Shown<'_>) -> String {
     let mut card = |what: &str, cell: Cell, below: String| {
         let attributes =
             cell.source.as_ref().map_or_else(String::new, |it| document.attributes(it));
-        let class = if cell.text.starts_with('~') { " grey" } else { "" };
+        let cell = tables::marked_cell(cell, row);
+        let class = match cell.text.chars().next() {
+            Some('!') => " warn",
+            Some('~') => " grey",
+            _ => "",
+        };
         cards.push(format!(
             "<div class=\"card\"><dt>{}</dt><dd class=\"value{class}\"{attributes}>{}</dd><dd class=\"below\">{}</dd></div>\n",
             text(what),
@@ -185,6 +190,7 @@ fn key_numbers(document: &Document, shown: &[Shown<'_>]) -> String {
         ]);
         grid.row(cells);
     }
+    let grid = tables::marked(grid, shown);
     markup_tables::of_grid(document, "key", "Key numbers: response time by setting", &grid)
 }
 

@@ -64,7 +64,7 @@ fn thresholds(shown: &[Shown<'_>]) -> String {
 
 /// What a threshold came to.
 fn threshold(of: &ThresholdResult) -> String {
-    let (mark, paint) = tables::threshold_mark(of.answer, &of.level);
+    let (mark, paint) = tables::threshold_mark(of);
     let class = match paint {
         Paint::Good => "good",
         Paint::Bad => "bad",

@@ -119,6 +119,7 @@ fn legend(run: &Run<'_>) -> Vec<String> {
             "~ and grey: fewer than ten samples beyond the percentile; read it as a hint",
         ));
     }
+    lines.extend(tables::void_legend(&run.shown).map(text));
     if let Some(said) = tables::said_of_all_due(latencies()) {
         lines.push(text(&said));
     }

@@ -5,7 +5,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{Counts, ErrorResult, GroupResult, TrialResult};
 
-use super::{Shown, pointer_part};
+use super::{Shown, marked, pointer_part};
 use crate::figures::{failed, failures, latency, ratio, share};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean};
@@ -61,7 +61,7 @@ pub(crate) fn failure_classes(
         cells.push(Cell::new(share(failed(counts), counts.due)).of(source));
         grid.row(cells);
     }
-    grid
+    marked(grid, shown)
 }
 
 /// Where the count of a class stands; nowhere if the class did not occur, or is what no class accounts for.
@@ -78,14 +78,15 @@ fn class_pointer(counts: &Counts, class: &str, at: &str) -> Option<String> {
 /// The most groups that are shown unless everything is.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Groups, those with the largest share of failures first, then the slowest; at most `rows_max`. Second: how many
-/// were left out. `pointer` is the list's place in the result document.
-pub(crate) fn groups(
-    head: &str,
-    all: &[GroupResult],
-    pointer: &str,
-    rows_max: usize,
-) -> (Grid, usize) {
+/// The groups that a trial keeps under a key: by kind, by code.
+pub(crate) fn groups_of<'a>(trial: &'a TrialResult, key: &str) -> &'a [GroupResult] {
+    if key == "kinds" { &trial.kinds } else { &trial.codes }
+}
+
+/// Groups of a trial (`key` is where it keeps them), those with the largest share of failures first, then the slowest; at
+/// most `rows_max`. Second: how many were left out.
+pub(crate) fn groups(head: &str, row: &Shown<'_>, key: &str, rows_max: usize) -> (Grid, usize) {
+    let (all, pointer) = (groups_of(row.trial, key), row.at(key));
     let mut ordered: Vec<(usize, &GroupResult)> = all.iter().enumerate().collect();
     ordered.sort_by(|(_, a), (_, b)| {
         let failed_share = |group: &GroupResult| ratio(failed(&group.counts), group.counts.due);
@@ -113,7 +114,7 @@ pub(crate) fn groups(
         }
         grid.row(cells);
     }
-    (grid, ordered.len().saturating_sub(rows_max))
+    (marked(grid, std::slice::from_ref(row)), ordered.len().saturating_sub(rows_max))
 }
 
 fn group_cells(group: &GroupResult, at: &str) -> Vec<Cell> {

@@ -6,7 +6,7 @@
 use model::quantity::show_count;
 use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
-use super::Shown;
+use super::{Shown, marked};
 use crate::figures::{
     interval, interval_bare, is_thin, latency, latency_f64, percent, quantile, rate, unconditional,
     whole_ns,
@@ -106,7 +106,7 @@ pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
         let restricted = restricted_mean_cell(latency, &at);
         push("restricted", none(), none(), restricted, none(), none());
     }
-    grid
+    marked(grid, std::slice::from_ref(row))
 }
 
 /// The same number of the answered.
@@ -203,7 +203,7 @@ pub(crate) fn quantiles_of_several(shown: &[Shown<'_>], verbose: bool, bare: boo
     for (row, latency) in latencies {
         rows_of_trial(row, latency, &names, verbose, form, &mut grid);
     }
-    grid
+    marked(grid, shown)
 }
 
 fn rows_of_trial(
@@ -337,5 +337,5 @@ pub(crate) fn stages(shown: &[Shown<'_>]) -> Grid {
             grid.row(cells);
         }
     }
-    grid
+    marked(grid, shown)
 }

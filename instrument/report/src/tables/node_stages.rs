@@ -5,7 +5,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{Distribution, NodeStageResult, NodeStagesResult};
 
-use super::Shown;
+use super::{Shown, marked};
 use crate::figures::{latency, latency_f64, quantile, rate};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
@@ -38,7 +38,7 @@ pub(crate) fn node_stages(shown: &[Shown<'_>]) -> Grid {
             grid.row(cells);
         }
     }
-    grid
+    marked(grid, shown)
 }
 
 fn of_stage(of: &NodeStageResult, at: &str) -> Vec<Cell> {

@@ -6,7 +6,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::VegetaResult;
 
-use super::Shown;
+use super::{Shown, marked};
 use crate::figures::bytes;
 use crate::grid::{Cell, Grid};
 use crate::paint::clean;
@@ -37,7 +37,7 @@ pub(crate) fn published(shown: &[Shown<'_>]) -> Grid {
         cells.extend(values(&row.trial.vegeta, &row.at("vegeta")));
         grid.row(cells);
     }
-    grid
+    marked(grid, shown)
 }
 
 fn values(result: &VegetaResult, pointer: &str) -> Vec<Cell> {

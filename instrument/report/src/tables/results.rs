@@ -5,14 +5,15 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{SettingResult, TrialResult};
 
-use super::{Shown, failed_parts, final_latency, is_probe};
+use super::{Shown, failed_parts, final_latency, is_probe, marked, marked_cell};
 use crate::figures::{NONE, failed, is_thin, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean, verdict_mark};
 
 /// The table for several trials.
 pub(crate) fn results(shown: &[Shown<'_>]) -> Grid {
-    if shown.iter().any(|row| is_probe(row.trial)) { probes(shown) } else { loads(shown) }
+    let is_probed = shown.iter().any(|row| is_probe(row.trial));
+    marked(if is_probed { probes(shown) } else { loads(shown) }, shown)
 }
 
 fn loads(shown: &[Shown<'_>]) -> Grid {
@@ -101,7 +102,7 @@ fn committed_cell(row: &Shown<'_>) -> Cell {
 pub(crate) fn kept_cell(row: &Shown<'_>) -> Cell {
     let (kept, paint) = kept(row.setting, row.trial);
     let of = Source::Share(vec![row.at("rates/goodput_per_s")], row.at("rates/offered_per_s"));
-    Cell::painted(kept, paint).of(of)
+    marked_cell(Cell::painted(kept, paint).of(of), row)
 }
 
 /// How many failed, which is worth seeing unless it is zero.
@@ -138,7 +139,7 @@ pub(crate) fn quantile_named(row: &Shown<'_>, name: &str) -> Cell {
         (Some(all), Some(index)) => {
             let paint = if is_thin(&all[index]) { Paint::Dim } else { Paint::Plain };
             let place = format!("{}/response/quantiles/{index}/value_ns", row.latency_at());
-            Cell::painted(quantile(&all[index]), paint).at(place)
+            marked_cell(Cell::painted(quantile(&all[index]), paint).at(place), row)
         }
         _ => Cell::new(NONE),
     }

@@ -3,7 +3,7 @@
 use model::quantity::show_count;
 use model::result::{AttemptsResult, BatchesResult};
 
-use super::Shown;
+use super::{Shown, marked};
 use crate::figures::{NONE, share};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::Paint;
@@ -30,7 +30,7 @@ pub(crate) fn attempts(shown: &[Shown<'_>]) -> Grid {
             Cell::new(show_count(of.allowed)).at(at("allowed")),
         ]);
     }
-    grid
+    marked(grid, shown)
 }
 
 /// What the columns of [`attempts`] are of.
@@ -64,7 +64,7 @@ pub(crate) fn batches(shown: &[Shown<'_>]) -> Grid {
             reason(of.drain, "drain"),
         ]);
     }
-    grid
+    marked(grid, shown)
 }
 
 /// What the columns of [`batches`] are of.

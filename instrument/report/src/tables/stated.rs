@@ -7,7 +7,7 @@ use model::facts::ClockRelation;
 use model::quantity::show_count;
 use model::result::{LatencyResult, StatedLatency};
 
-use super::{Shown, final_latency};
+use super::{Shown, final_latency, marked};
 use crate::figures::{latency, latency_f64, unconditional};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
@@ -37,7 +37,7 @@ pub(crate) fn two_definitions(shown: &[Shown<'_>]) -> Grid {
         }
         push("stated by the ledger".to_owned(), of_ledger(stated, row));
     }
-    grid
+    marked(grid, shown)
 }
 
 fn reached(of: &LatencyResult, at: &str) -> [Cell; 7] {

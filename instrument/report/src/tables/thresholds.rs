@@ -52,11 +52,10 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         of.iter().filter(|(_, it)| it.answer != Answer::Holds).collect();
     // The gravest of the answers is the one that is shown of several.
     let order = [Answer::Broken, Answer::Void, Answer::Unknown, Answer::NotResolved];
-    let worst = order.into_iter().find(|answer| open.iter().any(|(_, it)| it.answer == *answer));
-    let (mark, paint) = match worst {
-        None => ("✓", Paint::Good),
-        Some(answer) => threshold_mark(answer, level),
-    };
+    let place = |it: &ThresholdResult| order.iter().position(|answer| *answer == it.answer);
+    let worst = open.iter().min_by_key(|(_, it)| (!fails(it), place(it)));
+    let worst = worst.map(|(_, it)| *it);
+    let (mark, paint) = worst.map_or(("✓", Paint::Good), threshold_mark);
     let several = shown.len() > 1;
     let text = match (worst, several) {
         (None, true) => format!("holds in {} of {}", of.len(), of.len()),
@@ -97,14 +96,23 @@ const fn answer_words(answer: Answer) -> &'static str {
     }
 }
 
-/// The mark of an answer that is not that it holds.
-pub(crate) fn threshold_mark(answer: Answer, level: &str) -> (&'static str, Paint) {
-    match (answer, level) {
+/// Whether it is broken, or not as sure as it was asked to be.
+fn fails(of: &ThresholdResult) -> bool {
+    match of.answer {
+        Answer::Broken => true,
+        Answer::NotResolved => of.confidence.is_some(),
+        Answer::Holds | Answer::Void | Answer::Unknown => false,
+    }
+}
+
+/// The mark of what came of a threshold.
+pub(crate) fn threshold_mark(of: &ThresholdResult) -> (&'static str, Paint) {
+    match (of.answer, of.level.as_str()) {
         (Answer::Holds, _) => ("✓", Paint::Good),
-        (Answer::Broken, "saturated") => ("○", Paint::Caution),
-        (Answer::Broken, "fail") => ("✗", Paint::Bad),
-        (Answer::NotResolved, _) => ("?", Paint::Caution),
-        (Answer::Broken | Answer::Void | Answer::Unknown, _) => ("!", Paint::Caution),
+        (_, "saturated") if fails(of) => ("○", Paint::Caution),
+        (_, "fail") if fails(of) => ("✗", Paint::Bad),
+        (Answer::NotResolved, _) if !fails(of) => ("?", Paint::Caution),
+        _ => ("!", Paint::Caution),
     }
 }
 

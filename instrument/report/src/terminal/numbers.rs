@@ -4,7 +4,7 @@
 //! It must never print a percentile without its sample count, its method and the failures beside it.
 
 use model::quantity::show_count;
-use model::result::{GroupResult, RunResult, TrialResult};
+use model::result::{RunResult, TrialResult};
 
 use crate::figures::{failed, failures, is_thin, plural, share};
 use crate::page::{Marked, Page};
@@ -141,6 +141,9 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     if quantiles.any(is_thin) {
         page.indented(Paint::Dim, "~ rests on fewer than ten samples beyond it: read it as a hint");
     }
+    if let Some(text) = tables::void_legend(shown) {
+        page.indented(Paint::Dim, text);
+    }
     if let Some(text) = tables::said_of_all_due(latencies()) {
         page.indented(Paint::Dim, &text);
     }
@@ -163,11 +166,9 @@ fn groups(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
         _ => format!("at {}, which failed most; the others with --verbose", row.label),
     };
     for row in chosen {
-        for (title, head, all) in
-            [("By kind", "kind", &row.trial.kinds), ("By code", "code", &row.trial.codes)]
-        {
-            if all.len() > 1 {
-                group(page, title, head, &remark(row), all, verbose);
+        for (title, head, key) in [("By kind", "kind", "kinds"), ("By code", "code", "codes")] {
+            if tables::groups_of(row.trial, key).len() > 1 {
+                group(page, title, &remark(row), (head, key), row, verbose);
             }
         }
     }
@@ -176,13 +177,13 @@ fn groups(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
 fn group(
     page: &mut Page,
     title: &str,
-    head: &str,
     remark: &str,
-    all: &[GroupResult],
+    (head, key): (&str, &str),
+    row: &Shown<'_>,
     verbose: bool,
 ) {
     let rows_max = if verbose { usize::MAX } else { tables::GROUPS_MAX };
-    let (grid, left_out) = tables::groups(head, all, "", rows_max);
+    let (grid, left_out) = tables::groups(head, row, key, rows_max);
     page.heading(title, remark);
     page.grid(&grid);
     if left_out > 0 {

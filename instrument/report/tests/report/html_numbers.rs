@@ -1,6 +1,8 @@
 //! No number on the page differs from summary.json: the page is read, and each number is looked up where it says it
 //! stands.
 
+use model::result::{Answer, AuditResult, Family, Voided};
+use report::Style;
 use serde_json::Value;
 
 use crate::html_reader::{Element, elements};
@@ -21,7 +23,7 @@ fn summary(run: &model::result::RunResult) -> Value {
 
 /// What a text shows: the number, and how far the true one may lie from it because of rounding.
 fn shown(text: &str) -> Option<(f64, f64)> {
-    let text = text.trim().trim_start_matches(['~', '●', '◐', '○', ' ']).replace(',', "");
+    let text = text.trim().trim_start_matches(['!', '~', '●', '◐', '○', ' ']).replace(',', "");
     if text == "inf" {
         return Some((f64::INFINITY, 0.0));
     }
@@ -166,5 +168,50 @@ fn thin_percentiles_are_grey() {
     let is_cell = |it: &&Element| ["td", "th", "dd"].contains(&it.tag.name.as_str());
     for it in grey.iter().filter(is_cell) {
         assert!(it.text.starts_with('~'), "{it:?}");
+    }
+}
+
+/// Claim: each number that an audit voids has its mark in every form, from the quantile on that is void; what is made of
+/// other observations has none, and where nothing is void no number has it.
+#[test]
+fn void_numbers_are_marked() {
+    let (mut run, picture) = html_samples::named("clean");
+    let trial = &mut run.settings[0].trials[0];
+    let late = Voided::too_high(Family::Response).from(0.99);
+    trial.audits[0] = AuditResult { voids: vec![late], ..trial.audits[0].clone() };
+    let quantiles = &trial.latency[0].response.quantiles;
+    let shown = |name: &str| {
+        let found = quantiles.iter().find(|q| q.name == name).expect("a quantile of the sample");
+        model::quantity::show_ns(found.value_ns.expect("it has a value"))
+    };
+    let (p50, p99) = (shown("p50"), shown("p99"));
+    let page = page_of(&(run.clone(), picture));
+    for text in [report::terminal(&run, Style::default()), report::markdown(&run), page] {
+        assert!(text.contains(&format!("!{p99}")), "{p99}: {text}");
+        assert!(!text.contains(&format!("!{p50}")), "{p50}: {text}");
+        assert!(text.contains("! does not hold"), "{text}");
+    }
+    run.settings[0].trials[0].audits[0].voids.clear();
+    let text = report::terminal(&run, Style::default());
+    assert!(!text.contains(&format!("!{p99}")) && !text.contains("! does not hold"), "{text}");
+}
+
+/// Claim: a promise that is not resolved has the mark of a failure where it was asked to be sure, because the run fails; in
+/// any other it has a mark of its own.
+#[test]
+fn what_fails_is_marked_as_failing() {
+    let (mut run, picture) = html_samples::named("clean");
+    for (confidence, mark) in [(None, '?'), (Some(0.95), '✗')] {
+        let promise = &mut run.settings[0].trials[0].thresholds[0];
+        (promise.answer, promise.confidence) = (Answer::NotResolved, confidence);
+        promise.detail = "the interval has the limit in it".to_owned();
+        let expr = promise.expr.clone();
+        let terminal = report::terminal(&run, Style::default());
+        assert!(terminal.contains(&format!("  {mark} {expr}")), "{terminal}");
+        let page = page_of(&(run.clone(), picture.clone()));
+        let said = elements(&page)
+            .into_iter()
+            .find(|it| it.text.contains("has the limit in it") && it.tag.name == "td");
+        assert!(said.expect("its cell").text.starts_with(mark), "{mark}");
     }
 }

@@ -300,8 +300,12 @@ pub fn matrix() -> RunResult {
         settings: run.settings.iter().map(|setting| setting.key.clone()).collect(),
         knee: Some("rate=48/s".to_owned()),
     }];
-    let cell =
-        |text: &str, value: Option<f64>, grey: bool| Cell { text: text.to_owned(), value, grey };
+    let cell = |text: &str, value: Option<f64>, grey: bool| Cell {
+        text: text.to_owned(),
+        value,
+        grey,
+        void: false,
+    };
     run.tables = vec![TableResult {
         title: "p99 by rate".to_owned(),
         columns: vec!["rate".to_owned(), "p99".to_owned(), "p99.9".to_owned()],
