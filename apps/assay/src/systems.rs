@@ -9,6 +9,7 @@ pub const ADAPTERS: &[Adapter] = &[
     cometbft_adapter::ADAPTER,
     echo_adapter::ADAPTER,
     http_adapter::ADAPTER,
+    kv_adapter::ADAPTER,
     redis_adapter::ADAPTER,
     // new-system: above this line
 ];

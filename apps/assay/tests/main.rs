@@ -22,6 +22,7 @@ mod freeze;
 mod harness;
 mod hostile;
 mod init;
+mod kv;
 mod lies;
 mod matrix;
 mod nginx;

@@ -1,5 +1,17 @@
 //! The node of the replicated key-value database. It has never heard of Assay.
 //!
-//! [`database`] is the state machine: deterministic, without I/O and without a clock.
+//! The way of a transaction, file by file: `protocol` reads it, `node` puts what has arrived into one entry, `database`
+//! executes it, `ledger` keeps it where that was asked for, and the results leave. Everything but [`serve`] runs in virtual
+//! time.
 
 pub mod database;
+pub mod ledger;
+pub mod metrics;
+mod node;
+pub mod protocol;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER};
+pub use serve::serve;

@@ -1,0 +1,87 @@
+//! Questions to a replica beside the load: how does it stand, what is in its ledger. A connection of its own, blocking and
+//! bounded in time; never used while transactions are timed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use kv_node::protocol::{self, Reply, State, read_reply};
+use wire::frames::next_frame;
+
+/// The longest wait for a replica to take a connection or answer a question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection for questions.
+pub(crate) struct Control {
+    stream: TcpStream,
+    unread: Vec<u8>,
+    used: usize,
+}
+
+/// A part of a ledger.
+pub(crate) struct Part<'a> {
+    pub(crate) total: u64,
+    pub(crate) whole_to: u64,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Control {
+    pub(crate) fn open(replica: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&replica, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        let mut control = Self { stream, unread: Vec::new(), used: 0 };
+        match control.ask(protocol::write_hello)? {
+            Reply::Welcome(_) => {}
+            other => return Err(strange(&other)),
+        }
+        Ok(control)
+    }
+
+    /// How the replica stands.
+    pub(crate) fn state(&mut self) -> io::Result<State> {
+        match self.ask(protocol::write_status_request)? {
+            Reply::State(state) => Ok(state),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// A part of its ledger, from this byte on.
+    pub(crate) fn ledger(&mut self, from: u64) -> io::Result<Part<'_>> {
+        match self.ask(|out| protocol::write_ledger_request(out, from))? {
+            Reply::Part { from: first, total, whole_to, bytes } if first == from => {
+                Ok(Part { total, whole_to, bytes })
+            }
+            other => Err(strange(&other)),
+        }
+    }
+
+    fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
+        let mut question = Vec::new();
+        write(&mut question);
+        self.stream.write_all(&question)?;
+        self.unread.drain(..self.used);
+        self.used = 0;
+        let mut chunk = [0; 64 << 10];
+        loop {
+            let frame = next_frame(&self.unread).map_err(io::Error::other)?;
+            if let Some(used) = frame.map(|frame| frame.used) {
+                self.used = used;
+                break;
+            }
+            let count = self.stream.read(&mut chunk)?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the replica hung up"));
+            }
+            self.unread.extend_from_slice(&chunk[..count]);
+        }
+        let frame = next_frame(&self.unread).map_err(io::Error::other)?;
+        let frame = frame.expect("found above");
+        read_reply(frame.payload).map_err(|_| io::Error::other("the replica's answer is none"))
+    }
+}
+
+fn strange(reply: &Reply<'_>) -> io::Error {
+    io::Error::other(format!("the replica answered another question: {reply:?}"))
+}

@@ -1,0 +1,27 @@
+//! The adapter of the key-value database: all that the instrument sees of it. It starts the replicas (or attaches to them),
+//! speaks their protocol, and reads their ledger back. It keeps no time of a transaction, opens no connection of the load
+//! and never retries.
+//!
+//! `options` reads the experiment, `nodes` starts the replicas, `system` connects, `session` is the protocol, `workload` makes
+//! transactions, `control` asks a replica things aside, `ledger` reads back, `metrics` declares what a replica says of itself.
+
+mod control;
+mod ledger;
+mod metrics;
+mod nodes;
+mod options;
+mod session;
+mod system;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+/// The line in the list of systems.
+pub const ADAPTER: sut::Adapter = sut::Adapter {
+    kind: "kv",
+    summary: "a key-value database of our own: mini-transactions, once for each client, with a ledger of all of them",
+    build: options::build,
+    targets: options::targets,
+    serve: Some(kv_node::serve),
+    checks: &[],
+};

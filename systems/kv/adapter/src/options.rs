@@ -1,0 +1,93 @@
+//! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
+
+use std::net::SocketAddr;
+
+use kv_node::database::transaction::TRANSACTION_BYTES_MAX;
+use model::options::{Options, Problems, Section};
+use sut::{Request, System};
+
+use crate::session::nobody;
+use crate::system::Kv;
+use crate::workload::Sort;
+
+/// Outstanding on a connection unless said otherwise.
+const IN_FLIGHT_MAX: u64 = 1024;
+
+/// Clients that bring transactions unless said otherwise, where the arrivals are open: as many as published.
+const CLIENTS: u64 = 16_384;
+
+/// Clients at most: as many sessions as a replica keeps.
+const CLIENTS_MAX: u64 = 1 << 20;
+
+/// Bytes of a value unless said otherwise, and at most: with what stands beside it, it fits a transaction.
+const VALUE_BYTES: u64 = 16;
+const VALUE_BYTES_MAX: u64 = 512 << 10;
+
+/// Reads both tables.
+pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
+    const { assert!(TRANSACTION_BYTES_MAX >= 1 << 20) }
+    let before = problems.list.len();
+    let mut deploy = Section::open(request.deploy, "system.deploy", problems);
+    let attach = attach(&mut deploy, problems);
+    let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
+    let in_flight_max = in_flight_max.unwrap_or_else(|| carried(request));
+    let mut arguments = Vec::new();
+    let bytes_max = deploy.size("memory_max", problems);
+    arguments.extend(bytes_max.map(|bytes| format!("--bytes-max={bytes}")));
+    if attach.is_some() && bytes_max.is_some() {
+        let message = "a replica that runs already has its own bound".to_owned();
+        deploy.reject("memory_max", message, Some("remove one of the two".to_owned()), problems);
+    }
+    deploy.finish(problems);
+
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let sort = match workload.one_of("kind", &["map-and-list", "proposal"], problems) {
+        Some("proposal") => Sort::Proposal,
+        _ => Sort::MapAndList,
+    };
+    let value_bytes = workload.size("value", problems).unwrap_or(VALUE_BYTES);
+    if value_bytes > VALUE_BYTES_MAX {
+        let message = format!("`workload.value` can be at most {VALUE_BYTES_MAX} bytes");
+        workload.reject("value", message, None, problems);
+    }
+    let clients = workload.integer("clients", 1, CLIENTS_MAX, problems).unwrap_or(CLIENTS);
+    workload.finish(problems);
+    if problems.list.len() > before {
+        return None;
+    }
+    let connections = request.load.map_or(1, |load| load.connections_max.max(load.connections));
+    Some(Box::new(Kv {
+        arguments,
+        attach,
+        in_flight_max: u32::try_from(in_flight_max).ok()?,
+        resends: request.load.is_some_and(|load| load.resend.is_some()),
+        sort,
+        value_bytes: usize::try_from(value_bytes).ok()?,
+        clients: u32::try_from(clients).ok()?,
+        run_mark: request.run_mark,
+        leaders: (0..connections.saturating_mul(2)).map(|_| nobody()).collect(),
+    }))
+}
+
+/// As much as batches would put on a connection.
+fn carried(request: &Request<'_>) -> u64 {
+    let batch = request.load.and_then(|load| load.batch);
+    let wanted =
+        batch.map_or(0, |batch| u64::from(batch.size_max) * u64::from(batch.in_flight_max));
+    wanted.clamp(IN_FLIGHT_MAX, 65_536)
+}
+
+fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
+    let text = deploy.string("attach", problems)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let message = format!("`{text}` is not an address such as 127.0.0.1:4000");
+        deploy.reject("attach", message, None, problems);
+    }
+    address
+}
+
+/// What will be loaded: all that a connection may go to and that is not started here.
+pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}

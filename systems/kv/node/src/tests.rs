@@ -1,0 +1,227 @@
+//! The replica by dialogue, in virtual time.
+
+use process::Connection;
+use process::rehearsal::Rehearsal;
+use wire::frames::next_frame;
+
+use crate::database::compose::{Composer, published};
+use crate::database::results::{Given, ResultReader};
+use crate::database::transaction::Literal;
+use crate::database::{Limits, Status, group};
+use crate::ledger::{Ledger, read_entry};
+use crate::protocol::{self, Reply, Why, read_reply};
+use crate::{CLIENTS_LISTENER, KvNode, METRICS_LISTENER};
+
+fn node() -> Rehearsal<KvNode> {
+    Rehearsal::new(KvNode::new(0, Limits::default(), Ledger::in_memory()))
+}
+
+fn greeted(node: &mut Rehearsal<KvNode>) -> Connection {
+    let connection = node.open(CLIENTS_LISTENER);
+    let mut hello = Vec::new();
+    protocol::write_hello(&mut hello);
+    node.send(connection, &hello);
+    let bytes = node.take_bytes(connection);
+    let frame = next_frame(&bytes).unwrap().unwrap();
+    assert!(matches!(read_reply(frame.payload).unwrap(), Reply::Welcome(_)));
+    connection
+}
+
+fn submission(number: u64, clients: std::ops::Range<u64>, sequence: u64) -> Vec<u8> {
+    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    group::begin(&mut bytes, 0);
+    for client in clients {
+        group::push(&mut bytes, 0, client, sequence, |out| published(out, client, &[7; 16]));
+    }
+    protocol::write_submit(&mut out, number, &bytes);
+    out
+}
+
+/// What a test wants of a reply.
+#[derive(Debug, PartialEq)]
+enum Said {
+    Results(u64, u32, Vec<(Status, u64)>),
+    Refused(u64, Why),
+    Other,
+}
+
+fn replies(bytes: &[u8]) -> Vec<Said> {
+    let (mut said, mut at) = (Vec::new(), 0);
+    while let Some(frame) = next_frame(&bytes[at..]).unwrap() {
+        at += frame.used;
+        said.push(match read_reply(frame.payload).unwrap() {
+            Reply::Results { number, first, results } => {
+                let result = |bytes| {
+                    let result = ResultReader::read(bytes).unwrap();
+                    (result.status, result.position)
+                };
+                Said::Results(number, first, results.iter().map(result).collect())
+            }
+            Reply::Refused { number, why, .. } => Said::Refused(number, why),
+            _ => Said::Other,
+        });
+    }
+    assert_eq!(at, bytes.len());
+    said
+}
+
+fn turn(node: &mut Rehearsal<KvNode>) {
+    let now = node.now();
+    node.advance(now);
+}
+
+/// Claim: what arrives in one turn, on several connections, is one entry; each transaction is answered once, in order, with
+/// its position; one sent again is answered the same and executed once; and the ledger has each once.
+#[test]
+fn a_turn_is_an_entry_and_nothing_happens_twice() {
+    let mut node = node();
+    let (one, two) = (greeted(&mut node), greeted(&mut node));
+    let first = submission(5, 10..13, 1);
+    for cut in [1, 40, first.len() - 41] {
+        // Cut anywhere.
+        let start = if cut == 1 {
+            0
+        } else if cut == 40 {
+            1
+        } else {
+            41
+        };
+        node.send(one, &first[start..start + cut]);
+    }
+    node.send(two, &submission(6, 20..22, 1));
+    turn(&mut node);
+    let done = |position| (Status::Done, position);
+    let expected = Said::Results(5, 0, vec![done(1), done(2), done(3)]);
+    assert_eq!(replies(&node.take_bytes(one)), [expected]);
+    let expected = Said::Results(6, 0, vec![done(4), done(5)]);
+    assert_eq!(replies(&node.take_bytes(two)), [expected]);
+    assert_eq!(node.node().counts().entries, 1);
+    node.send(two, &submission(7, 10..13, 1));
+    turn(&mut node);
+    let expected = Said::Results(7, 0, vec![done(1), done(2), done(3)]);
+    assert_eq!(replies(&node.take_bytes(two)), [expected], "the first results");
+    assert_eq!(node.node().database().position(), 5);
+
+    let mut question = Vec::new();
+    protocol::write_ledger_request(&mut question, 0);
+    node.send(one, &question);
+    let bytes = node.take_bytes(one);
+    let frame = next_frame(&bytes).unwrap().unwrap();
+    let Reply::Part { from: 0, total, whole_to: 5, bytes } = read_reply(frame.payload).unwrap()
+    else {
+        panic!("no ledger");
+    };
+    assert_eq!(total, bytes.len() as u64);
+    let (mut clients, mut at) = (Vec::new(), 0);
+    while let Some((entry, length)) = read_entry(&bytes[at..]) {
+        clients.push((entry.position, entry.client, entry.sequence, entry.status));
+        at += length;
+    }
+    assert_eq!(
+        clients,
+        [(1, 10, 1, 0), (2, 11, 1, 0), (3, 12, 1, 0), (4, 20, 1, 0), (5, 21, 1, 0)]
+    );
+}
+
+/// Claim: reads see what was acknowledged before, do not enter the log, and cannot write.
+#[test]
+fn reads_do_not_enter_the_log() {
+    let mut node = node();
+    let connection = greeted(&mut node);
+    node.send(connection, &submission(1, 3..4, 1));
+    turn(&mut node);
+    node.take_sent();
+    let (mut reads, mut out) = (Vec::new(), Vec::new());
+    for write in [false, true] {
+        let mut transaction = Vec::new();
+        let mut composer = Composer::begin(&mut transaction, &[b"3"]);
+        composer.get(0, &[b"12"]);
+        if write {
+            composer.store(0, &[b"12"], Literal::Integer(1));
+        }
+        reads.extend_from_slice(&u32::try_from(transaction.len()).unwrap().to_le_bytes());
+        reads.extend_from_slice(&transaction);
+    }
+    protocol::write_read(&mut out, 2, 2, &reads);
+    node.send(connection, &out);
+    let bytes = node.take_bytes(connection);
+    let frame = next_frame(&bytes).unwrap().unwrap();
+    let Reply::Results { number: 2, first: 0, results } = read_reply(frame.payload).unwrap() else {
+        panic!("no results");
+    };
+    let results: Vec<&[u8]> = results.iter().collect();
+    let mut result = ResultReader::read(results[0]).unwrap();
+    assert!(matches!(result.next().unwrap(), Some(Given::Value(1, _))));
+    assert_eq!(ResultReader::read(results[1]).unwrap().status, Status::Invalid);
+    assert_eq!((node.node().counts().entries, node.node().database().position()), (1, 1));
+}
+
+/// Claim: results that are long leave in several bounded frames, each saying which it begins with.
+#[test]
+fn long_results_leave_in_pieces() {
+    let mut node = node();
+    let connection = greeted(&mut node);
+    let value = vec![1; 300_000];
+    let (mut bytes, mut out) = (Vec::new(), Vec::new());
+    group::begin(&mut bytes, 0);
+    for client in 0..8 {
+        group::push(&mut bytes, 0, client, 1, |out| {
+            Composer::begin(out, &[b"t"]).put(0, &[b"x"], Literal::Bytes(&value)).get(0, &[b"x"]);
+        });
+    }
+    protocol::write_submit(&mut out, 1, &bytes);
+    node.send(connection, &out);
+    turn(&mut node);
+    let said = replies(&node.take_bytes(connection));
+    let firsts: Vec<(u32, usize)> = said
+        .iter()
+        .map(|said| match said {
+            Said::Results(1, first, list) => (*first, list.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(firsts, [(0, 4), (4, 4)]);
+}
+
+/// Claim: what is not of the protocol is refused and ends its connection: another version, no hello, garbage, lengths that
+/// cannot be; nobody else is hurt, and the metrics count it.
+#[test]
+fn strange_bytes_end_their_connection() {
+    let mut node = node();
+    let good = greeted(&mut node);
+    let mut old = Vec::new();
+    protocol::write_hello(&mut old);
+    let last = old.len() - 2;
+    old[last] = 99;
+    let mut short_group = submission(1, 0..1, 1);
+    let at = 4 + 1 + 8 + 8;
+    short_group[at] = 2;
+    let greeting = {
+        let mut hello = Vec::new();
+        protocol::write_hello(&mut hello);
+        hello
+    };
+    let cases = [
+        old,
+        submission(1, 0..1, 1),
+        vec![0xff; 64],
+        vec![1, 0, 0, 0, 77],
+        [greeting.clone(), short_group].concat(),
+        [greeting, vec![0, 0, 0, 0]].concat(),
+    ];
+    for (case, number) in cases.iter().zip(1..) {
+        let connection = node.open(CLIENTS_LISTENER);
+        node.send(connection, case);
+        assert!(!node.is_open(connection), "case {number}");
+        let said = replies(&node.take_bytes(connection));
+        assert_eq!(said.last(), Some(&Said::Refused(0, Why::Malformed)), "case {number}");
+        assert_eq!(node.node().counts().malformed, number);
+    }
+    node.send(good, &submission(1, 0..1, 1));
+    turn(&mut node);
+    assert!(matches!(replies(&node.take_bytes(good))[..], [Said::Results(..)]));
+    let metrics = node.open(METRICS_LISTENER);
+    node.send(metrics, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let said = String::from_utf8(node.take_bytes(metrics)).unwrap();
+    assert!(said.contains("\nkv_malformed_total 6\n"), "{said}");
+}
