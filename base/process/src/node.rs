@@ -24,7 +24,8 @@ pub enum Input<'a, M = Infallible> {
         /// Which of the node's listeners accepted it, in the order they were given.
         listener: usize,
     },
-    /// A connection to a peer that was asked for with [`Outputs::dial`] stands (with TLS: its handshake is done).
+    /// A connection to a peer that was asked for with [`Outputs::dial`] stands (with TLS: its handshake is done on
+    /// this side, which is the first to be done; a peer that refuses this one's certificate closes it right after).
     Dialled {
         /// The connection.
         connection: Connection,

@@ -14,6 +14,7 @@ mod ends;
 mod error;
 mod peer;
 mod sleep;
+mod tls;
 mod turn;
 mod waiting;
 
@@ -28,6 +29,7 @@ pub use ends::Until;
 pub use error::ShellError;
 pub use peer::Peer;
 pub use sleep::Lateness;
+pub use tls::{Identity, TlsError, TlsFailures};
 
 use crate::Node;
 use crate::store::{Store, StoreCounts};
@@ -44,16 +46,27 @@ pub struct Facts {
     pub lateness: Lateness,
     /// Looks without sleeping that found nothing: what exact wake-ups cost.
     pub looks: u64,
+    /// How encrypted connections failed.
+    pub tls_failures: TlsFailures,
     /// What was kept.
     pub store: StoreCounts,
     /// What ended it, in words.
     pub ended_by: String,
 }
 
+/// Somewhere to be reached.
+#[derive(Debug)]
+struct Listener {
+    name: String,
+    socket: TcpListener,
+    address: SocketAddr,
+    tls: Option<Identity>,
+}
+
 /// Bound addresses, not yet served.
 #[derive(Debug)]
 pub struct Shell {
-    listeners: Vec<(String, TcpListener, SocketAddr)>,
+    listeners: Vec<Listener>,
     peers: Vec<Peer>,
     store: Option<Store>,
     bounds: Bounds,
@@ -74,10 +87,21 @@ impl Shell {
             rustix::net::listen(&listener, BACKLOG).map_err(|e| failed(e.into()))?;
             listener.set_nonblocking(true).map_err(failed)?;
             let bound = listener.local_addr().map_err(failed)?;
-            Ok(((*name).to_owned(), listener, bound))
+            Ok(Listener { name: (*name).to_owned(), socket: listener, address: bound, tls: None })
         };
         let listeners = listeners.iter().map(bind).collect::<Result<_, ShellError>>()?;
         Ok(Self { listeners, peers: Vec::new(), store: None, bounds, wakes_exactly: false })
+    }
+
+    /// Takes only encrypted connections on a listener (by its place in the list), from whoever has a certificate
+    /// that this process believes.
+    ///
+    /// # Panics
+    /// If there is no such listener.
+    #[must_use]
+    pub fn encrypting(mut self, listener: usize, identity: &Identity) -> Self {
+        self.listeners[listener].tls = Some(identity.clone());
+        self
     }
 
     /// Whom the node may dial, in the order of its [`crate::Outputs::dial`].
@@ -104,7 +128,7 @@ impl Shell {
     /// The addresses, in the order given, with the ports that the kernel chose.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().map(|(_, _, bound)| *bound).collect()
+        self.listeners.iter().map(|listener| listener.address).collect()
     }
 
     /// Prints the line that says that the node serves: `ready <name>=<address> … <key>=<value> …`.
@@ -113,8 +137,8 @@ impl Shell {
     /// When standard output cannot be written to.
     pub fn announce(&self, more: &[(&str, &str)]) -> Result<(), ShellError> {
         let mut line = "ready".to_owned();
-        for (name, _, bound) in &self.listeners {
-            line.push_str(&format!(" {name}={bound}"));
+        for listener in &self.listeners {
+            line.push_str(&format!(" {}={}", listener.name, listener.address));
         }
         for (key, value) in more {
             line.push_str(&format!(" {key}={value}"));

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 
+mod encrypted;
 mod peers;
 mod writes;
 

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use super::tls::Layer;
 use super::waiting::Waiting;
 use crate::Connection;
 
@@ -25,6 +26,8 @@ pub struct Bounds {
     /// The longest that it may take until a connection stands: for one that is dialled, and for the handshake
     /// of one that is encrypted.
     pub handshake_max: Duration,
+    /// The most handshakes of accepted connections under way; more wait in the kernel.
+    pub handshakes_max: usize,
 }
 
 impl Default for Bounds {
@@ -37,6 +40,7 @@ impl Default for Bounds {
             unsent_bytes_pause: 256 << 10,
             unsent_bytes_max: 64 << 20,
             handshake_max: Duration::from_secs(10),
+            handshakes_max: 4096,
         }
     }
 }
@@ -74,6 +78,8 @@ pub(super) enum Origin {
 pub(super) enum Stage {
     /// The kernel has not said yet whether anybody is there. The node does not know of it.
     Dialling,
+    /// Both sides make sure of one another. The node does not know of it.
+    Handshaking,
     /// The node knows of it.
     Open,
 }
@@ -85,6 +91,8 @@ pub(super) struct Slot {
     pub(super) socket: OwnedFd,
     pub(super) origin: Origin,
     pub(super) stage: Stage,
+    /// Encrypts it, if it is encrypted.
+    pub(super) tls: Option<Box<Layer>>,
     /// What the node has not read.
     pub(super) unread: Waiting,
     /// What was taken from the node and the kernel has not.
@@ -124,6 +132,7 @@ impl Table {
             socket,
             origin,
             stage,
+            tls: None,
             unread: Waiting::default(),
             unsent: Waiting::default(),
             is_blocked: false,

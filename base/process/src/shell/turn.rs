@@ -3,6 +3,7 @@
 
 mod arrive;
 mod read;
+mod secure;
 mod write;
 
 use std::collections::VecDeque;
@@ -15,12 +16,15 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::connections::{Counters, Origin, Stage, Table};
 use super::ends::Until;
 use super::sleep::{Lateness, Sleeper};
+use super::tls::TlsFailures;
 use super::{Facts, Shell, ShellError};
 use crate::store::{Done, StoreCounters, StoreCounts, Writer};
 use crate::{Connection, Input, Node, Outputs, host};
 
 /// Read at once: the answers of a deep pipeline in one call, and still in the second-level cache.
 const READ_BYTES_MAX: usize = 64 << 10;
+/// Read at once where anything is encrypted: the library's own buffer is small, and so are most records.
+const ENCRYPTED_READ_BYTES_MAX: usize = 256 << 10;
 
 /// Tokens from here on are the store, listeners and ends; below are connections, whose places are fewer.
 const STORE_TOKEN: u64 = u64::MAX - 0x1_0000;
@@ -61,7 +65,10 @@ pub(super) struct Turns<'a> {
     due: VecDeque<Due>,
     /// When a connection that does not stand yet is given up. All have the same time, so they come in order.
     given_up_at: VecDeque<(Instant, Connection)>,
+    /// Handshakes of accepted connections under way.
+    handshakes: usize,
     counters: Counters,
+    tls_failures: TlsFailures,
     lateness: Lateness,
     /// A listener may have connections that could not be accepted.
     is_accept_stuck: bool,
@@ -76,9 +83,10 @@ impl<'a> Turns<'a> {
         epoll: &'a OwnedFd,
         until: &'a [Until],
     ) -> Result<Self, ShellError> {
-        for (index, (_, listener, _)) in (0..).zip(&shell.listeners) {
+        for (index, listener) in (0..).zip(&shell.listeners) {
             let token = EventData::new_u64(LISTENER_TOKENS + index);
-            epoll::add(epoll, listener, token, EventFlags::IN).map_err(ShellError::Kernel)?;
+            epoll::add(epoll, &listener.socket, token, EventFlags::IN)
+                .map_err(ShellError::Kernel)?;
         }
         for (index, end) in (0..).zip(until) {
             let token = EventData::new_u64(END_TOKENS + index);
@@ -101,6 +109,9 @@ impl<'a> Turns<'a> {
                 Some(Keeping { writer, counters, stores, records, done })
             }
         };
+        let is_encrypted = shell.listeners.iter().any(|listener| listener.tls.is_some())
+            || shell.peers.iter().any(|peer| peer.tls.is_some());
+        let read_bytes_max = if is_encrypted { ENCRYPTED_READ_BYTES_MAX } else { READ_BYTES_MAX };
         Ok(Self {
             shell,
             node,
@@ -111,11 +122,13 @@ impl<'a> Turns<'a> {
             keeping,
             carried_out: Vec::new(),
             table: Table::default(),
-            buffer: vec![0; READ_BYTES_MAX],
+            buffer: vec![0; read_bytes_max],
             unread_bytes: 0,
             due: VecDeque::new(),
             given_up_at: VecDeque::new(),
+            handshakes: 0,
             counters: Counters::default(),
+            tls_failures: TlsFailures::new(),
             lateness: Lateness::default(),
             is_accept_stuck: false,
             ended_by: None,
@@ -141,6 +154,7 @@ impl<'a> Turns<'a> {
         Ok(Facts {
             store,
             counters: self.counters,
+            tls_failures: self.tls_failures,
             lateness: self.lateness,
             looks: sleeper.looks,
             ended_by: self.ended_by.unwrap_or_default().to_owned(),
@@ -264,8 +278,10 @@ impl<'a> Turns<'a> {
     fn forget(&mut self, connection: Connection) -> Option<(Origin, Stage)> {
         let slot = self.table.remove(connection)?;
         self.unread_bytes -= slot.unread.len();
-        if slot.stage == Stage::Open {
-            self.out.end(connection);
+        match (slot.stage, slot.origin) {
+            (Stage::Open, _) => self.out.end(connection),
+            (Stage::Handshaking, Origin::Listener(_)) => self.handshakes -= 1,
+            _ => {}
         }
         if self.is_accept_stuck {
             self.pause_listeners(false);

@@ -20,16 +20,21 @@ fn interest() -> EventFlags {
 impl Turns<'_> {
     pub(super) fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
+            if self.handshakes >= self.shell.bounds.handshakes_max {
+                self.pause_listeners(true);
+                return;
+            }
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let socket = match rustix::net::accept_with(&self.shell.listeners[listener].1, flags) {
-                Ok(socket) => socket,
-                Err(Errno::MFILE | Errno::NFILE) => {
-                    self.pause_listeners(true);
-                    return;
-                }
-                Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(_) => return,
-            };
+            let socket =
+                match rustix::net::accept_with(&self.shell.listeners[listener].socket, flags) {
+                    Ok(socket) => socket,
+                    Err(Errno::MFILE | Errno::NFILE) => {
+                        self.pause_listeners(true);
+                        return;
+                    }
+                    Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                    Err(_) => return,
+                };
             if self.table.len() >= self.shell.bounds.connections_max {
                 self.counters.refused += 1;
                 continue;
@@ -37,26 +42,48 @@ impl Turns<'_> {
             self.counters.accepted += 1;
             // Refused on sockets that are already gone; reading will say so.
             let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
-            let slot = self.table.add(socket, Origin::Listener(listener), Stage::Open);
+            let stage = match self.shell.listeners[listener].tls {
+                Some(_) => Stage::Handshaking,
+                None => Stage::Open,
+            };
+            let slot = self.table.add(socket, Origin::Listener(listener), stage);
             let connection = slot.connection;
             let token = EventData::new_u64(to_token(connection));
             let added = epoll::add(self.epoll, &slot.socket, token, interest());
-            self.out.open(connection);
-            if added.is_err() {
-                self.forget(connection);
-                continue;
+            if stage == Stage::Handshaking {
+                self.handshakes += 1;
+                self.begin_handshake(connection);
+            } else {
+                self.open(connection);
             }
-            self.node.step(self.clock.now(), Input::Opened { connection, listener }, &mut self.out);
+            if added.is_err() {
+                self.lost(connection);
+            }
         }
     }
 
-    /// Out of descriptors: listeners are left alone until one is free, instead of being reported for ever.
+    /// A connection stands: the node is told.
+    pub(super) fn open(&mut self, connection: Connection) {
+        let Some(slot) = self.table.get(connection) else { return };
+        slot.stage = Stage::Open;
+        self.out.open(connection);
+        let input = match slot.origin {
+            Origin::Listener(listener) => Input::Opened { connection, listener },
+            Origin::Peer(peer) => {
+                self.counters.dialled += 1;
+                Input::Dialled { connection, peer }
+            }
+        };
+        self.node.step(self.clock.now(), input, &mut self.out);
+    }
+
+    /// Out of descriptors, or too many handshakes under way: listeners are left alone until one is free, instead of being reported for ever.
     pub(super) fn pause_listeners(&mut self, is_paused: bool) {
         self.is_accept_stuck = is_paused;
-        for (index, (_, listener, _)) in (0..).zip(&self.shell.listeners) {
+        for (index, listener) in (0..).zip(&self.shell.listeners) {
             let interest = if is_paused { EventFlags::empty() } else { EventFlags::IN };
             let token = EventData::new_u64(LISTENER_TOKENS + index);
-            let _ = epoll::modify(self.epoll, listener, token, interest);
+            let _ = epoll::modify(self.epoll, &listener.socket, token, interest);
         }
     }
 
@@ -102,11 +129,13 @@ impl Turns<'_> {
             self.lost(connection);
             return;
         }
-        slot.stage = Stage::Open;
         let _ = rustix::net::sockopt::set_tcp_nodelay(&slot.socket, true);
-        self.counters.dialled += 1;
-        self.out.open(connection);
-        self.node.step(self.clock.now(), Input::Dialled { connection, peer }, &mut self.out);
+        if self.shell.peers[peer].tls.is_some() {
+            slot.stage = Stage::Handshaking;
+            self.begin_handshake(connection);
+        } else {
+            self.open(connection);
+        }
     }
 
     /// Gives up what has not come to stand in time.

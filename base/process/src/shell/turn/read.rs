@@ -18,6 +18,8 @@ enum Place {
     Buffer(usize),
     /// Behind what the node had left unread: so many, into room for so many.
     Unread(usize, usize),
+    /// So many through the buffer, as the wire has them; what was in them stands behind what was left unread.
+    Encrypted(usize),
 }
 
 impl Turns<'_> {
@@ -26,17 +28,21 @@ impl Turns<'_> {
         for _ in 0..READS_MAX {
             let now = self.clock.now();
             let place = match self.receive(connection) {
-                Ok(Place::Buffer(0) | Place::Unread(0, _)) => return self.lost(connection),
+                Ok(Place::Buffer(0) | Place::Unread(0, _) | Place::Encrypted(0)) => {
+                    return self.lost(connection);
+                }
                 Ok(place) => place,
                 Err(Errno::AGAIN) => return now,
                 Err(Errno::INTR) => continue,
                 Err(_) => return self.lost(connection),
             };
             let now = self.clock.now();
-            self.deliver(connection, place, now);
-            self.carry_out_on(connection);
+            if !matches!(place, Place::Encrypted(count) if !self.decrypt(connection, count)) {
+                self.deliver(connection, place, now);
+                self.carry_out_on(connection);
+            }
             let (count, room) = match place {
-                Place::Buffer(count) => (count, self.buffer.len()),
+                Place::Buffer(count) | Place::Encrypted(count) => (count, self.buffer.len()),
                 Place::Unread(count, room) => (count, room),
             };
             if count < room && !hangs_up {
@@ -49,11 +55,13 @@ impl Turns<'_> {
 
     /// One read; nothing to read where nothing is to be read now.
     fn receive(&mut self, connection: Connection) -> Result<Place, Errno> {
-        let Some(slot) = self.table.get(connection).filter(|slot| slot.stage == Stage::Open) else {
+        let slot = self.table.get(connection);
+        let Some(slot) = slot.filter(|slot| slot.stage != Stage::Dialling && !slot.is_paused)
+        else {
             return Err(Errno::AGAIN);
         };
-        if slot.is_paused {
-            return Err(Errno::AGAIN);
+        if slot.tls.is_some() {
+            return rustix::io::read(&slot.socket, &mut self.buffer[..]).map(Place::Encrypted);
         }
         if slot.unread.is_empty() {
             return rustix::io::read(&slot.socket, &mut self.buffer[..]).map(Place::Buffer);

@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 
 use super::super::connections::{Origin, Slot, Stage};
+use super::super::tls::Layer;
 use super::super::waiting;
 use super::{Due, Turns};
 use crate::Connection;
@@ -38,17 +39,18 @@ impl Turns<'_> {
 
     /// Writes what waits on a connection, as far as the kernel takes it, and closes it behind that if asked.
     pub(super) fn write(&mut self, connection: Connection) {
-        let Some(slot) = self.table.get(connection).filter(|slot| slot.stage == Stage::Open) else {
-            return;
-        };
-        let Some((bytes, closes)) = self.out.pending(connection) else { return };
+        let slot = self.table.get(connection);
+        let Some(slot) = slot.filter(|slot| slot.stage != Stage::Dialling) else { return };
+        // A node that does not know of a connection yet has nothing to send on it, and its handshake has.
+        let mut nothing = Vec::new();
+        let (bytes, closes) = self.out.pending(connection).unwrap_or((&mut nothing, false));
         let bounds = &self.shell.bounds;
         slot.owes_drained |= slot.unsent.len() + bytes.len() > bounds.unsent_bytes_pause;
-        if send(slot, bytes).is_err() {
+        if send(slot, bytes, closes).is_err() {
             self.lost(connection);
             return;
         }
-        let behind = slot.unsent.len();
+        let behind = slot.unsent.len() + slot.tls.as_ref().map_or(0, |tls| tls.wire.len());
         let waiting = behind + bytes.len();
         self.out.set_behind(connection, behind);
         if waiting == 0 {
@@ -72,9 +74,54 @@ impl Turns<'_> {
     }
 }
 
+fn send(slot: &mut Slot, bytes: &mut Vec<u8>, closes: bool) -> Result<(), Errno> {
+    match slot.tls.take() {
+        None => send_plain(slot, bytes),
+        Some(mut tls) => {
+            let sent = send_encrypted(slot, &mut tls, bytes, closes);
+            slot.tls = Some(tls);
+            sent
+        }
+    }
+}
+
+/// Sends what is encrypted, and encrypts more when the kernel has taken that: what waits for a slow peer waits
+/// before it is encrypted.
+fn send_encrypted(
+    slot: &mut Slot,
+    tls: &mut Layer,
+    bytes: &mut Vec<u8>,
+    closes: bool,
+) -> Result<(), Errno> {
+    let mut is_finished = false;
+    while !slot.is_blocked {
+        if tls.fill() {
+            match rustix::net::send(&slot.socket, tls.wire.rest(), SendFlags::NOSIGNAL) {
+                Ok(count) => tls.wire.advance(count),
+                Err(Errno::AGAIN) => slot.is_blocked = true,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        } else if slot.unsent.is_empty() && bytes.is_empty() {
+            if !closes || is_finished {
+                break;
+            }
+            is_finished = true;
+            tls.finish();
+        } else {
+            if slot.unsent.is_empty() {
+                slot.unsent.take(bytes, 0);
+            }
+            let count = tls.encrypt(slot.unsent.rest());
+            slot.unsent.advance(count);
+        }
+    }
+    Ok(())
+}
+
 /// Sends what was taken before, and `bytes` behind it. What the kernel takes only a part of is taken over as it
 /// is, with the place where it goes on.
-fn send(slot: &mut Slot, bytes: &mut Vec<u8>) -> Result<(), Errno> {
+fn send_plain(slot: &mut Slot, bytes: &mut Vec<u8>) -> Result<(), Errno> {
     while !slot.is_blocked {
         let before = slot.unsent.rest();
         if before.is_empty() && bytes.is_empty() {
