@@ -11,6 +11,7 @@
 //! converts a `WallTime` of one host into an `Instant` of another.
 
 mod hand;
+mod relation;
 mod rfc3339;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use hand::Hand;
 use hand::Virtual;
+pub use relation::WallRelation;
 
 /// A point on one process's monotonic line, in nanoseconds after the origin of its [`Clock`].
 ///

@@ -44,6 +44,8 @@ pub(crate) struct Connection {
     pub out: Vec<u8>,
     /// Encrypted bytes to send.
     pub wire: Vec<u8>,
+    /// Whether the kernel is asked when what is received on it arrived.
+    pub is_stamped: bool,
     /// What the session left unread.
     rest: Vec<u8>,
     pub list: OnConnection,
@@ -91,6 +93,7 @@ impl Connection {
             tls: None,
             out: Vec::new(),
             wire: Vec::new(),
+            is_stamped: false,
             rest: Vec::new(),
             list: OnConnection::default(),
             again: OnConnection::default(),

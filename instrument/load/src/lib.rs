@@ -8,6 +8,7 @@
 //! This crate never interprets a protocol (that is a [`sut::Session`]'s), never writes a file (that is the
 //! sink's), never retries a transaction, and never lets one that was due go without a row.
 
+mod buckets;
 mod calibrate;
 mod call;
 mod connection;

@@ -9,6 +9,7 @@ use clock::Instant;
 use model::facts::{Event, WorkerFacts};
 use model::{NO_STAMP, Observations, Outcome, Row, Stamp};
 
+use crate::buckets::Buckets;
 use crate::live::{Live, Phase};
 use crate::trial::Trial;
 use crate::{LoadError, RowSink};
@@ -19,6 +20,8 @@ pub(crate) const BATCH_ROWS: usize = 1_024;
 pub(crate) const BATCHES_MAX: usize = 16;
 /// The display's numbers are of this long.
 const LIVE_NS: i64 = 1_000_000_000;
+/// Eight buckets to a power of two: 12 % wide, enough for a display and nothing else.
+const EIGHTHS: u32 = 3;
 /// As often as the display is redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -183,8 +186,8 @@ impl<'a> Recorder<'a> {
 struct LiveWindow {
     shown_at: Stamp,
     began_at: Stamp,
-    latency: Buckets,
-    own_lag: Buckets,
+    latency: Buckets<EIGHTHS>,
+    own_lag: Buckets<EIGHTHS>,
 }
 
 impl LiveWindow {
@@ -214,65 +217,6 @@ impl LiveWindow {
             self.began_at = now;
             self.latency.clear();
             self.own_lag.clear();
-        }
-    }
-}
-
-/// A log-linear histogram, eight buckets to a power of two: 12 % wide, enough for a display and nothing else.
-struct Buckets {
-    counts: Box<[u32; 512]>,
-    total: u64,
-}
-
-impl Default for Buckets {
-    fn default() -> Self {
-        Self { counts: Box::new([0; 512]), total: 0 }
-    }
-}
-
-impl Buckets {
-    fn add(&mut self, ns: i64) {
-        let ns = u64::try_from(ns).unwrap_or(0).max(8);
-        let power = ns.ilog2();
-        let index = (power as usize - 3) * 8 + ((ns >> (power - 3)) & 7) as usize;
-        self.counts[index] += 1;
-        self.total += 1;
-    }
-
-    /// The lower edge of the bucket that holds the quantile; 0 without samples.
-    fn quantile(&self, percent: u64) -> i64 {
-        let wanted = (self.total * percent).div_ceil(100);
-        let mut seen = 0;
-        for (index, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
-            if seen >= wanted && seen > 0 {
-                let (power, eighth) = (index / 8 + 3, index as u64 % 8);
-                return i64::try_from((8 + eighth) << (power - 3)).unwrap_or(i64::MAX);
-            }
-        }
-        0
-    }
-
-    fn clear(&mut self) {
-        self.counts.fill(0);
-        self.total = 0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Claim: the display's quantiles are within one bucket, an eighth of a power of two.
-    #[test]
-    fn buckets_are_an_eighth_wide() {
-        let mut buckets = Buckets::default();
-        for ns in 1..=100_000 {
-            buckets.add(ns);
-        }
-        for (percent, exact) in [(50, 50_000), (99, 99_000)] {
-            let shown = buckets.quantile(percent);
-            assert!((exact * 7 / 8..=exact).contains(&shown), "{percent}: {shown}");
         }
     }
 }

@@ -63,7 +63,7 @@ pub fn run(
     server: Box<dyn Server>,
 ) -> Result<Loaded, LoadError> {
     check(&setup)?;
-    let driver = Mutex::new(Some(Scripted::new(hand, server)));
+    let driver = Mutex::new(Some(Scripted::new(hand, setup.deployment.clock, server)));
     let work = |trial: &Trial<'_>, seat: Seat| {
         let driver = driver.lock().unwrap_or_else(PoisonError::into_inner).take();
         run_worker(trial, seat, |_| Ok(driver.expect("there is one worker")));

@@ -5,6 +5,7 @@ mod disk;
 mod entry;
 mod environment;
 mod network;
+mod receive;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub use disk::{DiskFacts, DiskOperations};
 pub use entry::{Event, LEDGER_CONTENT_BYTES_MAX, LedgerEntry, MetricSample};
 pub use environment::Environment;
 pub use network::{LinkFacts, LinkTraffic, NetworkFacts};
+pub use receive::ReceiveFacts;
 use serde::{Deserialize, Serialize};
 pub use worker::{BatchFacts, Grown, PoolFacts, WorkerFacts};
 

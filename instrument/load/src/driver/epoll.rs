@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket};
+use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket, stamps};
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -48,6 +48,8 @@ struct Transport {
     token: u32,
     socket: Option<OwnedFd>,
     is_open: bool,
+    /// Whether the kernel stamps what it receives.
+    is_stamped: bool,
     /// What the kernel said of it, or a failed send, that is not dealt with yet. The kernel says it once.
     noted: EventFlags,
     /// Whether it is in the list of those that are ready.
@@ -77,7 +79,7 @@ impl Driver for Epoll {
     const NAME: &'static str = "epoll";
     const GATHERS: bool = false;
 
-    fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno> {
+    fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno> {
         let socket = socket::open(address)?;
         let index = self.free.pop().unwrap_or_else(|| {
             self.transports.push(Transport::default());
@@ -91,6 +93,7 @@ impl Driver for Epoll {
             return Err(error);
         }
         transport.token = token;
+        transport.is_stamped = is_stamped && stamps::ask(&socket);
         transport.socket = Some(socket);
         Ok(key)
     }
@@ -255,8 +258,13 @@ impl Epoll {
         let token = transport.token;
         let socket = transport.socket.as_ref().expect("checked to be current");
         self.counters.enters += 1;
-        let error = match recv(socket, &mut *self.buffer, RecvFlags::empty()) {
-            Ok((length, _)) if length > 0 => {
+        let received = match transport.is_stamped {
+            true => stamps::receive(socket, &mut self.buffer),
+            false => recv(socket, &mut *self.buffer, RecvFlags::empty())
+                .map(|(length, _)| (length, None)),
+        };
+        let error = match received {
+            Ok((length, arrived)) if length > 0 => {
                 self.bytes_left = self.bytes_left.saturating_sub(length);
                 if length == self.buffer.len() || transport.noted.intersects(IS_OVER) {
                     self.note(key, EventFlags::empty());
@@ -264,7 +272,8 @@ impl Epoll {
                     transport.noted.remove(EventFlags::IN);
                 }
                 let length = u32::try_from(length).expect("the buffer is small");
-                return Some(Event::Received { token, key, chunk: Chunk { buffer: 0, length } });
+                let chunk = Chunk { buffer: 0, head: 0, length };
+                return Some(Event::Received { token, key, chunk, arrived });
             }
             Err(Errno::INTR) => {
                 self.note(key, EventFlags::empty());

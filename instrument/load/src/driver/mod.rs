@@ -9,10 +9,12 @@ pub(crate) mod epoll;
 pub(crate) mod ring;
 pub(crate) mod scripted;
 pub(crate) mod socket;
+mod stamps;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clock::WallTime;
 use rustix::io::Errno;
 
 /// A connection as its driver names it. A key is never reused for another connection.
@@ -27,8 +29,9 @@ pub(crate) struct Key {
 pub(crate) enum Event {
     /// The connection is open.
     Connected { token: u32, key: Key },
-    /// Bytes arrived. The chunk must be given back to [`Driver::release`].
-    Received { token: u32, key: Key, chunk: Chunk },
+    /// Bytes arrived; the last of them when `arrived` says, by the kernel's wall clock, where it was asked for and stamped
+    /// them. The chunk must be given back to [`Driver::release`].
+    Received { token: u32, key: Key, chunk: Chunk, arrived: Option<WallTime> },
     /// The connection is over: the peer closed it (`None`) or it failed. The driver has forgotten it.
     Ended { token: u32, key: Key, error: Option<Errno> },
 }
@@ -37,6 +40,8 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     buffer: u16,
+    /// What the kernel has written before the bytes, and both together.
+    head: u16,
     length: u32,
 }
 
@@ -81,8 +86,9 @@ pub(crate) trait Driver: Sized {
     /// virtual machine. Zero where a wait ends exactly when its time is up, and spinning would move nothing.
     const SPIN_NS: i64 = 50_000;
 
-    /// Begins to open a connection; [`Event::Connected`] or [`Event::Ended`] follows.
-    fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno>;
+    /// Begins to open a connection; [`Event::Connected`] or [`Event::Ended`] follows. Where `is_stamped` the kernel is asked
+    /// when what is received on it arrived, which it need not know.
+    fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno>;
 
     /// Sends all of `bytes`, after what was sent before, and leaves an empty buffer with capacity in its place.
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>);

@@ -16,14 +16,14 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use buffers::Buffers;
+use buffers::{Buffers, GROUP};
 use io_uring::types::{self, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket};
+use super::{Chunk, Counters, Driver, Event, KernelDriver, Key, Wait, socket, stamps};
 
 /// Submission entries: a turn of the loop that queues more submits early.
 const ENTRIES: u32 = 1024;
@@ -66,6 +66,8 @@ struct Transport {
     token: u32,
     socket: Option<OwnedFd>,
     state: State,
+    /// Whether the kernel stamps what it receives.
+    is_stamped: bool,
     /// Operations that the kernel has not completed, by [`Operation`] bit.
     in_kernel: u8,
     /// Bytes that the kernel reads from while `SEND` is set in `in_kernel`: not touched, not dropped until then.
@@ -130,7 +132,7 @@ impl Driver for Ring {
     const NAME: &'static str = "io_uring";
     const GATHERS: bool = true;
 
-    fn connect(&mut self, token: u32, address: SocketAddr) -> Result<Key, Errno> {
+    fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno> {
         let socket = socket::open(address)?;
         // io_uring fails an operation on a non-blocking socket where it would else wait for it.
         fcntl_setfl(&socket, fcntl_getfl(&socket)? & !OFlags::NONBLOCK)?;
@@ -148,6 +150,7 @@ impl Driver for Ring {
         let transport = &mut self.transports[index as usize];
         transport.token = token;
         transport.state = State::Connecting;
+        transport.is_stamped = is_stamped && stamps::ask(&socket);
         let key = Key { index, generation: transport.generation };
         let poll = opcode::PollAdd::new(types::Fd(socket.as_raw_fd()), POLLOUT).build();
         transport.socket = Some(socket);
@@ -216,7 +219,7 @@ impl Driver for Ring {
     }
 
     fn bytes(&self, chunk: &Chunk) -> &[u8] {
-        self.buffers.bytes(chunk.buffer, chunk.length)
+        &self.buffers.bytes(chunk.buffer, chunk.length)[usize::from(chunk.head)..]
     }
 
     fn release(&mut self, chunk: Chunk) {
@@ -291,7 +294,7 @@ impl Ring {
     /// Puts an entry into the submission queue, if that has room.
     fn queued(&mut self, entry: &squeue::Entry) -> bool {
         // SAFETY: the only pointers in an entry are those of a send, which `push_send` keeps valid until its
-        // completion, and the buffer group, which lives as long as the ring.
+        // completion, and the buffer group with its message, which live as long as the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
@@ -321,10 +324,19 @@ impl Ring {
     }
 
     fn push_receive(&mut self, key: Key) {
-        let entry = if key.index < self.files {
-            opcode::RecvMulti::new(types::Fixed(key.index), Buffers::GROUP).build()
-        } else {
-            opcode::RecvMulti::new(types::Fd(self.descriptor(key)), Buffers::GROUP).build()
+        let message = self.buffers.message();
+        let is_stamped = self.transports[key.index as usize].is_stamped;
+        let entry = match (is_stamped, key.index < self.files) {
+            (false, true) => opcode::RecvMulti::new(types::Fixed(key.index), GROUP).build(),
+            (false, false) => {
+                opcode::RecvMulti::new(types::Fd(self.descriptor(key)), GROUP).build()
+            }
+            (true, true) => {
+                opcode::RecvMsgMulti::new(types::Fixed(key.index), message, GROUP).build()
+            }
+            (true, false) => {
+                opcode::RecvMsgMulti::new(types::Fd(self.descriptor(key)), message, GROUP).build()
+            }
         };
         self.push(entry, key, Operation::Receive);
     }
@@ -387,14 +399,23 @@ impl Ring {
             }
             return None;
         }
-        let token = self.transports[key.index as usize].token;
-        if result > 0 {
+        let transport = &self.transports[key.index as usize];
+        let (token, is_stamped) = (transport.token, transport.is_stamped);
+        let (mut head, mut arrived) = (0, None);
+        if result > 0 && is_stamped {
+            let buffer = buffer.expect("a multishot receive with bytes has a buffer");
+            let length = u32::try_from(result).expect("checked to be positive");
+            (head, arrived) = self.buffers.head(buffer, length);
+        }
+        // The end of a connection is a message of no bytes.
+        if result > i32::from(head) {
             if !cqueue::more(flags) {
                 self.rearm.push(key);
             }
             let buffer = buffer.expect("a multishot receive with bytes has a buffer");
             let length = u32::try_from(result).expect("checked to be positive");
-            return Some(Event::Received { token, key, chunk: Chunk { buffer, length } });
+            let chunk = Chunk { buffer, head, length };
+            return Some(Event::Received { token, key, chunk, arrived });
         }
         if let Some(buffer) = buffer {
             self.buffers.offer(buffer);
@@ -518,7 +539,7 @@ impl Ring {
                 }
             }
         }
-        self.ring.submitter().unregister_buf_ring(Buffers::GROUP).is_ok()
+        self.ring.submitter().unregister_buf_ring(GROUP).is_ok()
     }
 }
 

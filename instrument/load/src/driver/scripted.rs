@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use clock::Hand;
+use clock::{Clock, Hand};
 use rustix::io::Errno;
 
 use super::{Chunk, Counters, Driver, Event, Key, Wait};
@@ -19,6 +19,7 @@ const IDLE_WAITS_MAX: u32 = 1 << 16;
 
 pub(crate) struct Scripted {
     hand: Hand,
+    clock: Clock,
     server: Box<dyn Server>,
     agenda: Agenda,
     /// One for each connection ever dialled, in that order; a peer is an index into it.
@@ -36,6 +37,8 @@ pub(crate) struct Scripted {
 struct Line {
     token: u32,
     state: State,
+    /// Whether what arrives on it is stamped.
+    is_stamped: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,9 +49,11 @@ enum State {
 }
 
 impl Scripted {
-    pub(crate) fn new(hand: Hand, server: Box<dyn Server>) -> Self {
+    /// With the hand of `clock`.
+    pub(crate) fn new(hand: Hand, clock: Clock, server: Box<dyn Server>) -> Self {
         Self {
             hand,
+            clock,
             server,
             agenda: Agenda::default(),
             lines: Vec::new(),
@@ -75,10 +80,10 @@ impl Scripted {
                 self.lines[peer.index()].state = State::Over;
                 self.happened.push_back(occurrence);
             }
-            Occurrence::Bytes(peer, _) if self.state(peer) == State::Open => {
+            Occurrence::Bytes { peer, .. } if self.state(peer) == State::Open => {
                 self.happened.push_back(occurrence);
             }
-            Occurrence::Bytes(_, bytes) => self.agenda.recycle(bytes),
+            Occurrence::Bytes { bytes, .. } => self.agenda.recycle(bytes),
             Occurrence::Open(_) | Occurrence::End(..) => {}
         }
         true
@@ -95,7 +100,7 @@ impl Scripted {
             u16::try_from(self.chunks.len() - 1).expect("the engine gives chunks back")
         });
         self.chunks[usize::from(buffer)] = bytes;
-        Chunk { buffer, length }
+        Chunk { buffer, head: 0, length }
     }
 }
 
@@ -104,11 +109,16 @@ impl Driver for Scripted {
     const GATHERS: bool = true;
     const SPIN_NS: i64 = 0;
 
-    fn connect(&mut self, token: u32, _address: SocketAddr) -> Result<Key, Errno> {
+    fn connect(
+        &mut self,
+        token: u32,
+        _address: SocketAddr,
+        is_stamped: bool,
+    ) -> Result<Key, Errno> {
         let now = self.hand.now();
         let index = u32::try_from(self.lines.len()).expect("connections are counted in u32");
         let peer = Peer(index);
-        self.lines.push(Line { token, state: State::Dialling });
+        self.lines.push(Line { token, state: State::Dialling, is_stamped });
         match self.server.accepts(now) {
             Some(at) => self.agenda.add(at, Occurrence::Open(peer)),
             None => self.agenda.add(now, Occurrence::End(peer, Some(Errno::CONNREFUSED))),
@@ -171,7 +181,11 @@ impl Driver for Scripted {
         let peer = occurrence.peer().expect("what is a wake was the server's");
         let (token, key) = (self.lines[peer.index()].token, Key { index: peer.0, generation: 0 });
         Some(match occurrence {
-            Occurrence::Bytes(_, bytes) => Event::Received { token, key, chunk: self.chunk(bytes) },
+            Occurrence::Bytes { bytes, arrived, .. } => {
+                let is_stamped = self.lines[peer.index()].is_stamped;
+                let arrived = is_stamped.then(|| self.clock.wall_at(arrived));
+                Event::Received { token, key, chunk: self.chunk(bytes), arrived }
+            }
             Occurrence::End(_, error) => Event::Ended { token, key, error },
             Occurrence::Open(_) | Occurrence::Wake => Event::Connected { token, key },
         })

@@ -4,11 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use clock::WallTime;
 use rustix::io::Errno;
 
 use super::epoll::Epoll;
 use super::ring::Ring;
-use super::{Driver, Event, KernelDriver, Key, Wait};
+use super::{Driver, Event, KernelDriver, Key, Wait, stamps};
 
 /// Waits no longer than this for anything.
 const TURNS_MAX: usize = 5_000;
@@ -57,7 +58,7 @@ fn take_until<D: Driver>(driver: &mut D, enough: impl Fn(&[Seen]) -> bool) -> Ve
 }
 
 fn connect<D: Driver>(driver: &mut D, token: u32, listener: &TcpListener) -> (Key, TcpStream) {
-    let key = driver.connect(token, listener.local_addr().unwrap()).unwrap();
+    let key = driver.connect(token, listener.local_addr().unwrap(), token % 2 == 1).unwrap();
     let (peer, _) = listener.accept().unwrap();
     let seen = take_until(driver, |seen| !seen.is_empty());
     assert_eq!(seen, [Seen::Connected(token)]);
@@ -135,7 +136,7 @@ fn refusals_are_reported<D: KernelDriver>() {
     let (listener, address) = listen();
     drop(listener);
     let mut driver = D::new(4).unwrap();
-    match driver.connect(9, address) {
+    match driver.connect(9, address, true) {
         Ok(_) => {
             let seen = take_until(&mut driver, |seen| !seen.is_empty());
             assert_eq!(seen, [Seen::Ended(9, Some(Errno::CONNREFUSED))]);
@@ -253,6 +254,58 @@ fn a_flood_has_its_share<D: KernelDriver>() {
     writer.join().unwrap();
 }
 
+/// Whether this kernel stamps what arrives on loopback. It begins to a moment after it was first asked.
+fn kernel_stamps(listener: &TcpListener) -> bool {
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (socket, _) = listener.accept().unwrap();
+    assert!(stamps::ask(&socket), "every Linux has the option");
+    (0..200).any(|_| {
+        peer.write_all(b"w").unwrap();
+        let (length, stamp) = stamps::receive(&socket, &mut [0; 8]).unwrap();
+        assert_eq!(length, 1);
+        std::thread::sleep(Duration::from_millis(1));
+        stamp.is_some()
+    })
+}
+
+/// What arrived is stamped with the time at which it did, however late it is read; what is not asked for is not stamped,
+/// and the bytes are the same.
+fn arrivals_are_stamped<D: KernelDriver>() {
+    const HELD_UP: Duration = Duration::from_millis(20);
+    let (listener, _) = listen();
+    if !kernel_stamps(&listener) {
+        return eprintln!("this kernel stamps nothing");
+    }
+    let mut driver = D::new(4).unwrap();
+    let mut peers: Vec<_> = (0..2).map(|token| connect(&mut driver, token, &listener).1).collect();
+    for round in 0..5 {
+        let before = WallTime::now();
+        peers.iter_mut().for_each(|peer| peer.write_all(&[round; 100]).unwrap());
+        let after = WallTime::now();
+        std::thread::sleep(HELD_UP);
+        let mut seen = [None; 2];
+        for _ in 0..TURNS_MAX {
+            driver.wait(Wait::at_most(Some(Duration::from_millis(2)))).unwrap();
+            while let Some(event) = driver.next_event() {
+                let Event::Received { token, chunk, arrived, .. } = event else {
+                    panic!("{event:?}")
+                };
+                assert_eq!(driver.bytes(&chunk), [round; 100]);
+                driver.release(chunk);
+                seen[token as usize] = Some(arrived);
+            }
+            if seen.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        assert_eq!(seen[0], Some(None), "nobody asked");
+        let arrived = seen[1].flatten().expect("it stamped before");
+        assert!((before..=after).contains(&arrived), "{before:?} {arrived:?} {after:?}");
+        let late_ns = WallTime::now().unix_ns() - arrived.unix_ns();
+        assert!(late_ns >= 20_000_000, "{late_ns}");
+    }
+}
+
 /// Claim: each of the above, by both drivers.
 macro_rules! table {
     ($($name:ident),*) => {
@@ -272,6 +325,7 @@ macro_rules! table {
 
 table!(
     a_flood_has_its_share,
+    arrivals_are_stamped,
     floods_arrive_whole,
     slow_readers_get_everything,
     refusals_are_reported,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::facts::Grown;
-use model::{Class, Outcome};
+use model::{Class, NO_STAMP, Outcome};
 use rustix::io::Errno;
 use sut::Link;
 
@@ -37,7 +37,7 @@ impl Engine<'_> {
             let Some(connection) = self.to_open.pop_front() else { break };
             let at = &mut self.connections[connection as usize];
             at.phase = Phase::Connecting;
-            match driver.connect(connection, at.endpoint.address) {
+            match driver.connect(connection, at.endpoint.address, at.is_stamped) {
                 Ok(key) => at.key = Some(key),
                 Err(error) => self.lose(connection, &describe(Some(error)), class_of(error)),
             }
@@ -67,14 +67,10 @@ impl Engine<'_> {
         };
         let window = self.window();
         let number = self.streams[stream].index;
-        self.connections.push(Connection::new(
-            index,
-            number,
-            (role, index),
-            endpoint,
-            session,
-            window,
-        ));
+        let mut connection =
+            Connection::new(index, number, (role, index), endpoint, session, window);
+        connection.is_stamped = self.wants_stamps(number);
+        self.connections.push(connection);
         let at = &mut self.streams[stream];
         at.connections += 1;
         at.next_index += u32::try_from(at.stride).expect("at most WORKERS_MAX");
@@ -172,6 +168,7 @@ impl Engine<'_> {
         if error.is_none() {
             let mut marks = std::mem::take(&mut self.marks);
             marks.clear();
+            self.receipts.at = NO_STAMP;
             self.connections[connection as usize].session.closed(&mut marks);
             self.apply(connection, &marks);
             self.marks = marks;

@@ -2,7 +2,7 @@
 //!
 //! The files beside this one are the steps of a transaction: [`admit`] takes due times, finds a connection and
 //! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`]
-//! deciding how to wait; [`receive`] turns bytes into marks; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
+//! deciding how to wait; [`receive`] turns bytes into marks, and [`receipts`] knows how late they were read; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
 //! connections; [`resend`] sends again what is unknown, where the plan says so; [`route`] carries marks that belong to
 //! another worker.
 
@@ -12,6 +12,7 @@ mod batch;
 mod connect;
 mod observe;
 mod pace;
+mod receipts;
 mod receive;
 mod resend;
 mod route;
@@ -33,8 +34,10 @@ use crate::pending::Pending;
 use crate::source::Source;
 use crate::texts::Known;
 use crate::trial::Trial;
+
 use backlog::{Backlog, Waiting};
 use batch::Batching;
+use receipts::Receipts;
 use resend::Resends;
 pub(crate) use route::Routes;
 pub(crate) use settle::Rows;
@@ -149,6 +152,8 @@ pub(crate) struct Engine<'t> {
     is_spinning: bool,
     /// What came in this turn.
     received_bytes: usize,
+    /// When it had arrived.
+    receipts: Receipts,
     /// The connection whose findings are being taken; none: they came from another worker.
     heard_on: u32,
     last_failure: Option<(std::net::SocketAddr, String)>,

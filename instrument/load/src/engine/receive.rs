@@ -1,7 +1,8 @@
 //! From bytes to marks. All marks of one receipt carry one stamp, read when it came out of the kernel: with io_uring all
 //! receipts of a turn come at once, with epoll each by a system call. What a session says of a transaction is carried to the worker that owns it.
 
-use model::{Outcome, Stamp, TxId};
+use clock::WallTime;
+use model::{NO_STAMP, Outcome, Stamp, TxId};
 use sut::{Mark, Marks};
 
 use super::Engine;
@@ -13,6 +14,8 @@ use crate::driver::Key;
 pub(crate) struct Found {
     pub tx: TxId,
     pub at: Stamp,
+    /// When it had arrived at this host, by the kernel; [`NO_STAMP`]: nobody knows.
+    pub arrived: Stamp,
     pub what: What,
 }
 
@@ -23,13 +26,23 @@ pub(crate) enum What {
 }
 
 impl Engine<'_> {
-    /// Bytes have arrived on a connection.
-    pub(super) fn received(&mut self, connection: u32, key: Key, bytes: &[u8]) {
+    /// Bytes have arrived on a connection; when, as far as the kernel was asked and knows.
+    pub(super) fn received(
+        &mut self,
+        connection: u32,
+        key: Key,
+        bytes: &[u8],
+        arrived: Option<WallTime>,
+    ) {
         let at = &mut self.connections[connection as usize];
         if at.key != Some(key) {
             return;
         }
         self.received_bytes += bytes.len();
+        match at.is_stamped {
+            true => self.receipts.take(arrived, self.now, self.origin),
+            false => self.receipts.at = NO_STAMP,
+        }
         let Some(tls) = &mut at.tls else { return self.deliver(connection, bytes) };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
@@ -108,7 +121,7 @@ impl Engine<'_> {
                     (tx, What::Ended { outcome, code, error, bytes_in: answer.bytes_in })
                 }
             };
-            let found = Found { tx, at: self.now, what };
+            let found = Found { tx, at: self.now, arrived: self.receipts.at, what };
             let owner = self.owner_of(tx);
             if owner == self.worker {
                 self.settle(found);

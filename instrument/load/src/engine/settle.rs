@@ -94,6 +94,7 @@ impl Engine<'_> {
                 row.code = code;
                 row.bytes_in = row.bytes_in.saturating_add(bytes_in);
                 if stage == final_stage {
+                    self.receipts.committed(stream, row.due, found);
                     self.answered(stream, slot, found.at, Outcome::Committed);
                 }
             }

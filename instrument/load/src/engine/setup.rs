@@ -8,7 +8,7 @@ use model::plan::{Affinity, Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
 use sut::{Endpoint, Link, Role, Session};
 
 use super::settle::Rows;
-use super::{Backlog, Batching, Engine, Resends, Routes, Stream};
+use super::{Backlog, Batching, Engine, Receipts, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::Demand;
 use crate::links::odd_one;
@@ -55,6 +55,7 @@ impl<'t> Engine<'t> {
             prepare_ns: 200,
             is_spinning: false,
             received_bytes: 0,
+            receipts: Receipts::new(trial),
             heard_on: NONE,
             last_failure: None,
             live: Default::default(),
@@ -102,6 +103,12 @@ impl<'t> Engine<'t> {
         }
     }
 
+    /// Whether the next connection of a stream is one of those that the kernel stamps.
+    pub(super) fn wants_stamps(&self, stream: u8) -> bool {
+        let nth = self.streams.get(usize::from(stream)).map_or(0, |stream| stream.connections);
+        self.receipts.wants_stamps(stream, nth)
+    }
+
     fn make_connection(
         &mut self,
         stream: u8,
@@ -112,14 +119,10 @@ impl<'t> Engine<'t> {
         let (endpoint, session) = wire_link(self.trial, role, index)?;
         let role = (role, index);
         let window = if stream == 0 { self.window() } else { 0 };
-        self.connections.push(Connection::new(
-            recorded_index,
-            stream,
-            role,
-            endpoint,
-            session,
-            window,
-        ));
+        let mut connection =
+            Connection::new(recorded_index, stream, role, endpoint, session, window);
+        connection.is_stamped = self.wants_stamps(stream);
+        self.connections.push(connection);
         if stream != OBSERVER {
             self.streams[usize::from(stream)].connections += 1;
         }

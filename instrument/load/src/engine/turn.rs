@@ -221,8 +221,8 @@ impl Engine<'_> {
                 self.read_clock();
             }
             match event {
-                Event::Received { token, key, chunk } => {
-                    self.received(token, key, driver.bytes(&chunk));
+                Event::Received { token, key, chunk, arrived } => {
+                    self.received(token, key, driver.bytes(&chunk), arrived);
                     driver.release(chunk);
                 }
                 Event::Connected { token, key } => self.connected(token, key),
@@ -252,6 +252,7 @@ impl Engine<'_> {
         self.rows.hand_over_aged(self.now, &mut self.facts);
         if self.now - self.live.at >= SHOW_NS {
             self.show();
+            self.receipts.relate(&self.trial.setup.deployment.clock);
         }
     }
 
@@ -335,6 +336,7 @@ impl Engine<'_> {
         facts.wall_ns = u64::try_from(self.now - began).unwrap_or(0);
         facts.idle_ns = facts.wall_ns.saturating_sub(facts.cpu_ns + facts.run_queue_ns);
         facts.error_lookups = self.texts.lookups;
+        facts.receive = self.receipts.facts();
         facts.pool.bound = self.streams[0].connections_max;
         facts.lookahead_dry = self.streams.iter().map(|stream| stream.source.dry).sum();
         assert_eq!(facts.due, self.rows.count, "one row for each transaction that fell due");

@@ -42,8 +42,8 @@ struct Entry {
 pub(crate) enum Occurrence {
     /// A connection opens.
     Open(Peer),
-    /// Bytes arrive at the client.
-    Bytes(Peer, Vec<u8>),
+    /// Bytes are read by the client, at whose kernel the last of them had arrived.
+    Bytes { peer: Peer, bytes: Vec<u8>, arrived: Instant },
     /// A connection ends, orderly or with an error.
     End(Peer, Option<Errno>),
     /// The server wanted to be woken.
@@ -53,7 +53,7 @@ pub(crate) enum Occurrence {
 impl Occurrence {
     pub(crate) fn peer(&self) -> Option<Peer> {
         match self {
-            Self::Open(peer) | Self::Bytes(peer, _) | Self::End(peer, _) => Some(*peer),
+            Self::Open(peer) | Self::Bytes { peer, .. } | Self::End(peer, _) => Some(*peer),
             Self::Wake => None,
         }
     }
@@ -62,9 +62,14 @@ impl Occurrence {
 impl Agenda {
     /// Bytes arrive at the client at `at`.
     pub fn send(&mut self, peer: Peer, at: Instant, bytes: &[u8]) {
+        self.send_late(peer, at, at, bytes);
+    }
+
+    /// Bytes arrive at the client's kernel, which stamps them, and the client comes to look at `at`: its machine was held up.
+    pub fn send_late(&mut self, peer: Peer, arrived: Instant, at: Instant, bytes: &[u8]) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(bytes);
-        self.add(at, Occurrence::Bytes(peer, buffer));
+        self.add(at, Occurrence::Bytes { peer, bytes: buffer, arrived });
     }
 
     /// The server closes the connection at `at`, behind what it has sent until then.

@@ -8,6 +8,7 @@ mod failures;
 mod floods;
 mod late;
 mod pool;
+mod receiving;
 mod shapes;
 mod toy;
 mod transports;

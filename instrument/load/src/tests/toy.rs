@@ -178,6 +178,9 @@ struct ToySession {
     polls: Option<Duration>,
     asked: Vec<u64>,
     reads: bool,
+    /// For how long it holds its thread up at every tenth answer, and how many it has had.
+    holds: Duration,
+    answers: u64,
     /// What was submitted and not yet gathered, where it frames what leaves together.
     gathers: bool,
     held: Vec<u8>,
@@ -215,6 +218,10 @@ impl Session for ToySession {
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
         for answer in bytes.chunks_exact(9) {
+            self.answers += 1;
+            if !self.holds.is_zero() && self.answers.is_multiple_of(10) {
+                std::thread::sleep(self.holds);
+            }
             let id = u64::from_le_bytes(answer[..8].try_into().expect("eight bytes"));
             match answer[8] {
                 _ if id == SUBSCRIBE => self.is_ready = true,
@@ -288,6 +295,8 @@ pub struct ToySystem {
     /// Whether every answer is an observation.
     pub reads: bool,
     pub gathers: bool,
+    /// For how long each session but the first holds its thread up at every tenth answer.
+    pub holds: Duration,
 }
 
 impl ToySystem {
@@ -304,6 +313,7 @@ impl ToySystem {
             next: None,
             reads: false,
             gathers: false,
+            holds: Duration::ZERO,
         }
     }
 }
@@ -325,7 +335,7 @@ impl System for ToySystem {
         Box::new(ToyWorkload { kinds: 2, clients: self.clients })
     }
 
-    fn connect(&self, _to: &Deployment, role: Role, _index: u32) -> Result<Link, SutError> {
+    fn connect(&self, _to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
         let observes = role == Role::Observe;
         let session = ToySession {
             in_flight_max: self.in_flight_max,
@@ -335,6 +345,8 @@ impl System for ToySystem {
             polls: self.polls,
             asked: Vec::new(),
             reads: self.reads,
+            holds: if index == 0 { Duration::ZERO } else { self.holds },
+            answers: 0,
             gathers: self.gathers,
             held: Vec::new(),
         };

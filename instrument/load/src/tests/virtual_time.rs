@@ -18,6 +18,8 @@ const MS: i64 = 1_000_000;
 /// Answers each request after the same time; connections are taken until `open_until`, and are reset at `resets_at`.
 pub(super) struct Fixed {
     pub delay: Duration,
+    /// How much later than they arrive answers are read.
+    pub held_up: Duration,
     pub open_until: Instant,
     pub resets_at: Option<Instant>,
 }
@@ -25,7 +27,8 @@ pub(super) struct Fixed {
 impl Default for Fixed {
     fn default() -> Self {
         let delay = Duration::from_millis(3);
-        Self { delay, open_until: Instant::FAR_FUTURE, resets_at: None }
+        let held_up = Duration::ZERO;
+        Self { delay, held_up, open_until: Instant::FAR_FUTURE, resets_at: None }
     }
 }
 
@@ -45,7 +48,8 @@ impl Server for Fixed {
                 for request in bytes.chunks_exact(9) {
                     let mut answer = [0; 9];
                     answer[..8].copy_from_slice(&request[..8]);
-                    agenda.send(peer, now.plus(self.delay), &answer);
+                    let arrived = now.plus(self.delay);
+                    agenda.send_late(peer, arrived, arrived.plus(self.held_up), &answer);
                 }
             }
             Happening::Closed(_) | Happening::Woken => {}
@@ -104,6 +108,52 @@ fn stamps_are_exact() {
         assert_eq!(facts.drain_end, 302 * MS, "when the last one was answered");
         assert_eq!((facts.driver.as_str(), facts.started), ("scripted", WallTime::from_unix_ns(0)));
     }
+}
+
+/// Claim: what the kernel stamped and the engine read later is late by exactly that, beside the response times of the same
+/// transactions, with it and without; of those of one connection in so many, which were due in the window.
+#[test]
+fn read_late() {
+    let mut plan = plan(constant(1_000));
+    (plan.load.connections, plan.load.connections_max) = (20, 20);
+    plan.load.warmup = Duration::from_millis(100);
+    let held_up = Duration::from_millis(5);
+    let (facts, kept) = load(&plan, Fixed { held_up, ..Fixed::default() });
+    let is_stamped = |row: &&model::Row| [0, 5, 10, 15].contains(&row.connection);
+    let stamped = kept.rows.iter().filter(is_stamped).count() as u64;
+    let measured =
+        kept.rows.iter().filter(is_stamped).filter(|row| row.due >= 100 * MS).count() as u64;
+    assert!(measured > 10 && measured < stamped, "{measured} of {stamped}");
+    let receive = &facts.workers[0].receive;
+    assert_eq!((receive.receipts, receive.stamped, receive.impossible), (stamped, stamped, 0));
+    assert_eq!((receive.clock_error_ns, receive.clock_moved_ns), (0, 0));
+    for (name, list, exact) in [
+        ("lag", &receive.lag, 5 * MS),
+        ("response", &receive.response, 8 * MS),
+        ("without", &receive.without, 3 * MS),
+    ] {
+        let [(high, count)] = list[..] else { panic!("{name}: {list:?}") };
+        assert_eq!(count, measured, "{name}");
+        assert!((exact..exact + exact / 100).contains(&high), "{name}: {high}");
+    }
+}
+
+/// Claim: a stamp that lies after the reading is impossible, and counts as nothing.
+#[test]
+fn stamped_after_it_was_read() {
+    struct Early;
+    impl Server for Early {
+        fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda) {
+            let Happening::Bytes(peer, bytes) = what else { return };
+            let mut answer = [0; 9];
+            answer[..8].copy_from_slice(&bytes[..8]);
+            agenda.send_late(peer, now.plus(Duration::from_secs(1)), now, &answer);
+        }
+    }
+    let (facts, _) = try_load_of(&plan(constant(100)), &system(), Early).expect("the load begins");
+    let receive = &facts.workers[0].receive;
+    assert!(receive.stamped > 0);
+    assert_eq!((receive.impossible, receive.lag.len()), (receive.stamped, 0));
 }
 
 /// Claim: in coalesced pacing nothing is sent before its time and nothing later than a quantum, and answers are read in
@@ -179,5 +229,6 @@ fn agenda_is_in_order() {
     agenda.close(Peer(1), at(5));
     let mut taken = || agenda.take_due(at(5)).map(|occurrence| format!("{occurrence:?}"));
     let all = [taken(), taken(), taken(), taken()].map(Option::unwrap_or_default);
-    assert_eq!(all, ["Wake", "Bytes(Peer(1), [98])", "End(Peer(1), None)", ""]);
+    let bytes = "Bytes { peer: Peer(1), bytes: [98], arrived: Instant(5) }";
+    assert_eq!(all, ["Wake", bytes, "End(Peer(1), None)", ""]);
 }

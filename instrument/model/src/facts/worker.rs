@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ConnectionFacts;
+use super::{ConnectionFacts, ReceiveFacts};
 
 /// Counters of one engine thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct WorkerFacts {
     pub connect_failures: u64,
     /// How those fared that were.
     pub connections: ConnectionFacts,
+    /// How late what had arrived was read.
+    pub receive: ReceiveFacts,
     /// Times that the text of an error had to be looked up in the table that the threads share: once for each text.
     pub error_lookups: u64,
     /// Times that a due transaction was not yet prepared.

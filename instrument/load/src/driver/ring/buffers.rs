@@ -7,8 +7,11 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use clock::WallTime;
 use io_uring::Submitter;
-use io_uring::types::BufRingEntry;
+use io_uring::types::{BufRingEntry, RecvMsgOut};
+
+use crate::driver::stamps;
 
 /// Buffers, a power of two: one for each connection of a worker, within these. At the most 512 × 8 KiB = 4 MiB: a
 /// burst of answers on 512 connections, or 4 MiB of pipelined ones, between two turns of the loop. Running out is
@@ -17,7 +20,7 @@ const COUNT_MIN: u32 = 256;
 const COUNT_MAX: u32 = 512;
 /// Bytes of each: more than a pipelined batch of 64 small answers.
 const SIZE: usize = 8 * 1024;
-const GROUP: u16 = 0;
+pub(super) const GROUP: u16 = 0;
 const PAGE: usize = 4096;
 const ALIGN: usize = 16;
 
@@ -25,13 +28,13 @@ const ALIGN: usize = 16;
 pub(super) struct Buffers {
     ring: NonNull<BufRingEntry>,
     memory: NonNull<u8>,
+    /// What a receive asks for beside bytes, where it asks; the kernel reads it, and nobody writes it.
+    message: Box<libc::msghdr>,
     count: u16,
     tail: u16,
 }
 
 impl Buffers {
-    pub(super) const GROUP: u16 = GROUP;
-
     /// Allocates the buffers for so many connections and registers them with the ring behind `submitter`.
     pub(super) fn register(submitter: &Submitter<'_>, connections: u32) -> io::Result<Self> {
         let count = connections.clamp(COUNT_MIN, COUNT_MAX).next_power_of_two();
@@ -39,6 +42,7 @@ impl Buffers {
         let mut buffers = Self {
             ring: allocate(ring_layout(count)).cast(),
             memory: allocate(memory_layout(count)),
+            message: Box::new(stamps::request()),
             count,
             tail: 0,
         };
@@ -64,6 +68,20 @@ impl Buffers {
                 length as usize,
             )
         }
+    }
+
+    /// What a receive that is to be stamped asks for; it lives as long as the buffers.
+    pub(super) fn message(&self) -> *const libc::msghdr {
+        &raw const *self.message
+    }
+
+    /// How long what stands before the bytes is in a buffer that such a receive handed over, and the stamp in it.
+    pub(super) fn head(&self, buffer: u16, length: u32) -> (u16, Option<WallTime>) {
+        let whole = self.bytes(buffer, length);
+        let message = RecvMsgOut::parse(whole, &self.message);
+        let message = message.expect("the kernel leaves room for what it was asked for");
+        let head = u16::try_from(whole.len() - message.payload_data().len());
+        (head.expect("a head and one stamp"), stamps::stamp(message.control_data()))
     }
 
     /// Gives a buffer (back) to the kernel.
