@@ -18,7 +18,7 @@ use crate::harness::{
 use serde_json::Value;
 
 /// Every audit that there is, in the order of its list; the last looks across trials.
-const AUDITS: [&str; 22] = [
+const AUDITS: [&str; 23] = [
     "backlog_drift",
     "client_failures",
     "clock",
@@ -36,6 +36,7 @@ const AUDITS: [&str; 22] = [
     "offered_rate",
     "preflight",
     "protocol",
+    "receive_lag",
     "send_lag",
     "stage_order",
     "survivorship",
@@ -119,13 +120,17 @@ fn a_clean_trial_satisfies_all() {
             assert_eq!(outcome, "skipped", "{detail}");
             continue;
         }
+        if name == "receive_lag" && detail.contains("the kernel stamped nothing") {
+            harness::say("this kernel stamps nothing that is received");
+            continue;
+        }
         assert_ne!(outcome, "skipped", "{name}: {detail}");
         assert!(outcome == "ok" || OF_THE_MACHINE.contains(&name), "{name} is {outcome}: {detail}");
     }
     harness::expect_holds(&said, &document);
     let names = trial(&document)["audits"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|audit| audit["name"].as_str().unwrap()).collect();
-    assert_eq!(names, AUDITS[..21], "the list above names all");
+    assert_eq!(names, AUDITS[..22], "the list above names all");
 }
 
 /// Claim: every audit of the list has a test of its name, of the system or of the instrument.

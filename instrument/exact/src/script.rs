@@ -50,6 +50,7 @@ pub struct Script {
     inside: BinaryHeap<Reverse<Instant>>,
     limit: Option<Bucket>,
     stalls: Vec<(Instant, Instant)>,
+    held_up: Vec<(Instant, Instant)>,
     outages: Vec<(Instant, Instant)>,
     silent_every: u64,
     resets_every: u64,
@@ -87,6 +88,7 @@ impl Script {
             inside: BinaryHeap::new(),
             limit: None,
             stalls: Vec::new(),
+            held_up: Vec::new(),
             outages: Vec::new(),
             silent_every: 0,
             resets_every: 0,
@@ -124,6 +126,14 @@ impl Script {
         self
     }
 
+    /// The client's machine is held up: what arrives there meanwhile, and its kernel stamps, is read at the end of it. What
+    /// falls due is sent in time all the same.
+    #[must_use]
+    pub fn client_held_up(mut self, from: Duration, to: Duration) -> Self {
+        self.held_up.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
+        self
+    }
+
     /// It is down: its connections are reset when this begins, and refused until it ends. What it worked on is done, and
     /// nobody is told.
     #[must_use]
@@ -158,6 +168,12 @@ impl Script {
     pub fn repeats_every(mut self, nth: u64) -> Self {
         self.repeats_every = nth;
         self
+    }
+
+    /// When the client comes to read what arrives at `at`.
+    pub(crate) fn read_at(&self, at: Instant) -> Instant {
+        let within = self.held_up.iter().find(|(from, to)| (*from..*to).contains(&at));
+        within.map_or(at, |(_, to)| *to)
     }
 
     /// When it is down.

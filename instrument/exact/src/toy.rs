@@ -152,7 +152,7 @@ impl Toy {
                 self.stored.add(at, tx, entries);
                 let mut answer = [word as u8; FRAME];
                 answer[..8].copy_from_slice(&tx.to_le_bytes());
-                agenda.send(peer, at, &answer);
+                agenda.send_late(peer, at, self.script.read_at(at), &answer);
             }
             Reply::Silence { at } => self.stored.add(at, tx, 1),
             Reply::Reset => agenda.reset(peer, now),

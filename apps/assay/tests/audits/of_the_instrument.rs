@@ -306,6 +306,42 @@ fn offered_rate() {
     expect_failed(&said, &document, "offered_rate", &words);
 }
 
+/// Claim: an instrument that is stopped over and over, while it waits for answers and has nothing to send, says that it read
+/// late what had arrived. A client of a closed loop sends only once it has read, so that nothing is sent late.
+#[test]
+fn receive_lag() {
+    let _beside = beside_others();
+    let (place, running) = started(
+        r#"
+        [system]
+        kind = "echo"
+        [system.deploy]
+        servers = 64
+        service = "5ms"
+        [load]
+        model = "closed"
+        clients = 16
+        warmup = "0s"
+        duration = "3s"
+        timeout = "2s"
+        "#,
+    );
+    await_rows(&place, 500);
+    for _ in 0..40 {
+        running.signal(Signal::STOP);
+        harness::pass(Duration::from_millis(40));
+        running.signal(Signal::CONT);
+        harness::pass(Duration::from_millis(20));
+    }
+    let said = running.finish();
+    let document = said.json();
+    if audit(&document, "receive_lag").1.contains("the kernel stamped nothing") {
+        return harness::say("this kernel stamps nothing that is received");
+    }
+    let words = ["receive lag p50", "are in good part the instrument's own"];
+    expect_failed(&said, &document, "receive_lag", &words);
+}
+
 /// Claim: an instrument that was itself stopped for half a second of two says that the tail is its own.
 #[test]
 fn send_lag() {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::facts::{ReceiveFacts, WorkerFacts};
 use model::plan::{Arrivals, Level, Schedule, ThresholdPlan};
 use model::quantity::Rate;
 use model::result::{AuditOutcome, TrialResult, Verdict};
@@ -198,7 +199,7 @@ fn small_overloads_are_found() {
 type Guilt = (&'static str, &'static str, fn(&mut Trial));
 
 /// Trials in which one thing is wrong, and the audit that is there for it.
-const GUILTY: [Guilt; 8] = [
+const GUILTY: [Guilt; 9] = [
     ("backlog_drift", "capacity 2 % too small", |trial| {
         for old in &mut trial.rows {
             let time = 2_000_000 + (old.due - WARM_UP_NS).max(0) / 50;
@@ -215,6 +216,22 @@ const GUILTY: [Guilt; 8] = [
         for old in trial.rows.iter_mut().step_by(5) {
             *old = row(old.tx, old.due, 1_000, Outcome::Shed);
         }
+    }),
+    ("receive_lag", "a tenth is read 20 ms late", |trial| {
+        let mut receive = ReceiveFacts { clock_error_ns: 40, ..ReceiveFacts::default() };
+        for (n, old) in trial.rows.iter_mut().enumerate() {
+            let without = old.end - old.due;
+            let lag = if n % 10 == 0 { 20_000_000 } else { 20_000 };
+            *old = row(old.tx, old.due, without + lag, Outcome::Committed);
+            if n % 13 == 0 {
+                receive.lag.push((lag, 1));
+                receive.response.push((without + lag, 1));
+                receive.without.push((without, 1));
+            }
+        }
+        receive.receipts = receive.lag.len() as u64;
+        receive.stamped = receive.receipts;
+        trial.facts.load.workers.push(WorkerFacts { receive, ..WorkerFacts::default() });
     }),
     ("send_lag", "a tenth is sent 20 ms late", |trial| {
         for old in trial.rows.iter_mut().step_by(10) {

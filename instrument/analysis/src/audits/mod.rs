@@ -22,8 +22,10 @@ mod ledger;
 mod links;
 mod littles_law;
 mod offered_rate;
+mod own_time;
 mod preflight;
 mod protocol;
+mod receive_lag;
 pub(crate) mod repeatability;
 mod send_lag;
 mod stage_order;
@@ -47,7 +49,7 @@ use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(Audit, Run); 21] = [
+const AUDITS: [(Audit, Run); 22] = [
     (backlog_drift::AUDIT, backlog_drift::audit),
     (client_failures::AUDIT, client_failures::audit),
     (clock::AUDIT, clock::audit),
@@ -65,6 +67,7 @@ const AUDITS: [(Audit, Run); 21] = [
     (offered_rate::AUDIT, offered_rate::audit),
     (preflight::AUDIT, preflight::audit),
     (protocol::AUDIT, protocol::audit),
+    (receive_lag::AUDIT, receive_lag::audit),
     (send_lag::AUDIT, send_lag::audit),
     (stage_order::AUDIT, stage_order::audit),
     (survivorship::AUDIT, survivorship::audit),

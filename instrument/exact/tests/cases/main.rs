@@ -13,6 +13,7 @@ mod limiter;
 mod million;
 mod outage;
 mod pool;
+mod read_late;
 mod stall;
 mod timeout;
 

@@ -1,0 +1,131 @@
+//! What the instrument's own lateness makes of a printed quantile: one rule for what it sent late and for what it read
+//! late.
+//!
+//! Response times are held against the same without the lateness, quantile by quantile: the difference, as a share of
+//! what is printed, is the instrument's. Above a tenth a reader is told. Above a quarter that quantile and all above it do
+//! not hold: they are at most too high, so that a promise that holds with the lag holds without it. Quantiles with fewer
+//! than ten samples beyond them are not judged, nor are fewer than twenty samples.
+
+use model::quantity::show_ns;
+use model::result::{FigureUnit, Voided};
+use stats::Histogram;
+
+use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+use crate::latency::{BEYOND_MIN, percentile_name};
+
+/// The share of a printed quantile from which one reads on.
+const SHARE_WARN: f64 = 0.10;
+/// From here on a quantile is in good part the instrument's own.
+const SHARE_MAX: f64 = 0.25;
+/// With coalesced pacing arrivals wait for the quantum in which they are sent and answers for the one in which they are
+/// read: lag up to it is what was asked for.
+pub(super) const QUANTUM_NS: i64 = 1_000_000;
+
+/// The figures that both audits give.
+pub(super) const FIGURES: &[(&str, FigureUnit)] = &[
+    ("p50", FigureUnit::Ns),
+    ("p99", FigureUnit::Ns),
+    ("share_p50", FigureUnit::Share),
+    ("share_max", FigureUnit::Share),
+];
+
+/// A lag of the instrument's own.
+pub(super) struct OwnTime<'a> {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its samples.
+    pub lag: &'a Histogram,
+    /// Its share of each quantile that is judged.
+    pub shares: Vec<ShareAt>,
+    /// What else there is to say of it, in words that follow the figures; empty = nothing.
+    pub remark: String,
+    /// The most that it may add to a quantile without voiding it.
+    pub excused_ns: i64,
+    /// Why it is a warning, where it is no more.
+    pub told: &'static str,
+    /// What is to be done, where it voids.
+    pub remedy: &'static str,
+    /// What it voids.
+    pub voids: &'static [Voided],
+}
+
+/// The instrument's share of a quantile.
+pub(super) struct ShareAt {
+    q: f64,
+    response: i64,
+    without: i64,
+    share: f64,
+}
+
+impl ShareAt {
+    /// By how much the quantile would be smaller.
+    const fn added_ns(&self) -> i64 {
+        self.response.saturating_sub(self.without)
+    }
+}
+
+/// The share of each quantile: the median first, then each printed one above it that has [`BEYOND_MIN`] samples beyond it.
+#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+pub(super) fn shares(
+    evidence: &Evidence<'_>,
+    response: &Histogram,
+    without: &Histogram,
+) -> Vec<ShareAt> {
+    if response.count() < 2 * BEYOND_MIN {
+        return Vec::new();
+    }
+    let latency = evidence.result.latency.get(evidence.facts.declared.final_stage);
+    let printed = latency.map_or(&[][..], |latency| &latency.response.quantiles);
+    let above = printed.iter().map(|it| it.q);
+    let above = above.filter(|q| *q > 0.5 && response.beyond(*q) >= BEYOND_MIN);
+    let at = |q: f64| {
+        let (of, without) = (response.quantile(q)?, without.quantile(q)?);
+        let share = if of > 0 { of.saturating_sub(without).max(0) as f64 / of as f64 } else { 0.0 };
+        Some(ShareAt { q, response: of, without, share })
+    };
+    [0.5].into_iter().chain(above).filter_map(at).collect()
+}
+
+impl OwnTime<'_> {
+    /// What is found, with its figures; where nothing is judged, why.
+    #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+    pub fn finding(&self, why_not: impl FnOnce() -> String) -> Finding {
+        let lag = |q: f64| self.lag.quantile(q).map_or(f64::NAN, |ns| ns as f64);
+        let at_median = self.shares.first().map_or(f64::NAN, |it| it.share);
+        let worst = self.shares.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+        let finding = worst.map_or_else(|| skipped(why_not()), |worst| self.judged(worst));
+        finding
+            .with("p50", lag(0.5))
+            .with("p99", lag(0.99))
+            .with("share_p50", at_median)
+            .with("share_max", worst.map_or(f64::NAN, |it| it.share))
+    }
+
+    fn judged(&self, worst: &ShareAt) -> Finding {
+        let lag = |q: f64| self.lag.quantile(q).map_or_else(|| "–".to_owned(), show_ns);
+        let said = format!(
+            "{} p50 {}, p99 {}; it makes up {} of response {} ({}){}",
+            self.name,
+            lag(0.5),
+            lag(0.99),
+            percent(worst.share),
+            percentile_name(worst.q),
+            show_ns(worst.response),
+            self.remark
+        );
+        let void =
+            self.shares.iter().find(|it| it.share > SHARE_MAX && it.added_ns() > self.excused_ns);
+        match void {
+            Some(first) => failed(format!(
+                "{said}: from {} on response times are in good part the instrument's own; {}",
+                percentile_name(first.q),
+                self.remedy
+            ))
+            .voiding(
+                self.voids.iter().map(|it| if first.q > 0.5 { it.from(first.q) } else { *it }),
+            ),
+            None if worst.share > SHARE_WARN => warn(format!("{said}: {}", self.told)),
+            None => ok(said),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A client whose machine is held up, so that it reads late what had arrived in time.
+
+use std::time::Duration;
+
+use exact::{Law, Script};
+use model::result::{Answer, AuditOutcome, Family, Verdict, Voided};
+
+use crate::{Kept, MS, constant, run};
+
+/// 10 ms of each tenth of a second, for ten seconds; the server takes 2 ms, always.
+fn held_up(thresholds: &str) -> Kept {
+    run(&constant("1000/s", "10s", "", thresholds), || {
+        let ms = Duration::from_millis;
+        let script = Script::unbounded(Law::Constant(ms(2)));
+        (0..100).fold(script, |script, nth| {
+            script.client_held_up(ms(nth * 100 + 50), ms(nth * 100 + 60))
+        })
+    })
+}
+
+fn promise(expr: &str) -> String {
+    format!("[[threshold]]\nexpr = '{expr}'\n")
+}
+
+/// Claim: a tenth of the answers is read up to 10 ms late: every mark is exactly that late, the audit of it says so with
+/// figures that are those on paper, and voids the quantiles that the lag has made, and no other. Nothing was sent late.
+#[test]
+fn a_tenth_is_read_late() {
+    let kept = held_up("");
+    for row in &kept.rows() {
+        let arrived = row.due + 2 * MS;
+        let within = arrived % (100 * MS) / MS;
+        let lag = if (50..60).contains(&within) { 60 - within } else { 0 };
+        assert_eq!((row.sent, row.end), (row.due, arrived + lag * MS));
+    }
+    let trial = kept.trial(0);
+    let audit = trial.audits.iter().find(|audit| audit.name == "receive_lag").unwrap();
+    assert_eq!(audit.outcome, AuditOutcome::Failed, "{}", audit.detail);
+    assert_eq!(audit.voids, [Voided::too_high(Family::Response).from(0.95)], "{}", audit.detail);
+    let figure = |name: &str| audit.figures.iter().find(|it| it.name == name).unwrap().value;
+    assert_eq!(figure("p50"), 0.0);
+    // A thousand of ten thousand are late by 1 to 10 ms, a hundred by each.
+    let near = |value: f64, exact: f64| (value - exact).abs() < exact / 100.0;
+    assert!(near(figure("p99"), 9e6), "{}", figure("p99"));
+    assert_eq!(figure("share_p50"), 0.0);
+    assert!(near(figure("share_max"), 10.0 / 12.0), "{}", figure("share_max"));
+    let send_lag = kept.audit(0, "send_lag");
+    assert_eq!(send_lag.0, AuditOutcome::Ok, "{}", send_lag.1);
+    assert_eq!(trial.verdict, Verdict::Invalid, "{}", trial.reason);
+}
+
+/// Claim: what is promised with room holds a fortiori, what the lag may have broken decides nothing, and a quantile that
+/// it has no part in decides.
+#[test]
+fn promises_beside_it() {
+    for (expr, answer, verdict) in [
+        ("p99 < 50ms", Answer::Holds, Verdict::Pass),
+        ("p99 < 5ms", Answer::Void, Verdict::Invalid),
+        ("p50 < 20ms", Answer::Holds, Verdict::Pass),
+        ("p50 < 1ms", Answer::Broken, Verdict::Fail),
+    ] {
+        let kept = held_up(&promise(expr));
+        let trial = kept.trial(0);
+        let told = (trial.thresholds[0].answer, trial.verdict);
+        assert_eq!(told, (answer, verdict), "{expr}: {}", trial.reason);
+    }
+}
+
+/// Claim: an innocent client and server give no alarm: everything was read when it arrived.
+#[test]
+fn read_in_time() {
+    let script = || Script::unbounded(Law::Constant(Duration::from_millis(2)));
+    let kept = run(&constant("1000/s", "10s", "", ""), script);
+    let found = kept.audit(0, "receive_lag");
+    assert_eq!(found.0, AuditOutcome::Ok, "{}", found.1);
+    assert!(found.1.contains("receive lag p50 0 ns, p99 0 ns"), "{}", found.1);
+    assert!(found.1.contains("in 10,000 samples"), "{}", found.1);
+}
