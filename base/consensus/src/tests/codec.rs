@@ -1,0 +1,111 @@
+//! The bytes of messages and records.
+
+use super::group::members;
+use crate::{
+    Accepted, Ballot, DecodeError, Entry, Message, Proposal, Record, ReplicaId, SnapshotHead,
+};
+
+fn ballot(counter: u64) -> Ballot {
+    Ballot { counter, replica: ReplicaId(3) }
+}
+
+fn proposals() -> Vec<Proposal> {
+    let value = |bytes: &[u8]| Entry::Value(bytes.into());
+    let entries = [value(b"one"), Entry::Noop, value(b""), Entry::Members(members(&[1, 2, 9]))];
+    entries.map(|entry| Proposal { origin: ballot(5), entry }).to_vec()
+}
+
+/// One of each kind.
+fn messages() -> Vec<Message> {
+    let ballot = ballot(7);
+    let accepted = |proposal| Accepted { ballot, proposal };
+    let entries = proposals().into_iter().map(accepted).collect();
+    let head = SnapshotHead { through: 9, origin: ballot, members: members(&[1]) };
+    vec![
+        Message::AskForVotes { ballot, last: 1, chosen: 2 },
+        Message::Vote { ballot, granted: true, promised: ballot },
+        Message::Prepare { ballot, first: 3 },
+        Message::Promise { ballot, first: 3, chosen: 2, is_last: false, entries },
+        Message::Accept { ballot, chosen: 1, first: 2, entries: proposals() },
+        Message::Accepted { ballot, through: 4, expected: 5, is_gap: true },
+        Message::Rejected { ballot, promised: ballot },
+        Message::Heartbeat { ballot, chosen: 5, round: 6 },
+        Message::Heard { ballot, round: 6, through: 7, expected: 8 },
+        Message::Decide { ballot, chosen: 1, first: 2, entries: proposals() },
+        Message::Snapshot { ballot, head, offset: 4, is_last: true, bytes: b"part"[..].into() },
+        Message::SnapshotWanted { ballot, through: 9, offset: 8 },
+    ]
+}
+
+fn records() -> Vec<Record> {
+    let snapshot = SnapshotHead { through: 9, origin: ballot(2), members: members(&[1, 4]) };
+    let mut records = vec![
+        Record::Promised { ballot: ballot(1) },
+        Record::Head { promised: ballot(3), chosen: 12, snapshot },
+    ];
+    for proposal in proposals() {
+        records.push(Record::Accepted { instance: 1, ballot: ballot(8), chosen: 0, proposal });
+    }
+    records
+}
+
+/// Claim: every message and record is read as what was written, from one piece or from head and bodies; no part of it is,
+/// and nothing may follow it.
+#[test]
+fn what_is_written_is_read() {
+    for message in messages() {
+        let (mut whole, mut parts) = (Vec::new(), Vec::new());
+        message.encode(&mut whole);
+        message.encode_head(&mut parts);
+        message.bodies().for_each(|body| parts.extend_from_slice(body));
+        assert_eq!(whole, parts);
+        assert_eq!(Message::decode(&whole).as_ref(), Ok(&message));
+        // The last field of a snapshot's part is as long as what is there: a frame says how long that is.
+        if !matches!(message, Message::Snapshot { .. }) {
+            for end in 0..whole.len() {
+                assert!(Message::decode(&whole[..end]).is_err(), "{message:?} cut at {end}");
+            }
+            whole.push(0);
+            assert_eq!(Message::decode(&whole), Err(DecodeError::LeftOver { count: 1 }));
+        }
+    }
+    for record in records() {
+        let mut whole = Vec::new();
+        record.encode(&mut whole);
+        assert_eq!(Record::decode(&whole).as_ref(), Ok(&record));
+        for end in 0..whole.len() {
+            assert!(Record::decode(&whole[..end]).is_err(), "{record:?} cut at {end}");
+        }
+        whole.push(0);
+        assert_eq!(Record::decode(&whole), Err(DecodeError::LeftOver { count: 1 }));
+    }
+}
+
+/// Claim: a message that carries values shares their memory.
+#[test]
+fn values_are_not_copied() {
+    let value: crate::Value = vec![1; 1000].into();
+    let entry = Entry::Value(value.clone());
+    let entries = vec![Proposal { origin: ballot(1), entry }];
+    let message = Message::Accept { ballot: ballot(1), chosen: 0, first: 1, entries };
+    assert!(std::sync::Arc::ptr_eq(message.clone().bodies().next().unwrap(), &value));
+}
+
+/// Claim: counts and numbers that cannot be are refused before anything is reserved for them.
+#[test]
+fn impossible_numbers_are_refused() {
+    let mut bytes = Vec::new();
+    Message::Accept { ballot: ballot(1), chosen: 0, first: 1, entries: vec![] }.encode(&mut bytes);
+    let count = bytes.len() - 4;
+    bytes[count..].copy_from_slice(&u32::MAX.to_le_bytes());
+    let wrong = Message::decode(&bytes).unwrap_err();
+    assert_eq!(wrong.to_string(), "the number of entries is 4294967295, more than the 0 allowed");
+    let mut bytes = Vec::new();
+    Message::Prepare { ballot: ballot(1), first: u64::MAX }.encode(&mut bytes);
+    assert!(matches!(Message::decode(&bytes), Err(DecodeError::TooLarge { .. })));
+    assert!(matches!(Message::decode(&[77; 40]), Err(DecodeError::TooLarge { .. })));
+    let mut bytes = vec![99];
+    bytes.extend([0; 9]);
+    let wrong = Message::decode(&bytes).unwrap_err().to_string();
+    assert!(wrong.starts_with("the kind of a message cannot be 99"), "{wrong}");
+}
