@@ -1,4 +1,5 @@
-//! The real shell: runs a [`Node`] on TCP with one thread and one epoll, until told to end.
+//! The real shell: runs a [`Node`] on TCP with one thread and one epoll, until told to end; a node of several
+//! machines with one of each for every machine ([`run_machines`]).
 //!
 //! Bytes are handed over as they come out of the kernel, with the time read right after the call that brought
 //! them. What a step sends leaves right after it, in one write a connection; what it sends on other connections
@@ -12,6 +13,7 @@
 mod connections;
 mod ends;
 mod error;
+mod machines;
 mod peer;
 mod sleep;
 mod tls;
@@ -27,6 +29,7 @@ use rustix::event::epoll;
 pub use connections::{Bounds, Counters};
 pub use ends::Until;
 pub use error::ShellError;
+pub use machines::{Machine, run_machines};
 pub use peer::Peer;
 pub use sleep::Lateness;
 pub use tls::{Identity, TlsError, TlsFailures};
@@ -158,8 +161,18 @@ impl Shell {
         clock: Clock,
         until: &[Until],
     ) -> Result<Facts, ShellError> {
+        self.run_machine(node, None, clock, until)
+    }
+
+    fn run_machine<M>(
+        self,
+        node: &mut dyn Node<M>,
+        post: Option<machines::Post<M>>,
+        clock: Clock,
+        until: &[Until],
+    ) -> Result<Facts, ShellError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(ShellError::Kernel)?;
-        turn::Turns::new(self, node, clock, &epoll, until)?.run()
+        turn::Turns::new(self, node, post, clock, &epoll, until)?.run()
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 
 mod encrypted;
+mod machines;
 mod peers;
 mod writes;
 

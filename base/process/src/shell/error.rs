@@ -34,6 +34,9 @@ pub enum ShellError {
     /// What the node keeps cannot be kept.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
+    /// A machine has no thread.
+    #[error("starting the thread of a machine: {0}")]
+    Thread(io::Error),
     /// Anything else that the event loop needs.
     #[error("the event loop: {0}")]
     Kernel(Errno),

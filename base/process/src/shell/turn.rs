@@ -15,6 +15,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connections::{Counters, Origin, Stage, Table};
 use super::ends::Until;
+use super::machines::Post;
 use super::sleep::{Lateness, Sleeper};
 use super::tls::TlsFailures;
 use super::{Facts, Shell, ShellError};
@@ -26,8 +27,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Read at once where anything is encrypted: the library's own buffer is small, and so are most records.
 const ENCRYPTED_READ_BYTES_MAX: usize = 256 << 10;
 
-/// Tokens from here on are the store, listeners and ends; below are connections, whose places are fewer.
+/// Tokens from here on are other machines, the store, listeners and ends; below are connections, whose places are fewer.
 const STORE_TOKEN: u64 = u64::MAX - 0x1_0000;
+const POST_TOKEN: u64 = u64::MAX - 0x1_0001;
 const LISTENER_TOKENS: u64 = u64::MAX - 0xffff;
 const END_TOKENS: u64 = u64::MAX - 0xff;
 
@@ -48,14 +50,15 @@ struct Keeping {
     done: Vec<Done>,
 }
 
-pub(super) struct Turns<'a> {
+pub(super) struct Turns<'a, M> {
     shell: Shell,
-    node: &'a mut dyn Node,
+    node: &'a mut dyn Node<M>,
     clock: Clock,
     epoll: &'a OwnedFd,
     until: &'a [Until],
-    out: Outputs,
+    out: Outputs<M>,
     keeping: Option<Keeping>,
+    post: Option<Post<M>>,
     /// The list that [`Outputs::take_touched`] is given.
     carried_out: Vec<Connection>,
     table: Table,
@@ -75,10 +78,11 @@ pub(super) struct Turns<'a> {
     ended_by: Option<&'static str>,
 }
 
-impl<'a> Turns<'a> {
+impl<'a, M> Turns<'a, M> {
     pub(super) fn new(
         mut shell: Shell,
-        node: &'a mut dyn Node,
+        node: &'a mut dyn Node<M>,
+        post: Option<Post<M>>,
         clock: Clock,
         epoll: &'a OwnedFd,
         until: &'a [Until],
@@ -109,6 +113,11 @@ impl<'a> Turns<'a> {
                 Some(Keeping { writer, counters, stores, records, done })
             }
         };
+        if let Some(post) = &post {
+            let token = EventData::new_u64(POST_TOKEN);
+            epoll::add(epoll, post.told(), token, EventFlags::IN).map_err(ShellError::Kernel)?;
+            post.begin(&mut out);
+        }
         let is_encrypted = shell.listeners.iter().any(|listener| listener.tls.is_some())
             || shell.peers.iter().any(|peer| peer.tls.is_some());
         let read_bytes_max = if is_encrypted { ENCRYPTED_READ_BYTES_MAX } else { READ_BYTES_MAX };
@@ -120,6 +129,7 @@ impl<'a> Turns<'a> {
             until,
             out,
             keeping,
+            post,
             carried_out: Vec::new(),
             table: Table::default(),
             buffer: vec![0; read_bytes_max],
@@ -179,6 +189,8 @@ impl<'a> Turns<'a> {
             self.accept(usize::try_from(token - LISTENER_TOKENS).expect("a small number"));
         } else if token == STORE_TOKEN {
             self.stored()?;
+        } else if token == POST_TOKEN {
+            self.posted();
         } else {
             let connection = from_token(token);
             self.answered(connection);
@@ -207,6 +219,23 @@ impl<'a> Turns<'a> {
             self.node.step(now, input, &mut self.out);
         }
         Ok(())
+    }
+
+    /// Another machine has passed something, has taken something out of its queue, or has ended.
+    fn posted(&mut self) {
+        let Some(post) = &mut self.post else { return };
+        let now = self.clock.now();
+        post.take();
+        for machine in post.room(&mut self.out) {
+            self.node.step(now, Input::Room { machine }, &mut self.out);
+        }
+        for (from, message) in post.messages() {
+            self.node.step(now, Input::Message { from, message }, &mut self.out);
+        }
+        post.free();
+        if post.is_ending() {
+            self.ended_by = self.ended_by.or(Some("the end of another machine"));
+        }
     }
 
     fn wake_if_due(&mut self, now: Instant) {
@@ -255,6 +284,9 @@ impl<'a> Turns<'a> {
             let keeping = self.keeping.as_mut().expect("a node that stores is given a store");
             self.out.take_stores(&mut keeping.stores, &mut keeping.records);
             keeping.writer.submit(&mut keeping.stores, &mut keeping.records);
+        }
+        if let Some(post) = &mut self.post {
+            post.pass(&mut self.out);
         }
     }
 

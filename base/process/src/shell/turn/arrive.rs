@@ -17,7 +17,7 @@ fn interest() -> EventFlags {
     EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET
 }
 
-impl Turns<'_> {
+impl<M> Turns<'_, M> {
     pub(super) fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
             if self.handshakes >= self.shell.bounds.handshakes_max {

@@ -22,7 +22,7 @@ enum Place {
     Encrypted(usize),
 }
 
-impl Turns<'_> {
+impl<M> Turns<'_, M> {
     /// Reads until the kernel has no more: a read that does not fill its room says so without another call.
     pub(super) fn read(&mut self, connection: Connection, hangs_up: bool) -> Instant {
         for _ in 0..READS_MAX {

@@ -5,7 +5,7 @@ use super::super::tls::{self, Layer};
 use super::Turns;
 use crate::Connection;
 
-impl Turns<'_> {
+impl<M> Turns<'_, M> {
     /// Begins to make sure of a peer, and it of us.
     pub(super) fn begin_handshake(&mut self, connection: Connection) {
         let Some(slot) = self.table.get(connection) else { return };

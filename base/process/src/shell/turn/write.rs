@@ -11,7 +11,7 @@ use super::super::waiting;
 use super::{Due, Turns};
 use crate::Connection;
 
-impl Turns<'_> {
+impl<M> Turns<'_, M> {
     /// The kernel takes bytes again.
     pub(super) fn writable(&mut self, connection: Connection) {
         let Some(slot) = self.table.get(connection) else { return };
