@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -25,6 +25,10 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const TURN_EVENTS_MAX: usize = 128;
 /// The most bytes that one turn takes in, but for the last read: four full ones, some 100 µs of copying and parsing.
 const TURN_BYTES_MAX: usize = 4 * BUFFER_BYTES;
+/// `epoll_wait(2)` knows whole milliseconds. A shorter wait than this is made by `ppoll(2)`, which knows nanoseconds, at
+/// the price of one more system call; a longer one ends early by less than a millisecond, and is then a short one. What
+/// follows answers and waits for nothing else waits for longer than this, and does not pay.
+const EXACT_BELOW: Duration = Duration::from_millis(50);
 /// The peer has closed its side or the connection is broken: what is there is read to its end.
 const IS_OVER: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
@@ -126,11 +130,14 @@ impl Driver for Epoll {
 
     fn wait(&mut self, wait: Wait) -> Result<(), Errno> {
         self.events.clear();
-        let timeout = if self.ready.is_empty() { wait.timeout } else { Some(Duration::ZERO) };
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        });
+        let mut timeout = if self.ready.is_empty() { wait.timeout } else { Some(Duration::ZERO) };
+        if let Some(exact) = timeout.filter(|it| !it.is_zero() && *it < EXACT_BELOW) {
+            self.await_any(exact)?;
+            timeout = Some(Duration::ZERO);
+        }
+        let whole_ms =
+            |it: Duration| it - Duration::from_nanos(u64::from(it.subsec_nanos() % 1_000_000));
+        let timeout = timeout.map(|timeout| timespec(whole_ms(timeout)));
         self.counters.enters += 1;
         match epoll::wait(
             &self.epoll,
@@ -179,6 +186,16 @@ impl Epoll {
     fn is_current(&self, key: Key) -> bool {
         let transport = &self.transports[key.index as usize];
         transport.generation == key.generation && transport.socket.is_some()
+    }
+
+    /// Blocks until something is there to be taken, or until exactly this time is up.
+    fn await_any(&mut self, timeout: Duration) -> Result<(), Errno> {
+        self.counters.enters += 1;
+        let mut any = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut any, Some(&timespec(timeout))) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Has a connection looked at, at the end of the list.
@@ -314,6 +331,13 @@ impl Transport {
         let sent = self.push(&unsent);
         self.unsent = unsent;
         self.unsent.drain(..sent);
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use clock::WallTime;
+use clock::{Clock, WallTime};
 use rustix::io::Errno;
 
 use super::epoll::Epoll;
@@ -306,6 +306,25 @@ fn arrivals_are_stamped<D: KernelDriver>() {
     }
 }
 
+/// A wait that is shorter than a millisecond ends when its time is up, and not when a millisecond is: the promptest of many,
+/// because a busy machine is late with others. One that is longer ends within its time or a millisecond before it.
+fn waits_are_exact<D: KernelDriver>() {
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let _open = connect(&mut driver, 0, &listener);
+    let clock = Clock::start();
+    let mut took = |timeout| {
+        let before = clock.now();
+        driver.wait(Wait::at_most(Some(timeout))).unwrap();
+        assert!(driver.next_event().is_none());
+        clock.now().ns_since(before)
+    };
+    let promptest = (0..200).map(|_| took(Duration::from_micros(200))).min();
+    assert!(promptest < Some(800_000), "{promptest:?}");
+    let long = took(Duration::from_micros(60_900));
+    assert!(long >= 60_000_000, "{long}");
+}
+
 /// Claim: each of the above, by both drivers.
 macro_rules! table {
     ($($name:ident),*) => {
@@ -332,5 +351,6 @@ table!(
     closed_is_closed,
     resets_are_errors,
     slots_are_used_again,
-    dropping_lets_go
+    dropping_lets_go,
+    waits_are_exact
 );
