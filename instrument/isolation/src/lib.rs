@@ -16,18 +16,28 @@
 //! Definitions (ICDE 2000); K. Kingsbury and P. Alvaro, Elle: Inferring Isolation Anomalies from Experimental
 //! Observations (VLDB 2020); for snapshot isolation A. Cerone and A. Gotsman, Analysing Snapshot Isolation (PODC 2016).
 //!
-//! It takes time and memory in proportion to the history: a list is read as its length and the hash of its elements
+//! **Replay** ([`replay`]). Where a system says in which order it committed, that order is tried and no other.
+//!
+//! [`workload`] has the transactions, made from their numbers alone, [`observation`] the bytes that sessions keep of their
+//! answers, and [`checks`] what an adapter takes up: `isolation::checks::ALL`.
+//!
+//! The list-append check takes time and memory in proportion to the history: a list is read as its length and the hash of its elements
 //! ([`Prefix`]), the lists themselves are kept once, and the graph is searched for cycles once, however many clients
 //! ran beside each other.
 
+pub mod checks;
 mod cycles;
 mod direct;
 mod edges;
 mod graph;
 mod history;
+pub mod models;
+pub mod observation;
 mod orders;
 mod prefix;
+pub mod replay;
 mod verdict;
+pub mod workload;
 
 pub use history::{Effect, History, MicroOp, Transaction};
 pub use prefix::{Element, GARBAGE, Key, Prefix};

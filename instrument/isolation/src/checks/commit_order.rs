@@ -1,0 +1,204 @@
+//! The check `commit-order`: transactions happen once more in the order of the ledger, and each must have been answered as
+//! it is then. What the ledger does not record (transactions that only read) is not looked at here.
+
+use std::collections::{BTreeSet, HashSet};
+
+use model::check::{Check, CheckFinding, CheckInput, CheckState, EXAMPLES_MAX, Entries, Reads};
+use model::facts::LedgerEntry;
+use model::observation::Observation;
+use model::{NO_STAMP, Row, TxId};
+
+use super::{Answers, LOOKED_AT_MAX, Limits, bank, counted, effect, is_kind, lists, span};
+use crate::history::{Effect, MicroOp};
+use crate::models::{BankAnswer, BankModel, ListModel};
+use crate::observation;
+use crate::prefix::Prefix;
+use crate::replay::{Replay, Replayed, Span};
+use crate::workload::{self, Bank, BankOp, Lists};
+
+/// The check.
+pub const COMMIT_ORDER: Check = Check {
+    name: "commit-order",
+    summary: "transactions were answered as they are when they happen in the order of the ledger, which real time agrees with",
+    reads: Reads { rows: true, observations: true, entries: Entries::Bare },
+    applies: |input| is_kind(input, workload::LIST_APPEND) || is_kind(input, workload::BANK),
+    start,
+};
+
+fn start(input: &CheckInput<'_>) -> Box<dyn CheckState> {
+    if is_kind(input, workload::BANK) {
+        let bank = bank(input);
+        let replay = Replay::new(BankModel::new(&bank));
+        return Box::new(CommitOrder::new(input, OfBank { bank, replay }));
+    }
+    let of_lists =
+        OfLists { lists: lists(input), replay: Replay::new(ListModel::default()), ops: Vec::new() };
+    Box::new(CommitOrder::new(input, of_lists))
+}
+
+/// A workload whose transactions can happen again.
+trait Again {
+    type Answer: PartialEq;
+
+    /// An answer, out of what was observed.
+    fn answer(bytes: &[u8]) -> Option<Self::Answer>;
+
+    /// Lets a transaction happen, unless it only reads.
+    fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&Self::Answer>);
+
+    fn finish(self) -> Replayed;
+}
+
+struct OfLists {
+    lists: Lists,
+    replay: Replay<ListModel>,
+    ops: Vec<MicroOp>,
+}
+
+impl Again for OfLists {
+    type Answer = Vec<Prefix>;
+
+    fn answer(bytes: &[u8]) -> Option<Vec<Prefix>> {
+        let reads = observation::lists(bytes).ok()?;
+        Some(reads.iter().map(|read| read.found).collect())
+    }
+
+    fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&Vec<Prefix>>) {
+        self.lists.ops(id, &mut self.ops);
+        self.replay.next(id, span, &self.ops, answer.map(Vec::as_slice));
+    }
+
+    fn finish(self) -> Replayed {
+        self.replay.finish().0
+    }
+}
+
+struct OfBank {
+    bank: Bank,
+    replay: Replay<BankModel>,
+}
+
+impl Again for OfBank {
+    type Answer = BankAnswer;
+
+    fn answer(bytes: &[u8]) -> Option<BankAnswer> {
+        let moved = observation::transfer(bytes).map(BankAnswer::Moved);
+        moved.or_else(|_| observation::balances(bytes).map(BankAnswer::Balances)).ok()
+    }
+
+    fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&BankAnswer>) {
+        let op: BankOp = self.bank.op(id);
+        self.replay.next(id, span, &op, answer);
+    }
+
+    fn finish(self) -> Replayed {
+        self.replay.finish().0
+    }
+}
+
+struct CommitOrder<W: Again> {
+    workload: W,
+    final_stage: usize,
+    /// When each transaction was under way, and whether it was committed, as far as its client knows.
+    spans: Vec<Option<Span>>,
+    answers: Answers<W::Answer>,
+    /// Entries there were already: how often a transaction stands in the ledger is for its fate.
+    entered: HashSet<TxId>,
+    limits: Limits,
+}
+
+impl<W: Again> CommitOrder<W> {
+    fn new(input: &CheckInput<'_>, workload: W) -> Self {
+        Self {
+            workload,
+            final_stage: input.final_stage,
+            spans: Vec::new(),
+            answers: Answers::default(),
+            entered: HashSet::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    fn span(&self, id: TxId) -> Option<Span> {
+        *self.spans.get(usize::try_from(id).ok()?)?
+    }
+}
+
+impl<W: Again> CheckState for CommitOrder<W> {
+    fn row(&mut self, row: &Row) {
+        if row.tx >= LOOKED_AT_MAX {
+            self.limits.beyond += 1;
+            return;
+        }
+        let index = usize::try_from(row.tx).expect("few are looked at");
+        if self.spans.len() <= index {
+            self.spans.resize(index + 1, None);
+        }
+        if row.sent != NO_STAMP && effect(row) != Effect::None {
+            self.spans[index] = Some(span(row, self.final_stage));
+        }
+    }
+
+    fn observation(&mut self, observation: &Observation<'_>) {
+        // What is told of one that was not committed in time holds all the same, and is left to the other checks.
+        if self.span(observation.tx).is_some_and(|span| span.completed.is_some()) {
+            self.answers.add(observation.tx, W::answer(observation.bytes));
+        }
+    }
+
+    fn entry(&mut self, entry: &LedgerEntry, _content: &[u8]) {
+        if !entry.ours || entry.is_refused || entry.tx >= workload::JUDGED_END {
+            return;
+        }
+        if self.entered.insert(entry.tx) {
+            let answer = self.answers.by_id.get(&entry.tx);
+            self.workload.next(entry.tx, self.span(entry.tx), answer);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> CheckFinding {
+        let Self { workload, answers, limits, .. } = *self;
+        let replayed = workload.finish();
+        let limits = limits.words();
+        let Answers { malformed, differing, .. } = answers;
+        if replayed.holds() && malformed.is_empty() && differing.is_empty() {
+            let words = format!(
+                "entries replayed: {} answers are what their transactions do there{limits}",
+                replayed.answers
+            );
+            let count = replayed.transactions;
+            return CheckFinding { holds: true, count, words, ..CheckFinding::default() };
+        }
+        let said = counted([
+            (replayed.wrong, "were answered otherwise than they are at their place"),
+            (
+                replayed.misplaced,
+                "stand behind one that was sent only after they had been answered",
+            ),
+            (malformed.len() as u64, "were not answered in the form of an answer"),
+            (differing.len() as u64, "were answered twice, and not the same"),
+        ]);
+        let pair = replayed
+            .misplaced_ids
+            .first()
+            .map(|[earlier, later]| format!("; {later} stands behind {earlier}"));
+        let misplaced = replayed.misplaced_ids.iter().map(|[_, later]| *later);
+        let broken: BTreeSet<TxId> = replayed
+            .wrong_ids
+            .iter()
+            .copied()
+            .chain(misplaced)
+            .chain(malformed)
+            .chain(differing)
+            .collect();
+        CheckFinding {
+            holds: false,
+            count: replayed.wrong + replayed.misplaced,
+            examples: broken.into_iter().take(EXAMPLES_MAX).collect(),
+            words: format!(
+                "transactions contradict the order of the ledger: {said}{}{limits}",
+                pair.unwrap_or_default()
+            ),
+        }
+    }
+}
