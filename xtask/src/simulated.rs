@@ -42,7 +42,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     text += &tables(root, "analysis", "stable_queues_are_not_condemned", audits)?;
     text += "\nOverloads of 0.5 to 5 %. A regular one is always found; a small one of a random queue looks like the noise of a busy one.\n\n";
     text += &tables(root, "analysis", "small_overloads_are_found", audits)?;
-    text += "\nOne thing wrong with a calm trial, by the audit that is there for it.\n\n";
+    text += "\nEach audit beside one thing that goes wrong with a calm trial (M/M/4 at 0.5, 30 s), and beside innocent trials of the stable queues above (30 s) with facts for it to look at: how many there were, and how many it failed and warned of.\n\n";
     text += &tables(root, "analysis", "the_guilty_are_found", audits)?;
     print!("{text}");
     std::fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))

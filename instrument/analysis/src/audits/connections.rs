@@ -146,7 +146,7 @@ fn shown(ns: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::facts::{Grown, PoolFacts, WorkerFacts};
     use model::result::AuditOutcome;

@@ -17,6 +17,8 @@ mod duplicates;
 #[cfg(test)]
 mod false_alarms;
 mod generator_busy;
+#[cfg(test)]
+mod guilty;
 mod host;
 mod ledger;
 mod links;

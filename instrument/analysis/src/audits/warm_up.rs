@@ -1,8 +1,8 @@
 //! Is there a trend left at the start of the window, so that the numbers mix the warm-up with the steady state?
 //!
-//! The start is what MSER-5 would cut, or the first tenth if that is longer. It is compared with the rest by
-//! mean response time, and the difference counts only if the scatter of blocks of the same length cannot
-//! explain it: MSER alone cuts somewhere in most correlated series.
+//! The start is what MSER-5 would cut, or the first tenth if that is longer or alone is unlike the rest. It is compared
+//! with the rest by mean response time, and the difference counts only if the scatter of blocks of the same length
+//! cannot explain it: MSER alone cuts somewhere in most correlated series.
 
 use model::quantity::show_ns;
 use model::result::{Direction, Family, FigureUnit, Voided};
@@ -46,16 +46,14 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(truncation) = mser5(&means) else {
         return skipped("the measured window is too short to see a trend");
     };
-    let cut = truncation.cut.max(means.len() / 10).min(means.len() / START_PARTS_MIN).max(1);
-    let (start, rest) = (mean_of(&sums[..cut]), mean_of(&sums[cut..]));
+    let tenth = means.len() / 10;
+    let cuts =
+        [truncation.cut.max(tenth), tenth].map(|cut| cut.min(means.len() / START_PARTS_MIN).max(1));
+    // MSER cuts a little late, and what it cut too much is not like the start: the first tenth is looked at by itself.
+    let [by_mser, by_tenth] = cuts.map(|cut| Start::of(&sums, cut));
+    let Start { cut, start, rest, is_sure } =
+        if !by_mser.is_sure && by_tenth.is_sure { by_tenth } else { by_mser };
     let off = (start - rest) / rest;
-    // One burst in the start is no trend: each third of it must differ to the same side, by a quarter at least.
-    let third = (cut / 3).max(1);
-    let sustained = sums[..cut].chunks(third).filter(|part| part.len() == third).all(|part| {
-        let part_off = (mean_of(part) - rest) / rest;
-        part_off.signum() == off.signum() && part_off.abs() >= off.abs() / 4.0
-    });
-    let sure = sustained && (start - rest).abs() > scatter(&sums[cut..], cut, rest);
     let said = format!(
         "mean response {} in the first {} of the window, {} after it ({}{})",
         show_ns(start as i64),
@@ -64,7 +62,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         if off < 0.0 { "−" } else { "+" },
         percent(off.abs())
     );
-    let finding = if !sure || off.abs() < OFF_WARN {
+    let finding = if !is_sure || off.abs() < OFF_WARN {
         ok(format!("{said}: no trend left at the start"))
     } else {
         let said = format!("{said}: the start is not like the rest; lengthen load.warmup");
@@ -75,6 +73,33 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         }
     };
     finding.with("off", off).with("start", start).with("rest", rest)
+}
+
+/// The start of a window and what comes after it.
+struct Start {
+    /// Slots of the start.
+    cut: usize,
+    /// Mean of the start, and of what comes after it.
+    start: f64,
+    rest: f64,
+    /// Whether they differ by more than chance.
+    is_sure: bool,
+}
+
+impl Start {
+    fn of(sums: &[(f64, f64)], cut: usize) -> Self {
+        let (start, rest) = (mean_of(&sums[..cut]), mean_of(&sums[cut..]));
+        let off = (start - rest) / rest;
+        // One burst in the start is no trend: each third of it must differ to the same side, by a quarter at least.
+        let third = (cut / 3).max(1);
+        let is_sustained =
+            sums[..cut].chunks(third).filter(|part| part.len() == third).all(|part| {
+                let part_off = (mean_of(part) - rest) / rest;
+                part_off.signum() == off.signum() && part_off.abs() >= off.abs() / 4.0
+            });
+        let is_sure = is_sustained && (start - rest).abs() > scatter(&sums[cut..], cut, rest);
+        Self { cut, start, rest, is_sure }
+    }
 }
 
 /// A slow start makes the window's times too high for what comes after it, a fast one too low.
