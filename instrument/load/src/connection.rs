@@ -141,7 +141,13 @@ impl Connection {
     }
 
     /// Hands bytes to the session, after what it left unread, and keeps what it leaves now.
+    /// What is wrong with them is said in no more words than are kept.
     pub(crate) fn deliver(&mut self, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
+        let said = self.hand_over(bytes, marks);
+        said.map_err(|error| ProtocolError(sut::cut(&error.0).to_owned()))
+    }
+
+    fn hand_over(&mut self, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
         if self.rest.is_empty() {
             let used = self.session.receive(bytes, &mut self.out, marks)?;
             assert!(used <= bytes.len(), "a session uses at most what it was given");

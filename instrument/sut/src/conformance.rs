@@ -6,13 +6,15 @@
 //! answers for a transaction it was never given, never answers, takes bytes that were not there, finds
 //! something else when the same bytes come in other pieces, keeps something over a reset, panics or hangs.
 //!
-//! The suite never judges the system: that a node drops or repeats answers is for the audits.
+//! The suite never judges the system: that a node drops or repeats answers is for the audits. What a hostile server may do
+//! is another matter: [`hostile_conformance`] plays an adapter's list of it to a session, which must see each.
 //!
 //! ```text
 //! session_conformance(&Subject::new(&|| session(), &|| peer(), &|| workload())).unwrap();
 //! system_conformance(&*system).unwrap();
 //! ```
 
+mod hostile;
 mod line;
 mod replay;
 mod scenarios;
@@ -23,6 +25,7 @@ mod tests;
 
 use std::fmt;
 
+pub use hostile::{Behaviour, Seen, Step, hostile_conformance};
 pub use replay::observer_conformance;
 pub use series::series_conformance;
 pub use system::system_conformance;
@@ -49,6 +52,8 @@ pub struct Subject<'a> {
     /// The highest stage that this connection itself reports: a transaction is settled when it has reached it
     /// or has ended. Lower than the ladder's last where observers see the rest.
     pub settled_stage: u8,
+    /// Whether transactions are submitted here; an observer only watches.
+    pub submits: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -59,7 +64,7 @@ impl<'a> Subject<'a> {
         peer: &'a dyn Fn() -> Peer,
         workload: &'a dyn Fn() -> Box<dyn Workload>,
     ) -> Self {
-        Self { session, peer, workload, stages: 1, settled_stage: 0 }
+        Self { session, peer, workload, stages: 1, settled_stage: 0, submits: true }
     }
 
     /// The same with a ladder of `stages`, of which this connection reports up to `settled_stage`.
@@ -67,6 +72,13 @@ impl<'a> Subject<'a> {
     pub const fn ladder(mut self, stages: usize, settled_stage: u8) -> Self {
         self.stages = stages;
         self.settled_stage = settled_stage;
+        self
+    }
+
+    /// The same for an observer's connection: nothing is submitted. For [`hostile_conformance`].
+    #[must_use]
+    pub const fn watching(mut self) -> Self {
+        self.submits = false;
         self
     }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clock::{Clock, WallTime};
-pub use marks::{Answer, Mark, Marks};
+pub use marks::{Answer, Mark, Marks, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
 use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};

@@ -45,6 +45,29 @@ impl Answer {
     pub const NO_TEXT: u16 = u16::MAX;
 }
 
+/// The longest text of an error that is kept, in characters: what a server says is for people, and there are many.
+pub const TEXT_CHARS_MAX: usize = 200;
+
+/// What came, as words for people: as text, and not longer than is kept.
+#[must_use]
+pub fn shown(bytes: &[u8]) -> String {
+    // No character is longer than four bytes.
+    let some = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX)];
+    let text = String::from_utf8_lossy(some);
+    let cut = cut(&text);
+    if cut.len() < text.len() || some.len() < bytes.len() {
+        format!("{cut}…")
+    } else {
+        text.into()
+    }
+}
+
+/// As much of a text as is kept.
+#[must_use]
+pub fn cut(text: &str) -> &str {
+    text.char_indices().nth(TEXT_CHARS_MAX).map_or(text, |(end, _)| &text[..end])
+}
+
 /// A buffer of findings, reused for every receipt: nothing is allocated on the path of a transaction that
 /// did not fail.
 #[derive(Debug, Default)]
@@ -69,7 +92,7 @@ impl Marks {
     }
 
     /// The transaction ended without reaching the final stage; `text` is the error as a report would group it
-    /// (`404 Not Found`), without ids or addresses that differ each time.
+    /// (`404 Not Found`), without ids or addresses that differ each time; no more than [`TEXT_CHARS_MAX`] of it is kept.
     pub fn ended(&mut self, tx: TxId, outcome: Outcome, code: u16, bytes_in: u32, text: &str) {
         let text = if text.is_empty() { Answer::NO_TEXT } else { self.keep(text) };
         self.list.push(Mark::Ended { tx, answer: Answer { outcome, code, text, bytes_in } });
@@ -145,6 +168,7 @@ impl Marks {
     }
 
     fn keep(&mut self, text: &str) -> u16 {
+        let text = cut(text);
         if let Some(index) = self.texts[..self.text_count].iter().position(|known| known == text) {
             return u16::try_from(index).expect("bounded below");
         }
@@ -166,6 +190,24 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: of a text no more is kept than may be, however long, and whatever its characters are.
+    #[test]
+    fn texts_are_bounded() {
+        let mut marks = Marks::default();
+        for text in ["x".repeat(100_000), "ü€".repeat(50_000), "short".to_owned()] {
+            marks.ended(1, Outcome::Unknown, 0, 0, &text);
+            let is_short = shown(text.as_bytes()).chars().count() <= TEXT_CHARS_MAX + 1;
+            assert!(is_short && shown(text.as_bytes()).starts_with(&text[..2]));
+        }
+        let text = |mark: &Mark| match mark {
+            Mark::Ended { answer, .. } => marks.text(answer).chars().count(),
+            Mark::Reached { .. } => 0,
+        };
+        let lengths: Vec<usize> = marks.list().iter().map(text).collect();
+        assert_eq!(lengths, [TEXT_CHARS_MAX, TEXT_CHARS_MAX, 5]);
+        assert_eq!((shown(b"ok"), shown(b"\xff").as_str()), ("ok".to_owned(), "\u{fffd}"));
+    }
 
     /// Claim: what is longer than is kept, and what one receipt has no room left for, is left out and counted; the rest
     /// is there; and the next receipt begins with nothing.

@@ -1,6 +1,7 @@
 //! Broken sessions, each of which the suite must catch with the right words, and a good one that it must let
 //! pass; and systems that are wrong on paper.
 
+mod hostile;
 mod mock;
 mod systems;
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use model::{Class, Outcome};
 use serde::Deserialize;
+use sut::shown;
 
 /// How transactions are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +92,10 @@ pub(crate) struct RpcError<'a> {
 }
 
 impl RpcError<'_> {
-    /// In words.
+    /// In words, no more of them than are kept.
     pub(crate) fn words(&self) -> String {
-        format!("{} ({}): {}", self.message, self.code, self.data)
+        let (message, data) = (shown(self.message.as_bytes()), shown(self.data.as_bytes()));
+        format!("{message} ({}): {data}", self.code)
     }
 }
 

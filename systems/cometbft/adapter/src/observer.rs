@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::TxId;
 use serde::Deserialize;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
 
 use crate::answer::RpcError;
 use crate::channel::Channel;
@@ -139,13 +139,12 @@ fn block(
         None => Seen::by_json(text)?,
     };
     let Some(Seen { height, txs }) = seen else { return Ok(()) };
-    if let Some(sightings) = sightings {
-        let number = height.parse().map_err(|_| {
-            ProtocolError(format!("a block of the height `{height}`, which is no number"))
-        })?;
-        if !sightings.is_first(number) {
-            return Ok(());
-        }
+    let number = height.parse().map_err(|_| {
+        let height = shown(height.as_bytes());
+        ProtocolError(format!("a block of the height `{height}`, which is no number"))
+    })?;
+    if sightings.is_some_and(|sightings| !sightings.is_first(number)) {
+        return Ok(());
     }
     for tx in txs.into_iter().filter_map(|text| ours(text, run_mark)) {
         marks.reached(tx, COMMITTED, 0, 0);

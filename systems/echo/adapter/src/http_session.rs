@@ -57,10 +57,20 @@ impl Session for HttpSession {
             }
             if !response.keep_alive {
                 marks.close();
+                // What comes behind the last answer has no meaning (RFC 9112 §9.6), and is no good sign.
+                marks.unasked((bytes.len() - used) as u64);
                 return Ok(bytes.len());
             }
         }
         Ok(used)
+    }
+
+    fn closed(&mut self, marks: &mut Marks) {
+        if let Ok(Some(response)) = self.reader.closed()
+            && let Some(tx) = self.outstanding.pop_front()
+        {
+            judge(tx, response, marks);
+        }
     }
 
     fn abandon(&mut self, _tx: TxId) -> Abandon {

@@ -96,6 +96,11 @@ impl FrameSession {
         Self { ordered, ..self }
     }
 
+    /// Whether it has asked for commits and has not been told yet that they will come.
+    fn awaits_subscription(&self) -> bool {
+        self.purpose == Use::Observe && !self.is_subscribed
+    }
+
     fn answer(&mut self, answer: Answer, marks: &mut Marks) {
         let Answer { code, tx, .. } = answer;
         let number = code as u16;
@@ -189,7 +194,9 @@ impl Session for FrameSession {
                 Reply::Answers(answers) => {
                     answers.iter().for_each(|answer| self.answer(answer, marks));
                 }
-                Reply::Subscribed { run } if run == self.run_mark => self.is_subscribed = true,
+                Reply::Subscribed { run } if run == self.run_mark && self.awaits_subscription() => {
+                    self.is_subscribed = true;
+                }
                 _ => return Err(strange(&"an answer to a question that was not asked here")),
             }
             used += frame.used;

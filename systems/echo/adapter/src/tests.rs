@@ -1,5 +1,7 @@
 //! The adapter against the contract, with the node itself as the peer, in virtual time.
 
+mod hostile;
+
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;

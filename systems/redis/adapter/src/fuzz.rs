@@ -49,8 +49,12 @@ fn heard<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, usize, Opt
                 read += used;
                 unread.drain(..used);
             }
-            // How far it had come is nobody's business any more: the connection is closed.
-            Err(error) => return (found, 0, Some(error.0)),
+            // How far it had come is nobody's business any more: the connection is closed. Nor is how much of what it did
+            // not want was there.
+            Err(error) => {
+                let why = error.0.split(':').next().unwrap_or_default();
+                return (found, 0, Some(why.to_owned()));
+            }
         }
     }
     (found, read, None)

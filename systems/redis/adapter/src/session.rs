@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
 
 use crate::resp;
 
@@ -60,25 +60,28 @@ impl Session for SetSession {
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
         let mut used = 0;
-        while let Some((line, length)) =
-            resp::line(&bytes[used..]).map_err(|strange| ProtocolError(strange.0))?
-        {
+        while used < bytes.len() {
+            let rest = &bytes[used..];
             let strange =
-                |why: &str| ProtocolError(format!("{why}: {:?}", String::from_utf8_lossy(line)));
-            let (sign, text) = line.split_first().ok_or_else(|| strange("an empty line"))?;
-            if !matches!(sign, b'+' | b'-') {
-                return Err(strange("no answer to SET"));
-            }
-            let tx = self.waiting.pop_front();
-            let tx = tx.ok_or_else(|| strange("an answer that nobody waits for"))?;
-            match (sign, text) {
-                (b'+', b"OK") => marks.reached(tx, 0, 0, 0),
-                (b'-', text) => {
+                |why: &str, line: &[u8]| ProtocolError(format!("{why}: {:?}", shown(line)));
+            let Some(tx) = self.waiting.front().copied() else {
+                marks.unasked(rest.len() as u64);
+                // A server that takes no more clients says so before anybody asks: its words are worth having.
+                let line = rest.split(|byte| *byte == b'\r').next().unwrap_or(rest);
+                return Err(strange("an answer that nobody waits for", line));
+            };
+            let line = resp::line(rest).map_err(|strange| ProtocolError(strange.0))?;
+            let Some((line, length)) = line else { break };
+            match line.split_first() {
+                Some((b'+', b"OK")) => marks.reached(tx, 0, 0, 0),
+                Some((b'-', text)) => {
                     let text = String::from_utf8_lossy(text);
                     marks.ended(tx, Outcome::Rejected(class(&text)), 0, 0, &text);
                 }
-                _ => return Err(strange("no answer to SET")),
+                Some(_) => return Err(strange("no answer to SET", line)),
+                None => return Err(strange("an empty line", line)),
             }
+            self.waiting.pop_front();
             used += length;
         }
         Ok(used)

@@ -1,5 +1,7 @@
 //! The adapter against the contract, with a server of a few lines as the peer.
 
+mod hostile;
+
 use std::path::Path;
 
 use model::Seed;
@@ -78,7 +80,7 @@ fn keys() {
 fn answers_in_turn() {
     let mut session = SetSession::new(RUN, 8);
     let mut out = Vec::new();
-    for id in [7, 8, 9] {
+    for id in [7, 8, 9, 10] {
         session.submit(&Transaction::new(id, 0, b"v"), &mut out);
     }
     let mut marks = Marks::default();
@@ -89,9 +91,12 @@ fn answers_in_turn() {
     for words in ["tx: 7", "tx: 8", "Rejected(Overloaded)", "tx: 9", "Rejected(Invalid)"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    assert_eq!(session.receive(b"+OK\r\n", &mut out, &mut marks).unwrap(), 5);
+    marks.clear();
     let more = session.receive(b"+OK\r\n", &mut out, &mut marks).unwrap_err();
     assert!(more.0.contains("nobody waits for"), "{more}");
-    session.submit(&Transaction::new(10, 0, b"v"), &mut out);
+    assert_eq!(marks.unasked_bytes(), 5, "and how many bytes they are is counted");
+    session.submit(&Transaction::new(11, 0, b"v"), &mut out);
     let number = session.receive(b":1\r\n", &mut out, &mut marks).unwrap_err();
     assert!(number.0.contains("no answer to SET"), "{number}");
 }

@@ -47,7 +47,15 @@ pub(super) enum Flaw {
     GathersWhatIsNot,
     KeepsTheBatchOverReset,
     AbandonsTheWholeBatch,
+    SkipsNonsense,
+    CommitsOnNonsense,
+    KeepsALineWithoutEnd,
+    RepeatsNonsense,
+    AnswersNonsenseAtLength,
 }
+
+/// The longest line.
+pub(super) const LINE_BYTES_MAX: usize = 10_000;
 
 /// The line protocol; answers are matched in order where `by_order` is set, else by id.
 #[derive(Default)]
@@ -143,7 +151,7 @@ impl Session for Mock {
     fn receive(
         &mut self,
         bytes: &[u8],
-        _: &mut Vec<u8>,
+        out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
         self.calls += 1;
@@ -151,6 +159,15 @@ impl Session for Mock {
         let is_nonsense = bytes.contains(&0xff);
         match self.flaw {
             Flaw::PanicsOnNonsense if is_nonsense => panic!("index out of bounds"),
+            Flaw::SkipsNonsense if is_nonsense => return Ok(bytes.len()),
+            Flaw::CommitsOnNonsense if is_nonsense => {
+                marks.reached(0, 0, 0, 0);
+                return Err(ProtocolError("no".to_owned()));
+            }
+            Flaw::RepeatsNonsense if is_nonsense => {
+                return Err(ProtocolError(format!("what is {}", "no ".repeat(1_000))));
+            }
+            Flaw::AnswersNonsenseAtLength if is_nonsense => out.extend_from_slice(&[b'?'; 4_096]),
             Flaw::LoopsOnNonsense if is_nonsense => loop {
                 std::thread::park();
             },
@@ -173,7 +190,7 @@ impl Session for Mock {
             }
         }
         let unread = bytes.len() - used;
-        if unread > 10_000 {
+        if unread > LINE_BYTES_MAX && self.flaw != Flaw::KeepsALineWithoutEnd {
             return Err(ProtocolError("a line that never ends".to_owned()));
         }
         if matches!(self.flaw, Flaw::KeepsUnreadOverReset) {

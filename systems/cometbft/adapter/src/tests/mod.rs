@@ -5,6 +5,7 @@ mod blocks;
 mod caring;
 mod conforming;
 mod files;
+mod hostile;
 mod loadtime;
 mod manifests;
 mod peer;

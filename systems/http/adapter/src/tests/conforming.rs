@@ -8,7 +8,7 @@ use super::system;
 use crate::session::HttpSession;
 
 /// A server of the simplest kind: 404 for `/missing`, a chunked answer for `/chunked`, else 200.
-fn peer() -> Peer {
+pub(super) fn peer() -> Peer {
     let mut received = Vec::new();
     Box::new(move |bytes| {
         received.extend_from_slice(bytes);

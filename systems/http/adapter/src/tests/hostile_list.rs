@@ -1,55 +1,15 @@
 //! What a server may do to a client: one list of behaviours, with what must be seen of each. It is data; the adapter's own
-//! tests play it to sessions, and the end-to-end tests to the built binary with each driver.
+//! tests hand it to the conformance suite, which plays it to sessions, and the end-to-end tests play it to the built binary
+//! with each driver.
 
-/// One step of a behaviour.
-#[derive(Clone, Copy, Debug)]
-pub enum Step {
-    /// Says this.
-    Say(&'static [u8]),
-    /// Says this byte by byte, with so many milliseconds between.
-    Drip(&'static [u8], u64),
-    /// Says the first, and then the second without end.
-    Flood(&'static [u8], &'static [u8]),
-    /// Waits for so many milliseconds.
-    Wait(u64),
-    /// Keeps the connection and says nothing more.
-    Hush,
-    /// Closes it in good order.
-    Close,
-    /// Resets it.
-    Reset,
-}
+use sut::conformance::{Behaviour, Seen, Step};
 
-/// What must be seen of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// Bytes that are not of the protocol, or that nobody asked for.
-    Broken,
-    /// Requests that have no good answer.
-    Failed,
-    /// Nothing: it is strange, and right.
-    Fine,
-}
-
-/// A behaviour.
-#[derive(Clone, Copy, Debug)]
-pub struct Behaviour {
-    pub name: &'static str,
-    /// What the server does, in a sentence without its subject.
-    pub does: &'static str,
-    /// When a connection is there.
-    pub greets: &'static [Step],
-    /// When a request is there.
-    pub answers: &'static [Step],
-    pub seen: Seen,
-}
-
-use Seen::{Broken, Failed, Fine};
+use Seen::{Broken, BrokenBehind, Failed, Fine};
 use Step::{Close, Drip, Flood, Hush, Reset, Say, Wait};
 
 /// All of them.
 #[rustfmt::skip]
-pub const BEHAVIOURS: &[Behaviour] = &[
+pub const BEHAVIOURS: &[Behaviour<'static>] = &[
     Behaviour { name: "garbage", does: "answers bytes of no protocol", greets: &[], answers: &[Say(b"hello\r\n\r\n")], seen: Broken },
     Behaviour { name: "binary", does: "answers bytes that are no text", greets: &[], answers: &[Say(b"\x00\xff\xfe\x01\r\n\r\n")], seen: Broken },
     Behaviour { name: "another protocol", does: "answers as an SSH server", greets: &[], answers: &[Say(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")], seen: Broken },
@@ -79,15 +39,15 @@ pub const BEHAVIOURS: &[Behaviour] = &[
     Behaviour { name: "trailer of nonsense", does: "has a trailer that is none", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nnonsense\r\n\r\n")], seen: Broken },
     Behaviour { name: "switched protocols", does: "switches to a protocol that nobody asked for", greets: &[], answers: &[Say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")], seen: Broken },
     Behaviour { name: "body announced with a 204", does: "announces a body where there is none", greets: &[], answers: &[Say(b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "body behind a 204", does: "sends a body where there is none", greets: &[], answers: &[Say(b"HTTP/1.1 204 No Content\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "body behind a 304", does: "sends a body behind a 304", greets: &[], answers: &[Say(b"HTTP/1.1 304 Not Modified\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "body longer than its length", does: "sends more than it announced", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokokok")], seen: Broken },
-    Behaviour { name: "one byte more", does: "sends one byte more than it announced", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!")], seen: Broken },
-    Behaviour { name: "a line more", does: "sends a line end behind its body", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\r\n")], seen: Broken },
-    Behaviour { name: "two answers", does: "answers twice at once", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "ten answers", does: "answers ten times at once", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "a second answer later", does: "answers again after a while", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Wait(60), Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
-    Behaviour { name: "an answer behind the last", does: "answers again on a connection that it closes", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Close], seen: Broken },
+    Behaviour { name: "body behind a 204", does: "sends a body where there is none", greets: &[], answers: &[Say(b"HTTP/1.1 204 No Content\r\n\r\nok")], seen: BrokenBehind },
+    Behaviour { name: "body behind a 304", does: "sends a body behind a 304", greets: &[], answers: &[Say(b"HTTP/1.1 304 Not Modified\r\n\r\nok")], seen: BrokenBehind },
+    Behaviour { name: "body longer than its length", does: "sends more than it announced", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokokok")], seen: BrokenBehind },
+    Behaviour { name: "one byte more", does: "sends one byte more than it announced", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!")], seen: BrokenBehind },
+    Behaviour { name: "a line more", does: "sends a line end behind its body", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\r\n")], seen: BrokenBehind },
+    Behaviour { name: "two answers", does: "answers twice at once", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: BrokenBehind },
+    Behaviour { name: "ten answers", does: "answers ten times at once", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: BrokenBehind },
+    Behaviour { name: "a second answer later", does: "answers again after a while", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Wait(60), Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: BrokenBehind },
+    Behaviour { name: "an answer behind the last", does: "answers again on a connection that it closes", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Close], seen: BrokenBehind },
     Behaviour { name: "an answer before the request", does: "answers before anybody asked", greets: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
     Behaviour { name: "a greeting", does: "greets as a mail server does", greets: &[Say(b"220 mail ESMTP\r\n")], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
     Behaviour { name: "seventeen interim answers", does: "never comes from its interim answers to the answer", greets: &[], answers: &[Say(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
@@ -98,9 +58,9 @@ pub const BEHAVIOURS: &[Behaviour] = &[
     Behaviour { name: "endless interim answers", does: "sends interim answers without end", greets: &[], answers: &[Flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n")], seen: Broken },
     Behaviour { name: "an endless chunk line", does: "sends a chunk extension without end", greets: &[], answers: &[Flood(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"xxxxxxxxxxxxxxxx")], seen: Broken },
     Behaviour { name: "endless trailers", does: "sends trailers without end", greets: &[], answers: &[Flood(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n")], seen: Broken },
-    Behaviour { name: "endless answers", does: "answers without end", greets: &[], answers: &[Flood(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: Broken },
+    Behaviour { name: "endless answers", does: "answers without end", greets: &[], answers: &[Flood(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")], seen: BrokenBehind },
     Behaviour { name: "endless garbage", does: "sends garbage without end", greets: &[], answers: &[Flood(b"", b"garbage\r\n")], seen: Broken },
-    Behaviour { name: "an endless body behind its end", does: "sends a body without end behind one that was announced", greets: &[], answers: &[Flood(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"okokokokokokokok")], seen: Broken },
+    Behaviour { name: "an endless body behind its end", does: "sends a body without end behind one that was announced", greets: &[], answers: &[Flood(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"okokokokokokokok")], seen: BrokenBehind },
     Behaviour { name: "silence", does: "takes the request and says nothing", greets: &[], answers: &[Hush], seen: Failed },
     Behaviour { name: "half a head", does: "stops in the middle of the head", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Le"), Hush], seen: Failed },
     Behaviour { name: "half a body", does: "stops in the middle of the body", greets: &[], answers: &[Say(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nok"), Hush], seen: Failed },
