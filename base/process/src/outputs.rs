@@ -101,7 +101,8 @@ impl<M> Outputs<M> {
 
     /// Adds a record to the end of a log; gives its number, which is one more than that of the record before
     /// it. What is appended while a write is under way becomes one write with one sync.
-    /// [`crate::Input::Persisted`] says when it is durable.
+    /// [`crate::Input::Persisted`] says when it is durable. What is not durable yet is kept in memory, and the
+    /// node keeps it within bounds, because only the node can hold back those who ask it.
     pub fn append(&mut self, log: usize, record: &[u8]) -> u64 {
         self.append_parts(log, &[record])
     }

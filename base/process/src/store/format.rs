@@ -117,9 +117,11 @@ pub fn scan(bytes: &[u8], header: &Header) -> Result<Scan, Broken> {
         if record.stamp != header.stamp || record.number != scan.next {
             break;
         }
+        // The last number there is is never given.
+        let Some(next) = scan.next.checked_add(1) else { break };
         scan.end = bytes.len().min(record.bytes.end.next_multiple_of(8));
         scan.records.push(record.bytes);
-        scan.next += 1;
+        scan.next = next;
     }
     if was_durable(bytes, scan.end, scan.next) {
         return Err(Broken { offset: scan.end, number: scan.next });
