@@ -4,9 +4,13 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use process::store::format::{self, Header};
 use process::{Stored, StoredLog};
 
 use crate::random::Random;
+
+/// What a disk writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
 
 /// How long a write with its sync takes.
 #[derive(Clone, Debug)]
@@ -52,6 +56,29 @@ impl Batch {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    /// How many of its records a reader finds after a loss of power in the middle of writing them, the first of which has
+    /// the number `first`: all sectors up to some byte are there, or any of them, as disks write in any order.
+    fn torn(&self, first: u64, random: &mut Random) -> usize {
+        let header = Header { sequence: 1, first, stamp: 1 };
+        let mut image = Vec::new();
+        format::write_header(&header, &mut image);
+        let behind_header = image.len();
+        for (number, record) in (first..).zip(self.records()) {
+            format::write_record(header.stamp, number, first, record, &mut image);
+        }
+        if random.once_in(2) {
+            image.truncate(behind_header + random.place(image.len() - behind_header + 1));
+        } else {
+            for sector in image[behind_header..].chunks_mut(SECTOR_BYTES) {
+                if random.once_in(4) {
+                    sector.fill(0);
+                }
+            }
+        }
+        let found = format::scan(&image, &header);
+        found.expect("nothing of it was durable, so nothing durable is missing").records.len()
     }
 }
 
@@ -199,12 +226,11 @@ impl Disk {
         for log in &mut self.logs {
             let kept = match loss {
                 Loss::Killed if log.is_writing => log.writing.len(),
-                Loss::Power if log.is_writing => random.place(log.writing.len() + 1),
+                Loss::Power if log.is_writing => log.writing.torn(log.durable.next(), random),
                 _ => 0,
             };
             let lost = log.writing.len() - kept + log.waiting.len();
             crash.records_lost += u64::try_from(lost).expect("fits");
-            // A record that was written in part fails its checksum: it counts as not there, and as the end.
             crash.is_torn |= loss == Loss::Power && log.is_writing && kept < log.writing.len();
             log.durable.records.extend(log.writing.records().take(kept).map(<[u8]>::to_vec));
             log.writing.clear();

@@ -124,6 +124,12 @@ impl Database {
         }
     }
 
+    /// Its bounds.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// How many transactions have been executed.
     #[must_use]
     pub const fn position(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The node of the replicated key-value database. It has never heard of Assay.
 //!
-//! The way of a transaction, file by file: `protocol` reads it, `node` puts what has arrived into one entry, `database`
+//! The way of a transaction, file by file: `protocol` reads it, `node` puts what has arrived into one entry, `order` has it decided, `database`
 //! executes it, `ledger` keeps it where that was asked for, and the results leave. Everything but [`serve`] runs in virtual
 //! time.
 
@@ -8,10 +8,12 @@ pub mod database;
 pub mod ledger;
 pub mod metrics;
 mod node;
+mod order;
 pub mod protocol;
 mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER};
+pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER, PEERS_LISTENER};
+pub use order::Order;
 pub use serve::serve;

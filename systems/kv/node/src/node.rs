@@ -1,32 +1,36 @@
 //! A replica as a value: requests in, answers out. No socket and no clock.
 //!
-//! What clients submit waits until the turn is over; then all of it becomes one entry of the log. Once that is decided it is
-//! applied, and the results leave. As it stands one replica decides alone and keeps nothing over its end.
+//! What clients submit waits until the log can take another entry; then all of it becomes one. Once that is decided it is
+//! carried out, and the results leave. The order of entries comes from `order`: of a group of replicas, or of this one alone.
+
+use std::collections::VecDeque;
 
 use clock::Instant;
-use process::{Connection, Input, Node, Outputs};
+use process::{Connection, Input, Node, Outputs, Stored};
+use replicated::{Config, Group, Settings, StartError};
 use wire::frames::next_frame;
 
-use crate::database::group::Group;
-use crate::database::transaction::Reader;
-use crate::database::{Applied, Database, Limits};
+use crate::database::group::Group as GroupOf;
+use crate::database::{Database, Limits};
 use crate::ledger::Ledger;
 use crate::metrics;
+use crate::order::{Event, Order};
 use crate::protocol::{
-    self, PART_BYTES_MAX, Reads, Request, State, VERSION, Welcome, Why, read_request,
+    self, NOBODY, PART_BYTES_MAX, Reads, Request, State, VERSION, Welcome, Why, read_request,
     write_refused, write_results, write_state, write_welcome,
 };
 
+mod entries;
+mod submissions;
+
+use submissions::{Asked, Submissions};
+
 /// The listener for clients.
 pub const CLIENTS_LISTENER: usize = 0;
+/// The listener for the other replicas.
+pub const PEERS_LISTENER: usize = 1;
 /// The listener that says metrics over HTTP, where there is one.
-pub const METRICS_LISTENER: usize = 1;
-
-/// What may wait to be decided; more is refused as busy.
-const PENDING_BYTES_MAX: usize = 64 << 20;
-
-/// An entry of the log ends with the group that reaches this.
-const ENTRY_BYTES: usize = 1 << 20;
+pub const METRICS_LISTENER: usize = 2;
 
 /// A replica.
 pub struct KvNode {
@@ -34,10 +38,14 @@ pub struct KvNode {
     database: Database,
     ledger: Ledger,
     lines: Vec<Line>,
-    /// Groups that wait, each behind its length.
-    pending: Vec<u8>,
-    /// Who waits for them, in order.
-    asked: Vec<Asked>,
+    /// Connections that said hello while nobody was known to lead: a welcome that sends nobody anywhere would only be asked
+    /// for again.
+    unwelcomed: Vec<Connection>,
+    order: Order,
+    submissions: Submissions,
+    /// Reads that wait for the leader to make sure that it is one.
+    asked_reads: VecDeque<AskedRead>,
+    next_read: u64,
     counts: Counts,
     scratch: Vec<u8>,
 }
@@ -53,6 +61,12 @@ pub struct Counts {
     pub busy: u64,
     /// Connections closed for what they sent.
     pub malformed: u64,
+    /// Snapshots made here.
+    pub snapshots_made: u64,
+    /// Snapshots of another replica that took the place of what was here.
+    pub snapshots_installed: u64,
+    /// Times that this replica began to lead.
+    pub led: u64,
 }
 
 /// What is kept of a connection.
@@ -62,28 +76,65 @@ struct Line {
     is_greeted: bool,
 }
 
-/// A group that waits.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
+/// Reads that wait.
+#[derive(Debug)]
+struct AskedRead {
+    id: u64,
     connection: Connection,
     number: u64,
-    bytes: usize,
+    count: u32,
+    bytes: Vec<u8>,
 }
 
 impl KvNode {
-    /// A replica of this number, empty.
+    /// A replica of this number that decides alone, empty.
     #[must_use]
     pub fn new(replica: u8, limits: Limits, ledger: Ledger) -> Self {
+        Self::of(replica, Database::new(limits), ledger, Order::alone())
+    }
+
+    /// A replica of a group, as its disk left it.
+    ///
+    /// # Errors
+    /// When its disk is damaged: it must not take part.
+    pub fn of_group(
+        config: Config,
+        settings: &Settings,
+        stored: &Stored,
+        limits: Limits,
+        ledger: Ledger,
+    ) -> Result<Self, StartError> {
+        let replica = config.id.0;
+        let started = Group::start(config, settings, stored)?;
+        let database = match &started.snapshot {
+            None => Database::new(limits),
+            Some((through, bytes)) => entries::read_snapshot(limits, bytes)
+                .map_err(|_| StartError::Snapshot { through: *through })?,
+        };
+        let through = started.snapshot.map_or(0, |(through, _)| through);
+        Ok(Self::of(replica, database, ledger, Order::agreed(started.group, through)))
+    }
+
+    fn of(replica: u8, database: Database, ledger: Ledger, order: Order) -> Self {
         Self {
             replica,
-            database: Database::new(limits),
+            database,
             ledger,
             lines: Vec::new(),
-            pending: Vec::new(),
-            asked: Vec::new(),
+            unwelcomed: Vec::new(),
+            order,
+            submissions: Submissions::default(),
+            asked_reads: VecDeque::new(),
+            next_read: 0,
             counts: Counts::default(),
             scratch: Vec::new(),
         }
+    }
+
+    /// The order of its entries: who leads, what is chosen.
+    #[must_use]
+    pub const fn order(&self) -> &Order {
+        &self.order
     }
 
     /// The database.
@@ -111,7 +162,7 @@ impl KvNode {
                 Ok(None) => break,
                 Ok(Some(frame)) => {
                     if let Ok(request) = read_request(frame.payload)
-                        && self.request(connection, request, out)
+                        && self.request(now, connection, request, out)
                     {
                         used += frame.used;
                         continue;
@@ -120,76 +171,114 @@ impl KvNode {
                 Err(_) => {}
             }
             self.counts.malformed += 1;
-            write_refused(out.send(connection), 0, Why::Malformed, self.replica);
+            write_refused(out.send(connection), 0, Why::Malformed, self.leader());
             out.close(connection);
             used = bytes.len();
             break;
         }
         out.used(used);
-        if !self.asked.is_empty() {
-            // At the end of the turn, when all that has arrived has been read.
-            out.wake_at(now);
-        }
+    }
+
+    /// Who leads as far as is known here, or [`NOBODY`].
+    fn leader(&self) -> u8 {
+        self.order.leader(self.replica).unwrap_or(NOBODY)
     }
 
     /// Takes a request; `false`: it is not of the protocol.
-    fn request(&mut self, connection: Connection, request: Request<'_>, out: &mut Outputs) -> bool {
+    fn request(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        request: Request<'_>,
+        out: &mut Outputs,
+    ) -> bool {
+        let leader = self.leader();
         let line = &mut self.lines[connection.index()];
         match request {
             Request::Hello(version) => {
                 line.is_greeted = version == VERSION;
-                let welcome = Welcome {
-                    version: VERSION,
-                    replica: self.replica,
-                    leader: self.replica,
-                    position: self.database.position(),
-                };
-                write_welcome(out.send(connection), &welcome);
-                return line.is_greeted;
+                let is_greeted = line.is_greeted;
+                if is_greeted && leader == NOBODY {
+                    self.unwelcomed.push(connection);
+                } else {
+                    self.welcome(connection, leader, out);
+                }
+                return is_greeted;
             }
-            _ if !line.is_greeted => return false,
-            Request::Submit { number, group, bytes } => {
-                self.submit(connection, number, &group, bytes, out);
-            }
-            Request::Read { number, reads } => self.read(connection, number, reads, out),
-            Request::Ledger(from) => self.give_ledger(connection, from, out),
             Request::Status => {
                 let state = State {
                     replica: self.replica,
-                    leader: self.replica,
+                    leader,
                     keeps_ledger: self.ledger.is_kept(),
                     position: self.database.position(),
                     entries: self.counts.entries,
                 };
                 write_state(out.send(connection), &state);
             }
+            _ if !line.is_greeted => return false,
+            Request::Submit { number, group, bytes } => {
+                self.submit(connection, number, &group, bytes, out);
+            }
+            Request::Read { number, reads } => self.read(now, connection, number, reads, out),
+            Request::Ledger(from) => self.give_ledger(connection, from, out),
         }
         true
+    }
+
+    fn welcome(&self, connection: Connection, leader: u8, out: &mut Outputs) {
+        let welcome = Welcome {
+            version: VERSION,
+            replica: self.replica,
+            leader,
+            position: self.database.position(),
+        };
+        write_welcome(out.send(connection), &welcome);
     }
 
     fn submit(
         &mut self,
         connection: Connection,
         number: u64,
-        group: &Group<'_>,
+        group: &GroupOf<'_>,
         bytes: &[u8],
         out: &mut Outputs,
     ) {
         if group.count() == 0 {
             return;
         }
-        if self.pending.len() + bytes.len() > PENDING_BYTES_MAX {
+        if !self.order.leads() {
+            write_refused(out.send(connection), number, Why::NotLeader, self.leader());
+        } else if !self.submissions.push(Asked { connection, number }, bytes) {
             self.counts.busy += 1;
-            write_refused(out.send(connection), number, Why::Busy, self.replica);
-            return;
+            write_refused(out.send(connection), number, Why::Busy, self.leader());
         }
-        let length = u32::try_from(bytes.len()).expect("a request is shorter");
-        self.pending.extend_from_slice(&length.to_le_bytes());
-        self.pending.extend_from_slice(bytes);
-        self.asked.push(Asked { connection, number, bytes: bytes.len() });
     }
 
-    fn read(&mut self, connection: Connection, number: u64, reads: Reads<'_>, out: &mut Outputs) {
+    fn read(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        number: u64,
+        reads: Reads<'_>,
+        out: &mut Outputs,
+    ) {
+        let (id, count) = (self.next_read, reads.count());
+        self.next_read += 1;
+        if self.order.is_alone() {
+            return self.carry_out_read(connection, number, reads, out);
+        }
+        let bytes = reads.bytes().to_vec();
+        self.asked_reads.push_back(AskedRead { id, connection, number, count, bytes });
+        self.order.read(now, id, out);
+    }
+
+    fn carry_out_read(
+        &mut self,
+        connection: Connection,
+        number: u64,
+        reads: Reads<'_>,
+        out: &mut Outputs,
+    ) {
         self.counts.reads += u64::from(reads.count());
         let mut transactions = reads.iter();
         write_results(out.send(connection), number, reads.count(), |out| {
@@ -199,66 +288,16 @@ impl KvNode {
     }
 
     fn give_ledger(&mut self, connection: Connection, from: u64, out: &mut Outputs) {
+        let leader = self.leader();
         let out = out.send(connection);
         if !self.ledger.is_kept() {
-            write_refused(out, 0, Why::NoLedger, self.replica);
+            write_refused(out, 0, Why::NoLedger, leader);
             return;
         }
         let (total, whole_to) = (self.ledger.length(), self.ledger.whole_to());
         protocol::write_part(out, from, total, whole_to, |out| {
             self.ledger.copy(from, PART_BYTES_MAX, out);
         });
-    }
-
-    /// Makes entries of all that waits.
-    fn propose(&mut self, out: &mut Outputs) {
-        let (pending, asked) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.asked));
-        let (mut start, mut end, mut first) = (0, 0, 0);
-        for (group, at) in asked.iter().zip(1..) {
-            end += 4 + group.bytes;
-            if end - start >= ENTRY_BYTES || at == asked.len() {
-                self.deliver(&pending[start..end], &asked[first..at], out);
-                (start, first) = (end, at);
-            }
-        }
-        (self.pending, self.asked) = (pending, asked);
-        self.pending.clear();
-        self.asked.clear();
-    }
-
-    /// Carries out an entry of the log; `asked` are who waits for its groups, if they asked here.
-    fn deliver(&mut self, entry: &[u8], asked: &[Asked], out: &mut Outputs) {
-        self.counts.entries += 1;
-        let mut reader = Reader(entry);
-        let mut asked = asked.iter();
-        while let Ok(bytes) = reader.long() {
-            let group = Group::read(bytes).expect("it was read before it was proposed");
-            let mut requests = group.requests();
-            let mut apply = |node: &mut Self, out: &mut Vec<u8>| {
-                let request = requests.next().expect("as many as were counted");
-                let (client, sequence) = (request.client, request.sequence);
-                let database = &mut node.database;
-                let applied =
-                    database.apply(group.since, client, sequence, request.transaction, out);
-                if let Applied::Executed(status) = applied {
-                    node.ledger.push(database.position(), &request, status as u8);
-                }
-            };
-            match asked.next() {
-                Some(asked) => {
-                    let out = out.send(asked.connection);
-                    write_results(out, asked.number, group.count(), |out| apply(self, out));
-                }
-                None => {
-                    let mut scratch = std::mem::take(&mut self.scratch);
-                    for _ in 0..group.count() {
-                        scratch.clear();
-                        apply(self, &mut scratch);
-                    }
-                    self.scratch = scratch;
-                }
-            }
-        }
     }
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
@@ -283,6 +322,23 @@ impl KvNode {
 
 impl Node for KvNode {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        if let Some(input) = self.order.take(now, input, out) {
+            self.take(now, input, out);
+        }
+        self.follow(now, out);
+        if !self.unwelcomed.is_empty() && self.leader() != NOBODY {
+            for connection in std::mem::take(&mut self.unwelcomed) {
+                self.welcome(connection, self.leader(), out);
+            }
+        }
+        if let Some(at) = self.order.wake_at() {
+            out.wake_at(at);
+        }
+    }
+}
+
+impl KvNode {
+    fn take(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         match input {
             Input::Opened { connection, listener } => {
                 if self.lines.len() <= connection.index() {
@@ -295,9 +351,9 @@ impl Node for KvNode {
                 self.read_metrics(connection, bytes, out);
             }
             Input::Bytes(connection, bytes) => self.read_frames(now, connection, bytes, out),
-            Input::Wake => self.propose(out),
+            Input::Closed(connection) => self.unwelcomed.retain(|it| *it != connection),
             Input::Stop => {
-                self.propose(out);
+                self.follow(now, out);
                 self.ledger.flush();
             }
             _ => {}

@@ -1,26 +1,52 @@
 //! `assay serve kv`: a replica for real. The only place of the node that touches the system.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clock::Clock;
-use process::shell::{Bounds, Shell, Until, listen_address};
+use process::shell::{Bounds, Identity, Peer, Shell, Until, listen_address};
+use process::store::{Store, StoreOptions, Sync};
+use replicated::{Config, Members, ReplicaId, Settings};
 
 use crate::database::Limits;
 use crate::ledger::Ledger;
-use crate::node::KvNode;
+use crate::node::{CLIENTS_LISTENER, KvNode, PEERS_LISTENER};
 
 const USAGE: &str = "\
-A key-value database with mini-transactions. See systems/kv/README.md for what is spoken.
+A replicated key-value database with mini-transactions. See systems/kv/README.md for what is spoken.
 
   --listen ADDRESS    where clients connect (127.0.0.1:0)
   --metrics ADDRESS   where it says its metrics over HTTP
   --replica NUMBER    its number (0)
+  --data FOLDER       where it keeps its log and its snapshots; without it nothing is kept, and it is alone
+  --peers ADDRESS     where other replicas connect (127.0.0.1:0)
+  --peer N=ADDRESS    another replica's number and where it listens for replicas; once for each
+  --tls FOLDER        encrypts everything but metrics: ca.pem, node.pem and node.key in the folder, both sides show theirs
   --ledger FILE       where it writes down every transaction that it executes; it goes on there
   --bytes-max BYTES   from how much held on nothing that needs memory is executed (4294967296)
+  --window COUNT      entries that a leader has proposed and that are not decided, at most (4)
+  --sync WHAT         what is synced before an entry counts as kept: data, segment (a published system did that) or none (data)
+  --segment-bytes B   how long a piece of the log is (67108864)
+  --snapshot-after-bytes B  a snapshot is made after so many bytes of entries (268435456)
+  --heartbeat-ms MS   how often a leader says that it is there (50)
+  --election-timeout-ms MS  after how long without a leader a replica wants to lead (1000)
+  --wait-for-all      an entry is decided only once all replicas keep it (a published system did that)
+  --resend-values     what is decided is sent once more in full (a published system did that)
   --parent-pipe       end when standard input ends, too
 
 Serves until SIGTERM or SIGINT.
 ";
+
+/// The group that replicas of this database form.
+const GROUP: u64 = u64::from_le_bytes(*b"kv store");
+
+/// The name that certificates of replicas have.
+const TLS_NAME: &str = "localhost";
+
+/// What waits for another replica at most, before messages to it are dropped.
+const UNSENT_BYTES_MAX: usize = 128 << 20;
 
 /// Runs a replica until it is told to end. `words` is what stands behind `assay serve kv`.
 #[must_use]
@@ -38,9 +64,20 @@ pub fn serve(words: &[String]) -> ExitCode {
 struct Command {
     listen: String,
     metrics: Option<String>,
+    peers: String,
+    peer: Vec<(u8, SocketAddr)>,
     replica: u8,
+    data: Option<PathBuf>,
+    tls: Option<PathBuf>,
     ledger: Option<String>,
     limits: Limits,
+    window: u64,
+    store: StoreOptions,
+    snapshot_after_bytes: u64,
+    heartbeat_ms: u64,
+    election_ms: u64,
+    wait_for_all: bool,
+    resend_values: bool,
     parent_pipe: bool,
 }
 
@@ -49,9 +86,20 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
     let mut command = Command {
         listen: "0".to_owned(),
         metrics: None,
+        peers: "0".to_owned(),
+        peer: Vec::new(),
         replica: 0,
+        data: None,
+        tls: None,
         ledger: None,
         limits: Limits::default(),
+        window: 4,
+        store: StoreOptions::default(),
+        snapshot_after_bytes: 256 << 20,
+        heartbeat_ms: 50,
+        election_ms: 1000,
+        wait_for_all: false,
+        resend_values: false,
         parent_pipe: false,
     };
     let mut words = words.iter();
@@ -71,6 +119,20 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--metrics" => command.metrics = Some(value()?),
             "--ledger" => command.ledger = Some(value()?),
             "--replica" => command.replica = number(name, &value()?)?,
+            "--peers" => command.peers = value()?,
+            "--peer" => command.peer.push(peer(&value()?)?),
+            "--data" => command.data = Some(value()?.into()),
+            "--tls" => command.tls = Some(value()?.into()),
+            "--window" => command.window = number(name, &value()?)?,
+            "--sync" => command.store.sync = sync(&value()?)?,
+            "--segment-bytes" => command.store.segment_bytes = number(name, &value()?)?,
+            "--snapshot-after-bytes" => {
+                command.snapshot_after_bytes = number(name, &value()?)?;
+            }
+            "--heartbeat-ms" => command.heartbeat_ms = number(name, &value()?)?,
+            "--election-timeout-ms" => command.election_ms = number(name, &value()?)?,
+            "--wait-for-all" => command.wait_for_all = true,
+            "--resend-values" => command.resend_values = true,
             "--bytes-max" => command.limits.bytes_max = number(name, &value()?)?,
             other => return Err(format!("there is no option `{other}`; see --help")),
         }
@@ -82,16 +144,65 @@ fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, String> {
     value.parse().map_err(|_| format!("{name} takes a number, and `{value}` is none that fits"))
 }
 
+fn peer(text: &str) -> Result<(u8, SocketAddr), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(number, address)| Some((number.parse().ok()?, listen_address(address).ok()?)));
+    parts.ok_or_else(|| {
+        format!("--peer takes NUMBER=ADDRESS, as in 1=127.0.0.1:4001, and `{text}` is not that")
+    })
+}
+
+fn sync(text: &str) -> Result<Sync, String> {
+    match text {
+        "data" => Ok(Sync::Data),
+        "segment" => Ok(Sync::Whole),
+        "none" => Ok(Sync::None),
+        _ => Err(format!("--sync takes data, segment or none, and `{text}` is none of them")),
+    }
+}
+
+/// Who this replica is among the others.
+fn config(command: &Command) -> Result<(Config, Settings), String> {
+    let others = command.peer.iter().map(|(number, _)| ReplicaId(*number));
+    let ids: Vec<ReplicaId> = std::iter::once(ReplicaId(command.replica)).chain(others).collect();
+    let members =
+        Members::new(&ids).ok_or("replicas have numbers of their own, at most 15 of them")?;
+    let mut config = Config::new(ReplicaId(command.replica), members);
+    config.seed = u64::from(std::process::id()) << 8 | u64::from(command.replica);
+    config.window_max = command.window;
+    config.snapshot_after_bytes = command.snapshot_after_bytes;
+    config.heartbeat_every = Duration::from_millis(command.heartbeat_ms);
+    config.election_timeout = Duration::from_millis(command.election_ms);
+    config.wait_for_all = command.wait_for_all;
+    config.resend_values = command.resend_values;
+    let settings = Settings {
+        group: GROUP,
+        peers: ids[1..].iter().copied().zip(0..).collect(),
+        listener: PEERS_LISTENER,
+        log: 0,
+        cell: 0,
+        unsent_bytes_max: UNSENT_BYTES_MAX,
+    };
+    Ok((config, settings))
+}
+
 fn run(words: &[String]) -> Result<(), String> {
     let Some(command) = parse(words)? else {
         print!("{USAGE}");
         return Ok(());
     };
+    if command.data.is_none() && !command.peer.is_empty() {
+        return Err("a replica of several must keep its log: --data FOLDER".to_owned());
+    }
     let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
     if command.parent_pipe {
         until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
     }
-    let mut listeners = vec![("clients", listen_address(&command.listen)?)];
+    let mut listeners = vec![
+        ("clients", listen_address(&command.listen)?),
+        ("peers", listen_address(&command.peers)?),
+    ];
     if let Some(metrics) = &command.metrics {
         listeners.push(("metrics", listen_address(metrics)?));
     }
@@ -100,9 +211,37 @@ fn run(words: &[String]) -> Result<(), String> {
             .map_err(|error| format!("opening the ledger {path}: {error}"))?,
         None => Ledger::nowhere(),
     };
-    let shell = Shell::bind(&listeners, Bounds::default()).map_err(|error| error.to_string())?;
+    let identity = match &command.tls {
+        None => None,
+        Some(folder) => {
+            let file = |name: &str| folder.join(name);
+            let read = Identity::read(&file("node.pem"), &file("node.key"), &file("ca.pem"));
+            Some(read.map_err(|error| error.to_string())?)
+        }
+    };
+    // Bound before anything is read from the disk, so that a port that is taken is said at once.
+    let bounds = Bounds { unsent_bytes_max: 2 * UNSENT_BYTES_MAX, ..Bounds::default() };
+    let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    let mut peers = Vec::new();
+    for (_, address) in &command.peer {
+        let peer = Peer::at(*address);
+        peers.push(match &identity {
+            None => peer,
+            Some(identity) => {
+                peer.encrypted(TLS_NAME, identity).map_err(|error| error.to_string())?
+            }
+        });
+    }
+    shell = shell.dialling(peers);
+    if let Some(identity) = &identity {
+        shell = shell.encrypting(CLIENTS_LISTENER, identity).encrypting(PEERS_LISTENER, identity);
+    }
+    let (mut node, store) = open(&command, ledger)?;
+    let counters = store.as_ref().map(Store::counters);
+    if let Some(store) = store {
+        shell = shell.keeping(store);
+    }
     shell.announce(&[]).map_err(|error| error.to_string())?;
-    let mut node = KvNode::new(command.replica, command.limits, ledger);
     let facts = shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())?;
     let (database, counts) = (node.database().counts(), node.counts());
     eprintln!(
@@ -115,5 +254,26 @@ fn run(words: &[String]) -> Result<(), String> {
         counts.busy,
         counts.malformed
     );
+    if let Some(counters) = counters {
+        let store = counters.read();
+        eprintln!(
+            "log: {} records in {} writes, {} syncs",
+            store.records, store.batches, store.syncs
+        );
+    }
     Ok(())
+}
+
+/// The replica, as its disk left it.
+fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), String> {
+    let Some(folder) = &command.data else {
+        return Ok((KvNode::new(command.replica, command.limits, ledger), None));
+    };
+    let (store, stored) =
+        Store::open(folder, &["log"], &["snapshot-a", "snapshot-b"], command.store)
+            .map_err(|error| error.to_string())?;
+    let (config, settings) = config(command)?;
+    let node = KvNode::of_group(config, &settings, &stored, command.limits, ledger)
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok((node, Some(store)))
 }

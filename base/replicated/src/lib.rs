@@ -1,0 +1,25 @@
+//! A replica of a state machine, as a part of a node: [`consensus`] on the connections, the log and the cells of
+//! [`process`].
+//!
+//! A node that holds a [`Group`] gives it every input first ([`Group::take`]) and gets back what is not the group's;
+//! then it does what [`Group::next_event`] says: apply what was chosen, serve a read, make a snapshot, install one. It
+//! proposes with [`Group::propose`] and is never told twice of one instance in one life.
+//!
+//! * **Connections.** Each replica dials every other one and sends on that connection; what it is sent comes on those that
+//!   it accepts on the group's listener. The first frame says who speaks: magic, version, the group's number, the
+//!   sender's id. Frames are a length (u32, little-endian) and a message. What a peer has not taken is bounded: beyond
+//!   the bound messages are dropped, which consensus allows, and sent again when they are missed.
+//! * **Disk.** One log with the replica's records. Two cells with snapshots, written in turn, so that the one that the
+//!   log's head names is there until the next one holds.
+//! * **Snapshots** are bytes that the state machine makes and reads; the last one is kept in memory as well, for
+//!   followers that have to be sent it.
+//!
+//! It never looks into a value and knows no state machine.
+
+mod frames;
+mod group;
+mod links;
+mod snapshots;
+
+pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
+pub use group::{Event, Group, Settings, StartError, Started};

@@ -1,0 +1,125 @@
+//! Snapshots: which is in which cell, the one that may be sent to others, and the one that comes.
+//!
+//! A cell's content is the instance that the snapshot ends with (u64, little-endian) and the snapshot.
+
+use std::collections::VecDeque;
+
+use consensus::{Instance, Value};
+use process::Stored;
+
+/// Two cells, written in turn.
+const CELLS: usize = 2;
+
+/// What a cell's content is on its way to being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Made here.
+    Made,
+    /// Sent by a leader.
+    Installed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    /// The first of the two cells.
+    first_cell: usize,
+    /// Which snapshot each holds durably.
+    held: [Option<Instance>; CELLS],
+    /// What is being written where.
+    writing: Option<(usize, Instance, Kind, Value)>,
+    /// What is to be written behind it.
+    waiting: VecDeque<(Instance, Kind, Value)>,
+    /// The latest durable one.
+    current: Option<(Instance, Value)>,
+    /// What has come of one that is sent here.
+    incoming: Vec<u8>,
+}
+
+impl Snapshots {
+    pub(crate) fn new(first_cell: usize, stored: &Stored) -> Self {
+        let held = std::array::from_fn(|cell| {
+            stored
+                .cells
+                .get(first_cell + cell)
+                .and_then(|content| split(content.as_deref()?))
+                .map(|it| it.0)
+        });
+        Self {
+            first_cell,
+            held,
+            writing: None,
+            waiting: VecDeque::new(),
+            current: None,
+            incoming: Vec::new(),
+        }
+    }
+
+    /// The stored snapshot that ends with `through`; it is then the current one.
+    pub(crate) fn load(&mut self, through: Instance, stored: &Stored) -> Option<Value> {
+        let cell = self.held.iter().position(|held| *held == Some(through))?;
+        let (_, bytes) = split(stored.cells[self.first_cell + cell].as_deref()?)?;
+        let value = Value::from(bytes);
+        self.current = Some((through, value.clone()));
+        Some(value)
+    }
+
+    /// Takes one that is to be written, at once or behind the one that is being written.
+    pub(crate) fn push(&mut self, through: Instance, bytes: Value, kind: Kind) {
+        self.waiting.push_back((through, kind, bytes));
+    }
+
+    /// Begins to write the next one. Gives the cell and its content; nothing while another is being written.
+    pub(crate) fn write(&mut self) -> Option<(usize, Vec<u8>)> {
+        if self.writing.is_some() {
+            return None;
+        }
+        let (through, kind, bytes) = self.waiting.pop_front()?;
+        // Not over the one that the log's head may name: that is the current one.
+        let named = self.current.as_ref().map(|(through, _)| *through);
+        let cell = self.held.iter().position(|held| held.is_none() || *held != named).unwrap_or(0);
+        self.held[cell] = None;
+        let content = [&through.to_le_bytes()[..], &bytes].concat();
+        self.writing = Some((cell, through, kind, bytes));
+        Some((self.first_cell + cell, content))
+    }
+
+    /// A cell is durable. Gives what that means.
+    pub(crate) fn written(&mut self, cell: usize) -> Option<(Instance, Kind)> {
+        let (at, through, kind, bytes) =
+            self.writing.take_if(|it| self.first_cell + it.0 == cell)?;
+        self.held[at] = Some(through);
+        self.current = Some((through, bytes));
+        Some((through, kind))
+    }
+
+    pub(crate) fn is_its(&self, cell: usize) -> bool {
+        (self.first_cell..self.first_cell + CELLS).contains(&cell)
+    }
+
+    /// A part of the current one, and whether it is the last.
+    pub(crate) fn part(
+        &self,
+        through: Instance,
+        offset: u64,
+        bytes_max: u32,
+    ) -> Option<(Value, bool)> {
+        let (_, bytes) = self.current.as_ref().filter(|(current, _)| *current == through)?;
+        let start = usize::try_from(offset).ok().filter(|start| *start <= bytes.len())?;
+        let end = bytes.len().min(start + usize::try_from(bytes_max).ok()?);
+        Some((Value::from(&bytes[start..end]), end == bytes.len()))
+    }
+
+    /// A part of one that is sent here. Gives the whole with its last part.
+    pub(crate) fn incoming(&mut self, offset: u64, bytes: &[u8], is_last: bool) -> Option<Value> {
+        if offset == 0 {
+            self.incoming.clear();
+        }
+        self.incoming.extend_from_slice(bytes);
+        is_last.then(|| Value::from(std::mem::take(&mut self.incoming)))
+    }
+}
+
+fn split(content: &[u8]) -> Option<(Instance, &[u8])> {
+    let (through, bytes) = content.split_first_chunk::<8>()?;
+    Some((Instance::from_le_bytes(*through), bytes))
+}

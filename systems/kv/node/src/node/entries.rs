@@ -1,0 +1,159 @@
+//! Entries of the log: made of what waits, carried out when they are decided.
+
+use clock::Instant;
+use process::Outputs;
+use replicated::{Refusal, Request};
+
+use super::submissions::Asked;
+use super::{Event, KvNode};
+use crate::database::group::Group;
+use crate::database::snapshot::{SnapshotReader, SnapshotWriter};
+use crate::database::transaction::{Malformed, Reader};
+use crate::database::{Applied, Database, Limits};
+use crate::protocol::{Reads, Why, write_refused, write_results};
+
+impl KvNode {
+    /// Does what the order says, and proposes what waits as far as the log takes it.
+    pub(super) fn follow(&mut self, now: Instant, out: &mut Outputs) {
+        loop {
+            while let Some(event) = self.order.next() {
+                self.event(event, out);
+            }
+            if !self.propose(now, out) {
+                return;
+            }
+        }
+    }
+
+    /// Makes an entry of all that waits; `false`: nothing does, or no more can be proposed now.
+    fn propose(&mut self, now: Instant, out: &mut Outputs) -> bool {
+        let Some(bytes) = self.submissions.next_bytes() else { return false };
+        if !self.order.leads() {
+            let leader = self.leader();
+            for asked in self.submissions.give_up_waiting() {
+                write_refused(out.send(asked.connection), asked.number, Why::NotLeader, leader);
+            }
+            return false;
+        }
+        if !self.order.can_propose(bytes) {
+            return false;
+        }
+        let order = &mut self.order;
+        self.submissions.propose(|id, entry| order.propose(now, id, entry, out));
+        true
+    }
+
+    fn event(&mut self, event: Event, out: &mut Outputs) {
+        match event {
+            Event::Apply { value, proposal, .. } => {
+                let asked = proposal.and_then(|id| self.submissions.take(id)).unwrap_or_default();
+                self.deliver(&value, &asked, out);
+                self.submissions.recycle(asked);
+            }
+            Event::Read { id } => {
+                let place = self.asked_reads.iter().position(|asked| asked.id == id);
+                if let Some(asked) = place.and_then(|place| self.asked_reads.remove(place)) {
+                    let reads = Reads::again(asked.count, &asked.bytes);
+                    self.carry_out_read(asked.connection, asked.number, reads, out);
+                }
+            }
+            Event::MakeSnapshot => {
+                self.counts.snapshots_made += 1;
+                self.ledger.flush();
+                let bytes = write_snapshot(&self.database);
+                self.order.snapshot(bytes, out);
+            }
+            Event::Install { bytes, .. } => {
+                self.counts.snapshots_installed += 1;
+                let limits = self.database.limits();
+                self.database = read_snapshot(limits, &bytes)
+                    .expect("it is as another replica made it, checked on its way");
+            }
+            Event::Refused { request, why } => self.refused(request, why, out),
+            Event::Leader(leader) => self.led_by(leader, out),
+        }
+    }
+
+    fn refused(&mut self, request: Request, why: Refusal, out: &mut Outputs) {
+        let leader = self.leader();
+        let why = match why {
+            Refusal::NotLeader { .. } => Why::NotLeader,
+            _ => Why::Busy,
+        };
+        match request {
+            Request::Propose(id) => {
+                for asked in self.submissions.take(id).unwrap_or_default() {
+                    write_refused(out.send(asked.connection), asked.number, why, leader);
+                }
+            }
+            Request::Read(id) => {
+                let place = self.asked_reads.iter().position(|asked| asked.id == id);
+                if let Some(asked) = place.and_then(|place| self.asked_reads.remove(place)) {
+                    write_refused(out.send(asked.connection), asked.number, why, leader);
+                }
+            }
+            Request::ChangeMembers(_) => {}
+        }
+    }
+
+    /// Another replica leads, or nobody does: what was proposed here may be decided or not, and nobody here will know. The
+    /// connections end, which says just that.
+    fn led_by(&mut self, leader: Option<u8>, out: &mut Outputs) {
+        if leader == Some(self.replica) {
+            self.counts.led += 1;
+            return;
+        }
+        for asked in self.submissions.give_up_proposed() {
+            out.close(asked.connection);
+        }
+    }
+
+    /// Carries out an entry of the log; `asked` are who waits for its groups, if they asked here.
+    fn deliver(&mut self, entry: &[u8], asked: &[Asked], out: &mut Outputs) {
+        self.counts.entries += 1;
+        let mut reader = Reader(entry);
+        let mut asked = asked.iter();
+        while let Ok(bytes) = reader.long() {
+            let group = Group::read(bytes).expect("it was read before it was proposed");
+            let mut requests = group.requests();
+            let mut apply = |node: &mut Self, out: &mut Vec<u8>| {
+                let request = requests.next().expect("as many as were counted");
+                let (client, sequence) = (request.client, request.sequence);
+                let database = &mut node.database;
+                let applied =
+                    database.apply(group.since, client, sequence, request.transaction, out);
+                if let Applied::Executed(status) = applied {
+                    node.ledger.push(database.position(), &request, status as u8);
+                }
+            };
+            match asked.next() {
+                Some(asked) => {
+                    let out = out.send(asked.connection);
+                    write_results(out, asked.number, group.count(), |out| apply(self, out));
+                }
+                None => {
+                    let mut scratch = std::mem::take(&mut self.scratch);
+                    for _ in 0..group.count() {
+                        scratch.clear();
+                        apply(self, &mut scratch);
+                    }
+                    self.scratch = scratch;
+                }
+            }
+        }
+    }
+}
+
+fn write_snapshot(database: &Database) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = SnapshotWriter::new(database);
+    while writer.next_chunk(&mut bytes) {}
+    bytes
+}
+
+/// The database that a snapshot was made of.
+pub(super) fn read_snapshot(limits: Limits, bytes: &[u8]) -> Result<Database, Malformed> {
+    let mut reader = SnapshotReader::new(limits);
+    reader.take(bytes)?;
+    reader.finish()
+}

@@ -1,0 +1,164 @@
+//! The order of entries: agreed with other replicas, or this one's own.
+
+use std::collections::VecDeque;
+
+use clock::Instant;
+use process::{Input, Outputs};
+use replicated::{Group, Refusal, Request, Value};
+
+/// What the replica has to do.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Carry this entry out; the id is the one under which it was proposed here.
+    Apply {
+        /// The entry.
+        value: Value,
+        /// The id.
+        proposal: Option<u64>,
+    },
+    /// Carry out a read.
+    Read {
+        /// Its id.
+        id: u64,
+    },
+    /// Make a snapshot.
+    MakeSnapshot,
+    /// Take this one.
+    Install {
+        /// The snapshot.
+        bytes: Value,
+    },
+    /// Something was refused.
+    Refused {
+        /// What.
+        request: Request,
+        /// Why.
+        why: Refusal,
+    },
+    /// Who leads has changed.
+    Leader(Option<u8>),
+}
+
+/// Where the order comes from.
+#[derive(Debug)]
+pub struct Order(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// It is decided here, and not kept.
+    Alone(VecDeque<Event>),
+    Agreed {
+        group: Box<Group>,
+        /// The last instance that was carried out.
+        applied: u64,
+    },
+}
+
+impl Order {
+    pub(crate) fn alone() -> Self {
+        Self(Kind::Alone(VecDeque::new()))
+    }
+
+    pub(crate) fn agreed(group: Group, applied: u64) -> Self {
+        Self(Kind::Agreed { group: Box::new(group), applied })
+    }
+
+    /// The group, if there is one.
+    #[must_use]
+    pub fn group(&self) -> Option<&Group> {
+        match &self.0 {
+            Kind::Alone(_) => None,
+            Kind::Agreed { group, .. } => Some(group),
+        }
+    }
+
+    /// The last entry of the group's log that was carried out.
+    #[must_use]
+    pub const fn applied(&self) -> u64 {
+        match &self.0 {
+            Kind::Alone(_) => 0,
+            Kind::Agreed { applied, .. } => *applied,
+        }
+    }
+
+    pub(crate) const fn is_alone(&self) -> bool {
+        matches!(self.0, Kind::Alone(_))
+    }
+
+    /// Whether this replica may propose.
+    pub(crate) fn leads(&self) -> bool {
+        self.group().is_none_or(|group| group.replica().is_leader())
+    }
+
+    /// Who leads as far as is known; `own` where there is nobody else.
+    pub(crate) fn leader(&self, own: u8) -> Option<u8> {
+        match self.group() {
+            None => Some(own),
+            Some(group) => group.replica().leader().map(|leader| leader.0),
+        }
+    }
+
+    pub(crate) fn can_propose(&self, bytes: usize) -> bool {
+        self.group().is_none_or(|group| group.can_propose(bytes))
+    }
+
+    pub(crate) fn propose(&mut self, now: Instant, id: u64, entry: &[u8], out: &mut Outputs) {
+        match &mut self.0 {
+            Kind::Alone(events) => {
+                events.push_back(Event::Apply { value: entry.into(), proposal: Some(id) });
+            }
+            Kind::Agreed { group, .. } => group.propose(now, id, entry.into(), out),
+        }
+    }
+
+    /// Asks for a read of a group.
+    pub(crate) fn read(&mut self, now: Instant, id: u64, out: &mut Outputs) {
+        if let Kind::Agreed { group, .. } = &mut self.0 {
+            group.read_index(now, id, out);
+        }
+    }
+
+    /// Hands over a snapshot of what has been carried out.
+    pub(crate) fn snapshot(&mut self, bytes: Vec<u8>, out: &mut Outputs) {
+        if let Kind::Agreed { group, applied } = &mut self.0 {
+            group.snapshot(*applied, bytes.into(), out);
+        }
+    }
+
+    /// Gives back what is the replica's.
+    pub(crate) fn take<'a>(
+        &mut self,
+        now: Instant,
+        input: Input<'a>,
+        out: &mut Outputs,
+    ) -> Option<Input<'a>> {
+        match &mut self.0 {
+            Kind::Alone(_) => Some(input),
+            Kind::Agreed { group, .. } => group.take(now, input, out),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        match &mut self.0 {
+            Kind::Alone(events) => events.pop_front(),
+            Kind::Agreed { group, applied } => group.next_event().map(|event| match event {
+                replicated::Event::Apply { instance, value, proposal } => {
+                    *applied = instance;
+                    Event::Apply { value, proposal }
+                }
+                replicated::Event::Read { id } => Event::Read { id },
+                replicated::Event::MakeSnapshot => Event::MakeSnapshot,
+                replicated::Event::Install { through, bytes } => {
+                    *applied = through;
+                    Event::Install { bytes }
+                }
+                replicated::Event::Refused { request, why } => Event::Refused { request, why },
+                replicated::Event::Leader(leader) => Event::Leader(leader.map(|it| it.0)),
+            }),
+        }
+    }
+
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.group().and_then(Group::wake_at)
+    }
+}
