@@ -109,3 +109,39 @@ fn impossible_numbers_are_refused() {
     let wrong = Message::decode(&bytes).unwrap_err().to_string();
     assert!(wrong.starts_with("the kind of a message cannot be 99"), "{wrong}");
 }
+
+/// Claim: fuzzing begins from one of each message and record, and from a log; all of them pass. `ASSAY_TEST_BLESS=1` writes
+/// them anew.
+#[test]
+fn seeds_of_fuzzing() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/consensus_bytes");
+    let folder = std::path::Path::new(folder);
+    let (mut seeds, mut told) = (Vec::new(), Vec::new());
+    for (number, message) in messages().iter().enumerate() {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        told.push(u8::try_from(bytes.len()).unwrap());
+        told.extend_from_slice(&bytes);
+        seeds.push((format!("message-{:02}", number + 1), bytes));
+    }
+    let mut log = Vec::new();
+    for (number, record) in records().iter().enumerate() {
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        log.push(u8::try_from(bytes.len()).unwrap());
+        log.extend_from_slice(&bytes);
+        seeds.push((format!("record-{:02}", number + 1), bytes));
+    }
+    seeds.push(("log".to_owned(), log.clone()));
+    log.extend(told);
+    seeds.push(("log-and-messages".to_owned(), log));
+    for (name, bytes) in seeds {
+        if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(&name), &bytes).unwrap();
+        }
+        let there = std::fs::read(folder.join(&name)).unwrap();
+        assert!(there == bytes, "the seed {name} is not what is written now");
+        crate::fuzz_consensus(&there);
+    }
+}
