@@ -27,3 +27,38 @@ fn batches_are_executed_once() {
     }
     assert_eq!(count, 6);
 }
+
+/// Claim: lists and accounts are found strictly serializable and conserved by every check that applies, which looked at what
+/// was answered; reads leave nothing in the ledger and are not missed there.
+#[test]
+fn what_clients_see_is_in_order() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/consistency.toml");
+    let file = file.display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
+    assert_eq!(settings.len(), 2);
+    for setting in settings {
+        let trial = &setting["trials"][0];
+        let key = setting["key"].as_str().unwrap_or_default();
+        let checks = trial["checks"].as_array().into_iter().flatten();
+        let names: Vec<&str> = checks
+            .map(|check| {
+                assert_eq!(check["outcome"], "ok", "{key}: {check}");
+                check["name"].as_str().unwrap_or_default()
+            })
+            .collect();
+        let expected: &[&str] = match key {
+            "workload=bank" => &["commit-order", "conserved"],
+            _ => &["commit-order", "list-append"],
+        };
+        for name in expected {
+            assert!(names.contains(name), "{key}: {names:?}");
+        }
+        let fates = &trial["fates"];
+        assert_eq!(number(&fates["lost"]) + number(&fates["phantom"]), 0, "{key}: {fates}");
+        assert!(number(&fates["once"]) > 100, "{key}: {fates}");
+    }
+}

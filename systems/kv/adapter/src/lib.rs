@@ -2,13 +2,14 @@
 //! speaks their protocol, and reads their ledger back. It keeps no time of a transaction, opens no connection of the load
 //! and never retries.
 //!
-//! `options` reads the experiment, `nodes` starts the replicas, `system` connects, `session` is the protocol, `workload` makes
-//! transactions, `control` asks a replica things aside, `ledger` reads back, `metrics` declares what a replica says of itself.
+//! `options` reads the experiment, `nodes` starts the replicas, `system` connects, `session` is the protocol, `observing` what it keeps of answers,
+//! `workload` makes transactions, `control` asks a replica things aside, `ledger` reads back, `metrics` declares what a replica says of itself.
 
 mod control;
 mod ledger;
 mod metrics;
 mod nodes;
+mod observing;
 mod options;
 mod session;
 mod system;
@@ -23,5 +24,5 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     build: options::build,
     targets: options::targets,
     serve: Some(kv_node::serve),
-    checks: &[],
+    checks: &isolation::checks::ALL,
 };

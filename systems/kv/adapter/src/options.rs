@@ -2,7 +2,10 @@
 
 use std::net::SocketAddr;
 
+use isolation::checks::promised;
+use isolation::workload::{BANK, Bank, LIST_APPEND, Lists};
 use kv_node::database::transaction::TRANSACTION_BYTES_MAX;
+use model::Seed;
 use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
@@ -41,10 +44,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     deploy.finish(problems);
 
     let mut workload = Section::open(request.workload, "workload", problems);
-    let sort = match workload.one_of("kind", &["map-and-list", "proposal"], problems) {
-        Some("proposal") => Sort::Proposal,
-        _ => Sort::MapAndList,
-    };
+    let sort = read_sort(&mut workload, Seed(0), problems);
     let value_bytes = workload.size("value", problems).unwrap_or(VALUE_BYTES);
     if value_bytes > VALUE_BYTES_MAX {
         let message = format!("`workload.value` can be at most {VALUE_BYTES_MAX} bytes");
@@ -62,11 +62,34 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         in_flight_max: u32::try_from(in_flight_max).ok()?,
         resends: request.load.is_some_and(|load| load.resend.is_some()),
         sort,
+        workload: request.workload.clone(),
         value_bytes: usize::try_from(value_bytes).ok()?,
         clients: u32::try_from(clients).ok()?,
         run_mark: request.run_mark,
         leaders: (0..connections.saturating_mul(2)).map(|_| nobody()).collect(),
     }))
+}
+
+/// What transactions do, and the keys that are that kind's alone.
+fn read_sort(workload: &mut Section<'_>, seed: Seed, problems: &mut Problems) -> Sort {
+    let kinds = ["map-and-list", "proposal", LIST_APPEND, BANK];
+    match workload.one_of("kind", &kinds, problems) {
+        Some("proposal") => Sort::Proposal,
+        Some(LIST_APPEND) => {
+            promised(workload, problems);
+            Sort::Lists(Lists::read(workload, seed, problems))
+        }
+        Some(BANK) => Sort::Bank(Bank::read(workload, seed, problems)),
+        _ => Sort::MapAndList,
+    }
+}
+
+/// What transactions do, of options that have been read before, with their seed.
+pub(crate) fn sort(workload: &Options, seed: Seed) -> Option<Sort> {
+    let mut problems = Problems::default();
+    let mut section = Section::open(workload, "workload", &mut problems);
+    let sort = read_sort(&mut section, seed, &mut problems);
+    problems.is_empty().then_some(sort)
 }
 
 /// As much as batches would put on a connection.

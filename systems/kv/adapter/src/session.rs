@@ -15,6 +15,8 @@ use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::frames::{LENGTH_BYTES, next_frame};
 
+use crate::observing::{Observer, Observes};
+
 /// The only stage.
 const COMMITTED: u8 = 0;
 
@@ -44,6 +46,8 @@ pub(crate) struct Common {
     pub(crate) resends: bool,
     /// Which kinds only read.
     pub(crate) reads: Vec<bool>,
+    /// What is kept of answers.
+    pub(crate) observes: Observes,
 }
 
 /// The state of a connection.
@@ -58,27 +62,39 @@ pub(crate) struct KvSession {
     next_number: u64,
     /// Requests that are not answered, in the order of their numbers.
     waiting: VecDeque<Waiting>,
-    /// Lists of ids, kept for their memory.
-    spare: Vec<Vec<TxId>>,
+    /// Lists of transactions, kept for their memory.
+    spare: Vec<Members>,
+    observer: Observer,
+}
+
+/// The transactions of a request, in its order.
+#[derive(Default)]
+struct Members {
+    /// Each, and how many of `keys` are its reads.
+    ids: Vec<(TxId, u8)>,
+    /// What they read, where that is needed to understand the answer.
+    keys: Vec<u32>,
 }
 
 /// A request that has not left.
 #[derive(Default)]
 struct Open {
     bytes: Vec<u8>,
-    ids: Vec<TxId>,
+    members: Members,
 }
 
 /// A request that has left.
 struct Waiting {
     number: u64,
-    ids: Vec<TxId>,
+    members: Members,
     answered: usize,
+    keys_answered: usize,
 }
 
 impl KvSession {
     pub(crate) fn new(common: Common, leader: Arc<AtomicU8>) -> Self {
         Self {
+            observer: Observer::new(common.observes),
             common,
             leader,
             is_ready: false,
@@ -93,20 +109,21 @@ impl KvSession {
     /// Sends what is open of one sort.
     fn close(&mut self, is_read: bool, out: &mut Vec<u8>) {
         let open = if is_read { &mut self.reads } else { &mut self.writes };
-        if open.ids.is_empty() {
+        if open.members.ids.is_empty() {
             return;
         }
         let number = self.next_number;
         self.next_number += 1;
         if is_read {
-            let count = u32::try_from(open.ids.len()).expect("bounded by the bytes");
+            let count = u32::try_from(open.members.ids.len()).expect("bounded by the bytes");
             protocol::write_read(out, number, count, &open.bytes);
         } else {
             protocol::write_submit(out, number, &open.bytes);
         }
         open.bytes.clear();
-        let ids = std::mem::replace(&mut open.ids, self.spare.pop().unwrap_or_default());
-        self.waiting.push_back(Waiting { number, ids, answered: 0 });
+        let spare = self.spare.pop().unwrap_or_default();
+        let members = std::mem::replace(&mut open.members, spare);
+        self.waiting.push_back(Waiting { number, members, answered: 0, keys_answered: 0 });
     }
 
     fn reply(&mut self, reply: Reply<'_>, marks: &mut Marks) -> Result<(), ProtocolError> {
@@ -154,12 +171,15 @@ impl KvSession {
             return Err(strange("results that are not the next ones"));
         }
         for bytes in results.iter() {
-            let tx = waiting.ids.get(waiting.answered).copied();
-            let tx = tx.ok_or_else(|| strange("more results than transactions"))?;
+            let member = waiting.members.ids.get(waiting.answered).copied();
+            let (tx, reads) = member.ok_or_else(|| strange("more results than transactions"))?;
             waiting.answered += 1;
-            result(tx, bytes, marks)?;
+            let first = waiting.keys_answered;
+            waiting.keys_answered += usize::from(reads);
+            let keys = &waiting.members.keys[first..waiting.keys_answered];
+            result(tx, bytes, keys, &mut self.observer, marks)?;
         }
-        if waiting.answered == waiting.ids.len() {
+        if waiting.answered == waiting.members.ids.len() {
             self.forget(place);
         }
         Ok(())
@@ -173,8 +193,8 @@ impl KvSession {
         marks: &mut Marks,
     ) -> Result<(), ProtocolError> {
         let place = self.find(number)?;
-        let Waiting { ids, answered, .. } = &self.waiting[place];
-        for tx in &ids[*answered..] {
+        let Waiting { members, answered, .. } = &self.waiting[place];
+        for (tx, _) in &members.ids[*answered..] {
             marks.ended(*tx, Outcome::Rejected(class), 0, 0, text);
         }
         self.forget(place);
@@ -188,20 +208,28 @@ impl KvSession {
     }
 
     fn forget(&mut self, place: usize) {
-        if let Some(Waiting { mut ids, .. }) = self.waiting.remove(place) {
-            ids.clear();
-            self.spare.push(ids);
+        if let Some(Waiting { mut members, .. }) = self.waiting.remove(place) {
+            members.ids.clear();
+            members.keys.clear();
+            self.spare.push(members);
         }
     }
 }
 
 /// What one result means for its transaction.
-fn result(tx: TxId, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
+fn result(
+    tx: TxId,
+    bytes: &[u8],
+    keys: &[u32],
+    observer: &mut Observer,
+    marks: &mut Marks,
+) -> Result<(), ProtocolError> {
     let read = ResultReader::read(bytes).map_err(|_| strange("a result that is none"))?;
     let length = u32::try_from(bytes.len()).expect("bounded by the frame");
     let (outcome, text) = match read.status {
         Status::Done => {
             marks.reached(tx, COMMITTED, 0, length);
+            observer.done(tx, read, keys, marks);
             return Ok(());
         }
         Status::Invalid => (Outcome::Rejected(Class::Invalid), "invalid"),
@@ -241,18 +269,20 @@ impl Session for KvSession {
             self.close(is_read, out);
         }
         let length = u32::try_from(tx.payload.len()).expect("bounded by the options");
+        let open = if is_read { &mut self.reads } else { &mut self.writes };
+        let is_first = open.members.ids.is_empty();
+        let reads = self.observer.reads_of(tx.payload, &mut open.members.keys);
+        open.members.ids.push((tx.id, reads));
         if is_read {
             self.reads.bytes.extend_from_slice(&length.to_le_bytes());
             self.reads.bytes.extend_from_slice(tx.payload);
-            self.reads.ids.push(tx.id);
         } else {
-            if self.writes.ids.is_empty() {
+            if is_first {
                 group::begin(&mut self.writes.bytes, self.common.since);
             }
             let client = client_number(self.common.run_mark, tx.client);
             let write = |out: &mut Vec<u8>| out.extend_from_slice(tx.payload);
             group::push(&mut self.writes.bytes, 0, client, sequence_of(tx.id), write);
-            self.writes.ids.push(tx.id);
         }
         length
     }
@@ -297,8 +327,10 @@ impl Session for KvSession {
         self.is_ready = false;
         for open in [&mut self.writes, &mut self.reads] {
             open.bytes.clear();
-            open.ids.clear();
+            open.members.ids.clear();
+            open.members.keys.clear();
         }
+        self.observer.reset();
         self.waiting.clear();
         self.next_number = 1;
     }

@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
+use model::options::Options;
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::control::Control;
 use crate::ledger::Reader;
 use crate::nodes::{self, Place, Places, READY_WITHIN};
+use crate::observing::Observes;
+use crate::options;
 use crate::session::{Common, KvSession};
 use crate::workload::{Sort, Transactions};
 
@@ -24,7 +27,9 @@ pub(crate) struct Kv {
     pub(crate) attach: Option<SocketAddr>,
     pub(crate) in_flight_max: u32,
     pub(crate) resends: bool,
+    /// What transactions do; `workload` is what it was read from, and is read again once the seed is known.
     pub(crate) sort: Sort,
+    pub(crate) workload: Options,
     pub(crate) value_bytes: usize,
     /// How many clients bring transactions where the arrivals are open.
     pub(crate) clients: u32,
@@ -42,6 +47,11 @@ impl Kv {
             since,
             resends: self.resends,
             reads: self.kinds().iter().map(|kind| !kind.is_recorded).collect(),
+            observes: match self.sort {
+                Sort::MapAndList | Sort::Proposal => Observes::Nothing,
+                Sort::Lists(_) => Observes::Lists,
+                Sort::Bank(bank) => Observes::Bank(bank),
+            },
         }
     }
 
@@ -64,11 +74,8 @@ impl System for Kv {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let name = match self.sort {
-            Sort::MapAndList => "map-and-list",
-            Sort::Proposal => "proposal",
-        };
-        vec![Kind::recorded(name)]
+        let (recorded, read) = self.sort.kinds();
+        std::iter::once(Kind::recorded(recorded)).chain(read.map(Kind::read)).collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
@@ -80,7 +87,8 @@ impl System for Kv {
     }
 
     fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload> {
-        let Self { sort, value_bytes, clients, .. } = *self;
+        let Self { value_bytes, clients, .. } = *self;
+        let sort = options::sort(&self.workload, seed).unwrap_or(self.sort);
         Box::new(Transactions::new(sort, seed, value_bytes, clients, worker, workers))
     }
 
@@ -107,8 +115,13 @@ impl System for Kv {
         let state = Control::open(*address).and_then(|mut control| control.state());
         let state = state.map_err(|error| SutError::Deploy(format!("asking `{name}`: {error}")))?;
         let detail = format!("`{name}` leads at position {}", state.position);
-        let kind = self.kinds()[0].name.clone();
-        Ok(vec![PreflightFinding { kind, ok: true, detail, remark: String::new() }])
+        let finding = |kind: Kind| PreflightFinding {
+            kind: kind.name,
+            ok: true,
+            detail: detail.clone(),
+            remark: String::new(),
+        };
+        Ok(self.kinds().into_iter().map(finding).collect())
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {

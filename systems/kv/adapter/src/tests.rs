@@ -26,6 +26,7 @@ fn system(sort: Sort) -> Kv {
         in_flight_max: 64,
         resends: false,
         sort,
+        workload: Options::empty(),
         value_bytes: 16,
         clients: 16,
         run_mark: RUN,
@@ -55,7 +56,10 @@ fn common(resends: bool) -> Common {
 /// Claim: the session keeps its side of the contract with each workload, and the system its pure properties.
 #[test]
 fn conforms() {
-    for sort in [Sort::MapAndList, Sort::Proposal] {
+    for kind in ["map-and-list", "proposal", "list-append", "bank"] {
+        let mut workload = Options::empty();
+        workload.set("kind", text(kind));
+        let sort = crate::options::sort(&workload, Seed(1)).unwrap();
         let workload = || -> Box<dyn Workload> { system(sort).workload(Seed(1), 0, 1) };
         let session =
             || -> Box<dyn Session> { Box::new(KvSession::new(system(sort).common(0), nobody())) };

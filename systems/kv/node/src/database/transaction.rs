@@ -167,13 +167,15 @@ impl<'a> Operations<'a> {
         if !action.fits(&path) {
             return Err(Malformed);
         }
-        Ok(Some(Operation { table, path, action }))
+        Ok(Some(Operation { code, table, path, action }))
     }
 }
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
+    /// Its code: one of [`code`].
+    pub code: u8,
     /// Which of the transaction's tables.
     pub table: u8,
     /// Where in it.
