@@ -105,6 +105,13 @@ pub(super) struct Slot {
     pub(super) owes_drained: bool,
 }
 
+impl Slot {
+    /// Bytes that were taken from the node and that the kernel has not.
+    pub(super) fn behind(&self) -> usize {
+        self.unsent.len() + self.tls.as_ref().map_or(0, |tls| tls.wire.len())
+    }
+}
+
 /// Connections by place. Places are used again, the last freed first, so that the table stays dense.
 #[derive(Debug, Default)]
 pub(super) struct Table {

@@ -193,7 +193,9 @@ impl<'a, M> Turns<'a, M> {
             self.posted();
         } else {
             let connection = from_token(token);
-            self.answered(connection);
+            if !self.given_up_at.is_empty() {
+                self.answered(connection);
+            }
             if flags.contains(EventFlags::OUT) {
                 self.writable(connection);
             }

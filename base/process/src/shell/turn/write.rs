@@ -45,14 +45,17 @@ impl<M> Turns<'_, M> {
         let mut nothing = Vec::new();
         let (bytes, closes) = self.out.pending(connection).unwrap_or((&mut nothing, false));
         let bounds = &self.shell.bounds;
+        let behind_before = slot.behind();
         slot.owes_drained |= slot.unsent.len() + bytes.len() > bounds.unsent_bytes_pause;
         if send(slot, bytes, closes).is_err() {
             self.lost(connection);
             return;
         }
-        let behind = slot.unsent.len() + slot.tls.as_ref().map_or(0, |tls| tls.wire.len());
+        let behind = slot.behind();
         let waiting = behind + bytes.len();
-        self.out.set_behind(connection, behind);
+        if behind != behind_before {
+            self.out.set_behind(connection, behind);
+        }
         if waiting == 0 {
             if std::mem::take(&mut slot.owes_drained) {
                 self.due.push_back(Due::Drained(connection));
@@ -75,14 +78,10 @@ impl<M> Turns<'_, M> {
 }
 
 fn send(slot: &mut Slot, bytes: &mut Vec<u8>, closes: bool) -> Result<(), Errno> {
-    match slot.tls.take() {
-        None => send_plain(slot, bytes),
-        Some(mut tls) => {
-            let sent = send_encrypted(slot, &mut tls, bytes, closes);
-            slot.tls = Some(tls);
-            sent
-        }
-    }
+    let Some(mut tls) = slot.tls.take() else { return send_plain(slot, bytes) };
+    let sent = send_encrypted(slot, &mut tls, bytes, closes);
+    slot.tls = Some(tls);
+    sent
 }
 
 /// Sends what is encrypted, and encrypts more when the kernel has taken that: what waits for a slow peer waits
@@ -127,11 +126,11 @@ fn send_plain(slot: &mut Slot, bytes: &mut Vec<u8>) -> Result<(), Errno> {
         if before.is_empty() && bytes.is_empty() {
             break;
         }
-        let parts = [IoSlice::new(before), IoSlice::new(bytes)];
         let sent = match (before.is_empty(), bytes.is_empty()) {
             (true, _) => rustix::net::send(&slot.socket, bytes, SendFlags::NOSIGNAL),
             (_, true) => rustix::net::send(&slot.socket, before, SendFlags::NOSIGNAL),
             _ => {
+                let parts = [IoSlice::new(before), IoSlice::new(bytes)];
                 let mut nothing = SendAncillaryBuffer::default();
                 rustix::net::sendmsg(&slot.socket, &parts, &mut nothing, SendFlags::NOSIGNAL)
             }
