@@ -4,3 +4,4 @@
 mod anomalies;
 mod histories;
 mod oracle;
+mod porcupine;
