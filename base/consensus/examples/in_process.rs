@@ -108,7 +108,7 @@ impl Group {
 }
 
 /// Nanoseconds a decision.
-fn measure(window: u64, bytes: usize, as_bytes: bool, decisions: u64) -> u128 {
+pub fn measure(window: u64, bytes: usize, as_bytes: bool, decisions: u64) -> u128 {
     let mut group = Group::led(window, as_bytes);
     let value: Value = Arc::from(vec![7; bytes]);
     let before = CpuTime::of_this_thread();

@@ -24,13 +24,15 @@ pub struct Config {
     /// The most that those may weigh together, in bytes (each value counts 64 bytes more than it has). One value always
     /// fits.
     pub window_bytes_max: u64,
-    /// The most that may be under way to one follower, in bytes, counted in the same way. One entry always fits.
+    /// The most that may be under way to one follower, in bytes, counted in the same way. One entry always fits. It bounds
+    /// what waits for the leader's own disk, too: others may be quicker, but memory is not without end.
     pub peer_bytes_max: u64,
     /// About the longest message, in bytes: entries are put together up to here, and one entry is never cut.
     pub message_bytes_max: u64,
     /// Most reads that wait for their round.
     pub reads_max: usize,
-    /// After how many bytes of delivered entries the state machine is asked for a snapshot.
+    /// After how many bytes of delivered entries the state machine is asked for a snapshot. Until there is one, the log
+    /// stays in memory and on disk; while a follower is being sent the last one, no other is asked for.
     pub snapshot_after_bytes: u64,
     /// How many bytes of entries are kept behind a snapshot, for followers that lag.
     pub retain_bytes: u64,

@@ -103,6 +103,13 @@ impl Leadership {
 }
 
 impl Replica {
+    /// Whether what waits for this replica's own disk is within the bound that followers have, too.
+    fn keeps_up(&self) -> bool {
+        let durable = self.durable.max(self.log.first() - 1);
+        let behind = self.log.weight_through(self.log.last()) - self.log.weight_through(durable);
+        behind < self.config.peer_bytes_max
+    }
+
     /// Whether a value of so many bytes would be proposed at once. Refusing what would not is the last resort: a caller
     /// asks, and lets values gather meanwhile.
     #[must_use]
@@ -113,7 +120,7 @@ impl Replica {
         let weight =
             self.log.weight_through(self.log.last()) - self.log.weight_through(self.chosen);
         let fits = open == 0 || weight + bytes as u64 + OVERHEAD_BYTES <= window_bytes_max;
-        fits && open < window_max && lead.barrier <= self.chosen
+        fits && open < window_max && lead.barrier <= self.chosen && self.keeps_up()
     }
 
     pub(crate) fn propose(&mut self, id: u64, value: Value, out: &mut Effects) {

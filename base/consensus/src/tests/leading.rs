@@ -96,6 +96,23 @@ fn the_window_is_bounded() {
     assert_eq!(group.all[0].delivered.last().unwrap().2, Some(9), "one value always fits");
 }
 
+/// Claim: a leader whose own disk stands still goes on with the others' disks, but not beyond the bound on what waits for it.
+#[test]
+fn what_waits_for_the_own_disk_is_bounded() {
+    let mut group = Group::led(3, |config| config.peer_bytes_max = 720);
+    group.all[0].syncs = false;
+    for value in 0..20 {
+        group.propose(0, value);
+        group.settle();
+    }
+    assert_eq!(group.values(0), (0..10).collect::<Vec<_>>(), "72 bytes each");
+    group.all[0].syncs = true;
+    group.sync(0);
+    group.propose(0, 20);
+    group.settle();
+    assert_eq!(group.values(0).last(), Some(&20));
+}
+
 /// Claim: whoever does not lead refuses, and says who does.
 #[test]
 fn followers_refuse() {

@@ -18,7 +18,7 @@ pub fn fault(world: &mut World) -> Checked {
         .iter()
         .position(|node| node.replica.as_ref().is_some_and(consensus::Replica::is_leader));
     let whom = if world.random.happens(500) { leader.unwrap_or(one) } else { one };
-    match world.random.below(12) {
+    match world.random.below(13) {
         0..=2 => {
             let down = world.random.micros(100, 400_000);
             world.crash(whom, down);
@@ -50,9 +50,12 @@ pub fn fault(world: &mut World) -> Checked {
             world.set_network(lost, repeated);
         }
         10 => world.set_network(0, 0),
-        _ if world.shape.changes_members => {
-            if let Some(leader) = leader {
-                world.change_members(leader)?;
+        11 | 12 if world.shape.changes_members => {
+            // Several at once: one is under way, and the others must wait or be refused.
+            for _ in 0..=world.random.below(3) {
+                if let Some(leader) = leader {
+                    world.change_members(leader)?;
+                }
             }
         }
         _ => world.crash(whom, Duration::from_micros(100)),

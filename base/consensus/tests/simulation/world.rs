@@ -36,6 +36,7 @@ enum Happening {
     SnapshotMade { node: usize, life: u64, state: State },
     SnapshotRead { node: usize, life: u64, input: Input },
     SnapshotInstalled { node: usize, life: u64 },
+    PowerFails { node: usize, life: u64 },
     Restarts { node: usize },
     Client,
     Fault,
@@ -158,7 +159,10 @@ impl World {
             | Happening::SnapshotMade { node, .. }
             | Happening::SnapshotRead { node, .. }
             | Happening::SnapshotInstalled { node, .. } => *node,
-            Happening::Restarts { .. } | Happening::Client | Happening::Fault => return None,
+            Happening::PowerFails { .. }
+            | Happening::Restarts { .. }
+            | Happening::Client
+            | Happening::Fault => return None,
         };
         let node = &self.nodes[node];
         (node.replica.is_some() && node.paused_until > self.now).then_some(node.paused_until)
@@ -192,6 +196,13 @@ impl World {
                 false => Ok(()),
             },
             Happening::SnapshotInstalled { node, life } => self.installed(node, life),
+            Happening::PowerFails { node, life } => {
+                if self.nodes[node].life == life {
+                    let down = self.random.micros(100, 20_000);
+                    self.crash(node, down);
+                }
+                Ok(())
+            }
             Happening::Restarts { node } => self.restart(node),
             Happening::Client => self.client(),
             Happening::Fault => super::faults::fault(self),
@@ -221,6 +232,10 @@ impl World {
         }
         there.disk.is_syncing = true;
         let life = there.life;
+        // Now and then the power fails in the middle of it.
+        if self.is_faulty && self.random.happens(6) {
+            self.after(takes / 2, Happening::PowerFails { node, life });
+        }
         self.after(takes, Happening::Synced { node, life, through });
     }
 
