@@ -118,7 +118,8 @@ fn row_label(table: &TablePlan, setting: &SettingPlan, lines: &[Line<'_>]) -> St
 }
 
 fn titled(table: &TablePlan, title: String, lines: &[Line<'_>]) -> String {
-    let title = if title.is_empty() { format!("by {}", table.rows) } else { title };
+    let rows = if table.rows.is_empty() { "setting" } else { &table.rows };
+    let title = if title.is_empty() { format!("by {rows}") } else { title };
     let trials = lines.iter().map(|(_, result)| result.trials.len()).max().unwrap_or(0);
     // A trial's own value is shown, never a mean of percentiles.
     if trials > 1 { format!("{title} (the middle one of up to {trials} trials)") } else { title }

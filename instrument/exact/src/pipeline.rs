@@ -5,10 +5,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use clock::WallTime;
-use load::{RowSink, Setup, scripted};
+use clock::{Instant, WallTime};
+use load::{Control, RowSink, Setup, scripted};
 use model::facts::{
-    Calibration, DeclaredFacts, Environment, Event, LedgerFacts, PreflightFinding, TrialFacts,
+    Calibration, DeclaredFacts, Event, LedgerEntry, LedgerFacts, PreflightFinding, TrialFacts,
 };
 use model::names::DeclaredNames;
 use model::plan::{Plan, SettingPlan};
@@ -18,11 +18,13 @@ use plan::{Input, Mistake, Outside, Source};
 use record::{RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System as _};
 
+use crate::beside::{Beside, FAULT_KINDS};
 use crate::script::Script;
+use crate::stages;
 use crate::toy::{Client, KIND, STAGE, Stored, Toy};
 
 /// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
-const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
+pub(crate) const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
 
 /// A run that has ended.
 pub struct Ran {
@@ -69,16 +71,34 @@ pub fn run(
     script: &dyn Fn(&SettingPlan, u32) -> Script,
     runs: &Path,
 ) -> Result<Ran, String> {
+    run_beside(experiment, client, script, &Beside::default(), runs)
+}
+
+/// The same, with something beside the load.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_beside(
+    experiment: &str,
+    client: Client,
+    script: &dyn Fn(&SettingPlan, u32) -> Script,
+    beside: &Beside,
+    runs: &Path,
+) -> Result<Ran, String> {
     let plan = resolve(experiment)?;
     let folder = RunFolder::create(runs, &plan.name, STARTED).map_err(words)?;
     folder.write_text("experiment.toml", experiment).map_err(words)?;
     folder.write_plan(&plan).map_err(words)?;
-    folder.write_environment(&environment()).map_err(words)?;
+    folder.write_environment(&beside.environment).map_err(words)?;
     for (setting, index) in &plan.order {
         let setting = &plan.settings[*setting];
         let trial = folder.trial(&setting.key, *index).map_err(words)?;
         let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(*index));
-        carry_out(&trial, setting, *index, seed, client, script(setting, *index))?;
+        let of = Of { setting, index: *index, seed, client };
+        let facts = carry_out(&trial, of, script(setting, *index), beside)?;
+        if !facts.interrupted().is_empty() {
+            break;
+        }
     }
     let none = |_: &str| -> &'static [model::check::Check] { &[] };
     let (result, picture) = analysis::analyse_with_picture(&folder, &none).map_err(words)?;
@@ -95,7 +115,10 @@ fn words(error: impl std::fmt::Display) -> String {
 }
 
 fn resolve(experiment: &str) -> Result<Plan, String> {
-    let names = Rc::new(DeclaredNames { stages: vec![STAGE.to_owned()], ..Default::default() });
+    // What a script may stamp; whether it does is known when it is made.
+    let node_stages = stages::node_stages().into_iter().map(|stage| stage.name).collect();
+    let stages = vec![STAGE.to_owned()];
+    let names = Rc::new(DeclaredNames { stages, node_stages, ..Default::default() });
     let check_threshold = |expr: &str, names: Option<&DeclaredNames>| {
         analysis::check_threshold(expr, names).map_err(|e| Mistake::from_sentence(expr, &e))
     };
@@ -106,6 +129,7 @@ fn resolve(experiment: &str) -> Result<Plan, String> {
         file: Source { name: "experiment.toml".to_owned(), text: experiment.to_owned() },
         outside: Outside {
             kinds: &[KIND],
+            faults: FAULT_KINDS,
             names: &|_| Some(Rc::clone(&names)),
             check_threshold: &check_threshold,
             check_metric: &check_metric,
@@ -116,39 +140,37 @@ fn resolve(experiment: &str) -> Result<Plan, String> {
     resolved.map(|resolved| resolved.plan).map_err(words)
 }
 
-/// A host that nothing is wrong with.
-fn environment() -> Environment {
-    Environment {
-        schema: "assay.environment/1".to_owned(),
-        assay: "exact".to_owned(),
-        started: STARTED.rfc3339(),
-        cpus: 4,
-        memory_bytes: 8 << 30,
-        governor: "performance".to_owned(),
-        cpu_mhz: (2_000.0, 2_000.0),
-        files_max: 65_536,
-        ports: 28_000,
-        ..Environment::default()
-    }
-}
-
 /// A generator that costs nothing: no time passes while it works.
 fn calibration() -> Calibration {
     Calibration { rate_max: 1e9, floor_p50_ns: 0, lag_p99_ns: 0, cpu_ns_per_request: 0.0 }
 }
 
-fn carry_out(
-    folder: &TrialFolder,
-    setting: &SettingPlan,
+/// Which trial it is.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    setting: &'a SettingPlan,
     index: u32,
     seed: Seed,
     client: Client,
+}
+
+fn carry_out(
+    folder: &TrialFolder,
+    of: Of<'_>,
     script: Script,
-) -> Result<(), String> {
+    beside: &Beside,
+) -> Result<TrialFacts, String> {
+    let Of { setting, seed, client, .. } = of;
     let (clock, hand) = scripted::clock(STARTED);
-    let declared = declared(setting, index, seed, client);
+    let (stalls, dates) = (script.stamps().map(<[_]>::to_vec), script.dates());
+    let mut declared = declared(of);
+    declared.series.clone_from(&beside.series);
+    if stalls.is_some() {
+        declared.node_stages = stages::node_stages();
+    }
     let mut facts = TrialFacts { declared, ..TrialFacts::default() };
     folder.write_facts(&facts).map_err(words)?;
+    let control = Arc::<Control>::default();
     let setup = Setup {
         plan: setting,
         stages: client.stages(),
@@ -156,22 +178,38 @@ fn carry_out(
         system: &client,
         deployment: &Deployment::new(clock),
         seed,
-        control: Arc::default(),
+        control: Arc::clone(&control),
         live: Arc::default(),
     };
     let stored = Stored::default();
-    let server = Box::new(Toy::new(script, stored.clone()));
+    let ending = beside.ended_after.map(|after| (Instant::ZERO.plus(after), control));
+    let server = Box::new(Toy::new(script, stored.clone(), ending));
     let mut sink = Sink { log: folder.row_log().map_err(words)?, events: Vec::new() };
     facts.load = scripted::run(setup, &mut sink, hand, server).map_err(words)?.facts;
     sink.log.close().map_err(words)?;
     folder.write_events(&sink.events).map_err(words)?;
-    facts.after.ledger = keep_ledger(folder, setting, &stored)?;
+    folder.write_metrics(&beside.metrics).map_err(words)?;
+    facts.after.nodes = beside.nodes();
+    if !beside.faults.is_empty() {
+        let mut log = folder.fault_log().map_err(words)?;
+        beside.faults.iter().for_each(|event| log.append(event));
+        log.close().map_err(words)?;
+    }
+    let started = facts.load.started;
+    let dated = dates.then_some(|at| stages::wall_at(started, at));
+    facts.after.ledger = keep_ledger(folder, setting, &stored.entries(dated))?;
+    if let Some(stalls) = stalls {
+        let kept = stages::keep(folder, started, &stored.served(), &stalls)?;
+        facts.after.node_events = Some(kept);
+    }
     facts.complete = true;
     folder.write_facts(&facts).map_err(words)?;
-    folder.seal().map_err(words)
+    folder.seal().map_err(words)?;
+    Ok(facts)
 }
 
-fn declared(setting: &SettingPlan, index: u32, seed: Seed, client: Client) -> DeclaredFacts {
+fn declared(of: Of<'_>) -> DeclaredFacts {
+    let Of { setting, index, seed, client } = of;
     let ns = |length: std::time::Duration| -> Stamp {
         i64::try_from(length.as_nanos()).expect("a test is shorter than 292 years")
     };
@@ -199,15 +237,14 @@ fn declared(setting: &SettingPlan, index: u32, seed: Seed, client: Client) -> De
 fn keep_ledger(
     folder: &TrialFolder,
     setting: &SettingPlan,
-    stored: &Stored,
+    entries: &[LedgerEntry],
 ) -> Result<LedgerFacts, String> {
     if !setting.measure.ledger {
         let detail = "the experiment does not ask for it".to_owned();
         return Ok(LedgerFacts { detail, ..LedgerFacts::default() });
     }
-    let entries = stored.entries();
     let mut writer = folder.ledger_writer().map_err(words)?;
-    for entry in &entries {
+    for entry in entries {
         writer.push(*entry, None).map_err(words)?;
     }
     writer.close().map_err(words)?;

@@ -56,6 +56,10 @@ pub struct Script {
     resets_every: u64,
     loses_every: u64,
     repeats_every: u64,
+    /// Whether it stamps its stages, and when it stores nothing.
+    stamps: Option<Vec<(Instant, Instant)>>,
+    /// Whether its ledger says when each entry was submitted and recorded.
+    dates: bool,
     asked: u64,
 }
 
@@ -94,6 +98,8 @@ impl Script {
             resets_every: 0,
             loses_every: 0,
             repeats_every: 0,
+            stamps: None,
+            dates: false,
             asked: 0,
         }
     }
@@ -176,6 +182,37 @@ impl Script {
         within.map_or(at, |(_, to)| *to)
     }
 
+    /// It stamps when it received, served and stored each request.
+    #[must_use]
+    pub fn stamping(mut self) -> Self {
+        self.stamps.get_or_insert_default();
+        self
+    }
+
+    /// It stamps its stages, and stores nothing meanwhile, though it goes on to answer. In ascending order.
+    #[must_use]
+    pub fn storing_nothing(mut self, from: Duration, to: Duration) -> Self {
+        let stall = (Instant::ZERO.plus(from), Instant::ZERO.plus(to));
+        self.stamps.get_or_insert_default().push(stall);
+        self
+    }
+
+    /// Its ledger says of each entry when the request came and when it was done.
+    #[must_use]
+    pub fn dating(mut self) -> Self {
+        self.dates = true;
+        self
+    }
+
+    pub(crate) fn dates(&self) -> bool {
+        self.dates
+    }
+
+    /// When it stores nothing, if it stamps its stages.
+    pub(crate) fn stamps(&self) -> Option<&[(Instant, Instant)]> {
+        self.stamps.as_deref()
+    }
+
     /// When it is down.
     pub(crate) fn outages(&self) -> &[(Instant, Instant)] {
         &self.outages
@@ -232,7 +269,7 @@ impl Script {
 }
 
 /// When `work` ends that could begin at `start`.
-fn end_of(stalls: &[(Instant, Instant)], start: Instant, work: Duration) -> Instant {
+pub(crate) fn end_of(stalls: &[(Instant, Instant)], start: Instant, work: Duration) -> Instant {
     let within = stalls.iter().find(|(from, to)| (*from..*to).contains(&start));
     let start = within.map_or(start, |(_, to)| *to);
     let later = stalls.iter().filter(|(from, _)| *from >= start);

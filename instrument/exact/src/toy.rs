@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clock::Instant;
+use clock::{Instant, WallTime};
+use load::Control;
 use load::scripted::{Agenda, Happening, Peer, Server};
 use model::facts::LedgerEntry;
 use model::{Class, Outcome, Seed, TxId};
@@ -113,22 +114,41 @@ fn number(frame: &[u8]) -> TxId {
     TxId::from_le_bytes(frame[..8].try_into().expect("a frame begins with eight bytes"))
 }
 
-/// What the server's ledger holds: when each entry was recorded, in the order of requests.
+/// A request that was done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub tx: TxId,
+    pub arrived: Instant,
+    pub ended: Instant,
+    /// How often it stands in the ledger.
+    pub entries: u32,
+}
+
+/// What the server has done, in the order of requests.
 #[derive(Clone, Default)]
-pub(crate) struct Stored(Arc<Mutex<Vec<(Instant, TxId)>>>);
+pub(crate) struct Stored(Arc<Mutex<Vec<Served>>>);
 
 impl Stored {
-    fn add(&self, at: Instant, tx: TxId, entries: u32) {
-        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        stored.extend(std::iter::repeat_n((at, tx), entries as usize));
+    fn add(&self, served: Served) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(served);
     }
 
-    /// The ledger, in the order in which things were recorded.
-    pub(crate) fn entries(&self) -> Vec<LedgerEntry> {
-        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        stored.sort_by_key(|(at, _)| *at);
-        let entry = |(position, (_, tx))| LedgerEntry::new(position, tx, true);
-        (0..).zip(stored).map(entry).collect()
+    /// All of it, in the order in which things were done.
+    pub(crate) fn served(&self) -> Vec<Served> {
+        let mut served = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        served.sort_by_key(|it| it.ended);
+        served
+    }
+
+    /// The ledger, in the order in which things were recorded; with their dates, if `dated` gives them.
+    pub(crate) fn entries(&self, dated: Option<impl Fn(Instant) -> WallTime>) -> Vec<LedgerEntry> {
+        let each = |it: Served| std::iter::repeat_n(it, it.entries as usize);
+        let entry = |(position, it): (u64, Served)| LedgerEntry {
+            submitted: dated.as_ref().map(|wall| wall(it.arrived)),
+            recorded: dated.as_ref().map(|wall| wall(it.ended)),
+            ..LedgerEntry::new(position, it.tx, true)
+        };
+        (0..).zip(self.served().into_iter().flat_map(each)).map(entry).collect()
     }
 }
 
@@ -136,27 +156,42 @@ impl Stored {
 pub(crate) struct Toy {
     script: Script,
     stored: Stored,
+    /// Who ends the trial, and when.
+    ending: Option<(Instant, Arc<Control>)>,
     /// Connections that are open, and what of a request came on each.
     rests: BTreeMap<Peer, Vec<u8>>,
     is_awake: bool,
 }
 
 impl Toy {
-    pub(crate) fn new(script: Script, stored: Stored) -> Self {
-        Self { script, stored, rests: BTreeMap::new(), is_awake: false }
+    pub(crate) fn new(
+        script: Script,
+        stored: Stored,
+        ending: Option<(Instant, Arc<Control>)>,
+    ) -> Self {
+        Self { script, stored, ending, rests: BTreeMap::new(), is_awake: false }
     }
 
     fn request(&mut self, now: Instant, peer: Peer, tx: TxId, agenda: &mut Agenda) {
+        let served = |ended, entries| Served { tx, arrived: now, ended, entries };
         match self.script.serve(now) {
             Reply::Answer { at, word, entries } => {
-                self.stored.add(at, tx, entries);
+                if word == Word::Committed {
+                    self.stored.add(served(at, entries));
+                }
                 let mut answer = [word as u8; FRAME];
                 answer[..8].copy_from_slice(&tx.to_le_bytes());
                 agenda.send_late(peer, at, self.script.read_at(at), &answer);
             }
-            Reply::Silence { at } => self.stored.add(at, tx, 1),
+            Reply::Silence { at } => self.stored.add(served(at, 1)),
             Reply::Reset => agenda.reset(peer, now),
         }
+    }
+
+    /// All moments at which something happens whatever is asked.
+    fn wake_at(&self, agenda: &mut Agenda) {
+        self.script.outages().iter().for_each(|(from, _)| agenda.wake(*from));
+        self.ending.iter().for_each(|(at, _)| agenda.wake(*at));
     }
 }
 
@@ -171,7 +206,7 @@ impl Server for Toy {
                 self.rests.insert(peer, Vec::new());
                 if !self.is_awake {
                     self.is_awake = true;
-                    self.script.outages().iter().for_each(|(from, _)| agenda.wake(*from));
+                    self.wake_at(agenda);
                 }
             }
             Happening::Bytes(peer, bytes) => {
@@ -187,9 +222,17 @@ impl Server for Toy {
             Happening::Closed(peer) => {
                 self.rests.remove(&peer);
             }
-            // An outage begins.
             Happening::Woken => {
-                std::mem::take(&mut self.rests).keys().for_each(|peer| agenda.reset(*peer, now));
+                if let Some((at, control)) = &self.ending
+                    && *at <= now
+                {
+                    control.stop();
+                }
+                // An outage begins.
+                if self.script.is_down(now) {
+                    let peers = std::mem::take(&mut self.rests);
+                    peers.keys().for_each(|peer| agenda.reset(*peer, now));
+                }
             }
         }
     }

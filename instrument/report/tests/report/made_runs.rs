@@ -3,9 +3,13 @@
 
 use std::time::Duration;
 
-use exact::{Client, Law, Script};
+use exact::{Beside, Client, Law, Script};
 use model::Seed;
+use model::facts::MetricSample;
+use model::fault::{FaultDetail, FaultEvent, FaultPhase};
+use model::plan::SettingPlan;
 use model::result::RunResult;
+use model::series::{SeriesFacts, SeriesUnit};
 
 /// Those whose pages are kept whole: in the terminal's widths, and as Markdown.
 pub fn whole() -> Vec<(&'static str, RunResult)> {
@@ -14,7 +18,17 @@ pub fn whole() -> Vec<(&'static str, RunResult)> {
 
 /// Those that have tables which the others have not: one page each.
 pub fn others() -> Vec<(&'static str, RunResult)> {
-    vec![("liar", liar()), ("probe", probe()), ("resends", resends())]
+    vec![
+        ("batches", batches()),
+        ("declared", declared()),
+        ("faults", faults()),
+        ("inside", inside()),
+        ("interrupted", interrupted()),
+        ("invalid", invalid()),
+        ("liar", liar()),
+        ("probe", probe()),
+        ("resends", resends()),
+    ]
 }
 
 fn ms(ms: u64) -> Duration {
@@ -27,9 +41,18 @@ fn server(workers: u32, mean: Duration) -> Script {
 }
 
 fn run(experiment: &str, script: impl Fn() -> Script) -> RunResult {
+    run_beside(experiment, &Beside::default(), |_| script())
+}
+
+fn run_beside(
+    experiment: &str,
+    beside: &Beside,
+    script: impl Fn(&SettingPlan) -> Script,
+) -> RunResult {
     let client = Client { in_flight_max: 64, closes_after_timeout: false };
     let folder = tempfile::tempdir().expect("a folder for the run");
-    let ran = exact::run(experiment, client, &|_, _| script(), folder.path());
+    let script = |setting: &SettingPlan, _| script(setting);
+    let ran = exact::run_beside(experiment, client, &script, beside, folder.path());
     ran.unwrap_or_else(|why| panic!("{why}")).result
 }
 
@@ -148,4 +171,221 @@ attempts_max = 3
 after = '100ms'
 ";
     run(experiment, || server(4, ms(5)).silent_every(40))
+}
+
+/// Batches to a server that resets connections now and then.
+fn batches() -> RunResult {
+    let experiment = "
+name = 'batches'
+question = 'Why do batches leave?'
+[system]
+kind = 'script'
+[load]
+rate = '100/s'
+connections = 4
+warmup = '0s'
+duration = '10s'
+timeout = '1s'
+[load.batch]
+size_max = 8
+delay_max = '50ms'
+[matrix]
+rate = ['100/s', '400/s']
+";
+    run(experiment, || server(4, ms(5)).resets_every(300))
+}
+
+/// Settings built to fail, of which one does not; three trials each.
+fn declared() -> RunResult {
+    let experiment = "
+name = 'declared'
+question = 'Is a liar caught, and an honest server not?'
+trials = 3
+[system]
+kind = 'script'
+[load]
+rate = '200/s'
+warmup = '0s'
+duration = '5s'
+[matrix]
+server = { set = 'system.deploy.server', values = ['forgetful', 'honest'] }
+[[expect]]
+verdict = 'fail'
+";
+    run_beside(experiment, &Beside::default(), |setting| match setting.values["server"].as_str() {
+        "forgetful" => server(2, ms(2)).loses_every(100),
+        _ => server(2, ms(2)),
+    })
+}
+
+/// A node that stores nothing for three seconds, goes on to answer, and loses a few.
+fn inside() -> RunResult {
+    let experiment = "
+name = 'inside'
+question = 'Which step falls behind?'
+[system]
+kind = 'script'
+[load]
+rate = '100/s'
+warmup = '1s'
+duration = '10s'
+[measure]
+ledger = false
+[[threshold]]
+expr = 'stage.stored.p99 < 100ms'
+";
+    run(experiment, || server(2, ms(4)).storing_nothing(ms(4_000), ms(7_000)).loses_every(150))
+}
+
+/// Ended after 4.2 s of 30: few samples, one setting never run.
+pub fn interrupted() -> RunResult {
+    let experiment = "
+name = 'interrupted'
+question = 'What is left of a run that somebody ended?'
+[system]
+kind = 'script'
+[load]
+rate = '50/s'
+warmup = '0s'
+duration = '30s'
+timeout = '2s'
+[matrix]
+rate = ['50/s', '100/s']
+[[threshold]]
+expr = 'p99 < 100ms'
+[[threshold]]
+expr = 'p99.99 < 1s'
+confidence = '95%'
+";
+    let beside = Beside { ended_after: Some(ms(4_200)), ..Beside::default() };
+    run_beside(experiment, &beside, |_| server(1, ms(5)).silent_every(70))
+}
+
+/// A host that cannot open as many files as there are connections: what it adds is not the system's, and what holds in
+/// spite of it holds.
+fn invalid() -> RunResult {
+    let experiment = "
+name = 'invalid'
+question = 'Which numbers hold on a host that is too small?'
+[system]
+kind = 'script'
+[load]
+rate = '150/s'
+connections = 64
+warmup = '0s'
+duration = '20s'
+[[threshold]]
+expr = 'p99 < 20ms'
+[[threshold]]
+expr = 'p50 < 1s'
+[[threshold]]
+expr = 'offered > 100/s'
+[[report.tables]]
+columns = ['offered', 'committed', 'p50', 'p99']
+";
+    let mut beside = Beside::default();
+    beside.environment.files_max = 100;
+    beside.environment.governor = "powersave".to_owned();
+    beside.environment.warnings =
+        vec!["governor powersave: numbers change with the clock rate".to_owned()];
+    run_beside(experiment, &beside, |_| server(1, ms(5)))
+}
+
+/// A server that is paused for a second, and a node that is not there to be killed; its ledger says its own times.
+fn faults() -> RunResult {
+    let experiment = "
+name = 'faults'
+question = 'For how long is nothing committed?'
+[system]
+kind = 'script'
+[load]
+rate = '100/s'
+warmup = '0s'
+duration = '10s'
+timeout = '5s'
+[[fault]]
+at = '4s'
+for = '1s'
+pause = 'script'
+[[fault]]
+at = '7s'
+kill = 'node3'
+";
+    let event = |fault: u32, phase, at_s: i64, kind: &str, node: &str, detail| FaultEvent {
+        fault,
+        cycle: 0,
+        phase,
+        kind: kind.to_owned(),
+        node: node.to_owned(),
+        planned_ns: at_s * 1_000_000_000,
+        at_ns: at_s * 1_000_000_000,
+        detail,
+    };
+    let after = FaultDetail::After {
+        ns: 1_000_000_000,
+        cut_short: false,
+        goes_on: false,
+        error: String::new(),
+    };
+    let gone = FaultDetail::Why { text: "it has ended".to_owned() };
+    let faults = vec![
+        event(0, FaultPhase::Start, 4, "pause", "script", FaultDetail::Nothing),
+        event(0, FaultPhase::End, 5, "pause", "script", after),
+        event(1, FaultPhase::Failed, 7, "kill", "node3", gone),
+    ];
+    let beside = Beside { faults, ..Beside::default() };
+    run_beside(experiment, &beside, |_| server(2, ms(5)).stalled(ms(4_000), ms(5_000)).dating())
+}
+
+/// Nodes that say something of themselves, of which one is down for a while and has to catch up.
+pub fn nodes() -> RunResult {
+    let experiment = "
+name = 'nodes'
+question = 'What do nodes say of themselves?'
+[system]
+kind = 'script'
+[load]
+rate = '50/s'
+warmup = '0s'
+duration = '30s'
+";
+    let of = SeriesFacts::of_node;
+    let series = vec![
+        SeriesFacts::of_host("rss_bytes", "memory in use", SeriesUnit::Bytes)
+            .adding_up()
+            .foremost(),
+        of("desk", "slips on the desk", SeriesUnit::of("slips")).adding_up().foremost(),
+        of("turned", "pages turned", SeriesUnit::of("pages")).progress("pages", 1, 10),
+        of("peers", "peers", SeriesUnit::of("nodes")).foremost(),
+        of("late_votes", "late votes", SeriesUnit::PerSecond).throughput("late votes"),
+    ];
+    let metrics = (0..30).flat_map(|second| (0..4).flat_map(move |node| said(node, second)));
+    let beside = Beside { series, metrics: metrics.collect(), ..Beside::default() };
+    run_beside(experiment, &beside, |_| server(1, ms(5)))
+}
+
+/// What a node says in a second: the last is down for seven of them, and twelve pages behind when it is back.
+fn said(node: u32, second: u32) -> Vec<MetricSample> {
+    let behind = match (node, second) {
+        (3, 10..17) => return Vec::new(),
+        (3, 17..20) => 12,
+        (3, 20..25) => 5,
+        _ => 0,
+    };
+    let sample = |(name, value): (&str, u32)| MetricSample {
+        at: i64::from(second) * 1_000_000_000,
+        source: format!("node-{node}"),
+        name: name.to_owned(),
+        value: f64::from(value),
+    };
+    let values = [
+        ("rss_bytes", 40_000_000 + second * 100_000),
+        ("desk", second % 7 * 10),
+        ("turned", 100 + second - behind),
+        ("peers", 3),
+        ("late_votes", second / 4),
+        // Which nobody has declared.
+        ("mempool_height", 4),
+    ];
+    values.map(sample).to_vec()
 }

@@ -137,6 +137,8 @@ fn markdown_pages() {
         assert!(page.len() < 65_536, "{name}");
         check(&format!("{name}.md"), &page);
     }
+    // What nodes say of themselves stands there in a table, and not on the terminal.
+    check("nodes.md", &report::markdown(&made_runs::nodes()));
     for (name, run) in sample_runs::all() {
         assert!(report::markdown(&run).len() < 65_536, "{name}");
     }

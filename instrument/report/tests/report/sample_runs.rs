@@ -1,4 +1,5 @@
-//! Handcrafted results for the tests: figures that a person can check, no measurement.
+//! Handcrafted results for tests that put something into a result that no run has: texts with markup, many kinds, numbers
+//! without an end. No page of them is kept; those are of `made_runs`.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +14,6 @@ use crate::sample_parts::{
     MS, S, US, audit, check, counts, distribution, distribution_of, group, lag, latency, rates,
     run, set_audit, setting, threshold, trial, vegeta,
 };
-
-/// Those with golden pages: what no script does (nodes that say what goes on in them, a generator that is late, a run
-/// that somebody ended).
-pub fn unmade() -> Vec<(&'static str, RunResult)> {
-    let is_unmade = |name: &str| {
-        ["declared", "inside", "interrupted", "invalid", "nodes", "sending"].contains(&name)
-    };
-    all().into_iter().filter(|(name, _)| is_unmade(name)).collect()
-}
 
 /// Every sample with its name.
 pub fn all() -> Vec<(&'static str, RunResult)> {
