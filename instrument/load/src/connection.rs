@@ -11,6 +11,8 @@ use sut::Marks;
 
 /// The most bytes of an unfinished answer that are kept; more is not of any protocol that we measure.
 const REST_MAX: usize = 64 * 1024 * 1024;
+/// The most bytes of a session's own words (pongs) that may wait for a system that makes it say more and takes none.
+pub(crate) const REPLIES_MAX: usize = 1 << 20;
 /// The stream of connections that only watch.
 pub(crate) const OBSERVER: u8 = u8::MAX;
 
@@ -46,6 +48,8 @@ pub(crate) struct Connection {
     pub wire: Vec<u8>,
     /// Whether the kernel is asked when what is received on it arrived.
     pub is_stamped: bool,
+    /// How many bytes the session wrote while it received, since the system last took all that there was.
+    pub replies: usize,
     /// What the session left unread.
     rest: Vec<u8>,
     pub list: OnConnection,
@@ -94,6 +98,7 @@ impl Connection {
             out: Vec::new(),
             wire: Vec::new(),
             is_stamped: false,
+            replies: 0,
             rest: Vec::new(),
             list: OnConnection::default(),
             again: OnConnection::default(),
@@ -143,7 +148,9 @@ impl Connection {
     /// Hands bytes to the session, after what it left unread, and keeps what it leaves now.
     /// What is wrong with them is said in no more words than are kept.
     pub(crate) fn deliver(&mut self, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
+        let written = self.out.len();
         let said = self.hand_over(bytes, marks);
+        self.replies += self.out.len() - written;
         said.map_err(|error| ProtocolError(sut::cut(&error.0).to_owned()))
     }
 
@@ -171,6 +178,7 @@ impl Connection {
         self.tls = None;
         self.out.clear();
         self.wire.clear();
+        self.replies = 0;
         self.rest.clear();
         self.session.reset();
         self.is_proven = false;

@@ -103,6 +103,8 @@ pub struct DeclaredFacts {
     pub measure_end: Stamp,
     /// What the preflight pass found, one entry a kind that was tried.
     pub preflight: Vec<PreflightFinding>,
+    /// Codes that count as committed and of which a reader should know something.
+    pub code_remarks: Vec<CodeRemark>,
     /// What the null-target calibration of this machine gave before the trial, if it ran.
     pub calibration: Option<Calibration>,
     /// Fidelity switches that were on, in words.
@@ -226,6 +228,16 @@ impl KindFacts {
     pub fn names(kinds: &[Self]) -> Vec<String> {
         kinds.iter().map(|kind| kind.name.clone()).collect()
     }
+}
+
+/// What a reader should know of a code that counts as committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CodeRemark {
+    /// The system's own code, as in `Row::code`.
+    pub code: u16,
+    /// In words.
+    pub remark: String,
 }
 
 /// One kind that the preflight pass tried.

@@ -19,7 +19,7 @@ use clock::{Clock, WallTime};
 pub use marks::{Answer, Mark, Marks, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
-use model::facts::{ClockRelation, LedgerEntry, NodeFacts, PreflightFinding};
+use model::facts::{ClockRelation, CodeRemark, LedgerEntry, NodeFacts, PreflightFinding};
 pub use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
@@ -98,6 +98,12 @@ pub trait System: Send + Sync {
     /// The kinds of transactions (targets, operations), and whether the ledger records them; `Transaction::kind` is
     /// an index into it.
     fn kinds(&self) -> Vec<Kind>;
+
+    /// Codes that count as committed although a reader may not expect it, with what he should know of them. A trial that
+    /// has such commits says so.
+    fn code_remarks(&self) -> Vec<CodeRemark> {
+        Vec::new()
+    }
 
     /// Fidelity switches that are on, in words.
     fn fidelity(&self) -> Vec<String> {

@@ -45,6 +45,8 @@ pub struct Answer<'a> {
     pub location: &'a str,
     /// As much of the body as [`Limits::body_kept_max`] keeps.
     pub body: &'a [u8],
+    /// The value of the header that is [watched](Questioner::watching), if the answer has it once.
+    pub watched: Option<&'a [u8]>,
 }
 
 impl Questioner {
@@ -58,6 +60,13 @@ impl Questioner {
     #[must_use]
     pub fn stopped_by(self, stop: &Arc<AtomicBool>) -> Self {
         Self { stop: Arc::clone(stop), ..self }
+    }
+
+    /// The same, which keeps the value of one header of each answer.
+    #[must_use]
+    pub fn watching(mut self, name: &str) -> Self {
+        self.dialogue.watch(name);
+        self
     }
 
     /// How many bytes came behind answers, or between them, that nobody had asked for. Counted from the last call on.
@@ -97,7 +106,8 @@ impl Questioner {
         let response = response.expect("a question is settled by an answer or by an error");
         let Dialogue { reader, .. } = &self.dialogue;
         let (reason, location) = (reader.reason(), reader.location());
-        Ok(Answer { response, reason, location, body: reader.body() })
+        let (body, watched) = (reader.body(), reader.watched());
+        Ok(Answer { response, reason, location, body, watched })
     }
 
     /// How the connection is encrypted: `TLS 1.3, TLS13_AES_256_GCM_SHA384`, or `plain`.

@@ -21,18 +21,23 @@ pub(super) const AUDIT: Audit = Audit {
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let tried = &evidence.facts.declared.preflight;
+    let of_commits = remarked_commits(evidence);
+    if tried.is_empty() && !of_commits.is_empty() {
+        return warn(of_commits.join("; "));
+    }
     if tried.is_empty() {
         return skipped("the system offers no pass over its kinds");
     }
     let broken: Vec<_> = tried.iter().filter(|finding| !finding.ok).collect();
     let remarked: Vec<_> = tried.iter().filter(|finding| !finding.remark.is_empty()).collect();
-    if broken.is_empty() && !remarked.is_empty() {
+    if broken.is_empty() && !(remarked.is_empty() && of_commits.is_empty()) {
         let named = remarked.iter().take(NAMED_MAX);
         let mut named: Vec<_> =
             named.map(|finding| format!("{} ({})", finding.kind, finding.remark)).collect();
         if remarked.len() > NAMED_MAX {
             named.push(format!("{} more", remarked.len() - NAMED_MAX));
         }
+        named.extend(of_commits);
         let said =
             format!("each of {} kinds can succeed, but see {}", tried.len(), named.join(", "));
         return warn(said).with("broken", 0.0);
@@ -57,9 +62,28 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     .with("broken", broken.len() as f64)
 }
 
+/// What the trial itself committed with a code of which a reader should know something: the pass tried each kind once, if
+/// there was one at all.
+fn remarked_commits(evidence: &Evidence<'_>) -> Vec<String> {
+    let result = evidence.result;
+    let of_code = |code: u16| {
+        let group = result.codes.iter().find(|group| group.name == code.to_string());
+        group.map_or(0, |group| group.counts.committed)
+    };
+    let remarks = evidence.facts.declared.code_remarks.iter();
+    remarks
+        .map(|it| (of_code(it.code), it))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, it)| {
+            let all = result.counts.committed;
+            format!("{count} of {all} committed have code {} ({})", it.code, it.remark)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use model::facts::PreflightFinding;
+    use model::facts::{CodeRemark, PreflightFinding};
     use model::result::AuditOutcome;
 
     use crate::testing::{Trial, audit};
@@ -78,6 +102,30 @@ mod tests {
         let found = audit(&result, "preflight");
         assert_eq!(found.outcome, AuditOutcome::Warn);
         assert!(found.detail.contains("GET / (a redirect is not followed"), "{}", found.detail);
+    }
+
+    /// Claim: a trial that committed what a reader would not expect says so itself, whether there was a pass before or not.
+    #[test]
+    fn commits_are_remarked() {
+        let found = |redirects: bool, preflight: Vec<PreflightFinding>| {
+            let mut trial = Trial::clean();
+            let remark = "a redirect is not followed, and counts as committed".to_owned();
+            trial.facts.declared.code_remarks = vec![CodeRemark { code: 302, remark }];
+            trial.facts.declared.preflight = preflight;
+            trial.rows.iter_mut().step_by(4).for_each(|row| {
+                row.code = if redirects { 302 } else { row.code };
+            });
+            let found = audit(&trial.result(), "preflight").clone();
+            (found.outcome, found.detail)
+        };
+        assert_eq!(found(false, Vec::new()).0, AuditOutcome::Skipped);
+        let said = "2500 of 10000 committed have code 302 (a redirect is not followed";
+        let finding = PreflightFinding { kind: "GET /".into(), ok: true, ..Default::default() };
+        for preflight in [vec![], vec![finding]] {
+            let (outcome, detail) = found(true, preflight);
+            assert_eq!(outcome, AuditOutcome::Warn);
+            assert!(detail.contains(said), "{detail}");
+        }
     }
 
     /// Claim: one target of 41 that always answers 404 is named.

@@ -122,6 +122,10 @@ impl Driver for Epoll {
         bytes.clear();
     }
 
+    fn unsent(&self, key: Key) -> usize {
+        if self.is_current(key) { self.transports[key.index as usize].unsent.len() } else { 0 }
+    }
+
     fn close(&mut self, key: Key) {
         if self.is_current(key) {
             self.forget(key);

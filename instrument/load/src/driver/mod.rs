@@ -93,6 +93,9 @@ pub(crate) trait Driver: Sized {
     /// Sends all of `bytes`, after what was sent before, and leaves an empty buffer with capacity in its place.
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>);
 
+    /// How many bytes of what was given to [`Driver::send`] the kernel has not taken.
+    fn unsent(&self, key: Key) -> usize;
+
     /// Ends a connection at once; no event of it follows. Nothing happens if it is already gone.
     fn close(&mut self, key: Key);
 

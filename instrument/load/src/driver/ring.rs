@@ -173,6 +173,12 @@ impl Driver for Ring {
         bytes.clear();
     }
 
+    fn unsent(&self, key: Key) -> usize {
+        let at = &self.transports[key.index as usize];
+        let is_sending = self.is_current(key) && at.in_kernel & Operation::Send as u8 != 0;
+        if is_sending { at.sending.len() - at.sent_bytes + at.queued.len() } else { 0 }
+    }
+
     fn close(&mut self, key: Key) {
         if self.is_current(key) {
             self.let_go(key);

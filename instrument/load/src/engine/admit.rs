@@ -5,7 +5,7 @@ use model::{Class, NO_STAMP, Outcome, Stamp};
 use sut::{Made, Transaction};
 
 use super::{Engine, Stream, Waiting, fresh_row};
-use crate::connection::Connection;
+use crate::connection::{Connection, REPLIES_MAX};
 use crate::driver::Driver;
 use crate::source::Prepared;
 
@@ -188,6 +188,7 @@ impl Engine<'_> {
             }
         }
         self.read_clock();
+        let mut swamped = Vec::new();
         for index in 0..self.dirty.len() {
             let connection = &mut self.connections[self.dirty[index] as usize];
             connection.is_dirty = false;
@@ -202,12 +203,24 @@ impl Engine<'_> {
                 self.facts.sent += stream.pending.mark_sent(&mut connection.list, sent);
             }
             send(driver, connection, key);
+            if connection.replies > 0 {
+                match driver.unsent(key) {
+                    0 => connection.replies = 0,
+                    _ if connection.replies > REPLIES_MAX => swamped.push(self.dirty[index]),
+                    _ => {}
+                }
+            }
             if !D::GATHERS && index + 1 < self.dirty.len() {
                 // Each send was a system call of microseconds: the next one's stamp is its own.
                 self.now = self.trial.setup.deployment.clock.now().ns_since(self.origin);
             }
         }
         self.dirty.clear();
+        for connection in swamped {
+            let text = "the system asks without end and takes no answer";
+            self.breaks_protocol(connection, text);
+            self.drop_connection(connection, text);
+        }
     }
 
     /// Ends what waits for this connection, or for any of the stream, because none can be had.

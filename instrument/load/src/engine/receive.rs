@@ -90,7 +90,7 @@ impl Engine<'_> {
 
     /// What came is not of the protocol. Where one answer ends and the next begins can then have been mistaken before, so
     /// that any answer of this life may have been another transaction's.
-    fn breaks_protocol(&mut self, connection: u32, text: &str) {
+    pub(super) fn breaks_protocol(&mut self, connection: u32, text: &str) {
         self.facts.protocol_errors += 1;
         self.facts.connections.doubtful += self.connections[connection as usize].answers;
         self.event("protocol_error", None, || text.to_owned());

@@ -74,3 +74,27 @@ fn a_flood_does_not_keep_from_stopping() {
         );
     });
 }
+
+/// Claim: a connection that makes its session answer without end, and takes none of the answers, is ended for it long before
+/// its answers fill the memory, and said to break the protocol; the others have theirs.
+#[test]
+fn a_flood_of_questions_is_ended() {
+    with_each_driver(|choice| {
+        let server = flooding();
+        let mut plan = plan(closed(8));
+        plan.load.connections = 8;
+        plan.load.connections_max = 8;
+        plan.load.transactions_max = 200;
+        plan.load.duration = FLOOD;
+        plan.load.timeout = 2 * FLOOD;
+        plan.load.drain_max = 2 * FLOOD;
+        let system = ToySystem { replies: true, ..ToySystem::new(server.address) };
+        let (facts, kept) = run(&plan, &system, choice);
+        assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len() - 1, "{choice:?}");
+        let flooded = kept.rows.iter().find(|row| row.outcome == Outcome::Unknown).unwrap();
+        let why = &facts.errors[usize::from(flooded.error)];
+        assert_eq!(why, "the system asks without end and takes no answer", "{choice:?}");
+        assert_eq!(facts.workers.iter().map(|it| it.protocol_errors).sum::<u64>(), 1);
+        assert_eq!(server.floods_ended.load(Relaxed), 0, "{choice:?}: the flood was waited for");
+    });
+}

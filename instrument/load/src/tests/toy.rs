@@ -181,6 +181,8 @@ struct ToySession {
     /// For how long it holds its thread up at every tenth answer, and how many it has had.
     holds: Duration,
     answers: u64,
+    /// Whether it answers noise, as other protocols answer pings.
+    replies: bool,
     /// What was submitted and not yet gathered, where it frames what leaves together.
     gathers: bool,
     held: Vec<u8>,
@@ -214,7 +216,7 @@ impl Session for ToySession {
     fn receive(
         &mut self,
         bytes: &[u8],
-        _out: &mut Vec<u8>,
+        out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
         for answer in bytes.chunks_exact(9) {
@@ -225,6 +227,7 @@ impl Session for ToySession {
             let id = u64::from_le_bytes(answer[..8].try_into().expect("eight bytes"));
             match answer[8] {
                 _ if id == SUBSCRIBE => self.is_ready = true,
+                _ if id == NOISE && self.replies => out.extend_from_slice(answer),
                 _ if id == NOISE => {}
                 REFUSE => marks.ended(id, Outcome::Rejected(Class::Invalid), 400, 0, "refused"),
                 GARBAGE => return Err(ProtocolError("no such code".to_owned())),
@@ -294,6 +297,8 @@ pub struct ToySystem {
     pub next: Option<SocketAddr>,
     /// Whether every answer is an observation.
     pub reads: bool,
+    /// Whether sessions answer noise.
+    pub replies: bool,
     pub gathers: bool,
     /// For how long each session but the first holds its thread up at every tenth answer.
     pub holds: Duration,
@@ -312,6 +317,7 @@ impl ToySystem {
             clients: 1,
             next: None,
             reads: false,
+            replies: false,
             gathers: false,
             holds: Duration::ZERO,
         }
@@ -345,6 +351,7 @@ impl System for ToySystem {
             polls: self.polls,
             asked: Vec::new(),
             reads: self.reads,
+            replies: self.replies,
             holds: if index == 0 { Duration::ZERO } else { self.holds },
             answers: 0,
             gathers: self.gathers,

@@ -69,6 +69,11 @@ impl Dialogue {
         }
     }
 
+    /// Keeps the value of one header of each answer.
+    pub(crate) fn watch(&mut self, name: &str) {
+        self.reader = self.reader.clone().watching(name);
+    }
+
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }

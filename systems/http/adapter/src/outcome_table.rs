@@ -14,12 +14,21 @@ const WORDS: [&str; 7] =
 
 /// Outcome by status.
 #[derive(Clone, Debug)]
-pub(crate) struct OutcomeTable(Box<[Outcome; STATUS_COUNT]>);
+pub(crate) struct OutcomeTable {
+    outcomes: Box<[Outcome; STATUS_COUNT]>,
+    /// Those that the experiment speaks of, first and last.
+    told: Vec<(usize, usize)>,
+}
 
 impl OutcomeTable {
     /// What the status means.
     pub(crate) fn outcome(&self, status: u16) -> Outcome {
-        self.0.get(usize::from(status)).copied().unwrap_or(Outcome::Rejected(Class::Server))
+        self.outcomes.get(usize::from(status)).copied().unwrap_or(Outcome::Rejected(Class::Server))
+    }
+
+    /// Whether the experiment says what the status means.
+    pub(crate) fn is_told(&self, status: u16) -> bool {
+        self.told.iter().any(|(first, last)| (*first..=*last).contains(&usize::from(status)))
     }
 
     /// The default, changed by the section's entries.
@@ -60,7 +69,8 @@ impl OutcomeTable {
         // The widest first, so that the narrowest has the last word, whatever the order in the file.
         changes.sort_by_key(|((first, last), _)| (std::cmp::Reverse(last - first), *first));
         for ((first, last), outcome) in changes {
-            table.0[first..=last].fill(outcome);
+            table.outcomes[first..=last].fill(outcome);
+            table.told.push((first, last));
         }
         table
     }
@@ -69,9 +79,8 @@ impl OutcomeTable {
 impl Default for OutcomeTable {
     fn default() -> Self {
         let of = |status: usize| u16::try_from(status).map(Outcome::of_http_status);
-        Self(Box::new(std::array::from_fn(|status| {
-            of(status).expect("statuses have three digits")
-        })))
+        let outcome = |status| of(status).expect("statuses have three digits");
+        Self { outcomes: Box::new(std::array::from_fn(outcome)), told: Vec::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 //! answer. What may pass (a lost connection, a failure of the server's) is tried a few times. Bounded in count and in time;
 //! says what it left out.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +10,14 @@ use std::time::Duration;
 
 use clock::Clock;
 use model::facts::PreflightFinding;
-use model::{Class, Outcome};
+use model::{Class, Outcome, TxId};
 use sut::SutError;
 use sut::ask::Questioner;
 use wire::http1::Asked;
 
-use crate::requests::Prepared;
+use crate::requests::{ID_PLACE, Prepared};
 use crate::rules::Answered;
+use crate::session::{Echo, id_digits};
 use crate::system::HttpSystem;
 
 /// The most targets that are tried; of more, as many evenly spread over the file.
@@ -37,6 +39,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long bytes behind the last answer are waited for.
 const STRAY_WAIT: Duration = Duration::from_millis(20);
+
+/// The id of its requests, where requests carry one: no transaction of the load has it.
+const ITS_ID: TxId = TxId::MAX;
+
+/// Statuses that lead elsewhere, and what a reader should know of them.
+pub(crate) const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
+pub(crate) const NOT_FOLLOWED: &str = "a redirect is not followed, and counts as committed";
 
 /// What the pass needs.
 pub(crate) struct Pass<'a> {
@@ -149,7 +158,11 @@ impl Pass<'_> {
             let why = self.system.explain(&error);
             SutError::Deploy(format!("preflight: connecting to {}: {why}", self.address))
         })?;
-        let answer = match questioner.ask(&prepared.bytes, prepared.asked, wait) {
+        let mut request = prepared.bytes.to_vec();
+        if let Some(at) = prepared.id_at {
+            request[at..][..ID_PLACE.len()].copy_from_slice(&id_digits(ITS_ID));
+        }
+        let answer = match questioner.ask(&request, prepared.asked, wait) {
             Ok(answer) => answer,
             Err(error) => {
                 let detail = self.system.explain(&error);
@@ -166,12 +179,28 @@ impl Pass<'_> {
         let mut text = String::new();
         let outcome = self.system.rules.judge(&answered, &mut text);
         let may_pass = outcome == Outcome::Rejected(Class::Server);
-        let (ok, detail) = judged(outcome, &answered, &text, answer.location);
-        let is_redirect = matches!(answer.response.status, 301..=303 | 307 | 308);
-        let remark = match (outcome, is_redirect) {
-            (Outcome::Committed, true) => "a redirect is not followed, and counts as committed",
-            _ => "",
-        };
+        let (mut ok, mut detail) = judged(outcome, &answered, &text, answer.location);
+        let correlate =
+            self.system.rules.correlate.as_deref().filter(|_| outcome == Outcome::Committed);
+        if let Some(name) = correlate {
+            let lacks = match Echo::of(answer.watched, ITS_ID) {
+                Echo::Same => None,
+                Echo::None => Some("does not echo"),
+                Echo::Other => Some("carries another request's"),
+            };
+            if let Some(lacks) = lacks {
+                ok = false;
+                let _ = write!(
+                    detail,
+                    ", but the answer {lacks} {name}, by which workload.correlate counts"
+                );
+            }
+        }
+        let status = answer.response.status;
+        let is_redirect = REDIRECTS.contains(&status)
+            && outcome == Outcome::Committed
+            && self.system.rules.counts_as_committed_unasked(status);
+        let remark = if is_redirect { NOT_FOLLOWED } else { "" };
         Ok(Tried { ok, detail, remark: remark.to_owned(), may_pass, is_lost: false })
     }
 }

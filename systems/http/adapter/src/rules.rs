@@ -104,6 +104,11 @@ impl Rules {
         Limits { body_kept_max: self.body_kept_max, ..Limits::CLIENT }
     }
 
+    /// Whether a status counts as committed, and the experiment did not say so.
+    pub(crate) fn counts_as_committed_unasked(&self, status: u16) -> bool {
+        self.statuses.outcome(status) == Outcome::Committed && !self.statuses.is_told(status)
+    }
+
     /// What the answer means. Writes the error's text to `text` unless it is committed: the status line as
     /// vegeta shows it (`404 Not Found`), then what the body says.
     pub(crate) fn judge(&self, answered: &Answered<'_>, text: &mut String) -> Outcome {

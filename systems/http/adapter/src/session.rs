@@ -80,7 +80,7 @@ pub(crate) fn reader(rules: &Rules) -> ResponseReader {
 
 /// Whether an answer says whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Echo {
+pub(crate) enum Echo {
     Same,
     /// It carries none, or several.
     None,
@@ -88,7 +88,7 @@ enum Echo {
 }
 
 impl Echo {
-    fn of(echoed: Option<&[u8]>, tx: TxId) -> Self {
+    pub(crate) fn of(echoed: Option<&[u8]>, tx: TxId) -> Self {
         match echoed {
             None => Self::None,
             Some(echoed) if echoed == id_digits(tx).as_slice() => Self::Same,
@@ -98,7 +98,7 @@ impl Echo {
 }
 
 /// The id of a transaction as a request carries it: hexadecimal, always of one length.
-fn id_digits(tx: TxId) -> [u8; ID_PLACE.len()] {
+pub(crate) fn id_digits(tx: TxId) -> [u8; ID_PLACE.len()] {
     std::array::from_fn(|at| b"0123456789abcdef"[(tx >> (60 - 4 * at) & 15) as usize])
 }
 

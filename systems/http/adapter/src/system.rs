@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use model::Seed;
-use model::facts::PreflightFinding;
+use model::facts::{CodeRemark, PreflightFinding};
 use sut::ask::{AskError, Questioner};
 use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Tls, Workload};
 
@@ -79,7 +79,11 @@ impl HttpSystem {
 
     /// For what comes before the load: it times nothing, and the load never uses it.
     pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
-        Questioner::new(address, self.tls.clone(), self.rules.limits(), clock)
+        let questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
+        match &self.rules.correlate {
+            Some(name) => questioner.watching(name),
+            None => questioner,
+        }
     }
 
     /// Why there was no answer, in words that name what an experiment can change.
@@ -114,6 +118,12 @@ impl System for HttpSystem {
     /// Nothing is read back, so what a ledger would record is not asked.
     fn kinds(&self) -> Vec<Kind> {
         self.requests.kinds.iter().map(Kind::recorded).collect()
+    }
+
+    fn code_remarks(&self) -> Vec<CodeRemark> {
+        let counts = |status: &u16| self.rules.counts_as_committed_unasked(*status);
+        let remark = |code| CodeRemark { code, remark: crate::preflight::NOT_FOLLOWED.to_owned() };
+        crate::preflight::REDIRECTS.into_iter().filter(counts).map(remark).collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {

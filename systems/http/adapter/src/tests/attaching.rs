@@ -43,6 +43,32 @@ fn preflight_names_what_cannot_succeed() {
     );
 }
 
+/// Claim: where answers count by the id that they bring back, a target whose answer does not bring it is named before the
+/// load; and a redirect that the experiment itself calls committed is nothing to remark.
+#[test]
+fn preflight_looks_for_the_id() {
+    let server = Server::start(None);
+    let workload = r#"{"targets_text":"/echo\n/ok\n/same\n/missing\n/moved","correlate":"header:x-request-id","status":{"3xx":"committed"}}"#;
+    let system = system(&server.url("http", "127.0.0.1"), workload);
+    let deployment = system.attach(clock::Clock::start()).unwrap();
+    let findings = system.preflight(&deployment).unwrap();
+    let found: Vec<_> =
+        findings.iter().map(|f| format!("{} {} {}{}", f.kind, f.ok, f.detail, f.remark)).collect();
+    assert_eq!(
+        found,
+        [
+            "GET /echo true 200 OK",
+            "GET /ok false 200 OK, but the answer does not echo x-request-id, by which workload.correlate counts",
+            "GET /same false 200 OK, but the answer carries another request's x-request-id, by which workload.correlate counts",
+            "GET /missing false 404 Not Found",
+            "GET /moved false 301 Moved Permanently to /elsewhere (not followed), but the answer does not echo x-request-id, by which workload.correlate counts",
+        ]
+    );
+    assert_eq!(system.code_remarks(), [], "the experiment says what it means");
+    let unasked = super::system(&server.url("http", "127.0.0.1"), "{}").code_remarks();
+    assert_eq!(unasked.iter().map(|it| it.code).collect::<Vec<_>>(), [301, 302, 303, 307, 308]);
+}
+
 /// Claim: what fails once and then succeeds can succeed, and what came before is said; bytes behind an answer and a
 /// redirect that is not followed are remarked on; and a pass that is asked to stop ends at once.
 #[test]

@@ -58,7 +58,8 @@ fn serve(mut stream: impl Read + Write, asked: &AtomicU64) {
     loop {
         match parse_request(&received, &Limits::SERVER) {
             Ok(Some(request)) => {
-                let (answer, goes_on) = answer(request.head.path(), asked);
+                let id = request.head.header("x-request-id").unwrap_or_default();
+                let (answer, goes_on) = answer(request.head.path(), id, asked);
                 received.drain(..request.used);
                 if stream.write_all(&answer).and_then(|()| stream.flush()).is_err() || !goes_on {
                     return;
@@ -73,7 +74,7 @@ fn serve(mut stream: impl Read + Write, asked: &AtomicU64) {
     }
 }
 
-fn answer(path: &str, asked: &AtomicU64) -> (Vec<u8>, bool) {
+fn answer(path: &str, id: &[u8], asked: &AtomicU64) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     // The first request for a path that fails once is told from the second by its bit.
     let is_first = |bit: u64| asked.fetch_or(1 << bit, Ordering::SeqCst) >> bit & 1 == 0;
@@ -84,6 +85,8 @@ fn answer(path: &str, asked: &AtomicU64) -> (Vec<u8>, bool) {
             write_response(&mut out, 200, &[], b"", true);
             out.extend_from_slice(b"stray");
         }
+        "/echo" => write_response(&mut out, 200, &[("X-Request-Id", id)], b"", true),
+        "/same" => write_response(&mut out, 200, &[("X-Request-Id", b"7")], b"", true),
         "/missing" => write_response(&mut out, 404, &[], b"no", true),
         "/limited" => write_response(&mut out, 429, &[], b"", true),
         "/moved" => write_response(&mut out, 301, &[("Location", b"/elsewhere")], b"", true),
