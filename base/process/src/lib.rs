@@ -4,8 +4,9 @@
 //! be woken. It has no socket, no clock and no thread, so the same node runs in [`rehearsal`] (virtual time, no
 //! kernel: tests against theory) and in [`shell`] (real TCP, one thread, one epoll).
 //!
-//! Besides connections a node may have peers that it dials, logs and cells on a disk, and other machines beside
-//! it that it hands messages; what a start found on the disk is [`Stored`].
+//! Besides connections a node may have peers that it dials, logs and cells on a disk ([`store`]), and other
+//! machines beside it that it hands messages ([`shell::run_machines`]); what a start found on the disk is
+//! [`Stored`]. Whether a connection is encrypted is the shell's business alone.
 //!
 //! This crate never interprets a byte and knows no system and no instrument.
 

@@ -3,7 +3,7 @@
 //!
 //! A store is a folder with a folder for each log and a file for each cell. A log is a row of segments of one
 //! size, zeroed before they are used, so that a write changes no metadata of the file system; [`format`] says how
-//! records lie in them. Everything that a node appends while a sync is under way is one write and one sync (group
+//! records lie in them. Logs and cells become durable beside one another, in no order. Everything that a node appends while a sync is under way is one write and one sync (group
 //! commit). Segments whose records are trimmed are used again.
 //!
 //! It never tells anybody of a record before the kernel has said that it is durable, never cuts anything but the
@@ -14,6 +14,7 @@ mod error;
 pub mod format;
 mod log;
 mod open;
+mod replacer;
 mod segments;
 #[cfg(test)]
 mod tests;

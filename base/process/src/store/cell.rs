@@ -8,6 +8,8 @@ use super::StoreError;
 use super::segments::sync_folder;
 
 const MAGIC: [u8; 8] = *b"cell\x01\0\0\0";
+/// Written and synced at once, so that a record's sync beside it waits for few bytes.
+const PART_BYTES: usize = 4 << 20;
 /// Magic, checksum, and behind them the content.
 const HEADER_BYTES: usize = 12;
 
@@ -31,22 +33,29 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 /// Replaces what a cell holds; durable when this returns.
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let new = path.with_extension("new");
-    let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(&MAGIC)?;
-        file.write_all(&crc32fast::hash(content).to_le_bytes())?;
-        file.write_all(content)?;
-        Ok(file)
-    };
-    let file = write().map_err(StoreError::system("writing", &new))?;
-    file.sync_all().map_err(|source| {
-        // Some file systems find out only now that there is no room; the old content still has its name.
-        if source.kind() == io::ErrorKind::StorageFull {
-            StoreError::system("writing", &new)(source)
-        } else {
-            StoreError::Sync { path: new.clone(), source }
-        }
-    })?;
+    let failed = || StoreError::system("writing", &new);
+    let mut file = File::create(&new).map_err(failed())?;
+    let mut header = MAGIC.to_vec();
+    header.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    file.write_all(&header).map_err(failed())?;
+    for part in content.chunks(PART_BYTES) {
+        file.write_all(part).map_err(failed())?;
+        file.sync_data().map_err(unsynced(&new))?;
+    }
+    file.sync_all().map_err(unsynced(&new))?;
     fs::rename(&new, path).map_err(StoreError::system("renaming", &new))?;
     sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Some file systems find out only at a sync that there is no room: the old content still has its name, so that
+/// waiting is safe.
+fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| {
+        if source.kind() == io::ErrorKind::StorageFull {
+            StoreError::system("writing", path)(source)
+        } else {
+            StoreError::Sync { path, source }
+        }
+    }
 }

@@ -296,7 +296,6 @@ fn a_failed_disk() {
     let mut kept = Kept::start(store);
     kept.keep(&record(0));
     kept.out.replace(0, b"content".to_vec());
-    kept.out.append(0, &record(1));
     kept.hand_over();
     let error = loop {
         if let Err(error) = kept.wait() {

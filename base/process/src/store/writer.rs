@@ -1,9 +1,8 @@
-//! The thread that writes. It takes everything that was asked for since its last sync, and tells what is durable
-//! a batch at a time.
+//! The thread that writes logs. It takes everything that was asked for since its last sync, and tells what is
+//! durable a batch at a time. Cells go to a thread of their own, so that no record waits for a large one.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,12 +11,13 @@ use clock::Clock;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::log::Log;
+use super::replacer::Replacer;
 use super::segments::Maker;
-use super::{Store, StoreCounters, StoreError, cell, count};
+use super::{Store, StoreCounters, StoreError, count};
 use crate::host;
 
 /// How long a full disk is left alone before it is asked again.
-const FULL_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const FULL_PAUSE: Duration = Duration::from_millis(100);
 /// Emptied batches that are kept for the next.
 const SPENT_MAX: usize = 4;
 
@@ -47,7 +47,7 @@ struct State {
 
 /// What both sides see.
 #[derive(Debug)]
-struct Desk {
+pub(super) struct Desk {
     state: Mutex<State>,
     asked: Condvar,
     /// Readable when there is something in `done`, or the writer has failed.
@@ -60,8 +60,19 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the process ends.
+    pub(super) fn is_ending(&self) -> bool {
+        self.lock().is_ending
+    }
+
+    /// Nothing goes on after this.
+    pub(super) fn fail(&self, error: StoreError) {
+        self.lock().failed.get_or_insert(error);
+        self.signal();
+    }
+
     /// One wake-up for all that is told until somebody looks.
-    fn tell(&self, done: &mut Vec<Done>) {
+    pub(super) fn tell(&self, done: &mut Vec<Done>) {
         if done.is_empty() {
             return;
         }
@@ -96,7 +107,7 @@ impl Writer {
             let ended = Ended(Arc::clone(&theirs));
             let mut worker = Worker::new(store, clock, theirs);
             if let Err(error) = worker.run() {
-                ended.0.lock().failed = Some(error);
+                ended.0.fail(error);
             }
         });
         Ok(Self { desk, thread: Some(thread) })
@@ -155,9 +166,8 @@ impl Drop for Ended {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = std::io::Error::other("its thread panicked");
-            self.0.lock().failed = Some(StoreError::system("keeping records in", "the store")(why));
+            self.0.fail(StoreError::system("keeping records in", "the store")(why));
         }
-        self.0.signal();
     }
 }
 
@@ -165,7 +175,7 @@ struct Worker {
     clock: Clock,
     desk: Arc<Desk>,
     logs: Vec<Log>,
-    cells: Vec<PathBuf>,
+    replacer: Replacer,
     maker: Maker,
     counters: Arc<StoreCounters>,
     done: Vec<Done>,
@@ -184,7 +194,8 @@ impl Worker {
         let Store { logs, cells, options, counters, _lock, .. } = store;
         let folders = logs.iter().map(|log| log.folder.clone()).collect();
         let maker = Maker::start(folders, options.segment_bytes, Arc::clone(&counters));
-        Self { clock, desk, logs, cells, maker, counters, done: Vec::new(), _lock }
+        let replacer = Replacer::start(cells, Arc::clone(&desk), Arc::clone(&counters));
+        Self { clock, desk, logs, replacer, maker, counters, done: Vec::new(), _lock }
     }
 
     fn run(&mut self) -> Result<(), StoreError> {
@@ -193,8 +204,7 @@ impl Worker {
         }
         let mut batches = Vec::new();
         while self.wait(&mut batches) {
-            count(&self.counters.batches, 1);
-            match self.carry_out(&batches) {
+            match self.carry_out(&mut batches) {
                 Ok(()) => {}
                 Err(Stop::Ending) => return Ok(()),
                 Err(Stop::Failed(error)) => return Err(error),
@@ -225,28 +235,21 @@ impl Worker {
         }
     }
 
-    /// All batches that were there are one write and one sync of each log that they name; the sync comes before
-    /// a cell is replaced, so that things become durable in the order in which they were asked for.
-    fn carry_out(&mut self, batches: &[Batch]) -> Result<(), Stop> {
+    /// All records of all batches that were there are one write and one sync of each log that they go to.
+    fn carry_out(&mut self, batches: &mut [Batch]) -> Result<(), Stop> {
+        for batch in &mut *batches {
+            begin_others(&mut batch.stores, &mut self.logs, &self.maker, &self.replacer);
+        }
         for batch in batches {
             for store in &batch.stores {
-                match store {
-                    host::Store::Append { log, number, bytes } => {
-                        self.append(*log, *number, &batch.records[bytes.clone()])?;
-                    }
-                    host::Store::Trim { log, below } => {
-                        self.logs[*log].trim(*below, *log, &self.maker);
-                    }
-                    host::Store::Replace { cell, content } => {
-                        self.sync_all()?;
-                        self.retry(|worker| cell::replace(&worker.cells[*cell], content))?;
-                        self.done.push(Done::Replaced { cell: *cell });
-                        self.desk.tell(&mut self.done);
-                    }
+                if let host::Store::Append { log, number, bytes } = store {
+                    self.append(*log, *number, &batch.records[bytes.clone()])?;
                 }
             }
         }
-        self.sync_all()
+        let are_behind = self.logs.iter().any(Log::is_behind);
+        count(&self.counters.batches, u64::from(are_behind));
+        (0..self.logs.len()).try_for_each(|log| self.sync(log))
     }
 
     fn append(&mut self, log: usize, number: u64, record: &[u8]) -> Result<(), Stop> {
@@ -259,10 +262,6 @@ impl Worker {
             Err(error) if error.is_full() => self.retry(|worker| worker.logs[log].write()),
             other => other.map_err(Stop::Failed),
         }
-    }
-
-    fn sync_all(&mut self) -> Result<(), Stop> {
-        (0..self.logs.len()).try_for_each(|log| self.sync(log))
     }
 
     fn sync(&mut self, log: usize) -> Result<(), Stop> {
@@ -300,17 +299,36 @@ impl Worker {
         }
     }
 
-    /// Waits a while; what has been trimmed meanwhile is let go of, because that makes room. Gives whether the
+    /// Waits a while; what else is asked for meanwhile is begun, because it may make room. Gives whether the
     /// process ends.
     fn pause(&mut self) -> bool {
         let state = self.desk.lock();
         let waited = self.desk.asked.wait_timeout(state, FULL_PAUSE);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        for store in state.pending.iter().flat_map(|batch| &batch.stores) {
-            if let host::Store::Trim { log, below } = store {
-                self.logs[*log].trim(*below, *log, &self.maker);
-            }
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        for batch in &mut state.pending {
+            begin_others(&mut batch.stores, &mut self.logs, &self.maker, &self.replacer);
         }
         state.is_ending
     }
+}
+
+/// Lets go of what is trimmed, and hands over the cells; records are left. Neither waits for a record: a log that
+/// has no room may be waiting for just that.
+fn begin_others(
+    stores: &mut Vec<host::Store>,
+    logs: &mut [Log],
+    maker: &Maker,
+    replacer: &Replacer,
+) {
+    stores.retain_mut(|store| match store {
+        host::Store::Append { .. } => true,
+        host::Store::Trim { log, below } => {
+            logs[*log].trim(*below, *log, maker);
+            false
+        }
+        host::Store::Replace { cell, content } => {
+            replacer.replace(*cell, std::mem::take(content));
+            false
+        }
+    });
 }
