@@ -327,7 +327,7 @@ fn receive_lag() {
         "#,
     );
     await_rows(&place, 500);
-    for _ in 0..40 {
+    for _ in 0..48 {
         running.signal(Signal::STOP);
         harness::pass(Duration::from_millis(40));
         running.signal(Signal::CONT);
