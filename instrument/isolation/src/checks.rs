@@ -35,6 +35,8 @@ fn effect(row: &Row) -> Effect {
         Outcome::Committed => Effect::Certain,
         // The connection's end and the client's own trouble are no answer of the system.
         Outcome::Rejected(Class::Transport | Class::Client) | Outcome::Unknown => Effect::Possible,
+        // A refusal is that of one attempt; an earlier one may have had its effect.
+        Outcome::Rejected(_) if row.attempts > 1 => Effect::Possible,
         Outcome::Rejected(_) | Outcome::Shed => Effect::None,
     }
 }

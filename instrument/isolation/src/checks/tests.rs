@@ -263,6 +263,18 @@ fn a_trial_that_was_cut_off() {
     assert!(finding.holds, "{}", finding.words);
 }
 
+/// Claim: what was refused when it was sent again may have had its effect the first time, and is no aborted read.
+#[test]
+fn refused_when_sent_again() {
+    let options = small_lists(&[]);
+    let mut trial = trial_of_lists(&options, Lie::RefusesAndDoes);
+    assert!(!found(&LIST_APPEND, &options, &trial).holds);
+    let refused = trial.rows.iter_mut().filter(|row| row.outcome != Outcome::Committed);
+    refused.for_each(|row| row.attempts = 2);
+    let finding = found(&LIST_APPEND, &options, &trial);
+    assert!(finding.holds, "{}", finding.words);
+}
+
 /// Claim: an answer that comes twice is no contradiction unless it is another one.
 #[test]
 fn answers_that_come_twice() {
