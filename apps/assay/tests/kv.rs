@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Place, beside_others, number};
+use crate::harness::{self, Place, beside_others, number};
 
 /// Claim: with every workload, size and number of clients of the experiment each acknowledged transaction stands once in
 /// the ledger, and what left together left as batches.
@@ -60,5 +60,38 @@ fn what_clients_see_is_in_order() {
         let fates = &trial["fates"];
         assert_eq!(number(&fates["lost"]) + number(&fates["phantom"]), 0, "{key}: {fates}");
         assert!(number(&fates["once"]) > 100, "{key}: {fates}");
+    }
+}
+
+/// Claim: whatever is done to the leader, nothing that was acknowledged is lost or executed twice, and what clients saw is
+/// strictly serializable; the group goes on behind the fault.
+#[test]
+fn faults_lose_nothing() {
+    let has = |path: &str| Path::new(path).exists();
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root || !has("/dev/fuse") || !has("/dev/net/tun") {
+        harness::say("SKIPPED faults of kv: they take root, /dev/fuse and /dev/net/tun");
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/faults.toml");
+    let file = file.display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
+    assert_eq!(settings.len(), 4);
+    for setting in settings {
+        let trial = &setting["trials"][0];
+        let (key, fates) = (&setting["key"], &trial["fates"]);
+        for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "reordered"] {
+            assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
+        }
+        assert!(number(&fates["once"]) > 100, "{key}: {fates}");
+        let checks: Vec<_> = trial["checks"].as_array().into_iter().flatten().collect();
+        assert!(checks.len() >= 2, "{key}: {checks:?}");
+        for check in checks {
+            assert_eq!(check["outcome"], "ok", "{key}: {check}");
+        }
     }
 }

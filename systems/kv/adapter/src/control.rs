@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use kv_node::protocol::{self, Reply, State, read_reply};
+use rustls::{ClientConnection, StreamOwned};
+use sut::Tls;
 use wire::frames::next_frame;
 
 /// The longest wait for a replica to take a connection or answer a question.
@@ -13,10 +15,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     unread: Vec<u8>,
     used: usize,
 }
+
+/// Bytes both ways, encrypted or not.
+trait Stream: io::Read + io::Write + Send {}
+
+impl Stream for TcpStream {}
+impl Stream for StreamOwned<ClientConnection, TcpStream> {}
 
 /// A part of a ledger.
 pub(crate) struct Part<'a> {
@@ -26,17 +34,27 @@ pub(crate) struct Part<'a> {
 }
 
 impl Control {
-    pub(crate) fn open(replica: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn open(replica: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&replica, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        let mut control = Self { stream, unread: Vec::new(), used: 0 };
-        match control.ask(protocol::write_hello)? {
-            Reply::Welcome(_) => {}
-            other => return Err(strange(&other)),
+        let stream: Box<dyn Stream> = match tls {
+            None => Box::new(stream),
+            Some(Tls { config, server_name }) => {
+                let client = ClientConnection::new(config.clone(), server_name.clone());
+                Box::new(StreamOwned::new(client.map_err(io::Error::other)?, stream))
+            }
+        };
+        Ok(Self { stream, unread: Vec::new(), used: 0 })
+    }
+
+    /// What everything but how the replica stands begins with; it waits until it is known who leads.
+    pub(crate) fn hello(&mut self) -> io::Result<()> {
+        match self.ask(protocol::write_hello)? {
+            Reply::Welcome(_) => Ok(()),
+            other => Err(strange(&other)),
         }
-        Ok(control)
     }
 
     /// How the replica stands.
@@ -61,6 +79,7 @@ impl Control {
         let mut question = Vec::new();
         write(&mut question);
         self.stream.write_all(&question)?;
+        self.stream.flush()?;
         self.unread.drain(..self.used);
         self.used = 0;
         let mut chunk = [0; 64 << 10];

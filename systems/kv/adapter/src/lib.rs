@@ -2,9 +2,11 @@
 //! speaks their protocol, and reads their ledger back. It keeps no time of a transaction, opens no connection of the load
 //! and never retries.
 //!
-//! `options` reads the experiment, `nodes` starts the replicas, `system` connects, `session` is the protocol, `observing` what it keeps of answers,
+//! `options` reads the experiment, `nodes` starts the replicas (`several` does for people),
+//! `certificates` says who is who, `system` connects, `session` is the protocol, `observing` what it keeps of answers,
 //! `workload` makes transactions, `control` asks a replica things aside, `ledger` reads back, `metrics` declares what a replica says of itself.
 
+mod certificates;
 mod control;
 mod ledger;
 mod metrics;
@@ -12,6 +14,7 @@ mod nodes;
 mod observing;
 mod options;
 mod session;
+mod several;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -20,9 +23,9 @@ mod workload;
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "kv",
-    summary: "a key-value database of our own: mini-transactions, once for each client, with a ledger of all of them",
+    summary: "a replicated key-value database of our own: mini-transactions, once for each client, with a ledger of all of them",
     build: options::build,
     targets: options::targets,
-    serve: Some(kv_node::serve),
+    serve: Some(several::serve),
     checks: &isolation::checks::ALL,
 };

@@ -26,6 +26,13 @@ const CLIENTS_MAX: u64 = 1 << 20;
 const VALUE_BYTES: u64 = 16;
 const VALUE_BYTES_MAX: u64 = 512 << 10;
 
+/// Replicas unless said otherwise: as many as survive the loss of one; and at most.
+const REPLICAS: u64 = 3;
+const REPLICAS_MAX: u64 = 15;
+
+/// How long replicas are without a leader until another wants to lead, unless said otherwise.
+const ELECTION_TIMEOUT_MS: u64 = 1000;
+
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     const { assert!(TRANSACTION_BYTES_MAX >= 1 << 20) }
@@ -34,12 +41,27 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let attach = attach(&mut deploy, problems);
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let in_flight_max = in_flight_max.unwrap_or_else(|| carried(request));
-    let mut arguments = Vec::new();
-    let bytes_max = deploy.size("memory_max", problems);
-    arguments.extend(bytes_max.map(|bytes| format!("--bytes-max={bytes}")));
-    if attach.is_some() && bytes_max.is_some() {
-        let message = "a replica that runs already has its own bound".to_owned();
-        deploy.reject("memory_max", message, Some("remove one of the two".to_owned()), problems);
+    let identity = deploy.string("identity", problems).map(|folder| request.folder.join(folder));
+    let arguments = arguments(&mut deploy, problems);
+    let replicas = deploy.integer("replicas", 1, REPLICAS_MAX, problems);
+    let tls = deploy.boolean("tls", problems);
+    let keeps = deploy.boolean("keeps", problems);
+    let ledger = deploy.boolean("ledger", problems);
+    let election = deploy.duration("election_timeout", problems);
+    let is_ours = !arguments.is_empty() || replicas.is_some() || tls.is_some() || keeps.is_some();
+    if attach.is_some() && (is_ours || ledger.is_some() || election.is_some()) {
+        let message = "a replica that runs already has its own settings".to_owned();
+        deploy.reject("attach", message, Some("remove it, or the others".to_owned()), problems);
+    }
+    if attach.is_none() && identity.is_some() {
+        let message = "replicas that are started here get certificates of their own".to_owned();
+        deploy.reject("identity", message, Some("remove it, or attach".to_owned()), problems);
+    }
+    let replicas = replicas.unwrap_or(REPLICAS);
+    if keeps == Some(false) && replicas > 1 {
+        let message = "replicas of a group keep a log: what they promise has to survive them";
+        let help = Some("set replicas = 1, too".to_owned());
+        deploy.reject("keeps", message.to_owned(), help, problems);
     }
     deploy.finish(problems);
 
@@ -59,6 +81,13 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     Some(Box::new(Kv {
         arguments,
         attach,
+        identity,
+        replicas: u8::try_from(replicas).ok()?,
+        tls: tls.unwrap_or(true),
+        keeps: keeps.unwrap_or(true),
+        ledger: ledger.unwrap_or(true),
+        election_timeout_ms: election
+            .map_or(ELECTION_TIMEOUT_MS, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
         in_flight_max: u32::try_from(in_flight_max).ok()?,
         resends: request.load.is_some_and(|load| load.resend.is_some()),
         sort,
@@ -68,6 +97,31 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         run_mark: request.run_mark,
         leaders: (0..connections.saturating_mul(2)).map(|_| nobody()).collect(),
     }))
+}
+
+/// What of the deployment is said to each replica.
+fn arguments(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let sizes = [
+        ("memory_max", "--bytes-max"),
+        ("segment", "--segment-bytes"),
+        ("snapshot_after", "--snapshot-after-bytes"),
+    ];
+    for (key, option) in sizes {
+        let size = deploy.size(key, problems);
+        arguments.extend(size.map(|bytes| format!("{option}={bytes}")));
+    }
+    let window = deploy.integer("window", 1, 1024, problems);
+    arguments.extend(window.map(|window| format!("--window={window}")));
+    let sync = deploy.one_of("sync", &["data", "segment", "none"], problems);
+    arguments.extend(sync.map(|sync| format!("--sync={sync}")));
+    for (key, option) in [("wait_for_all", "--wait-for-all"), ("resend_values", "--resend-values")]
+    {
+        if deploy.boolean(key, problems) == Some(true) {
+            arguments.push(option.to_owned());
+        }
+    }
+    arguments
 }
 
 /// What transactions do, and the keys that are that kind's alone.

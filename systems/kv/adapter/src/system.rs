@@ -1,30 +1,38 @@
 //! The system: starting the replicas or attaching to one, its connections, its ledger.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use kv_node::protocol::NOBODY;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::options::Options;
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
-use crate::control::Control;
+use crate::certificates;
 use crate::ledger::Reader;
-use crate::nodes::{self, Place, Places, READY_WITHIN};
+use crate::nodes::{self, Place, Places};
 use crate::observing::Observes;
 use crate::options;
 use crate::session::{Common, KvSession};
 use crate::workload::{Sort, Transactions};
-
-/// How often a replica that was started again is asked whether it serves.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The database as an experiment wants it.
 pub(crate) struct Kv {
     /// Of the command line of each replica.
     pub(crate) arguments: Vec<String>,
     pub(crate) attach: Option<SocketAddr>,
+    /// The folder with certificates for one that is attached to.
+    pub(crate) identity: Option<PathBuf>,
+    pub(crate) replicas: u8,
+    pub(crate) tls: bool,
+    /// Whether replicas keep a log on the disk.
+    pub(crate) keeps: bool,
+    /// Whether one of them keeps a ledger.
+    pub(crate) ledger: bool,
+    pub(crate) election_timeout_ms: u64,
     pub(crate) in_flight_max: u32,
     pub(crate) resends: bool,
     /// What transactions do; `workload` is what it was read from, and is read again once the seed is known.
@@ -78,9 +86,24 @@ impl System for Kv {
         std::iter::once(Kind::recorded(recorded)).chain(read.map(Kind::read)).collect()
     }
 
+    fn fidelity(&self) -> Vec<String> {
+        let switches = [
+            ("--wait-for-all", "an entry is decided only once all replicas keep it"),
+            ("--resend-values", "what is decided is sent to each replica once more in full"),
+            ("--sync=segment", "a whole segment of the log is synced for each batch"),
+            ("--sync=none", "nothing is synced: a loss of power loses what was acknowledged"),
+        ];
+        let is_on = |option: &str| self.arguments.iter().any(|argument| argument == option);
+        let on = switches.iter().filter(|(option, _)| is_on(option));
+        on.map(|(_, words)| (*words).to_owned()).collect()
+    }
+
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         if let Some(address) = self.attach {
-            return nodes::deployment(bed, nodes::attached(address));
+            let tls = self.identity.as_deref().map(certificates::client).transpose();
+            let tls = tls.map_err(SutError::Deploy)?;
+            let places = Places::agreed(nodes::attached(address), tls, bed)?;
+            return Ok(nodes::deployment(bed, places));
         }
         let started = nodes::start_all(self, bed)?;
         Ok(Deployment { clocks: ClockRelation::OneHost, ..started })
@@ -94,27 +117,25 @@ impl System for Kv {
 
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
         let places = places(to)?;
-        let first = places.replicas.first();
-        let address = first.ok_or_else(|| SutError::Deploy("no replica is up".to_owned()))?.address;
+        let address = places.replicas[places.leader].address;
         let session = KvSession::new(self.common(places.since), self.leader(role, index));
-        Ok(Link::Wire(Endpoint { address, tls: None }, Box::new(session)))
+        Ok(Link::Wire(Endpoint { address, tls: places.tls.clone() }, Box::new(session)))
     }
 
-    /// To the replica that the connection was told leads; else to the replicas in turn.
+    /// To the replica that the connection was told leads; else to the replicas in turn, from the one that led at first.
     fn route(&self, to: &Deployment, role: Role, index: u32, life: u32) -> Option<Endpoint> {
-        let replicas = &places(to).ok()?.replicas;
-        let told = usize::from(self.leader(role, index).swap(u8::MAX, Ordering::Relaxed));
-        let turn = usize::try_from(life).unwrap_or(0) % replicas.len().max(1);
-        let Place { address, .. } = replicas.get(told).or_else(|| replicas.get(turn))?;
-        Some(Endpoint { address: *address, tls: None })
+        let Places { replicas, leader, tls, .. } = places(to).ok()?;
+        let told = usize::from(self.leader(role, index).swap(NOBODY, Ordering::Relaxed));
+        let turn = usize::try_from(life).unwrap_or(0).wrapping_add(*leader) % replicas.len();
+        let Place { address, .. } = replicas.get(told).unwrap_or(&replicas[turn]);
+        Some(Endpoint { address: *address, tls: tls.clone() })
     }
 
     /// Nothing is submitted: it would stand in the ledger as nobody's.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
-        let Place { address, name } = &places(to)?.replicas[0];
-        let state = Control::open(*address).and_then(|mut control| control.state());
-        let state = state.map_err(|error| SutError::Deploy(format!("asking `{name}`: {error}")))?;
-        let detail = format!("`{name}` leads at position {}", state.position);
+        let places = places(to)?;
+        let name = &places.replicas[places.leader].name;
+        let detail = format!("`{name}` leads, at position {}", places.since);
         let finding = |kind: Kind| PreflightFinding {
             kind: kind.name,
             ok: true,
@@ -125,27 +146,9 @@ impl System for Kv {
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
-        let Place { address, name } = &places(of)?.replicas[0];
-        let failed = |why: String| SutError::Ledger(format!("asking `{name}`: {why}"));
-        let deadline = of.clock.now().plus(READY_WITHIN);
-        let mut control = loop {
-            match Control::open(*address) {
-                Ok(control) => break control,
-                Err(error) if of.clock.now() >= deadline => return Err(failed(error.to_string())),
-                Err(_) => of.clock.sleep_until(of.clock.now().plus(LOOK_EVERY)),
-            }
-        };
-        let state = control.state().map_err(|error| failed(error.to_string()))?;
-        if !state.keeps_ledger {
-            return Ok(None);
-        }
-        let part = control.ledger(0).map_err(|error| failed(error.to_string()))?;
-        if part.whole_to < state.position {
-            return Err(failed(format!(
-                "its ledger lacks what was executed behind position {}, of {}",
-                part.whole_to, state.position
-            )));
-        }
-        Ok(Some(Box::new(Reader::new(control, self.run_mark, name.clone()))))
+        let keeper = places(of)?.keeper(of)?;
+        Ok(keeper.map(|(control, name)| {
+            Box::new(Reader::new(control, self.run_mark, name)) as Box<dyn Ledger>
+        }))
     }
 }

@@ -23,6 +23,12 @@ fn system(sort: Sort) -> Kv {
     Kv {
         arguments: Vec::new(),
         attach: Some(([127, 0, 0, 1], 1).into()),
+        identity: None,
+        replicas: 3,
+        tls: true,
+        keeps: true,
+        ledger: true,
+        election_timeout_ms: 1000,
         in_flight_max: 64,
         resends: false,
         sort,
@@ -149,6 +155,10 @@ fn text(text: &str) -> Options {
     Options { value: Value::String(text.to_owned()), span: Span::default() }
 }
 
+fn boolean(is_it: bool) -> Options {
+    Options { value: Value::Boolean(is_it), span: Span::default() }
+}
+
 fn build(
     deploy: &[(&str, Options)],
     workload: &[(&str, Options)],
@@ -177,11 +187,13 @@ fn options_are_read() {
         (
             vec![("attach", text("127.0.0.1:1")), ("memory_max", text("1GiB"))],
             vec![],
-            "has its own bound",
+            "has its own settings",
         ),
         (vec![], vec![("value", text("1MiB"))], "can be at most"),
         (vec![], vec![("kind", text("maps"))], "it is one of"),
         (vec![("fsync", text("no"))], vec![], "system.deploy.fsync"),
+        (vec![("identity", text("tls"))], vec![], "certificates of their own"),
+        (vec![("keeps", boolean(false))], vec![], "replicas of a group keep a log"),
     ] {
         let said = build(&deploy, &workload).err().unwrap_or_default();
         assert!(said.contains(words), "{words}: {said}");
