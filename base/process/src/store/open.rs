@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::format::{self, Header};
 use super::log::{Log, Sealed, draw_stamp};
-use super::segments::{make, make_folder, path_of, sequence_of, start_path};
+use super::segments::{make, make_folder, path_of, sequence_of, start_path, sync_folder};
 use super::{StoreCounters, StoreError, StoreOptions, cell};
 use crate::StoredLog;
 
@@ -52,11 +52,12 @@ pub(super) fn log(
             return Err(StoreError::Broken { path: path.clone(), offset: 0, number: next });
         }
     }
-    for path in &unused {
-        fs::remove_file(path).map_err(StoreError::system("removing", path))?;
+    let path = path_of(folder, sequence);
+    for other in unused.iter().filter(|other| **other != path) {
+        fs::remove_file(other).map_err(StoreError::system("removing", other))?;
     }
     let header = Header { sequence, first: next, stamp: draw_stamp()? };
-    let file = begin(&path_of(folder, sequence), &header, options.segment_bytes)?;
+    let file = begin(&path, &header, options.segment_bytes)?;
     if used.is_empty() {
         cell::replace(&start_path(folder), &sequence.to_le_bytes())?;
     }
@@ -64,9 +65,18 @@ pub(super) fn log(
     Ok((log, records))
 }
 
-/// A new segment with its header, durable.
+/// A new segment with its header, durable. The process before may have made its file ahead: one of the right size
+/// is whole, because its size grows with the zeros.
 fn begin(path: &Path, header: &Header, bytes: usize) -> Result<File, StoreError> {
-    let file = make(path, bytes)?;
+    let wanted = u64::try_from(bytes).expect("a file's size fits");
+    let file = if fs::metadata(path).is_ok_and(|made| made.len() == wanted) {
+        // It may have been killed before the name was durable.
+        sync_folder(path.parent().unwrap_or(Path::new(".")))?;
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        opened.map_err(StoreError::system("opening", path))?
+    } else {
+        make(path, bytes)?
+    };
     let mut head = Vec::new();
     format::write_header(header, &mut head);
     file.write_all_at(&head, 0).map_err(StoreError::system("writing", path))?;

@@ -1,7 +1,7 @@
 //! A store is opened, written to, damaged and opened again.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use clock::Clock;
@@ -258,6 +258,21 @@ fn used_again() {
     kept.hand_over();
     kept.end();
     assert_eq!(open(folder.path()).unwrap(), (60, 60));
+}
+
+/// Claim: the segment that a process had made ahead is the one in which the next goes on, and is not made again;
+/// one that was not made to its end is.
+#[test]
+fn made_ahead() {
+    let folder = with_records(1);
+    let ahead = segment(folder.path(), 2);
+    let made = fs::metadata(&ahead).unwrap().ino();
+    assert_eq!(open(folder.path()).unwrap(), (0, 1));
+    assert_eq!(fs::metadata(&ahead).unwrap().ino(), made);
+    assert_eq!(fs::metadata(&ahead).unwrap().len(), 600);
+    fs::write(segment(folder.path(), 3), [0; 100]).unwrap();
+    assert_eq!(open(folder.path()).unwrap(), (0, 1));
+    assert_eq!(fs::metadata(segment(folder.path(), 3)).unwrap().len(), 600);
 }
 
 /// Claim: a full disk is told once, what was asked waits, and becomes durable when there is room: for a segment
