@@ -35,8 +35,12 @@ impl Replica {
         let before = self.record_promise(out);
         if before <= self.persisted {
             self.send_promise(from, ballot, first, out);
-        } else {
-            self.waiting.push_back((before, Waiting::Promise { to: from, ballot, first }));
+            return;
+        }
+        // Whoever asks again before it is durable is answered once.
+        let asked = Waiting::Promise { to: from, ballot, first };
+        if !self.waiting.iter().any(|(_, there)| *there == asked) {
+            self.waiting.push_back((before, asked));
         }
     }
 

@@ -70,9 +70,10 @@ pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&count.to_le_bytes());
 }
 
-/// All of a proposal but its bytes: origin 9, kind 1, length 4.
+/// All of a proposal but its bytes: origin 9, follows 9, kind 1, length 4.
 pub(crate) fn put_proposal(out: &mut Vec<u8>, proposal: &Proposal) {
     put_ballot(out, proposal.origin);
+    put_ballot(out, proposal.follows);
     out.push(match proposal.entry {
         Entry::Noop => 0,
         Entry::Value(_) => 1,
@@ -93,6 +94,7 @@ pub(crate) fn put_snapshot(out: &mut Vec<u8>, head: &SnapshotHead) {
 /// A proposal whose bytes have not been read yet.
 pub(crate) struct ProposalHead {
     origin: Ballot,
+    follows: Ballot,
     kind: u8,
     length: usize,
 }
@@ -166,6 +168,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn proposal_head(&mut self) -> Result<ProposalHead, DecodeError> {
         let origin = self.ballot("the origin of an entry")?;
+        let follows = self.ballot("what an entry follows")?;
         let kind = self.u8("the kind of an entry")?;
         let max = match kind {
             0 => 0,
@@ -173,7 +176,12 @@ impl<'a> Reader<'a> {
             2 => MEMBERS_MAX,
             found => return Err(DecodeError::Unknown { what: "the kind of an entry", found }),
         };
-        Ok(ProposalHead { origin, kind, length: self.count("the length of an entry", max)? })
+        Ok(ProposalHead {
+            origin,
+            follows,
+            kind,
+            length: self.count("the length of an entry", max)?,
+        })
     }
 
     /// The bytes of a proposal, copied once from where they were received.
@@ -184,7 +192,7 @@ impl<'a> Reader<'a> {
             1 => Entry::Value(Arc::from(bytes)),
             _ => Entry::Members(members(bytes)?),
         };
-        Ok(Proposal { origin: head.origin, entry })
+        Ok(Proposal { origin: head.origin, follows: head.follows, entry })
     }
 
     pub(crate) fn snapshot(&mut self) -> Result<SnapshotHead, DecodeError> {

@@ -45,18 +45,18 @@ struct Promised {
 }
 
 impl Candidacy {
-    /// What is to be proposed, instance after instance. Where nothing was found, nothing was chosen. What one leader
-    /// proposed stands in order: an entry of an older origin than the one before it was left behind by a leader that
-    /// knew it could not be chosen (it proposed something of its own before it), and so was all that follows.
+    /// What is to be proposed, instance after instance. Where nothing was found, nothing was chosen. An entry that followed
+    /// another one than that before it here was left behind, and so was all behind it: had it been chosen, a majority
+    /// would have accepted what it followed in the same ballot, so that would stand here.
     fn findings(&self, origin_before: Ballot) -> Vec<Proposal> {
         let mut proposals = Vec::with_capacity(self.found.len());
         let mut origin = origin_before;
         for found in &self.found {
             let proposal = match found {
                 Some(accepted) => accepted.proposal.clone(),
-                None => Proposal { origin, entry: Entry::Noop },
+                None => Proposal { origin, follows: origin, entry: Entry::Noop },
             };
-            if proposal.origin < origin {
+            if proposal.follows != origin {
                 break;
             }
             origin = proposal.origin;

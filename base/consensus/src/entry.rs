@@ -40,12 +40,15 @@ impl Entry {
     }
 }
 
-/// An entry and the ballot in which it was proposed first: this pair is what Paxos chooses. Later leaders propose it
-/// again in ballots of their own and leave the origin as it is.
+/// An entry, the ballot in which it was proposed first, and that of the entry before it: this is what Paxos chooses. Later
+/// leaders propose it again in ballots of their own and leave both as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// In which ballot it was proposed first.
     pub origin: Ballot,
+    /// The origin of the entry before it in the log of the leader that proposed it first. One origin and instance is one
+    /// entry, so this says which entry it follows.
+    pub follows: Ballot,
     /// What it is.
     pub entry: Entry,
 }

@@ -137,7 +137,8 @@ impl Replica {
     }
 
     fn propose_entry(&mut self, entry: Entry, id: u64, out: &mut Effects) {
-        let proposal = Proposal { origin: self.promised, entry };
+        let follows = self.origin_of(self.log.last());
+        let proposal = Proposal { origin: self.promised, follows, entry };
         self.accept(self.log.last() + 1, proposal, Some(id), out);
         self.pump(out);
     }
@@ -228,7 +229,7 @@ impl Replica {
         while first <= by.chosen {
             let entries = by.log.proposals(first, by.chosen, by.config.message_bytes_max);
             let next = first + entries.len() as u64;
-            for peer in &lead.peers {
+            for peer in lead.peers.iter().filter(|peer| !peer.is_silent) {
                 let entries = entries.clone();
                 let message =
                     Message::Decide { ballot: by.ballot, chosen: by.chosen, first, entries };

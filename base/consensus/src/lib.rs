@@ -29,9 +29,10 @@
 //! Why a chosen value stays: whoever leads later had promises from a majority, one of which accepted it before it promised,
 //! and told so; of several ballots the highest wins, by induction the chosen value's.
 //!
-//! **Order.** Each entry carries its *origin*, the ballot in which it was first proposed. A new leader does not propose an
-//! entry whose origin is older than that of the entry before it: it was left behind. So of what one leader proposed, nothing
-//! is ever delivered without everything that it had proposed before: a client may pipeline.
+//! **Order.** Each entry carries its *origin*, the ballot in which it was first proposed, and that of the entry before it.
+//! A new leader does not propose an entry that followed another than the one that stands before it now: it was left
+//! behind, and so is all behind it. So of what one leader proposed, nothing is ever delivered without everything that it had proposed
+//! before: a client may pipeline.
 //!
 //! **Followers that lag** are sent, by the same accepts, what the leader's log has, as much at a time as
 //! [`Config::peer_bytes_max`] allows; chosen entries may be accepted again in any later ballot, as nothing else can be

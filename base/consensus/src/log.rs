@@ -182,7 +182,7 @@ mod tests {
         let mut log = Log::starting_at(1);
         for instance in 1..=count {
             let entry = Entry::Value(Arc::from([0u8; 36].as_slice()));
-            let proposal = Proposal { origin: Ballot::ZERO, entry };
+            let proposal = Proposal { origin: Ballot::ZERO, follows: Ballot::ZERO, entry };
             log.put(instance, Ballot::ZERO, proposal, 100 + instance, None);
         }
         log

@@ -1,8 +1,8 @@
 //! What replicas say to each other, and its bytes.
 //!
 //! Who sent a message is known from the connection, not from the message. A message is lost, repeated or overtaken without
-//! harm. Numbers are little-endian; a ballot is its counter (8) and its replica (1); an entry's head is origin 9 · kind 1 ·
-//! length 4. The bytes of entries follow all heads, in order, so that whoever sends a message can write its head from one
+//! harm. Numbers are little-endian; a ballot is its counter (8) and its replica (1); an entry's head is origin 9 ·
+//! follows 9 · kind 1 · length 4. The bytes of entries follow all heads, in order, so that whoever sends a message can write its head from one
 //! buffer and the values from where they are.
 //!
 //! | tag | message | fields |
@@ -153,7 +153,7 @@ pub enum Message {
 }
 
 /// Bytes of an entry's head, and of one in a promise.
-const PROPOSAL_HEAD_BYTES: usize = 14;
+const PROPOSAL_HEAD_BYTES: usize = 23;
 const ACCEPTED_HEAD_BYTES: usize = 9 + PROPOSAL_HEAD_BYTES;
 
 impl Message {

@@ -6,7 +6,7 @@
 //! | tag | record | fields, little-endian |
 //! | --- | --- | --- |
 //! | 1 | promised | ballot 9 |
-//! | 2 | accepted | instance 8 · ballot 9 · chosen 8 · origin 9 · kind 1 · length 4 · the entry's bytes |
+//! | 2 | accepted | instance 8 · ballot 9 · chosen 8 · origin 9 · follows 9 · kind 1 · length 4 · the entry's bytes |
 //! | 3 | head | promised 9 · chosen 8 · snapshot (through 8 · origin 9 · count 1 · members) |
 //!
 //! A ballot is its counter (8) and its replica (1).

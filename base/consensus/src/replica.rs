@@ -76,7 +76,7 @@ pub(crate) enum Role {
 }
 
 /// What is done once records are durable.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// The part of a promise from an instance on goes out.
     Promise { to: ReplicaId, ballot: Ballot, first: Instance },
@@ -202,7 +202,7 @@ impl Replica {
         change.map_or(&self.snapshot.members, |(_, members)| members)
     }
 
-    /// The origin of what was chosen last: what follows never comes from before it.
+    /// The origin of the entry at an instance that is in the log or ends the snapshot.
     pub(crate) fn origin_of(&self, instance: Instance) -> Ballot {
         self.log.get(instance).map_or(self.snapshot.origin, |slot| slot.proposal.origin)
     }

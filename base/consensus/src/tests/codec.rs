@@ -12,7 +12,7 @@ fn ballot(counter: u64) -> Ballot {
 fn proposals() -> Vec<Proposal> {
     let value = |bytes: &[u8]| Entry::Value(bytes.into());
     let entries = [value(b"one"), Entry::Noop, value(b""), Entry::Members(members(&[1, 2, 9]))];
-    entries.map(|entry| Proposal { origin: ballot(5), entry }).to_vec()
+    entries.map(|entry| Proposal { origin: ballot(5), follows: ballot(4), entry }).to_vec()
 }
 
 /// One of each kind.
@@ -86,7 +86,7 @@ fn what_is_written_is_read() {
 fn values_are_not_copied() {
     let value: crate::Value = vec![1; 1000].into();
     let entry = Entry::Value(value.clone());
-    let entries = vec![Proposal { origin: ballot(1), entry }];
+    let entries = vec![Proposal { origin: ballot(1), follows: ballot(1), entry }];
     let message = Message::Accept { ballot: ballot(1), chosen: 0, first: 1, entries };
     assert!(std::sync::Arc::ptr_eq(message.clone().bodies().next().unwrap(), &value));
 }
@@ -110,12 +110,8 @@ fn impossible_numbers_are_refused() {
     assert!(wrong.starts_with("the kind of a message cannot be 99"), "{wrong}");
 }
 
-/// Claim: fuzzing begins from one of each message and record, and from a log; all of them pass. `ASSAY_TEST_BLESS=1` writes
-/// them anew.
-#[test]
-fn seeds_of_fuzzing() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/consensus_bytes");
-    let folder = std::path::Path::new(folder);
+/// The names and bytes that fuzzing begins from: one of each message and record, and a log with messages behind it.
+fn seeds() -> Vec<(String, Vec<u8>)> {
     let (mut seeds, mut told) = (Vec::new(), Vec::new());
     for (number, message) in messages().iter().enumerate() {
         let mut bytes = Vec::new();
@@ -135,7 +131,16 @@ fn seeds_of_fuzzing() {
     seeds.push(("log".to_owned(), log.clone()));
     log.extend(told);
     seeds.push(("log-and-messages".to_owned(), log));
-    for (name, bytes) in seeds {
+    seeds
+}
+
+/// Claim: fuzzing begins from seeds that are what is written today, and all of them pass. `ASSAY_TEST_BLESS=1` writes them
+/// anew.
+#[test]
+fn seeds_of_fuzzing() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/consensus_bytes");
+    let folder = std::path::Path::new(folder);
+    for (name, bytes) in seeds() {
         if std::env::var_os("ASSAY_TEST_BLESS").is_some() {
             std::fs::create_dir_all(folder).unwrap();
             std::fs::write(folder.join(&name), &bytes).unwrap();
@@ -143,5 +148,33 @@ fn seeds_of_fuzzing() {
         let there = std::fs::read(folder.join(&name)).unwrap();
         assert!(there == bytes, "the seed {name} is not what is written now");
         crate::fuzz_consensus(&there);
+    }
+}
+
+/// Claim: damaged messages, records and logs are refused or make sense, and no replica panics of them. Fuzzing goes further.
+#[test]
+fn damaged_bytes_panic_nobody() {
+    let mut random = 1_u64;
+    let mut below = move |end: usize| {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 33).unwrap() % end
+    };
+    let seeds = seeds();
+    let times = std::env::var("CONSENSUS_SEEDS").map_or(2_000, |times| times.parse().unwrap());
+    for _ in 0..times {
+        let mut bytes =
+            seeds[if below(2) == 0 { seeds.len() - 1 } else { below(seeds.len()) }].1.clone();
+        for _ in 0..=below(4) {
+            let at = below(bytes.len());
+            match below(5) {
+                0 => bytes[at] = u8::try_from(below(256)).unwrap(),
+                1 => bytes[at] ^= 1 << below(8),
+                2 => bytes[at] = u8::try_from(below(4)).unwrap(),
+                3 => bytes.truncate(at + 1),
+                _ => bytes.extend_from_within(at..),
+            }
+        }
+        crate::fuzz_consensus(&bytes);
     }
 }

@@ -42,9 +42,12 @@ fn promises_are_durable() {
     group.settle();
     let promises = |group: &Group| group.count(|m| matches!(m, Message::Promise { .. }));
     assert_eq!(promises(&group), 0);
+    group.now = group.now.plus(Duration::from_millis(100));
+    group.tell(0, Input::Wake);
+    group.settle();
     group.sync(1);
     group.settle();
-    assert_eq!(promises(&group), 1);
+    assert_eq!(promises(&group), 1, "it was asked twice");
     assert!(!group.all[0].replica.is_leader(), "its own promise is not durable");
     group.sync(0);
     assert!(group.all[0].replica.is_leader());
@@ -110,9 +113,9 @@ fn ballot(counter: u64, replica: u8) -> Ballot {
     Ballot { counter, replica: ReplicaId(replica) }
 }
 
-fn accepted(ballot: Ballot, origin: Ballot, value: u64) -> Accepted {
+fn accepted(ballot: Ballot, [origin, follows]: [Ballot; 2], value: u64) -> Accepted {
     let entry = Entry::Value(value.to_le_bytes().as_slice().into());
-    Accepted { ballot, proposal: Proposal { origin, entry } }
+    Accepted { ballot, proposal: Proposal { origin, follows, entry } }
 }
 
 /// Lets replica 0 of five be a candidate and gives it these two promises; what it then proposes: the values, none for a noop.
@@ -142,25 +145,27 @@ fn takes_over(promises: [Vec<Accepted>; 2]) -> Vec<Option<u64>> {
     proposed.into_iter().flatten().map(value).collect()
 }
 
-/// Claim: of what was accepted at an instance the highest ballot is proposed again, instance by instance.
+/// Claim: of what was accepted at an instance the highest ballot is proposed again, instance by instance; an entry that
+/// followed another than the one before it now is left behind, with all that follows.
 #[test]
 fn the_highest_ballot_wins() {
-    let (one, two) = (ballot(1, 1), ballot(2, 2));
-    let left = vec![accepted(one, one, 11), accepted(two, two, 12)];
-    let right = vec![accepted(two, one, 21), accepted(one, one, 22), accepted(one, one, 23)];
-    assert_eq!(
-        takes_over([left.clone(), right.clone()]),
-        [Some(21), Some(12)],
-        "what follows 12 is older than it"
-    );
-    assert_eq!(takes_over([right, left]), [Some(21), Some(12)]);
-    let left = vec![accepted(two, one, 11)];
-    let right = vec![accepted(one, one, 21), accepted(one, one, 22)];
-    assert_eq!(
-        takes_over([left, right]),
-        [Some(11), Some(22)],
-        "of one origin: nothing is left out"
-    );
+    let (zero, one, two, three) = (Ballot::ZERO, ballot(1, 1), ballot(2, 2), ballot(3, 1));
+    let first = [one, zero];
+    let left = vec![accepted(one, first, 11), accepted(two, [two, one], 12)];
+    let right = vec![
+        accepted(two, first, 11),
+        accepted(one, [one, one], 22),
+        accepted(one, [one, one], 23),
+    ];
+    assert_eq!(takes_over([left.clone(), right.clone()]), [Some(11), Some(12)], "23 followed 22");
+    assert_eq!(takes_over([right, left]), [Some(11), Some(12)]);
+    let left = vec![accepted(two, first, 11)];
+    let right = vec![accepted(one, first, 11), accepted(one, [one, one], 22)];
+    assert_eq!(takes_over([left, right]), [Some(11), Some(22)], "nothing came between them");
+    // The leader of ballot 3 knew nothing of ballot 2 and got only its first entry out.
+    let left = vec![accepted(three, first, 11)];
+    let right = vec![accepted(two, [two, zero], 41), accepted(two, [two, two], 42)];
+    assert_eq!(takes_over([left, right]), [Some(11)], "42 followed 41");
 }
 
 /// Claim: promises of nothing let a leader begin at the first instance.
