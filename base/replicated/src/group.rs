@@ -313,7 +313,11 @@ impl Group {
                 let given = out.append_parts(self.log, &[&self.head, body]);
                 assert_eq!(given, number, "the log is the group's own");
             }
-            Effect::Trim { records_before, .. } => out.trim(self.log, records_before),
+            Effect::Trim { records_before, snapshots_before } => {
+                out.trim(self.log, records_before);
+                self.snapshots.named(snapshots_before);
+                self.write_snapshot(out);
+            }
             Effect::Deliver { instance, entry, proposal } => {
                 if let Entry::Value(value) = entry {
                     self.events.push_back(Event::Apply { instance, value, proposal });

@@ -31,6 +31,8 @@ pub(crate) struct Snapshots {
     waiting: VecDeque<(Instance, Kind, Value)>,
     /// The latest durable one.
     current: Option<(Instance, Value)>,
+    /// The one that the log's durable head names: its cell is not touched.
+    named: Option<Instance>,
     /// What has come of one that is sent here.
     incoming: Vec<u8>,
 }
@@ -50,6 +52,7 @@ impl Snapshots {
             writing: None,
             waiting: VecDeque::new(),
             current: None,
+            named: None,
             incoming: Vec::new(),
         }
     }
@@ -60,6 +63,7 @@ impl Snapshots {
         let (_, bytes) = split(stored.cells[self.first_cell + cell].as_deref()?)?;
         let value = Value::from(bytes);
         self.current = Some((through, value.clone()));
+        self.named = Some(through);
         Some(value)
     }
 
@@ -68,19 +72,28 @@ impl Snapshots {
         self.waiting.push_back((through, kind, bytes));
     }
 
-    /// Begins to write the next one. Gives the cell and its content; nothing while another is being written.
+    /// Begins to write the next one. Gives the cell and its content; nothing while another is being written or no cell is
+    /// free.
     pub(crate) fn write(&mut self) -> Option<(usize, Vec<u8>)> {
-        if self.writing.is_some() {
+        let current = self.current.as_ref().map(|(through, _)| *through);
+        if self.writing.is_some() || self.waiting.is_empty() {
             return None;
         }
+        // The log's head may still name the one before the current one: until it names the current one, no cell is free.
+        let is_free = |held: &Option<Instance>| {
+            held.is_none_or(|through| Some(through) != self.named && Some(through) != current)
+        };
+        let cell = self.held.iter().position(is_free)?;
         let (through, kind, bytes) = self.waiting.pop_front()?;
-        // Not over the one that the log's head may name: that is the current one.
-        let named = self.current.as_ref().map(|(through, _)| *through);
-        let cell = self.held.iter().position(|held| held.is_none() || *held != named).unwrap_or(0);
         self.held[cell] = None;
         let content = [&through.to_le_bytes()[..], &bytes].concat();
         self.writing = Some((cell, through, kind, bytes));
         Some((self.first_cell + cell, content))
+    }
+
+    /// The log's head names this one, durably: those before it are not needed.
+    pub(crate) fn named(&mut self, through: Instance) {
+        self.named = Some(through);
     }
 
     /// A cell is durable. Gives what that means.

@@ -229,6 +229,11 @@ impl<N: Node<M>, M> World<N, M> {
         self.plan_fault();
     }
 
+    /// From now on nothing goes wrong any more; what has gone wrong ends when it would have.
+    pub fn end_weather(&mut self) {
+        self.weather = None;
+    }
+
     /// Now, in virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
