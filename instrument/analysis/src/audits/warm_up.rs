@@ -18,6 +18,11 @@ const OFF_MAX: f64 = 0.25;
 /// How sure a difference must be, one-sided. Far out, because MSER picks the start that differs most and
 /// neighbouring blocks of a busy queue depend on each other.
 const CONFIDENCE: f64 = 0.9995;
+/// Each third of what MSER cut must differ by at least this share of the difference of the whole …
+const SUSTAINED_MIN: f64 = 0.25;
+/// … and of the first tenth by this: those who wait for the end of a stall wait the less the later they came, the last
+/// third of them a third of the mean of all.
+const SUSTAINED_TENTH_MIN: f64 = 0.5;
 /// At most one part in this many is the start: what is left must be able to say what steady means.
 const START_PARTS_MIN: usize = 5;
 
@@ -50,7 +55,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let cuts =
         [truncation.cut.max(tenth), tenth].map(|cut| cut.min(means.len() / START_PARTS_MIN).max(1));
     // MSER cuts a little late, and what it cut too much is not like the start: the first tenth is looked at by itself.
-    let [by_mser, by_tenth] = cuts.map(|cut| Start::of(&sums, cut));
+    let by_mser = Start::of(&sums, cuts[0], SUSTAINED_MIN);
+    let by_tenth = Start::of(&sums, cuts[1], SUSTAINED_TENTH_MIN);
     let Start { cut, start, rest, is_sure } =
         if !by_mser.is_sure && by_tenth.is_sure { by_tenth } else { by_mser };
     let off = (start - rest) / rest;
@@ -87,15 +93,15 @@ struct Start {
 }
 
 impl Start {
-    fn of(sums: &[(f64, f64)], cut: usize) -> Self {
+    fn of(sums: &[(f64, f64)], cut: usize, sustained_min: f64) -> Self {
         let (start, rest) = (mean_of(&sums[..cut]), mean_of(&sums[cut..]));
         let off = (start - rest) / rest;
-        // One burst in the start is no trend: each third of it must differ to the same side, by a quarter at least.
+        // One burst in the start is no trend: each third of it must differ to the same side, and by how much of the whole.
         let third = (cut / 3).max(1);
         let is_sustained =
             sums[..cut].chunks(third).filter(|part| part.len() == third).all(|part| {
                 let part_off = (mean_of(part) - rest) / rest;
-                part_off.signum() == off.signum() && part_off.abs() >= off.abs() / 4.0
+                part_off.signum() == off.signum() && part_off.abs() >= off.abs() * sustained_min
             });
         let is_sure = is_sustained && (start - rest).abs() > scatter(&sums[cut..], cut, rest);
         Self { cut, start, rest, is_sure }
