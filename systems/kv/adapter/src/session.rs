@@ -167,7 +167,7 @@ impl KvSession {
     ) -> Result<(), ProtocolError> {
         let place = self.find(number)?;
         let waiting = &mut self.waiting[place];
-        if usize::try_from(first) != Ok(waiting.answered) {
+        if usize::try_from(first) != Ok(waiting.answered) || results.count() == 0 {
             return Err(strange("results that are not the next ones"));
         }
         for bytes in results.iter() {
@@ -228,6 +228,9 @@ fn result(
     let length = u32::try_from(bytes.len()).expect("bounded by the frame");
     let (outcome, text) = match read.status {
         Status::Done => {
+            // A commit is believed of a whole result alone.
+            let mut all = read;
+            while all.next().map_err(|_| strange("a result that is cut off"))?.is_some() {}
             marks.reached(tx, COMMITTED, 0, length);
             observer.done(tx, read, keys, marks);
             return Ok(());

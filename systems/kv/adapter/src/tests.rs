@@ -1,5 +1,7 @@
 //! The adapter against the contract, with a real replica stepped in virtual time as the peer.
 
+mod hostile;
+
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -40,6 +42,13 @@ fn system(sort: Sort) -> Kv {
     }
 }
 
+/// What transactions of a kind do.
+fn sort(kind: &str) -> Sort {
+    let mut workload = Options::empty();
+    workload.set("kind", text(kind));
+    crate::options::sort(&workload, Seed(1)).unwrap()
+}
+
 /// A replica on one connection.
 fn peer() -> Peer {
     let mut node = Rehearsal::new(KvNode::new(0, Limits::default(), Ledger::nowhere()));
@@ -63,9 +72,7 @@ fn common(resends: bool) -> Common {
 #[test]
 fn conforms() {
     for kind in ["map-and-list", "proposal", "list-append", "bank"] {
-        let mut workload = Options::empty();
-        workload.set("kind", text(kind));
-        let sort = crate::options::sort(&workload, Seed(1)).unwrap();
+        let sort = sort(kind);
         let workload = || -> Box<dyn Workload> { system(sort).workload(Seed(1), 0, 1) };
         let session =
             || -> Box<dyn Session> { Box::new(KvSession::new(system(sort).common(0), nobody())) };
