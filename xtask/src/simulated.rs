@@ -16,7 +16,7 @@ An interval holds the true value in 95 of 100 repetitions of *this window on thi
 * What comes more rarely than about once in a third of the window may not have come at all. Of something that was not seen in T seconds, up to one in T/3 s is not excluded (the rule of three: with that rate it would have been missed in one of twenty windows). A minute without a stall says nothing of stalls that come every half an hour.
 * A window of a few relaxation times does not show what it lacks. A queue at 0.9 with a service time of 4 ms forgets in some 1.5 s: in five seconds the interval of its mean holds in 85 to 90 of 100. The same is true of heavy tails, whose mean is made by what is seldom. The tables below say where.
 * An end that is open (`?`) is not a wide interval: it says that the samples cannot bound it. Where few trials alone have a closed end, those are the trials that met the fewest excursions. Upper ends above p90 are therefore moved once more as far as the samples say, on a logarithmic scale and up to the largest sample: of the closed intervals of p99 below 99 in 100 hold (96 without), and of every queue and window in which one trial in fifty or more closes at least 90, but for a heavy tail in half a minute (85, where one trial in twenty-five closes).
-* It says nothing of what differs between trials: see [repeatability](audits/repeatability.md).
+* The interval of a trial says nothing of what differs between trials. The interval over several trials of a setting does (see below), and [repeatability](audits/repeatability.md) compares them.
 ";
 
 /// Measures and replaces the simulated half of the page.
@@ -34,6 +34,8 @@ pub fn run(root: &Path) -> Result<(), String> {
         intervals.0
     );
     text += &tables(root, "stats", "truth_lies_inside", intervals)?;
+    text += "\nSeveral trials of a setting (windows of 10 s of all these queues) that differ by so much beside what the queue does (standard deviation): how often the interval over them holds the setting's value, how many are open above, and how often what each trial is uncertain by, and Student's t over the trials, would hold it alone.\n\n";
+    text += &tables(root, "stats", "a_setting_of_several_trials", intervals)?;
     let _ = writeln!(
         text,
         "\n## False alarms and power of the audits, simulated\n\nStable queues, {0} trials each: how many trials any audit condemned, and which audits failed (or warned in) how many.\n",

@@ -11,6 +11,7 @@
 mod audits;
 mod block;
 mod checks;
+mod combined;
 mod connections;
 mod families;
 mod fates;

@@ -8,7 +8,7 @@ use crate::audits::{audits_asked, repeatability};
 use crate::metric_names::percentiles_named;
 use crate::thresholds::names_in;
 use crate::verdict::{exit_of, is_saturated, of_run};
-use crate::{PERCENTILE_METHOD, knee, tables};
+use crate::{PERCENTILE_METHOD, combined, knee, tables};
 
 /// What is known of a run beside its trials.
 pub struct RunInput<'a> {
@@ -101,6 +101,7 @@ fn setting_result(setting: &SettingPlan, mut trials: Vec<TrialResult>) -> Settin
         verdict: trials.iter().map(|trial| trial.verdict).max().unwrap_or(Verdict::Pass),
         expect: setting.expect,
         saturated: trials.iter().any(is_saturated),
+        combined: combined::of(&trials),
         trials,
     }
 }

@@ -303,7 +303,7 @@ impl<'a> TrialAnalysis<'a> {
                 &facts.declared.stages,
                 input.percentiles,
                 measured.due(),
-                timeout_ns(input.setting),
+                (timeout_ns(input.setting), self.window_ns()),
             ),
             send_lag,
             own_lag,

@@ -3,6 +3,7 @@
 
 mod audit;
 mod check;
+mod combined;
 mod fault;
 mod groups;
 mod health;
@@ -22,6 +23,7 @@ pub use audit::{
     AuditFacts, AuditOutcome, AuditResult, Direction, Family, Figure, FigureUnit, Voided,
 };
 pub use check::CheckResult;
+pub use combined::{CombinedQuantile, CombinedResult};
 pub use fault::FaultResult;
 pub use groups::{ErrorResult, GroupResult};
 pub use health::HealthResult;
@@ -112,6 +114,9 @@ pub struct SettingResult {
     pub expect: Option<Verdict>,
     /// Whether a threshold of level `saturated` broke.
     pub saturated: bool,
+    /// What its trials say together; absent where it has fewer than two.
+    #[serde(default)]
+    pub combined: Option<CombinedResult>,
     /// Trials in order.
     pub trials: Vec<TrialResult>,
 }

@@ -25,7 +25,8 @@ pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
 pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups, groups_of};
 pub(crate) use latency::{
-    final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, stages,
+    final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, said_of_all_trials,
+    said_of_open_ends, stages,
 };
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};

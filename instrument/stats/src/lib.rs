@@ -12,6 +12,7 @@
 mod bucket_counts;
 mod candidates;
 pub mod censoring;
+pub mod combined;
 pub mod histogram;
 pub mod interval;
 mod layout;

@@ -264,6 +264,7 @@ fn trials_that_disagree(factor: i64) -> [u64; 3] {
             verdict: Verdict::Pass,
             expect: None,
             saturated: false,
+            combined: None,
             trials: trials.to_vec(),
         };
         let found = super::repeatability::audit(&[setting]);

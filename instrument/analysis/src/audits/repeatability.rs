@@ -1,6 +1,7 @@
 //! Do the trials of a setting agree with each other? Their intervals know only what happens within a trial.
 
 use model::result::{AuditResult, Family, FigureUnit, SettingResult, TrialResult, Voided};
+use stats::combined::Estimate;
 use stats::special::{normal_tail, normal_upper};
 
 use super::{Audit, Finding, failed, ok, percent, skipped, warn};
@@ -32,7 +33,7 @@ pub(crate) fn audit(settings: &[SettingResult]) -> Vec<AuditResult> {
 
 fn of_setting(setting: &SettingResult) -> Finding {
     let medians: Vec<Spot> = setting.trials.iter().filter_map(median_of).collect();
-    let goodputs: Vec<Spot> = setting.trials.iter().map(goodput_of).collect();
+    let goodputs: Vec<Spot> = setting.trials.iter().map(goodput_of).map(Spot::of).collect();
     let (Some(latency), Some(goodput)) = (Spread::of(&medians), Spread::of(&goodputs)) else {
         return skipped("fewer than two trials have numbers to compare");
     };
@@ -72,6 +73,14 @@ struct Spot {
     value: f64,
     low: f64,
     high: f64,
+}
+
+impl Spot {
+    /// An end that is open is as far away as can be.
+    fn of(of: Estimate) -> Self {
+        let (low, high) = (of.low.unwrap_or(f64::NEG_INFINITY), of.high.unwrap_or(f64::INFINITY));
+        Self { value: of.value, low, high }
+    }
 }
 
 /// How far apart the trials are, as a share of the median one, and whether all intervals have a point in common.
@@ -122,12 +131,12 @@ fn median_of(trial: &TrialResult) -> Option<Spot> {
 
 /// Goodput with the interval of a Poisson count, which no open schedule exceeds.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
-fn goodput_of(trial: &TrialResult) -> Spot {
+pub(crate) fn goodput_of(trial: &TrialResult) -> Estimate {
     let value = trial.rates.goodput_per_s;
     let seconds = trial.window_ns as f64 / 1e9;
-    let half =
-        if seconds > 0.0 { 1.96 * (value * seconds).sqrt() / seconds } else { f64::INFINITY };
-    Spot { value, low: value - half, high: value + half }
+    let half = 1.96 * (value * seconds).sqrt() / seconds;
+    let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+    Estimate { value, low: finite(value - half), high: finite(value + half) }
 }
 
 #[cfg(test)]
@@ -155,6 +164,7 @@ mod tests {
             verdict: Verdict::Pass,
             expect: None,
             saturated: false,
+            combined: None,
             trials,
         }
     }

@@ -94,6 +94,10 @@ pub struct LatencyResult {
     /// that answer; null where nobody was refused, because it is `response` then.
     #[serde(default)]
     pub answered: Option<Distribution>,
+    /// Where an upper end of an interval of the response time is open: of what did not come in the window, up to one in
+    /// so many nanoseconds is not excluded, a third of the window (the rule of three: Hanley and Lippman-Hand 1983).
+    #[serde(default)]
+    pub not_excluded_ns: Option<i64>,
     /// Service time of the answered; null where nobody was refused.
     #[serde(default)]
     pub answered_service: Option<Distribution>,

@@ -123,6 +123,12 @@ fn legend(run: &Run<'_>) -> Vec<String> {
     if let Some(said) = tables::said_of_all_due(latencies()) {
         lines.push(text(&said));
     }
+    if let Some(said) = tables::said_of_open_ends(latencies()) {
+        lines.push(text(&said));
+    }
+    if let Some(said) = tables::said_of_all_trials(&run.shown) {
+        lines.push(text(said));
+    }
     lines.push(text(
         "95% interval: the range that holds the true value in 95 of 100 repetitions; ? is an end that the samples cannot give, and an empty cell is an interval of which they give neither",
     ));

@@ -4,12 +4,12 @@
 //! not answered: a percentile of the survivors is shown together with the one over all that were due.
 
 use model::quantity::show_count;
-use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
+use model::result::{CombinedResult, Distribution, LatencyResult, Quantile, TrialResult};
 
 use super::{Shown, marked};
 use crate::figures::{
-    interval, interval_bare, is_thin, latency, latency_f64, percent, quantile, rate, unconditional,
-    whole_ns,
+    interval, interval_bare, is_thin, latency, latency_f64, percent, plural, quantile, rate,
+    span_ns, unconditional, whole_ns,
 };
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean};
@@ -43,6 +43,49 @@ pub(crate) fn said_of_all_due<'a>(
     });
     let said: Vec<String> = refused.into_iter().chain(missing).collect();
     (!said.is_empty()).then(|| format!("of all due: {}", said.join(", ")))
+}
+
+/// What an open end does not exclude, where there is one: of windows of different lengths the shortest.
+pub(crate) fn said_of_open_ends<'a>(
+    latencies: impl Iterator<Item = &'a LatencyResult>,
+) -> Option<String> {
+    let every = latencies.filter_map(|it| it.not_excluded_ns).min()?;
+    Some(format!(
+        "? is an end that the samples cannot give: of what was not seen (a stall, a slow spell), up to one in {} is not excluded (the rule of three: a third of the window)",
+        span_ns(every)
+    ))
+}
+
+/// What the rows of several trials together mean, where there are any.
+pub(crate) fn said_of_all_trials(shown: &[Shown<'_>]) -> Option<&'static str> {
+    shown.iter().any(|row| row.setting.combined.is_some()).then_some(
+        "all trials: 95 % intervals over repetitions, the wider of how the trials differ (Student's t) and how uncertain each is; promises are judged by each trial",
+    )
+}
+
+/// The row of all trials of a setting, below the last of them: its label, and where in the document it stands.
+pub(super) fn of_all_trials<'a>(
+    shown: &'a [Shown<'a>],
+    index: usize,
+) -> Option<(String, String, &'a CombinedResult)> {
+    let row = &shown[index];
+    let combined = row.setting.combined.as_ref()?;
+    if shown.get(index + 1).is_some_and(|next| std::ptr::eq(next.setting, row.setting)) {
+        return None;
+    }
+    let (setting, _) = row.pointer.rsplit_once("/trials/")?;
+    let label = format!("{} all {}", clean(&row.setting.key), plural(combined.trials, "trial"));
+    Some((label, format!("{setting}/combined"), combined))
+}
+
+/// The interval of a quantile over repetitions.
+pub(super) fn combined_quantile(of: &CombinedResult, name: &str, at: &str) -> Cell {
+    let Some(index) = of.quantiles.iter().position(|it| it.name == name) else {
+        return Cell::default();
+    };
+    let (it, at) = (&of.quantiles[index], format!("{at}/quantiles/{index}"));
+    let ends = Source::Between(format!("{at}/low_ns"), format!("{at}/high_ns"));
+    Cell::painted(interval(None, it.low_ns, it.high_ns), Paint::Dim).of(ends)
 }
 
 /// One trial: a row a quantile.
@@ -200,8 +243,20 @@ pub(crate) fn quantiles_of_several(shown: &[Shown<'_>], verbose: bool, bare: boo
         grid = grid.number(1, name);
     }
     grid = grid.number(1, "max").number(2, "own lag p99");
-    for (row, latency) in latencies {
-        rows_of_trial(row, latency, &names, verbose, form, &mut grid);
+    for (index, row) in shown.iter().enumerate() {
+        if let Some(latency) = final_latency(row.trial) {
+            rows_of_trial(row, latency, &names, verbose, form, &mut grid);
+        }
+        if let Some((label, at, of)) = of_all_trials(shown, index) {
+            let ends = Source::Between(format!("{at}/mean_low_ns"), format!("{at}/mean_high_ns"));
+            let whole = |ns: Option<f64>| ns.and_then(whole_ns);
+            let mean = interval(None, whole(of.mean_low_ns), whole(of.mean_high_ns));
+            let mut cells =
+                vec![Cell::new(label), Cell::default(), Cell::painted(mean, Paint::Dim).of(ends)];
+            cells.extend(names.iter().map(|name| combined_quantile(of, name, &at)));
+            cells.extend([Cell::default(), Cell::default()]);
+            grid.row(cells);
+        }
     }
     marked(grid, shown)
 }

@@ -5,6 +5,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{SettingResult, TrialResult};
 
+use super::latency::{combined_quantile, of_all_trials};
 use super::{Shown, failed_parts, final_latency, is_probe, marked, marked_cell};
 use crate::figures::{NONE, failed, is_thin, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid, Source};
@@ -30,7 +31,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
     }
     grid = grid.number(1, "goodput/s").words(1, "kept").number(1, "failed");
     grid = grid.number(2, "p50").number(2, "p99");
-    for row in shown {
+    for (index, row) in shown.iter().enumerate() {
         let rates = &row.trial.rates;
         let mut cells = vec![
             Cell::new(row.label.as_str()),
@@ -45,8 +46,28 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
         cells.push(failed_cell(row));
         cells.extend(quantile_cells(row));
         grid.row(cells);
+        if let Some((label, at, of)) = of_all_trials(shown, index) {
+            let ends = [of.goodput_low_per_s, of.goodput_high_per_s];
+            let mut cells = vec![Cell::default(); if has_late { 4 } else { 3 }];
+            cells[0] = Cell::new(label);
+            cells.push(goodput_interval(ends, &at));
+            cells.extend([Cell::default(), Cell::default()]);
+            cells.extend(["p50", "p99"].map(|name| combined_quantile(of, name, &at)));
+            grid.row(cells);
+        }
     }
     grid
+}
+
+/// The interval of goodput over repetitions; empty where it has no end.
+fn goodput_interval(ends: [Option<f64>; 2], at: &str) -> Cell {
+    if ends == [None, None] {
+        return Cell::default();
+    }
+    let [low, high] = ends.map(|end| end.map_or_else(|| "?".to_owned(), rate));
+    let place = |end: &str| format!("{at}/goodput_{end}_per_s");
+    let source = Source::Between(place("low"), place("high"));
+    Cell::painted(format!("{low}–{high}"), Paint::Dim).of(source)
 }
 
 fn probes(shown: &[Shown<'_>]) -> Grid {

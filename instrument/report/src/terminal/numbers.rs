@@ -147,6 +147,12 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     if let Some(text) = tables::said_of_all_due(latencies()) {
         page.indented(Paint::Dim, &text);
     }
+    if let Some(said) = tables::said_of_open_ends(latencies()) {
+        page.indented(Paint::Dim, &said);
+    }
+    if let Some(said) = tables::said_of_all_trials(shown) {
+        page.indented(Paint::Dim, said);
+    }
     if !run.percentile_method.is_empty() {
         page.indented(Paint::Dim, &format!("Percentiles: {}", clean(&run.percentile_method)));
     }

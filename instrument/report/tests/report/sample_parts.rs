@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use model::facts::Environment;
 use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
-    ConnectionsResult, Counts, CurvePoint, Distribution, Exit, Family, Figure, FigureUnit,
-    GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult,
-    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
+    CombinedQuantile, CombinedResult, ConnectionsResult, Counts, CurvePoint, Distribution, Exit,
+    Family, Figure, FigureUnit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
+    SecondResult, SettingResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
+    VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -397,6 +398,40 @@ pub fn group(name: &str, due: u64, rejected: &[(&str, u64)], p50: i64) -> GroupR
     }
 }
 
+/// What several trials say together: from the smallest of their values to the largest, and half as much on both sides;
+/// open above where one of them is.
+fn combined(trials: &[TrialResult]) -> CombinedResult {
+    let around = |values: Vec<f64>| {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        (Some(low - (high - low) / 2.0), Some(high + (high - low) / 2.0))
+    };
+    let responses: Vec<&Distribution> = trials.iter().map(|it| &it.latency[0].response).collect();
+    let (mean_low_ns, mean_high_ns) =
+        around(responses.iter().filter_map(|it| it.mean_ns).collect());
+    let quantile = |(index, of): (usize, &Quantile)| {
+        let all = || responses.iter().map(|it| &it.quantiles[index]);
+        let (low, high) = around(all().filter_map(|it| it.value_ns).map(|ns| ns as f64).collect());
+        let is_closed = all().all(|it| it.high_ns.is_some());
+        CombinedQuantile {
+            q: of.q,
+            name: of.name.clone(),
+            low_ns: low.map(|ns| ns as i64),
+            high_ns: high.filter(|_| is_closed).map(|ns| ns as i64),
+        }
+    };
+    let (goodput_low_per_s, goodput_high_per_s) =
+        around(trials.iter().map(|it| it.rates.goodput_per_s).collect());
+    CombinedResult {
+        trials: trials.len() as u64,
+        mean_low_ns,
+        mean_high_ns,
+        quantiles: responses[0].quantiles.iter().enumerate().map(quantile).collect(),
+        goodput_low_per_s,
+        goodput_high_per_s,
+    }
+}
+
 pub fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
     let values = key.split(',').filter_map(|pair| pair.split_once('='));
     SettingResult {
@@ -405,6 +440,7 @@ pub fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
         verdict: trials.iter().map(|trial| trial.verdict).max().unwrap_or(Verdict::Pass),
         expect: None,
         saturated: false,
+        combined: (trials.len() > 1).then(|| combined(&trials)),
         trials,
     }
 }
