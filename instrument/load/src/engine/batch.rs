@@ -241,11 +241,12 @@ impl Batching {
         self.batch_of[slot] = place;
     }
 
-    /// When the oldest of a connection has waited for long enough, if its timer does not run out before.
-    fn alarm(&mut self, connection: u32) -> Option<Stamp> {
+    /// When the oldest of a connection will have waited for long enough, if its timer does not run out before: a timer is
+    /// to be set. One whose time has come waits for room, and is looked at when there is some.
+    fn alarm(&mut self, connection: u32, now: Stamp) -> Option<Stamp> {
         let queue = &mut self.queues[connection as usize];
         let at = queue.waiting.front()?.due.saturating_add(self.delay_ns);
-        if at >= queue.alarm_at {
+        if at <= now || at >= queue.alarm_at {
             return None;
         }
         queue.alarm_at = at;
@@ -357,8 +358,7 @@ impl Engine<'_> {
             self.leave(index, connection, &leaving);
         }
         let batching = self.batching(index);
-        // One whose time has come waits for room, and is looked at when there is some.
-        if let Some(at) = batching.alarm(connection).filter(|at| *at > now) {
+        if let Some(at) = batching.alarm(connection, now) {
             let life = self.connections[connection as usize].life;
             self.timers.push(Timer { at, connection, life, what: Alarm::Batch });
         }
@@ -454,5 +454,36 @@ impl Engine<'_> {
     /// Ends what waits for a batch, because no connection can be had.
     pub(super) fn refuse_batches(&mut self, index: usize, class: Class, text: &str) {
         self.end_waiting(index, Outcome::Rejected(class), text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sut::Made;
+
+    use super::*;
+    use crate::source::Prepared;
+
+    /// Claim: one that waited for room beyond its time leaves no timer behind that hides those of later ones: they would
+    /// wait for ever where nothing is outstanding.
+    #[test]
+    fn a_time_that_has_come_hides_no_later_one() {
+        let plan =
+            BatchPlan { size_max: 16, delay_max: Duration::from_millis(1), in_flight_max: 1 };
+        let mut batching = Batching::new(&plan, 1);
+        let waiting = |due| Waiting {
+            prepared: Prepared { id: 0, number: 0, made: Made::of(0, None), payload: Vec::new() },
+            due,
+        };
+        batching.push(0, waiting(0));
+        assert_eq!(batching.alarm(0, 0), Some(1_000_000));
+        assert_eq!(batching.alarm(0, 0), None, "there is a timer");
+        batching.queues[0].alarm_at = Stamp::MAX;
+        assert_eq!(batching.alarm(0, 2_000_000), None, "it waits for a batch to come back");
+        assert!(batching.pop(0).is_some());
+        batching.push(0, waiting(5_000_000));
+        assert_eq!(batching.alarm(0, 5_000_000), Some(6_000_000));
     }
 }
