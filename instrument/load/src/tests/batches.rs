@@ -168,6 +168,26 @@ fn completion_flushes() {
     });
 }
 
+/// Claim: the delay holds on a connection whose batch was once outstanding for longer than it while another transaction
+/// waited: what comes alone later leaves after its delay, and not in the drain.
+#[test]
+fn the_delay_holds_behind_a_slow_batch() {
+    with_each_driver(|choice| {
+        let server = Toy::start(|asked| {
+            let pause = Duration::from_millis(if asked.nth == 0 { 200 } else { 0 });
+            vec![Act::Pause(pause), Act::Answer(asked.id, 0)]
+        });
+        let due = trace(&[0, 20, 1000, 3000]);
+        let mut plan = batched(due, 1, 10, Duration::from_millis(5), 1);
+        plan.load.duration = LONG;
+        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let rows = &kept.rows;
+        assert_eq!(batches(&facts).completion, 1, "the second waited for the first: {rows:?}");
+        assert_eq!(rows[2].ready, 1_005_000_000, "{rows:?}");
+        assert!(rows[2].sent < rows[3].due, "{rows:?}");
+    });
+}
+
 /// Claim: never more batches are outstanding on a connection than may be, open, closed and at full speed, and a load
 /// at full speed sends full ones only.
 #[test]

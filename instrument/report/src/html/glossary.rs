@@ -13,7 +13,8 @@ const SPLIT_BELOW: &[&str] = &["offered, sent, accepted, committed, verified rat
 /// Words of GLOSSARY.md that are also plain English in most sentences: they are listed, and not marked in the text.
 const NOT_MARKED: &[&str] = &[
     "system", "check", "run", "row", "level", "plan", "ready", "sent", "session", "class",
-    "matrix", "kind", "profile", "seal", "driver", "node", "pacing", "the wall", "span",
+    "matrix", "kind", "profile", "seal", "driver", "node", "pacing", "the wall", "span", "machine",
+    "shell", "peer", "log", "record", "trim", "segment", "cell", "value",
 ];
 
 /// Words that only the report uses: forms and meaning. GLOSSARY.md wins where it has the word too.
