@@ -1,4 +1,4 @@
-//! From what the user named (a file, a URL, `-`, `demo`) and the layers over it to a resolved plan with its
+//! From what the user named (a file, a URL, `-`, the name of a demo) and the layers over it to a resolved plan with its
 //! systems built once, so that every mistake is found before anything is sent or started.
 
 use std::cell::RefCell;
@@ -16,8 +16,11 @@ use sut::{Request, System};
 use crate::cli::{LayerArguments, QuickArguments};
 use crate::systems;
 
-/// The experiment behind `assay run demo`.
-pub const DEMO: &str = include_str!("../demo.toml");
+/// The experiments that are run by a name: `assay run demo` and its like.
+pub const DEMOS: [(&str, &str); 2] = [
+    ("demo", include_str!("../demo.toml")),
+    ("demo-kv", include_str!("../../../experiments/kv/demo-kv.toml")),
+];
 
 /// Targets from standard input.
 const STDIN: &str = "-";
@@ -217,9 +220,9 @@ struct Named {
 
 fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     let here = std::env::current_dir().map_err(|e| format!("reading the working folder: {e}"))?;
-    if what == "demo" {
-        let file = Source { name: "demo".to_owned(), text: DEMO.to_owned() };
-        return Ok(Named { file, stored: DEMO.to_owned(), folder: here, flags: overlay(quick) });
+    if let Some((name, text)) = DEMOS.into_iter().find(|(name, _)| *name == what) {
+        let file = Source { name: name.to_owned(), text: text.to_owned() };
+        return Ok(Named { file, stored: text.to_owned(), folder: here, flags: overlay(quick) });
     }
     if is_quick(what) {
         let run = url_run(what, quick)?;
