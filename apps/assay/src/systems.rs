@@ -30,7 +30,7 @@ pub fn serve(words: &[String]) -> ExitCode {
             let built_in = ADAPTERS.iter().filter(|adapter| adapter.serve.is_some());
             let built_in: Vec<&str> = built_in.map(|adapter| adapter.kind).collect();
             eprintln!(
-                "assay serve: there is no built-in system `{kind}`; there is: {}",
+                "assay serve: there is no built-in system `{kind}`; there are: {}",
                 built_in.join(", ")
             );
             ExitCode::from(2)
