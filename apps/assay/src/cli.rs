@@ -50,7 +50,7 @@ pub enum ColorChoice {
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run an experiment: a file, a URL, `-` (vegeta targets on standard input) or `demo`
+    /// Run an experiment: a file, a URL, `-` (vegeta targets on standard input), `demo` or `demo-kv`
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
     /// Validate an experiment; print the plan, the time it takes, and look at the host
@@ -141,7 +141,7 @@ pub struct ConvertArguments {
 /// Arguments of `assay run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// Experiment file, URL, `-` or `demo`
+    /// Experiment file, URL, `-`, `demo` or `demo-kv`
     #[arg(value_name = "EXPERIMENT|URL|-|demo")]
     pub what: String,
     #[command(flatten)]
