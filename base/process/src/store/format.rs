@@ -73,10 +73,10 @@ pub fn write_header(header: &Header, out: &mut Vec<u8>) {
     out.resize(start + HEADER_BYTES, 0);
 }
 
-/// The header that the bytes begin with, if they do.
+/// The header that the bytes begin with, if all of it is there.
 #[must_use]
 pub fn read_header(bytes: &[u8]) -> Option<Header> {
-    let covered = bytes.get(..COVERED_BYTES)?;
+    let covered = bytes.get(..HEADER_BYTES)?.get(..COVERED_BYTES)?;
     let is_whole =
         covered[..8] == MAGIC && u32_at(bytes, COVERED_BYTES)? == crc32fast::hash(covered);
     let header = Header {
@@ -261,6 +261,8 @@ mod tests {
             wrong[at] ^= 1;
             assert_eq!(read_header(&wrong), None, "{at}");
         }
-        assert_eq!(read_header(&bytes[..31]), None);
+        for cut in 0..HEADER_BYTES {
+            assert_eq!(read_header(&bytes[..cut]), None, "{cut}");
+        }
     }
 }
