@@ -241,6 +241,11 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
         )));
     }
     let path = Path::new(what);
+    if !path.exists()
+        && let Some(near) = model::options::nearest(what, DEMOS.into_iter().map(|(name, _)| name))
+    {
+        return Err(Refusal::Usage(format!("there is no file `{what}`; did you mean `{near}`?")));
+    }
     let text = read(path)?;
     for (given, flag) in [
         (quick.method.is_some(), "--method"),
