@@ -13,6 +13,7 @@ mod theory;
 mod tidy;
 mod web;
 
+use bench::published::Size;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -35,6 +36,9 @@ cargo xtask COMMAND
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
   bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
+  bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
+  bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
+  bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes docs/bench-gateway.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
 ";
 
@@ -75,6 +79,11 @@ fn main() -> ExitCode {
         ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
         ["bench", "load", "--toy"] => bench::run(&root, true),
+        ["bench", "kv"] => bench::kv::run(&root, false),
+        ["bench", "kv", "--toy"] => bench::kv::run(&root, true),
+        ["bench", "published", rest @ ..] => published(&root, rest),
+        ["bench", "gateway"] => bench::gateway::run(&root, false),
+        ["bench", "gateway", "--toy"] => bench::gateway::run(&root, true),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "testnet"] => bench::testnet::run(&root, false),
@@ -97,6 +106,21 @@ fn main() -> ExitCode {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// `[--toy | --seconds N] [EXPERIMENT]`.
+fn published(root: &Path, words: &[&str]) -> Result<(), String> {
+    let (size, rest) = match words {
+        ["--toy", rest @ ..] => (Size::Toy, rest),
+        ["--seconds", seconds, rest @ ..] => (Size::Seconds(number(seconds)?), rest),
+        rest => (Size::Seconds(120), rest),
+    };
+    match rest {
+        [] => bench::published::run(root, size, None),
+        [name] => bench::published::run(root, size, Some(name)),
+        _ => Err("bench published takes --toy or --seconds N, then the name of one experiment"
+            .to_owned()),
     }
 }
 

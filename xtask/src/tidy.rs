@@ -22,16 +22,19 @@ const CLOCK_READERS: [&str; 4] =
 
 /// Where a clock may be started, and how often: each is the origin of a line of time, and a trial has one. What is started
 /// in a test, an example or a node (a process of its own) is none of the instrument's.
-const CLOCK_STARTS: [(&str, usize); 5] = [
+const CLOCK_STARTS: [(&str, usize); 7] = [
     // The trial's.
     ("apps/assay/src/run/trial.rs", 1),
     // What the instrument reaches by itself, before any trial.
     ("apps/assay/src/run/mod.rs", 1),
     ("apps/assay/src/doctor.rs", 1),
+    ("apps/assay/src/init.rs", 1),
     // How long a command of an installation may take.
     ("instrument/testbed/src/install/carry_out.rs", 1),
     // Virtual time, for loads against a script; nothing of `assay` calls it.
     ("instrument/load/src/scripted.rs", 1),
+    // That of a foreign service.
+    ("base/sampler_c/src/functions.rs", 1),
 ];
 
 /// What a session must not know: it is bytes in and bytes out, and the engine has the sockets and the time. The rest of an

@@ -104,6 +104,7 @@ const INIT_EXAMPLES: &str = "Examples:
   assay init --template http > my.toml
   assay init --from recording.har -o my/
   assay init --from openapi.yaml > my.toml        # the targets stand in the experiment
+  assay init --from http://127.0.0.1:8000/openapi.json -o my/
 
 Secrets of a recording (Authorization, cookies, keys) are left out; the experiment says which and where to
 name the environment variable that holds them.";
@@ -114,7 +115,8 @@ const CONVERT_EXAMPLES: &str = "Examples:
   assay convert latency.hlog -o latency.hgrm --tag committed
 
 Formats: run (a folder), parquet, csv, ndjson, json, vegeta-csv and vegeta-ndjson (results), vegeta and
-vegeta-json (reports), hlog, hgrm. What a format cannot hold is said on standard error.
+vegeta-json (reports), hlog, hgrm; event-sampler (a folder of event_sampler_NAME.bin, which becomes a run
+in the folder OUT), events (what a service stamped, which becomes an event_sampler_NAME.bin). What a format cannot hold is said on standard error.
 
 Exit codes: 0 converted · 1 could not · 2 usage, or a conversion that cannot be";
 
@@ -338,7 +340,8 @@ pub struct InitArguments {
     /// Which template
     #[arg(long, value_enum, default_value_t = Template::Http)]
     pub template: Template,
-    /// Make the experiment of a file instead: vegeta targets, a HAR recording, an OpenAPI 3 description
+    /// Make the experiment of a file (or a URL) instead: vegeta targets, a HAR recording, an OpenAPI 3
+    /// description
     #[arg(long, value_name = "FILE", conflicts_with = "template")]
     pub from: Option<PathBuf>,
     /// Folder to write experiment.toml into, and targets.json beside it; nothing is overwritten

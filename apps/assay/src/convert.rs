@@ -1,6 +1,7 @@
 //! `assay convert`: results from one format into another. It computes nothing: crate `exchange` reads and
 //! writes, `analysis` counts what vegeta would, crate `report` prints it.
 
+mod events;
 mod input;
 mod output;
 
@@ -55,6 +56,14 @@ pub fn convert(arguments: &ConvertArguments) -> Exit {
 fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
     let from = arguments.from.as_deref().map(format).transpose()?;
     let to = arguments.to.as_deref().map(format).transpose()?;
+    if from == Some(Format::EventSampler) {
+        if to.is_some_and(|to| to != Format::Run) {
+            let why = from.expect("it is").check_conversion(to.expect("it is"));
+            why.map_err(Failure::Usage)?;
+        }
+        let lines = events::import(&arguments.input, &arguments.output)?;
+        return Ok(Notes { lines, ..Notes::default() });
+    }
     let (input, from) = Input::open(&arguments.input, from)?;
     let to = match to {
         Some(to) => to,
@@ -65,6 +74,10 @@ fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
         let why = "only an interval log has tags; leave --tag out";
         return Err(Failure::Usage(format!("{} holds none: {why}", from.word())));
     }
+    if from == Format::Events {
+        let lines = events::export(&arguments.input, &arguments.output)?;
+        return Ok(Notes { lines, ..Notes::default() });
+    }
     let mut out = Output::create(&arguments.output)?;
     let notes = match from.holds() {
         Holds::Rows => rows(input, from, to, &mut out)?,
@@ -74,6 +87,7 @@ fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
             out.text(&text)?;
             Notes::default()
         }
+        Holds::Stages => unreachable!("these went their own way"),
         Holds::Report => {
             let text = report_text(&input.report(from)?, to);
             out.text(&text)?;

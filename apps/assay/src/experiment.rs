@@ -73,9 +73,10 @@ pub fn load(
     }
     let is_quick = is_quick(what);
     let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
-    let Resolved { plan, effective, sources } = resolved;
+    let Resolved { plan, effective, sources, remarks } = resolved;
     let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
     experiment.build_all()?;
+    remarks.iter().for_each(|remark| eprintln!("assay: {remark}"));
     Ok(experiment)
 }
 

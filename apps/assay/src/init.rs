@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use clock::Clock;
 use http_adapter::{IMPORT_BYTES_MAX, ImportOptions, Imported};
 use model::result::Exit;
 
@@ -51,12 +52,23 @@ fn put(experiment: &str, folder: Option<&Path>) -> Result<(), String> {
 }
 
 fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
-    let bytes = read(from)?;
+    let url = from.to_str().filter(|text| is_url(text));
+    let (bytes, origin) = match url {
+        Some(url) => {
+            let (bytes, origin) = http_adapter::fetch(url, Clock::start())?;
+            (bytes, Some(origin))
+        }
+        None => (read(from)?, None),
+    };
     let options =
         ImportOptions { host: arguments.host.as_deref(), all_methods: arguments.all_methods };
     let shown =
         if is_standard(from) { "standard input".to_owned() } else { from.display().to_string() };
-    let found = http_adapter::import(&shown, &bytes, &options)?;
+    let mut found = http_adapter::import(&shown, &bytes, &options)?;
+    if found.url.is_none() && origin.is_some() {
+        found.url = origin;
+        found.notes.retain(|note| !note.ends_with("put yours into system.deploy.url"));
+    }
     for note in found.notes.iter().take(NOTES_MAX) {
         eprintln!("assay init: {}", shown_note(note));
     }
@@ -65,6 +77,9 @@ fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
     }
     let name = name_of(from);
     let uses_file_itself = found.targets.is_none();
+    if uses_file_itself && url.is_some() {
+        return Err(format!("{shown} is a list of targets; save it to a file and give its path"));
+    }
     if uses_file_itself && is_standard(from) {
         return Err("targets on standard input would have to be copied, secrets and all; save them to a file \
              and give its path, or run them at once: assay run - --rate 10/s --duration 30s"
@@ -104,6 +119,10 @@ fn experiment(found: &Imported, name: &str, targets: Option<&str>) -> String {
 /// Nothing that a terminal would obey: names come from the file.
 fn shown_note(note: &str) -> String {
     note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| matches!(scheme, "http" | "https"))
 }
 
 fn is_standard(path: &Path) -> bool {

@@ -1,4 +1,5 @@
-//! Ctrl-C: the first stops the load, drains and reports; the second cuts the drain; the third ends the process.
+//! Ctrl-C: the first stops the load, waits half a second at most for answers that are on their way, and reports; the
+//! second waits for none; the third ends the process.
 //!
 //! It never reports by itself and never removes a file: what has been recorded stays.
 
@@ -6,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use load::Control;
+use model::quantity::{show_count, show_duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -66,6 +68,16 @@ impl Interrupt {
         *self.shared.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
     }
 
+    /// Says of a load that was stopped what became of the transactions without an answer.
+    pub fn say_what_was_left(&self, left: u64) {
+        if self.is_set() && left > 0 {
+            eprintln!(
+                "assay: {} transactions had no answer by then and count as unknown",
+                show_count(left)
+            );
+        }
+    }
+
     fn signalled(&self) {
         let count = self.shared.count.fetch_add(1, Ordering::SeqCst) + 1;
         self.shared.is_set.store(true, Ordering::SeqCst);
@@ -73,14 +85,17 @@ impl Interrupt {
         match count {
             1 => {
                 eprintln!(
-                    "\nassay: stopping the load, draining, then reporting; again to cut the drain"
+                    "\nassay: stopping: answers have {} more, then the report is written",
+                    show_duration(load::STOPPED_DRAIN_MAX)
                 );
                 if let Some(control) = control.as_ref() {
                     control.stop();
                 }
             }
             2 => {
-                eprintln!("\nassay: cutting the drain; once more to end without a report");
+                eprintln!(
+                    "\nassay: no answer is waited for any more; once more to end without a report"
+                );
                 if let Some(control) = control.as_ref() {
                     control.quit();
                 }

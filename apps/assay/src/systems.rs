@@ -6,8 +6,11 @@ use sut::{Adapter, Check};
 
 /// Every adapter, in alphabetical order.
 pub const ADAPTERS: &[Adapter] = &[
+    atomizer_adapter::ADAPTER,
     cometbft_adapter::ADAPTER,
     echo_adapter::ADAPTER,
+    eth_gateway_adapter::ADAPTER,
+    ethereum_adapter::ADAPTER,
     http_adapter::ADAPTER,
     kv_adapter::ADAPTER,
     redis_adapter::ADAPTER,

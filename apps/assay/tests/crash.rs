@@ -181,7 +181,7 @@ fn interrupted_once() {
     running.signal(Signal::INT);
     let said = running.finish_within(Duration::from_secs(9));
     said.expect_code(130)
-        .expect_stderr("stopping the load, draining, then reporting; again to cut the drain")
+        .expect_stderr("stopping: answers have 500ms more, then the report is written")
         .expect_stdout("exit code 130: interrupted; the partial result was written");
     expect_nothing_left(&place, &address);
     let run = place.run_folder();
@@ -200,18 +200,46 @@ fn interrupted_once() {
     assert!(outcome == "warn" && detail.contains("of 10.0 s were measured"), "{outcome} {detail}");
 }
 
-/// Claim: the second Ctrl-C cuts the drain: what is outstanding becomes unknown, and the run still reports and
+/// A load whose server falls silent for 40 s soon after it has begun. `more` are keys of `[system.deploy]`.
+fn falls_silent(more: &str) -> String {
+    let load = "duration = \"20s\"\ntimeout = \"30s\"\nconnections_max = \"fixed\"";
+    let stall = "service = \"20ms\"\nfaults = { stall = { at = \"700ms\", for = \"40s\" } }";
+    experiment(load).replace("service = \"20ms\"", &format!("{stall}\n{more}"))
+}
+
+/// Claim: the first Ctrl-C ends a run whose server is silent long before its timeout, over wires and through a client
+/// library: it is said how many have no answer, they are unknown, and the trial is sealed and reported.
+#[test]
+fn interrupted_once_while_the_server_is_silent() {
+    for more in ["", "load_by = \"call\""] {
+        let _beside = beside_others();
+        let place = Place::new();
+        let text = falls_silent(more).replace("connections = 4", "connections = 32");
+        let running = started(&place, &text);
+        let address = node_address(&place);
+        harness::pass(Duration::from_millis(1_000));
+        running.signal(Signal::INT);
+        // Without its bound the drain lasts as long as the timeout: 30 s.
+        let said = running.finish_within(Duration::from_secs(10));
+        said.expect_code(130).expect_stderr("had no answer by then and count as unknown");
+        expect_nothing_left(&place, &address);
+        let sealed = place.run_folder().join("settings/default/trial-0/transactions.parquet");
+        assert!(sealed.is_file(), "the trial is sealed");
+        let (_, document) = place.report();
+        let counts = &trial(&document)["counts"];
+        assert!(number(&counts["unknown"]) > 0 && number(&counts["committed"]) > 0, "{counts}");
+        expect_audit(&document, "conservation", "ok", "rows and engine agree");
+        expect_audit(&document, "drain", "skipped", "cut off before its drain ended");
+    }
+}
+
+/// Claim: the second Ctrl-C waits for no answer: what is outstanding becomes unknown, and the run still reports and
 /// ends with 130.
 #[test]
 fn interrupted_twice() {
     let _beside = beside_others();
     let place = Place::new();
-    let load = "duration = \"20s\"\ntimeout = \"30s\"\nconnections_max = \"fixed\"";
-    let text = experiment(load).replace(
-        "service = \"20ms\"",
-        "service = \"20ms\"\nfaults = { stall = { at = \"700ms\", for = \"40s\" } }",
-    );
-    let running = started(&place, &text);
+    let running = started(&place, &falls_silent(""));
     let address = node_address(&place);
     // Into the stall, so that there is something to drain.
     harness::pass(Duration::from_millis(1_000));
@@ -219,7 +247,8 @@ fn interrupted_twice() {
     harness::pass(Duration::from_millis(300));
     running.signal(Signal::INT);
     let said = running.finish_within(Duration::from_secs(15));
-    said.expect_code(130).expect_stderr("cutting the drain; once more to end without a report");
+    said.expect_code(130)
+        .expect_stderr("no answer is waited for any more; once more to end without a report");
     expect_nothing_left(&place, &address);
     let (_, document) = place.report();
     let counts = &trial(&document)["counts"];

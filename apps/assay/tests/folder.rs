@@ -33,7 +33,7 @@ static RUN: LazyLock<(Place, Value)> = LazyLock::new(|| {
         kinds = ["get", "put"]
         [matrix]
         server = { set = "system.deploy.faults", labels = ["lossy", "honest"], values = [
-          { drop = 50, limit = { rate = "1500/s", burst = 500 } }, {} ] }
+          { drop = 23, limit = { rate = "1500/s", burst = 500 } }, {} ] }
         [[threshold]]
         expr = "p99 < 1s"
         [report]

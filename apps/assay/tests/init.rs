@@ -176,3 +176,27 @@ fn refusals() {
     coded(place.assay(&["init", "--from", "x", "--template", "echo"]), 2);
     coded(place.assay(&["init", "--host", "a"]), 2);
 }
+
+/// Claim: what a server describes of itself becomes an experiment on that server.
+#[test]
+fn a_description_at_a_url() {
+    use std::io::{Read as _, Write as _};
+    let _machine = beside_others();
+    let place = Place::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("somebody asks");
+        let _ = stream.read(&mut [0; 4096]).expect("a request");
+        let body = r#"{"openapi":"3.1.0","servers":[{"url":"/"}],"paths":{"/height":{"get":{}}}}"#;
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            .expect("sent");
+    });
+    let from = format!("http://{address}/openapi.json");
+    let said = coded(place.assay(&["init", "--from", &from]), 0);
+    server.join().expect("it answered");
+    assert!(said.stdout.contains(&format!("http://{address}")), "{}", said.stdout);
+    assert!(said.stdout.contains("/height"), "{}", said.stdout);
+    place.write("described.toml", &said.stdout);
+    coded(place.assay(&["check", "described.toml"]), 0);
+}

@@ -4,7 +4,6 @@
 //! and every message read again. Takes some seconds; `-- toy` a moment.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{CpuTime, Instant};
@@ -110,7 +109,7 @@ impl Group {
 /// Nanoseconds a decision.
 pub fn measure(window: u64, bytes: usize, as_bytes: bool, decisions: u64) -> u128 {
     let mut group = Group::led(window, as_bytes);
-    let value: Value = Arc::from(vec![7; bytes]);
+    let value: Value = Value::from(vec![7; bytes]);
     let before = CpuTime::of_this_thread();
     let mut id = 0;
     while group.decided < decisions {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Entry, Proposal, SnapshotHead, VALUE_BYTES_MAX, Value};
+use crate::entry::{Entry, Proposal, SnapshotHead, VALUE_BYTES_MAX};
 use crate::ids::{Ballot, MEMBERS_MAX, Members, NUMBER_MAX, ReplicaId};
+use crate::value::Value;
 
 /// Bytes that are no message or no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
         let bytes = self.take("an entry", head.length)?;
         let entry = match head.kind {
             0 => Entry::Noop,
-            1 => Entry::Value(Arc::from(bytes)),
+            1 => Entry::Value(Value::from(bytes)),
             _ => Entry::Members(members(bytes)?),
         };
         Ok(Proposal { origin: head.origin, follows: head.follows, entry })
@@ -210,7 +211,7 @@ impl<'a> Reader<'a> {
             let max = VALUE_BYTES_MAX as u64;
             return Err(DecodeError::TooLarge { what, found: found as u64, max });
         }
-        Ok(Arc::from(std::mem::take(&mut self.0)))
+        Ok(Value::from(std::mem::take(&mut self.0)))
     }
 
     /// Nothing may be left.

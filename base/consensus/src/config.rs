@@ -17,7 +17,8 @@ pub struct Config {
     /// How often a leader says that it is there.
     pub heartbeat_every: Duration,
     /// How long a follower waits for its leader, at least; at most twice as long. A leader that has not heard from a
-    /// majority for as long gives up. Several heartbeats, and longer than a disk may take for a write.
+    /// majority for as long gives up, and so does one whose disk has made nothing durable for as long although something
+    /// waits for it. Several heartbeats, and longer than a disk may take for a write.
     pub election_timeout: Duration,
     /// Most instances that a leader has proposed and that are not chosen yet.
     pub window_max: u64,
@@ -57,7 +58,7 @@ pub enum Broken {
     Nothing,
     /// What was appended counts as durable at once.
     AcknowledgesBeforeSync,
-    /// A read is ready without a word from any follower.
+    /// A read is ready at once, whoever leads: without a word from anybody.
     ReadsWithoutRound,
     /// Two entries that are delivered together change places.
     DeliversOutOfOrder,

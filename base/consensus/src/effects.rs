@@ -2,10 +2,11 @@
 
 use clock::Instant;
 
-use crate::entry::{Entry, Value};
+use crate::entry::Entry;
 use crate::ids::{Instance, Members, ReplicaId};
 use crate::message::Message;
 use crate::record::Record;
+use crate::value::Value;
 
 /// What happened.
 #[derive(Clone, Debug)]

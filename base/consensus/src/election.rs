@@ -89,7 +89,9 @@ impl Replica {
     pub(crate) fn ask_for_votes(&mut self, now: Instant, out: &mut Effects) {
         self.wait_for_leader(now);
         let is_installing = self.installing.as_ref().is_some_and(|installing| installing.is_whole);
-        let may_lead = self.members().contains(self.config.id) && !is_installing;
+        // What a replica promises has to become durable: one whose disk stands still would only unseat others.
+        let may_lead =
+            self.members().contains(self.config.id) && !is_installing && !self.is_disk_stuck(now);
         if !may_lead {
             self.role = Role::Follower { leader: None };
             return;

@@ -1,11 +1,7 @@
 //! What replicas agree on, instance by instance.
 
-use std::sync::Arc;
-
 use crate::ids::{Ballot, Instance, Members};
-
-/// Bytes that nobody here looks into. A copy shares them: a value is in memory once, however many followers it goes to.
-pub type Value = Arc<[u8]>;
+use crate::value::Value;
 
 /// The longest value that can be proposed. It fits a frame of 16 MiB with all that stands in front of it.
 pub const VALUE_BYTES_MAX: usize = (16 << 20) - 4096;
@@ -26,7 +22,7 @@ pub enum Entry {
 
 impl Entry {
     /// What of it is bytes, if any.
-    pub(crate) fn body(&self) -> Option<&Value> {
+    pub(crate) fn body(&self) -> Option<&[u8]> {
         match self {
             Self::Noop => None,
             Self::Value(value) => Some(value),

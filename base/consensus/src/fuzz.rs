@@ -12,6 +12,7 @@ use crate::ids::{Instance, Members, ReplicaId};
 use crate::message::Message;
 use crate::record::Record;
 use crate::replica::Replica;
+use crate::value::Value;
 
 /// Any bytes as a message, as a record, and as pieces behind lengths of one byte: those that are records are the log of a
 /// replica, and those that are messages are told to it.
@@ -62,7 +63,7 @@ fn live(mut replica: Replica, messages: Vec<Message>) {
         let from = message.ballot().replica;
         inputs.push(Input::Received { from, message });
         inputs.push(Input::Wake);
-        inputs.push(Input::Propose { id, value: [].into() });
+        inputs.push(Input::Propose { id, value: Value::from(&[]) });
         inputs.push(Input::Read { id });
     }
     for input in inputs {

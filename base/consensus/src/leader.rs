@@ -9,12 +9,13 @@ use clock::Instant;
 
 use crate::config::Config;
 use crate::effects::{Effects, Refusal, Request};
-use crate::entry::{Entry, OVERHEAD_BYTES, Proposal, VALUE_BYTES_MAX, Value};
+use crate::entry::{Entry, OVERHEAD_BYTES, Proposal, VALUE_BYTES_MAX};
 use crate::ids::{Ballot, Instance, MEMBERS_MAX, Members, ReplicaId};
 use crate::message::Message;
 use crate::peer::{Peer, Position, Sender};
 use crate::reads::PendingRead;
 use crate::replica::{Replica, Role};
+use crate::value::Value;
 
 /// What only a leader knows.
 #[derive(Debug)]
@@ -160,10 +161,12 @@ impl Replica {
         }
     }
 
-    /// When a heartbeat is due: gives up if a majority is silent, else says that the leader is there.
+    /// When a heartbeat is due: gives up if a majority is silent or its own disk stands still, else says that the leader
+    /// is there.
     pub(crate) fn lead_on(&mut self, now: Instant, out: &mut Effects) {
         let id = self.config.id;
         let members = self.members().clone();
+        let is_disk_stuck = self.is_disk_stuck(now);
         let Some((lead, by)) = self.leading() else { return };
         if now < lead.heartbeat_at {
             return;
@@ -173,7 +176,9 @@ impl Replica {
         let is_heard = |member| {
             member == id || lead.peers.iter().any(|peer| peer.id == member && !is_silent(peer))
         };
-        if !members.most(is_heard) {
+        // One whose disk stands still would go on with the others' disks until what waits for its own is too much, and
+        // then hold everybody up.
+        if !members.most(is_heard) || is_disk_stuck {
             self.step_down(out);
             self.wait_for_leader(now);
             return;

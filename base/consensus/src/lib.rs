@@ -44,6 +44,10 @@
 //! **A leader that is cut off** or was paused gives up when it has not heard from a majority for an election timeout; before
 //! that it can neither choose nor serve anything, because both take a majority.
 //!
+//! **A leader whose disk stands still** (full, or hung) gives up when nothing that waits for it has become durable for an
+//! election timeout, and does not try again before something has: others' disks decide without it, until what waits for
+//! its own is too much, and then nothing would.
+//!
 //! **Members** change by one replica at a time, through the log. A change is in force from the instance behind it, and
 //! the leader proposes nothing behind it until it is chosen (Lamport's α is 1 there). A candidate needs promises
 //! from a majority of the members that it knows and of those of each change that it is told of. A newcomer
@@ -78,16 +82,18 @@ mod replica;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod value;
 
 pub use codec::DecodeError;
 #[doc(hidden)]
 pub use config::Broken;
 pub use config::Config;
 pub use effects::{Effect, Effects, Input, Refusal, Request};
-pub use entry::{Accepted, Entry, Proposal, SnapshotHead, VALUE_BYTES_MAX, Value};
+pub use entry::{Accepted, Entry, Proposal, SnapshotHead, VALUE_BYTES_MAX};
 pub use fuzz::fuzz_consensus;
 pub use ids::{Ballot, Instance, MEMBERS_MAX, Members, ReplicaId};
 pub use message::Message;
 pub use record::Record;
 pub use recover::RecoverError;
 pub use replica::Replica;
+pub use value::Value;

@@ -173,15 +173,14 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::entry::Entry;
+    use crate::value::Value;
 
     fn filled(count: u64) -> Log {
         let mut log = Log::starting_at(1);
         for instance in 1..=count {
-            let entry = Entry::Value(Arc::from([0u8; 36].as_slice()));
+            let entry = Entry::Value(Value::from(&[0; 36]));
             let proposal = Proposal { origin: Ballot::ZERO, follows: Ballot::ZERO, entry };
             log.put(instance, Ballot::ZERO, proposal, 100 + instance, None);
         }

@@ -23,8 +23,9 @@
 use crate::codec::{
     DecodeError, Reader, put_ballot, put_count, put_proposal, put_snapshot, put_u64,
 };
-use crate::entry::{Accepted, Proposal, SnapshotHead, Value};
+use crate::entry::{Accepted, Proposal, SnapshotHead};
 use crate::ids::{Ballot, Instance};
+use crate::value::Value;
 
 /// One message from a replica to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,7 +205,7 @@ impl Message {
     }
 
     /// The bytes that follow what [`Self::encode_head`] writes.
-    pub fn bodies(&self) -> impl Iterator<Item = &Value> {
+    pub fn bodies(&self) -> impl Iterator<Item = &[u8]> {
         let (promised, proposed, part) = match self {
             Self::Promise { entries, .. } => (entries.as_slice(), &[][..], None),
             Self::Accept { entries, .. } | Self::Decide { entries, .. } => {
@@ -214,7 +215,10 @@ impl Message {
             _ => (&[][..], &[][..], None),
         };
         let promised = promised.iter().map(|accepted| &accepted.proposal);
-        promised.chain(proposed).filter_map(|proposal| proposal.entry.body()).chain(part)
+        promised
+            .chain(proposed)
+            .filter_map(|proposal| proposal.entry.body())
+            .chain(part.map(|bytes| &**bytes))
     }
 
     /// Writes all of it.

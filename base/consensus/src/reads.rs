@@ -25,12 +25,12 @@ impl Replica {
         let answered = self.round_answered();
         let (chosen, delivered) = (self.chosen, self.delivered);
         let (broken, reads_max) = (self.config.broken, self.config.reads_max);
-        let Role::Leader(lead) = &mut self.role else {
-            return self.refuse_as_follower(request, out);
-        };
         if broken == Broken::ReadsWithoutRound {
             return out.push(Effect::ReadReady { id, instance: delivered });
         }
+        let Role::Leader(lead) = &mut self.role else {
+            return self.refuse_as_follower(request, out);
+        };
         if lead.reads.len() >= reads_max {
             return out.refuse(request, Refusal::Busy);
         }

@@ -12,7 +12,7 @@
 //! A ballot is its counter (8) and its replica (1).
 
 use crate::codec::{DecodeError, Reader, put_ballot, put_proposal, put_snapshot, put_u64};
-use crate::entry::{Proposal, SnapshotHead, Value};
+use crate::entry::{Proposal, SnapshotHead};
 use crate::ids::{Ballot, Instance};
 
 /// One record of a replica's log.
@@ -71,7 +71,7 @@ impl Record {
 
     /// The bytes that follow what [`Self::encode_head`] writes, if any.
     #[must_use]
-    pub fn body(&self) -> Option<&Value> {
+    pub fn body(&self) -> Option<&[u8]> {
         match self {
             Self::Accepted { proposal, .. } => proposal.entry.body(),
             _ => None,
@@ -81,7 +81,7 @@ impl Record {
     /// Writes all of it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.encode_head(out);
-        out.extend_from_slice(self.body().map_or(&[], |body| body));
+        out.extend_from_slice(self.body().unwrap_or_default());
     }
 
     /// The record that these bytes are.

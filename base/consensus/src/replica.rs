@@ -45,6 +45,8 @@ pub struct Replica {
     pub(crate) next_record: u64,
     /// Records with a smaller number are durable.
     pub(crate) persisted: u64,
+    /// Since when the disk has made nothing durable although something waits for it; `None`: nothing waits.
+    pub(crate) disk_waits_since: Option<Instant>,
     /// What waits until so many records are durable.
     pub(crate) waiting: VecDeque<(u64, Waiting)>,
     pub(crate) role: Role,
@@ -108,6 +110,7 @@ impl Replica {
             delivered: 0,
             next_record: 0,
             persisted: 0,
+            disk_waits_since: None,
             waiting: VecDeque::new(),
             role: Role::Follower { leader: None },
             patience: Duration::ZERO,
@@ -139,6 +142,9 @@ impl Replica {
         }
         if self.config.broken == Broken::AcknowledgesBeforeSync {
             self.persist(now, self.next_record, out);
+        }
+        if self.next_record > self.persisted {
+            self.disk_waits_since.get_or_insert(now);
         }
         self.tell_leader(out);
         out.set_wake(self.wake_at());
@@ -290,7 +296,11 @@ impl Replica {
     /// All records before `through` are durable.
     fn persist(&mut self, now: Instant, through: u64, out: &mut Effects) {
         assert!(through <= self.next_record, "records are durable that were never appended");
-        self.persisted = self.persisted.max(through);
+        if through > self.persisted {
+            self.persisted = through;
+            // Whatever waits still has its time from now on.
+            self.disk_waits_since = None;
+        }
         while self.waiting.front().is_some_and(|(before, _)| *before <= self.persisted) {
             let Some((_, done)) = self.waiting.pop_front() else { break };
             match done {
@@ -308,6 +318,15 @@ impl Replica {
                 _ => {}
             }
         }
+    }
+
+    /// Whether the disk has stood still for so long that somebody else had better lead: one whose disk works. A replica
+    /// that decides alone has nobody to leave it to.
+    pub(crate) fn is_disk_stuck(&self, now: Instant) -> bool {
+        let limit = self.config.election_timeout;
+        let is_late =
+            self.disk_waits_since.is_some_and(|since| now.saturating_since(since) >= limit);
+        is_late && self.members().count() > 1
     }
 
     /// Moves `durable` on as far as records are; whether it did.

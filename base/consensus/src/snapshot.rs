@@ -7,12 +7,13 @@
 use clock::Instant;
 
 use crate::effects::{Effect, Effects};
-use crate::entry::{SnapshotHead, Value};
+use crate::entry::SnapshotHead;
 use crate::ids::{Ballot, Instance, ReplicaId};
 use crate::log::Log;
 use crate::message::Message;
 use crate::record::Record;
 use crate::replica::{Replica, Role, Waiting};
+use crate::value::Value;
 
 /// A snapshot that comes from a leader.
 #[derive(Debug)]

@@ -60,9 +60,12 @@ pub enum Input<'a, M = Infallible> {
         cell: usize,
     },
     /// The disk takes nothing now (it is full); what was asked waits, is tried again, and ends in
-    /// [`Input::Persisted`] or [`Input::Replaced`] when there is room. A disk that fails otherwise ends the
-    /// process, because nobody knows what a failed sync has kept.
-    Full,
+    /// [`Input::Persisted`] or [`Input::Replaced`] when there is room. Told once for what waits. A disk that fails
+    /// otherwise ends the process, because nobody knows what a failed sync has kept.
+    Full {
+        /// Which of the node's logs waits for room; `None`: a cell does.
+        log: Option<usize>,
+    },
     /// Another machine of this node passed something.
     Message {
         /// Which machine, in the order they were given.

@@ -7,11 +7,15 @@
 
 pub mod host;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use clock::Instant;
 
 use crate::Connection;
+
+/// What a record counts for beside its bytes, so that many empty ones are not for nothing.
+const RECORD_WEIGHT: usize = 64;
 
 /// What a step asks for, and what earlier steps asked for that has not been carried out yet.
 #[derive(Debug)]
@@ -32,6 +36,10 @@ pub struct Outputs<M = Infallible> {
     records: Vec<u8>,
     /// The next number of each log.
     numbers: Vec<u64>,
+    /// Of each log the records that are not durable yet: the number behind each, and what it counts for.
+    behind: Vec<VecDeque<(u64, usize)>>,
+    /// What all of them count for together.
+    unpersisted: usize,
     /// What goes to other machines, in order.
     passes: Vec<(usize, M)>,
     /// How much each machine's queue can still take.
@@ -101,8 +109,9 @@ impl<M> Outputs<M> {
 
     /// Adds a record to the end of a log; gives its number, which is one more than that of the record before
     /// it. What is appended while a write is under way becomes one write with one sync.
-    /// [`crate::Input::Persisted`] says when it is durable. What is not durable yet is kept in memory, and the
-    /// node keeps it within bounds, because only the node can hold back those who ask it.
+    /// [`crate::Input::Persisted`] says when it is durable. What is not durable yet is kept in memory; the node sees by
+    /// [`Outputs::unpersisted`] how much that is and holds back those who ask it, and beyond a bound of the shell's
+    /// nothing is read from connections that were accepted until the disk has caught up.
     pub fn append(&mut self, log: usize, record: &[u8]) -> u64 {
         self.append_parts(log, &[record])
     }
@@ -118,8 +127,20 @@ impl<M> Outputs<M> {
         }
         let number = self.numbers[log];
         self.numbers[log] += 1;
+        let weight = self.records.len() - start + RECORD_WEIGHT;
+        if self.behind.len() <= log {
+            self.behind.resize_with(log + 1, VecDeque::new);
+        }
+        self.behind[log].push_back((number + 1, weight));
+        self.unpersisted += weight;
         self.stores.push(host::Store::Append { log, number, bytes: start..self.records.len() });
         number
+    }
+
+    /// How many bytes of records, of all logs, are not durable yet; each counts some more than it has.
+    #[must_use]
+    pub const fn unpersisted(&self) -> usize {
+        self.unpersisted
     }
 
     /// The records of a log with numbers below `below` are not needed any more: their room may be used again.

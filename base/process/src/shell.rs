@@ -25,6 +25,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use clock::Clock;
 use rustix::event::epoll;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use connections::{Bounds, Counters};
 pub use ends::Until;
@@ -39,6 +40,9 @@ use crate::store::{Store, StoreCounts};
 
 /// Connections that the kernel keeps for us until we accept them: all of a load that opens thousands at once.
 const BACKLOG: i32 = 4096;
+
+/// Descriptors for what is no connection that was accepted: files, listeners, peers that are dialled.
+const FILES_BESIDE: usize = 128;
 
 /// What a run of the shell came to.
 #[derive(Clone, Debug, Default)]
@@ -77,11 +81,12 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Binds each named address.
+    /// Binds each named address. From here on the process may have as many files open as it is allowed to: each connection
+    /// is one.
     ///
     /// # Errors
     /// When one cannot be bound.
-    pub fn bind(listeners: &[(&str, SocketAddr)], bounds: Bounds) -> Result<Self, ShellError> {
+    pub fn bind(listeners: &[(&str, SocketAddr)], mut bounds: Bounds) -> Result<Self, ShellError> {
         let bind = |(name, address): &(&str, SocketAddr)| {
             let failed =
                 |source| ShellError::Bind { name: (*name).to_owned(), address: *address, source };
@@ -93,7 +98,14 @@ impl Shell {
             Ok(Listener { name: (*name).to_owned(), socket: listener, address: bound, tls: None })
         };
         let listeners = listeners.iter().map(bind).collect::<Result<_, ShellError>>()?;
+        bounds.connections_max = within_file_limit(bounds.connections_max);
         Ok(Self { listeners, peers: Vec::new(), store: None, bounds, wakes_exactly: false })
+    }
+
+    /// The most connections: as asked for, or as the host allows.
+    #[must_use]
+    pub const fn connections_max(&self) -> usize {
+        self.bounds.connections_max
     }
 
     /// Takes only encrypted connections on a listener (by its place in the list), from whoever has a certificate
@@ -174,6 +186,21 @@ impl Shell {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(ShellError::Kernel)?;
         turn::Turns::new(self, node, post, clock, &epoll, until)?.run()
     }
+}
+
+/// How many of `wanted` connections the process may have descriptors for, once the soft limit is as high as it has to be.
+fn within_file_limit(wanted: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let needed = u64::try_from(wanted + FILES_BESIDE).unwrap_or(u64::MAX);
+    let Some(mut current) = limit.current.filter(|current| *current < needed) else {
+        return wanted;
+    };
+    let raised = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
+    if setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }).is_ok() {
+        current = raised;
+    }
+    let left = usize::try_from(current).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
+    wanted.min(left)
 }
 
 /// Reads where to listen: a whole address, or a port alone, which means 127.0.0.1. Port 0: any free one.

@@ -4,12 +4,14 @@
 //! A store is a folder with a folder for each log and a file for each cell. A log is a row of segments of one
 //! size, zeroed before they are used, so that a write changes no metadata of the file system; [`format`] says how
 //! records lie in them. Logs and cells become durable beside one another, in no order. Everything that a node appends while a sync is under way is one write and one sync (group
-//! commit). Segments whose records are trimmed are used again.
+//! commit). Segments whose records are trimmed are used again. Where the file system can, records go around the kernel's
+//! cache ([`direct`]).
 //!
 //! It never tells anybody of a record before the kernel has said that it is durable, never cuts anything but the
 //! torn end of the last write, and never goes on after a failed sync.
 
 mod cell;
+pub mod direct;
 mod error;
 pub mod format;
 mod log;
@@ -137,13 +139,28 @@ impl Store {
         cells: &[&str],
         options: StoreOptions,
     ) -> Result<(Self, Stored), StoreError> {
+        Self::open_recent(folder, logs, cells, options, usize::MAX)
+    }
+
+    /// As [`Store::open`], and of each log's records only the last ones are given, of so many bytes together: for a log that
+    /// is never trimmed. All of them are looked at.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_recent(
+        folder: &Path,
+        logs: &[&str],
+        cells: &[&str],
+        options: StoreOptions,
+        recent_bytes: usize,
+    ) -> Result<(Self, Stored), StoreError> {
         segments::make_folder(folder)?;
         let lock = open::lock(folder)?;
         let counters = Arc::new(StoreCounters::default());
         let mut stored = Stored::default();
         let mut opened = Vec::new();
         for name in logs {
-            let (log, records) = open::log(&folder.join(name), options, &counters)?;
+            let (log, records) = open::log(&folder.join(name), options, &counters, recent_bytes)?;
             opened.push(log);
             stored.logs.push(records);
         }

@@ -30,6 +30,22 @@ impl StoredLog {
         self.ends.push(self.bytes.len());
     }
 
+    /// Forgets the first records until the rest have so many bytes at most; the last one stays.
+    pub fn keep_last(&mut self, bytes_max: usize) {
+        let too_many = self.bytes.len().saturating_sub(bytes_max);
+        let last = self.ends.len().saturating_sub(1);
+        let forgotten = if too_many == 0 {
+            0
+        } else {
+            (self.ends.partition_point(|end| *end < too_many) + 1).min(last)
+        };
+        let Some(cut) = forgotten.checked_sub(1).map(|at| self.ends[at]) else { return };
+        self.first += forgotten as u64;
+        self.bytes.drain(..cut);
+        self.ends.drain(..forgotten);
+        self.ends.iter_mut().for_each(|end| *end -= cut);
+    }
+
     /// The number that the next record will have.
     ///
     /// # Panics
@@ -44,5 +60,30 @@ impl StoredLog {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let records = starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]);
         (self.first..).zip(records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: of records the last ones that fit are kept, with their numbers, and one at least.
+    #[test]
+    fn the_last_ones() {
+        let whole = || {
+            let mut log = StoredLog::new(7);
+            (0..5_u8).for_each(|it| log.push(&[it; 10]));
+            log
+        };
+        for (bytes_max, first) in [(usize::MAX, 7), (50, 7), (49, 8), (40, 8), (11, 11), (0, 11)] {
+            let mut log = whole();
+            log.keep_last(bytes_max);
+            let (number, record) = log.iter().next().unwrap();
+            assert_eq!((number, u64::from(record[0]) + 7, log.next()), (first, first, 12));
+            assert_eq!(log.iter().count() as u64, 12 - first);
+        }
+        let mut empty = StoredLog::new(3);
+        empty.keep_last(0);
+        assert_eq!((empty.next(), empty.iter().count()), (3, 0));
     }
 }

@@ -69,6 +69,24 @@ pub(crate) fn message(bytes: &[u8]) -> Result<Option<(Message, usize)>, FrameErr
     }
 }
 
+/// Entry point for fuzzing: any bytes as a greeting and as frames. What is read of them is asserted to lie in them, and
+/// what is cut off to be waited for or refused.
+///
+/// # Panics
+/// If one of the claims does not hold.
+pub fn fuzz_frames(bytes: &[u8]) {
+    let _ = greeting(bytes, 7);
+    let mut rest = bytes;
+    while let Ok(Some((read, used))) = message(rest) {
+        assert!((4..=rest.len()).contains(&used), "more was read than there is");
+        assert!(!matches!(message(&rest[..used - 1]), Ok(Some(_))), "a part of it was enough");
+        let mut written = Vec::new();
+        put_message(&read, &mut written);
+        assert!(written == rest[..used], "{read:?} is written differently");
+        rest = &rest[used..];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -309,7 +309,7 @@ impl Group {
             Effect::Append { number, record } => {
                 self.head.clear();
                 record.encode_head(&mut self.head);
-                let body: &[u8] = record.body().map_or(&[], |body| body);
+                let body = record.body().unwrap_or_default();
                 let given = out.append_parts(self.log, &[&self.head, body]);
                 assert_eq!(given, number, "the log is the group's own");
             }

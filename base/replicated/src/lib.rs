@@ -21,5 +21,8 @@ mod group;
 mod links;
 mod snapshots;
 
+#[doc(hidden)]
+pub use consensus::Broken;
 pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
+pub use frames::fuzz_frames;
 pub use group::{Event, Group, Settings, StartError, Started};

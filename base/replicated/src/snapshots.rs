@@ -76,13 +76,13 @@ impl Snapshots {
     /// free.
     pub(crate) fn write(&mut self) -> Option<(usize, Vec<u8>)> {
         let current = self.current.as_ref().map(|(through, _)| *through);
-        if self.writing.is_some() || self.waiting.is_empty() {
+        // The log's durable head may name the current one or any before it, as far as their records have come: until it
+        // names the current one, no cell is free.
+        let is_settled = current.is_none() || current == self.named;
+        if self.writing.is_some() || self.waiting.is_empty() || !is_settled {
             return None;
         }
-        // The log's head may still name the one before the current one: until it names the current one, no cell is free.
-        let is_free = |held: &Option<Instance>| {
-            held.is_none_or(|through| Some(through) != self.named && Some(through) != current)
-        };
+        let is_free = |held: &Option<Instance>| held.is_none_or(|through| Some(through) != current);
         let cell = self.held.iter().position(is_free)?;
         let (through, kind, bytes) = self.waiting.pop_front()?;
         self.held[cell] = None;
@@ -101,7 +101,10 @@ impl Snapshots {
         let (at, through, kind, bytes) =
             self.writing.take_if(|it| self.first_cell + it.0 == cell)?;
         self.held[at] = Some(through);
-        self.current = Some((through, bytes));
+        // One that was asked for before a later one was installed is of no use any more.
+        if self.current.as_ref().is_none_or(|(current, _)| *current < through) {
+            self.current = Some((through, bytes));
+        }
         Some((through, kind))
     }
 
@@ -135,4 +138,50 @@ impl Snapshots {
 fn split(content: &[u8]) -> Option<(Instance, &[u8])> {
     let (through, bytes) = content.split_first_chunk::<8>()?;
     Some((Instance::from_le_bytes(*through), bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(through: Instance) -> Value {
+        Value::from(&through.to_le_bytes()[..])
+    }
+
+    /// Claim: while the log's durable head may still name an earlier snapshot than the current one, no cell is written over:
+    /// also where no head has named any yet, and two of them are on their way.
+    #[test]
+    fn no_cell_is_written_over_that_the_log_may_name() {
+        let mut snapshots = Snapshots::new(0, &Stored::default());
+        snapshots.push(313, snapshot(313), Kind::Made);
+        let (first, _) = snapshots.write().unwrap();
+        assert_eq!(snapshots.written(first), Some((313, Kind::Made)));
+        for through in [600, 900] {
+            snapshots.push(through, snapshot(through), Kind::Made);
+            assert_eq!(snapshots.write(), None, "the head that names 313 is not durable");
+        }
+        snapshots.named(313);
+        let (second, content) = snapshots.write().unwrap();
+        assert!(second != first && content[..8] == 600_u64.to_le_bytes());
+        assert_eq!(snapshots.written(second), Some((600, Kind::Made)));
+        assert_eq!(snapshots.write(), None, "the head may name 313 or 600");
+        snapshots.named(600);
+        assert_eq!(snapshots.write().unwrap().0, first);
+    }
+
+    /// Claim: one that was made before a later one was installed takes nothing from that, and does not stand in the way.
+    #[test]
+    fn an_earlier_one_stands_in_nobodys_way() {
+        let mut snapshots = Snapshots::new(0, &Stored::default());
+        snapshots.push(500, snapshot(500), Kind::Installed);
+        snapshots.push(200, snapshot(200), Kind::Made);
+        let (first, _) = snapshots.write().unwrap();
+        snapshots.written(first);
+        snapshots.named(500);
+        let (second, _) = snapshots.write().unwrap();
+        assert_eq!(snapshots.written(second), Some((200, Kind::Made)));
+        assert_eq!(snapshots.part(500, 0, 100), Some((snapshot(500), true)));
+        snapshots.push(900, snapshot(900), Kind::Made);
+        assert_eq!(snapshots.write().unwrap().0, second);
+    }
 }

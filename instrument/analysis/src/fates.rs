@@ -257,6 +257,10 @@ impl Join {
 
     /// Whether the entry is a transaction's second or later one.
     pub fn entry(&mut self, entry: &LedgerEntry) -> bool {
+        if entry.is_waiting {
+            // Nothing has become of it: as if it were not there.
+            return false;
+        }
         self.fates.entries += 1;
         let known = space_of(entry.tx).filter(|_| entry.ours);
         let Some((space, id)) = known else { return self.phantom(entry.tx) };
@@ -492,6 +496,9 @@ mod tests {
         for (tx, is_refused) in [(30, true), (31, false), (31, true)] {
             assert!(!log(&mut join, tx, is_refused));
         }
+        // What waits in a pool is as if it were not there.
+        let waiting = LedgerEntry { is_waiting: true, ..entry(1_000, 32) };
+        assert!(!join.entry(&waiting));
         // A read that stands in the ledger.
         log(&mut join, 44, false);
         let fates = join.finish();

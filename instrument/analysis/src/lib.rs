@@ -39,6 +39,7 @@ mod run;
 mod sending;
 mod silence;
 mod stated;
+mod steps;
 mod tables;
 mod tally;
 #[cfg(test)]

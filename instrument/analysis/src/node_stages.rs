@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::facts::TrialFacts;
 use model::node_events::{NODE_STAGES_MAX, NodeStage};
+use model::quantity::show_count;
 use model::result::{
     Distribution, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult,
 };
@@ -107,14 +108,13 @@ impl NodeStages {
 
     /// The result.
     pub fn result(&self, facts: &TrialFacts, percentiles: &[f64]) -> NodeStagesResult {
-        let pairs = self.stages.windows(2);
         NodeStagesResult {
             from_second: self.window.start,
             seconds: self.seconds(),
             start_ns: 0,
             width_ns: self.width.saturating_mul(SECOND),
             stages: self.stages.iter().map(|stage| self.stage(stage, percentiles)).collect(),
-            gaps: pairs.map(|pair| self.gap(&pair[0], &pair[1])).collect(),
+            gaps: self.pairs().iter().map(|(before, behind)| self.gap(before, behind)).collect(),
             read: facts.after.node_events.clone().unwrap_or_default(),
         }
     }
@@ -146,21 +146,62 @@ impl NodeStages {
         }
     }
 
-    fn gap(&self, before: &Stage, stage: &Stage) -> NodeStageGap {
+    /// Each stage with those behind it: the ones that say so, or the next one where that says nothing.
+    fn pairs(&self) -> Vec<(&Stage, Vec<&Stage>)> {
+        let said = |stage: &&Stage| !stage.declared.behind.is_empty();
+        let mut pairs = Vec::new();
+        for (place, before) in self.stages.iter().enumerate() {
+            let name = &before.declared.name;
+            let behind: Vec<&Stage> =
+                self.stages.iter().filter(|it| it.declared.behind == *name).collect();
+            let next = self.stages.get(place + 1).filter(|next| !said(next));
+            match next {
+                _ if !behind.is_empty() => pairs.push((before, behind)),
+                Some(next) => pairs.push((before, vec![next])),
+                None => {}
+            }
+        }
+        pairs
+    }
+
+    /// Stages whose sums do not come out, where all that passes one passes one of those behind it: in words.
+    pub fn unbalanced(&self) -> Vec<String> {
+        let is_said = |behind: &[&Stage]| behind.iter().all(|it| !it.declared.behind.is_empty());
+        let pairs = self.pairs().into_iter().filter(|(_, behind)| is_said(behind));
+        let sums = pairs.map(|(before, behind)| {
+            let went = behind.iter().fold(0_u64, |sum, it| sum.saturating_add(it.passed));
+            (before, behind, went)
+        });
+        sums.filter(|(before, _, went)| before.passed != *went)
+            .map(|(before, behind, went)| {
+                format!(
+                    "{} passed {}, and {} passed {}",
+                    show_count(before.passed),
+                    before.declared.name,
+                    show_count(went),
+                    names(&behind)
+                )
+            })
+            .collect()
+    }
+
+    fn gap(&self, before: &Stage, behind: &[&Stage]) -> NodeStageGap {
+        let passed = |of: &[&Stage]| of.iter().fold(0_u64, |sum, it| sum.saturating_add(it.passed));
+        let went = passed(behind);
         let mut gap = NodeStageGap {
             before: before.declared.name.clone(),
-            stage: stage.declared.name.clone(),
+            stage: names(behind),
             came: before.passed,
-            went: stage.passed,
-            missing: before.passed.saturating_sub(stage.passed),
+            went,
+            missing: before.passed.saturating_sub(went),
             behind_max: 0,
             behind_max_ns: 0,
         };
-        let (mut came, mut went) = (before.before, stage.before);
-        for (index, (of_before, of_stage)) in before.columns.iter().zip(&stage.columns).enumerate()
-        {
+        let mut came = before.before;
+        let mut went = behind.iter().fold(0_u64, |sum, it| sum.saturating_add(it.before));
+        for (index, of_before) in before.columns.iter().enumerate() {
             came = came.saturating_add(of_before.0);
-            went = went.saturating_add(of_stage.0);
+            went = behind.iter().fold(went, |sum, it| sum.saturating_add(it.columns[index].0));
             if came.saturating_sub(went) > gap.behind_max {
                 let end = i64::try_from(index + 1).expect("at most COLUMNS_MAX");
                 gap.behind_max = came - went;
@@ -169,6 +210,12 @@ impl NodeStages {
         }
         gap
     }
+}
+
+/// Names of stages that stand side by side.
+fn names(of: &[&Stage]) -> String {
+    let names: Vec<&str> = of.iter().map(|it| it.declared.name.as_str()).collect();
+    names.join(" + ")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean")]

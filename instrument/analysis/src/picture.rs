@@ -1,11 +1,12 @@
 //! What the page draws beside the result: bands, moments and series over the columns of the timeline.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use model::facts::{Event, KindFacts, MetricSample, TrialFacts};
 use model::fault::FaultPhase;
 use model::picture::{ALL_NODES, Band, BandKind, Moment, Series, TrialPicture, is_node};
-use model::plan::{Arrivals, Schedule, SettingPlan};
+use model::plan::{Arrivals, Schedule, SettingPlan, Step};
 use model::quantity::show_count;
 use model::result::{FaultResult, Timeline};
 use model::series::{SaidBy, SeriesFacts, declared};
@@ -72,14 +73,21 @@ fn bands(
     if facts.measure_start() > 0 {
         add(BandKind::Warmup, 0, facts.measure_start(), BandKind::Warmup.word().to_owned());
     }
-    if let Arrivals::Open { schedule: Schedule::Steps { steps } } = &setting.load.arrivals {
-        let mut from = facts.measure_start();
-        for step in steps {
-            let length = i64::try_from(step.length.as_nanos()).unwrap_or(i64::MAX);
-            let to = from.saturating_add(length).min(facts.measure_end());
-            add(BandKind::Step, from, to, step.rate.to_string());
-            from = to;
+    let steps: Vec<(Duration, String)> = match &setting.load.arrivals {
+        Arrivals::Open { schedule: Schedule::Steps { steps } } => {
+            steps.iter().map(|step| (step.length, step_label(step))).collect()
         }
+        Arrivals::Closed { steps, .. } => {
+            steps.iter().map(|it| (it.length, format!("{} clients", it.clients))).collect()
+        }
+        Arrivals::Open { .. } => Vec::new(),
+    };
+    let mut from = facts.measure_start();
+    for (length, label) in steps {
+        let length = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
+        let to = from.saturating_add(length).min(facts.measure_end());
+        add(BandKind::Step, from, to, label);
+        from = to;
     }
     for band in faults::bands(faults) {
         add(band.kind, band.from_ns, band.to_ns, band.label);
@@ -90,6 +98,13 @@ fn bands(
     }
     bands.sort_by(|a, b| (a.from_ns, a.kind, &a.label).cmp(&(b.from_ns, b.kind, &b.label)));
     bands
+}
+
+fn step_label(step: &Step) -> String {
+    match step.generators {
+        0 => step.rate.to_string(),
+        generators => format!("{} of {generators} generators", step.rate),
+    }
 }
 
 /// What happened at a time: events, and faults that did not take place. Those that did are bands.

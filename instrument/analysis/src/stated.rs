@@ -22,7 +22,7 @@ pub(crate) struct Stated {
 impl Stated {
     /// Adds an entry; `is_duplicate`: the transaction stood in the ledger before.
     pub fn entry(&mut self, entry: &LedgerEntry, is_duplicate: bool) {
-        if !entry.ours {
+        if !entry.ours || entry.is_waiting {
             return;
         }
         self.says_anything |= entry.submitted.is_some();

@@ -29,6 +29,7 @@ use crate::order::Order;
 use crate::pool::Pool;
 use crate::silence::Commits;
 use crate::stated::Stated;
+use crate::steps::Steps;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::traces::Traces;
@@ -80,6 +81,8 @@ pub struct TrialAnalysis<'a> {
     /// Kept where faults are planned.
     commits: Option<Commits>,
     timeline: TimelineTally,
+    /// Kept where the load has steps.
+    steps: Option<Steps>,
     node_stages: Option<NodeStages>,
     traces: Traces,
 }
@@ -112,6 +115,13 @@ impl<'a> TrialAnalysis<'a> {
             join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds)
                 .unordered(facts.after.ledger.is_unordered),
             stated: Stated::default(),
+            steps: Steps::new(
+                load,
+                u8::from(input.setting.probe.is_some()),
+                final_stage,
+                grid.start,
+                whole(facts, &grid, patience),
+            ),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
             node_stages: NodeStages::new(facts, &grid, whole(facts, &grid, patience)),
             traces: Traces::default(),
@@ -163,6 +173,9 @@ impl<'a> TrialAnalysis<'a> {
         rows.iter().for_each(|row| self.traces.row(row));
         if let Some(commits) = &mut self.commits {
             rows.iter().for_each(|row| commits.add(row.marks[self.final_stage]));
+        }
+        if let Some(steps) = &mut self.steps {
+            rows.iter().for_each(|row| steps.row(row));
         }
         rows.iter().for_each(|row| self.order.row(row, self.final_stage));
         rows.iter().for_each(|row| self.join.row(row));
@@ -252,6 +265,8 @@ impl<'a> TrialAnalysis<'a> {
         }
         let of_nodes = self.node_stages.as_ref();
         result.node_stages = of_nodes.map(|it| it.result(self.input.facts, self.input.percentiles));
+        let steps = self.steps.as_ref();
+        result.steps = steps.map(|steps| steps.result(result.node_stages.as_ref()));
         (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
         if let Some(commits) = &self.commits {
             result.faults.iter_mut().for_each(|fault| commits.around(fault));
@@ -313,6 +328,7 @@ impl<'a> TrialAnalysis<'a> {
             timeline: self.timeline.timeline(facts.declared.stages.len()),
             calls: self.latencies.calls(self.final_stage),
             health: crate::connections::result(&facts.load),
+            steps: None,
             kinds: self.groups.kinds(&facts.declared.kinds),
             codes: self.groups.codes(),
             errors: self.groups.errors(&facts.load.errors),
@@ -417,6 +433,7 @@ impl<'a> TrialAnalysis<'a> {
             order: &self.order,
             pool: &self.pool,
             join: &self.join,
+            node_stages: self.node_stages.as_ref(),
             own_lag: self.latencies.own_lag(),
             without_lag: &self.without_lag,
             response: self.latencies.response(self.final_stage),

@@ -27,6 +27,10 @@ pub enum Format {
     Hlog,
     /// HdrHistogram's percentile output.
     Hgrm,
+    /// A folder of `event_sampler_NAME.bin`, or one such file: what stages of a published system stamped.
+    EventSampler,
+    /// A file of events that a service stamped with our sampler.
+    Events,
 }
 
 /// What a format holds: what decides which conversions there are.
@@ -38,10 +42,12 @@ pub enum Holds {
     Distribution,
     /// A report's figures.
     Report,
+    /// What stages of services passed.
+    Stages,
 }
 
 /// The words, as `--from` and `--to` take them.
-const WORDS: [(&str, Format); 11] = [
+const WORDS: [(&str, Format); 13] = [
     ("run", Format::Run),
     ("parquet", Format::Parquet),
     ("csv", Format::Csv),
@@ -53,6 +59,8 @@ const WORDS: [(&str, Format); 11] = [
     ("vegeta-json", Format::VegetaJson),
     ("hlog", Format::Hlog),
     ("hgrm", Format::Hgrm),
+    ("event-sampler", Format::EventSampler),
+    ("events", Format::Events),
 ];
 
 impl Format {
@@ -81,6 +89,7 @@ impl Format {
             Self::VegetaCsv | Self::VegetaNdjson => Holds::Rows,
             Self::Json | Self::Hlog | Self::Hgrm => Holds::Distribution,
             Self::Vegeta | Self::VegetaJson => Holds::Report,
+            Self::EventSampler | Self::Events => Holds::Stages,
         }
     }
 
@@ -116,6 +125,11 @@ impl Format {
                 let (is, words) = can(&[Self::Hgrm, Self::Csv, Self::Ndjson, Self::Json]);
                 let why = "it holds how many transactions took how long, not which transaction, when it was due or what it was answered, so rows cannot be made of it";
                 (is, words, why)
+            }
+            Holds::Stages => {
+                let only = if self == Self::Events { Self::EventSampler } else { Self::Run };
+                let (is, words) = can(&[only]);
+                (is, words, "it holds what stages passed, and no transactions")
             }
             Holds::Report => {
                 let (is, words) = can(&[Self::Vegeta, Self::VegetaJson]);
@@ -198,6 +212,9 @@ fn extension(path: &Path) -> Option<String> {
 
 /// What the first line of a text gives away.
 fn of_bytes(head: &[u8]) -> Option<Format> {
+    if head.starts_with(b"ASSAYEV1") {
+        return Some(Format::Events);
+    }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
@@ -248,7 +265,7 @@ mod tests {
         for word in Format::words() {
             assert_eq!(Format::from_word(word).map(Format::word), Some(word));
         }
-        assert_eq!(Format::words().count(), 11);
+        assert_eq!(Format::words().count(), 13);
     }
 
     /// Claim: an input's format comes from its name where that is plain, from its first line where it is not.

@@ -15,6 +15,7 @@ mod cells;
 mod csv;
 mod delimited;
 mod error;
+mod event_sampler;
 mod format;
 mod fuzz;
 mod hgrm;
@@ -35,6 +36,10 @@ mod vegeta_report;
 mod vegeta_result;
 
 pub use error::ExchangeError;
+pub use event_sampler::{
+    SAMPLER_EVENTS, SAMPLER_RECORD_BYTES, SamplerNotes, SamplerRecord, fuzz_event_sampler,
+    read_event_sampler, write_event_sampler,
+};
 pub use format::{Format, Holds};
 pub use fuzz::fuzz_results;
 pub use hgrm::read_hgrm;

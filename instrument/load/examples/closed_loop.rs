@@ -185,6 +185,7 @@ fn main() {
             think: Duration::ZERO,
             window: 0,
             poll: Duration::ZERO,
+            steps: Vec::new(),
         },
     };
     let plan = plan(arrivals, connections, number("--seconds", 2), value("--pacing"));

@@ -169,6 +169,7 @@ fn plan(clients: u32, connections: u32, seconds: Duration, batch: u32) -> Settin
                 think: Duration::ZERO,
                 window: 0,
                 poll: Duration::ZERO,
+                steps: Vec::new(),
             },
             connections,
             connections_max: connections,

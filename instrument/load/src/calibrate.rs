@@ -55,7 +55,13 @@ pub(crate) fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
 }
 
 fn closed(clients: u32) -> Arrivals {
-    Arrivals::Closed { clients, think: Duration::ZERO, window: 0, poll: Duration::ZERO }
+    Arrivals::Closed {
+        clients,
+        think: Duration::ZERO,
+        window: 0,
+        poll: Duration::ZERO,
+        steps: Vec::new(),
+    }
 }
 
 /// The smallest value that at least `percent` of the samples do not exceed.

@@ -4,11 +4,13 @@
 //!
 //! One lock guards what the callers share, because a call takes milliseconds and the lock a microsecond. A call
 //! cannot be interrupted: at its timeout the transaction ends as unknown, the caller stays busy until the
-//! library returns, and what it then says is late.
+//! library returns, and what it then says is late. At the end of the drain clients are asked to return
+//! (`Deployment::over`), and the trial waits until they have.
 
 mod desk;
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ use model::plan::Affinity;
 use sut::{Client, Link, Role, Transaction};
 
 use crate::LoadError;
+use crate::drain::Drain;
 use crate::engine::Rows;
 use crate::engine::setup::{main_demand, main_source, probe_demand, probe_index, probe_source};
 use crate::links::odd_one;
@@ -63,6 +66,7 @@ pub(crate) fn run(
         }
         let report = dispatch(&desk);
         desk.lock().is_over = true;
+        trial.setup.deployment.over.store(true, Relaxed);
         desk.work.notify_all();
         report
     });
@@ -121,13 +125,13 @@ fn open<'t>(
 /// Takes due times and timeouts, until nothing is left to wait for.
 fn dispatch(desk: &Desk<'_>) -> WorkerReport {
     let trial = desk.trial;
-    let mut drain_until = None;
+    let mut drain = Drain::default();
     let mut shown = [0_u64; 4];
     let mut state = desk.lock();
     let origin = state.origin;
     loop {
         let now = desk.stamp(origin);
-        if drain_until.is_none() {
+        if !drain.has_begun() {
             state.take_due(now);
             desk.work.notify_all();
         }
@@ -138,22 +142,22 @@ fn dispatch(desk: &Desk<'_>) -> WorkerReport {
         state.show(trial, &mut shown);
         let control = &trial.setup.control;
         let is_cut = control.is_quit() || trial.is_aborted();
-        if drain_until.is_none() && (is_cut || control.is_stopped() || state.is_over(now)) {
+        if !drain.has_begun() && (is_cut || control.is_stopped() || state.is_over(now)) {
             state.note_cut(trial, now);
-            drain_until = Some(now.saturating_add(trial.window.drain_max_ns));
+            drain.begin(now, trial.window.drain_max_ns);
         }
-        let is_through = drain_until.is_some() && state.is_through();
-        if is_through || is_cut || drain_until.is_some_and(|until| now >= until) {
+        let is_through = drain.has_begun() && state.is_through();
+        if is_through || is_cut || drain.is_over(now, control) {
             let left = state.end_everything(trial, now);
             state.show(trial, &mut shown);
             return WorkerReport {
                 drain_end: now,
-                cut: is_cut,
+                cut: is_cut || !is_through && drain.is_hastened(),
                 drain_left: left,
                 ..WorkerReport::default()
             };
         }
-        let next = state.next_due().filter(|_| drain_until.is_none());
+        let next = state.next_due().filter(|_| !drain.has_begun());
         let until = next.map_or(now + LOOK_AROUND_NS, |due| due.min(now + LOOK_AROUND_NS));
         let wait = Duration::from_nanos(u64::try_from(until - now).unwrap_or(0));
         if !wait.is_zero() {

@@ -10,7 +10,8 @@ const STOP: u8 = 1;
 const QUIT: u8 = 2;
 
 impl Control {
-    /// No more due times; what is outstanding is drained and resolved (the first Ctrl-C).
+    /// No more due times; what is outstanding has [`crate::STOPPED_DRAIN_MAX`], or the plan's drain if that is shorter,
+    /// and is resolved (the first Ctrl-C).
     pub fn stop(&self) {
         self.0.fetch_max(STOP, Ordering::Relaxed);
     }

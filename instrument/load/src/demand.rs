@@ -2,19 +2,30 @@
 //! connections take. It knows when the next transaction is due and nothing of what became of earlier ones,
 //! except that a client's next one follows its last one's end.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use model::Stamp;
+use model::plan::ClientStep;
 
 use crate::schedule::DueTimes;
+use crate::trial::whole_ns;
 
 /// When the transactions of one stream of one worker fall due.
 pub(crate) enum Demand {
     /// From the schedule. Holds the next one.
     Timed { next: Option<Stamp>, times: DueTimes },
-    /// Clients that have nothing outstanding, each with the time of its next transaction, in order.
-    Clients { due: VecDeque<Turn>, think_ns: i64, left: u64, end: Stamp },
+    /// Clients that have nothing outstanding, each with the time of its next transaction, in order; and those that will
+    /// only then be there.
+    Clients {
+        due: VecDeque<Turn>,
+        joining: BinaryHeap<Reverse<Turn>>,
+        presence: Presence,
+        think_ns: i64,
+        left: u64,
+        end: Stamp,
+    },
     /// As much as the connections take.
     Saturating { left: u64, end: Stamp },
     /// No more.
@@ -22,10 +33,42 @@ pub(crate) enum Demand {
 }
 
 /// A client and when it sends next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     due: Stamp,
     client: u32,
+}
+
+/// How many clients are there and from when: in each stretch the first so many of all.
+#[derive(Clone, Debug)]
+pub(crate) struct Presence {
+    /// In order; the first begins with the load, the last goes on.
+    stretches: Vec<(Stamp, u32)>,
+}
+
+impl Presence {
+    /// So many from `start` on.
+    pub(crate) fn constant(clients: u32, start: Stamp) -> Self {
+        Self { stretches: vec![(start, clients)] }
+    }
+
+    /// The steps of a plan: those of the first step in the warm-up, too.
+    pub(crate) fn stepwise(steps: &[ClientStep], warmup: Duration) -> Self {
+        let mut from = whole_ns(warmup);
+        let mut stretches: Vec<(Stamp, u32)> = Vec::with_capacity(steps.len());
+        for step in steps {
+            stretches.push((if stretches.is_empty() { 0 } else { from }, step.clients));
+            from = from.saturating_add(whole_ns(step.length));
+        }
+        Self { stretches }
+    }
+
+    /// The first time, not before `at`, when a client is there.
+    fn next(&self, client: u32, at: Stamp) -> Option<Stamp> {
+        let now = self.stretches.partition_point(|(from, _)| *from <= at).saturating_sub(1);
+        let later = self.stretches[now..].iter().find(|(_, clients)| client < *clients)?;
+        Some(later.0.max(at))
+    }
 }
 
 impl Demand {
@@ -33,18 +76,39 @@ impl Demand {
         Self::Timed { next: times.next().map(|(_, due)| due), times }
     }
 
-    /// These clients, whose first transactions are all due at `start`; at most `left` transactions, none due
+    /// These clients, whose first transactions are due when they are there; at most `left` transactions, none due
     /// at `end` or later.
     pub(crate) fn clients(
         clients: impl Iterator<Item = u32>,
         think: Duration,
-        start: Stamp,
+        presence: Presence,
         left: u64,
         end: Stamp,
     ) -> Self {
-        let think_ns = i64::try_from(think.as_nanos()).unwrap_or(i64::MAX);
-        let due = clients.map(|client| Turn { due: start, client }).collect();
-        Self::Clients { due, think_ns, left, end }
+        let start = presence.stretches[0].0;
+        let (mut due, mut joining) = (VecDeque::new(), Vec::new());
+        let mut count = 0;
+        for client in clients {
+            count += 1;
+            match presence.next(client, start) {
+                Some(at) if at == start => due.push_back(Turn { due: start, client }),
+                Some(at) => joining.push(Reverse(Turn { due: at, client })),
+                None => {}
+            }
+        }
+        // Whoever leaves may join again: no room is made on the path of a transaction.
+        if presence.stretches.len() > 1 {
+            due.reserve(count - due.len());
+            joining.reserve(count - joining.len());
+        }
+        Self::Clients {
+            due,
+            joining: BinaryHeap::from(joining),
+            presence,
+            think_ns: whole_ns(think),
+            left,
+            end,
+        }
     }
 
     /// Takes the next due time if it has come, and the client whose turn it is if clients bring them.
@@ -55,14 +119,18 @@ impl Demand {
                 *next = times.next().map(|(_, due)| due);
                 Some((due, None))
             }
-            Self::Clients { due, left, end, .. } => {
-                let first = *due.front().filter(|turn| turn.due <= now)?;
+            Self::Clients { due, joining, left, end, .. } => {
+                let first = next_turn(due, joining).filter(|turn| turn.due <= now)?;
                 if *left == 0 || first.due >= *end {
                     *self = Self::Over;
                     return None;
                 }
                 *left -= 1;
-                due.pop_front();
+                if due.front() == Some(&first) {
+                    due.pop_front();
+                } else {
+                    joining.pop();
+                }
                 Some((first.due, Some(first.client)))
             }
             Self::Saturating { .. } | Self::Over => None,
@@ -88,10 +156,15 @@ impl Demand {
         Some(due)
     }
 
-    /// A client's transaction has ended.
+    /// A client's transaction has ended. One that has left sends no more until it joins again.
     pub(crate) fn client_is_back(&mut self, client: u32, end: Stamp) {
-        if let Self::Clients { due, think_ns, .. } = self {
+        if let Self::Clients { due, joining, presence, think_ns, .. } = self {
             let next = end.saturating_add(*think_ns);
+            match presence.next(client, next) {
+                Some(at) if at == next => {}
+                Some(at) => return joining.push(Reverse(Turn { due: at, client })),
+                None => return,
+            }
             // Ends come in the order of time but for stamps of marks routed from another worker.
             let at = due.iter().rposition(|earlier| earlier.due <= next);
             due.insert(at.map_or(0, |index| index + 1), Turn { due: next, client });
@@ -102,8 +175,8 @@ impl Demand {
     pub(crate) fn next_due(&self) -> Option<Stamp> {
         match self {
             Self::Timed { next, .. } => *next,
-            Self::Clients { due, left, .. } => {
-                due.front().map(|turn| turn.due).filter(|_| *left > 0)
+            Self::Clients { due, joining, left, .. } => {
+                next_turn(due, joining).map(|turn| turn.due).filter(|_| *left > 0)
             }
             Self::Saturating { .. } | Self::Over => None,
         }
@@ -133,5 +206,42 @@ impl Demand {
     /// Whether clients bring it, so that what waits is bounded by their number.
     pub(crate) fn is_clients(&self) -> bool {
         matches!(self, Self::Clients { .. })
+    }
+}
+
+/// The earliest turn of those who wait for theirs and those who will join.
+fn next_turn(due: &VecDeque<Turn>, joining: &BinaryHeap<Reverse<Turn>>) -> Option<Turn> {
+    match (due.front(), joining.peek()) {
+        (Some(due), Some(Reverse(joining))) => Some(*due.min(joining)),
+        (due, joining) => due.or(joining.map(|Reverse(turn)| turn)).copied(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: in each step exactly its clients send, the first of all; whoever leaves is silent until it joins again, and
+    /// joins when its step begins.
+    #[test]
+    fn clients_join_and_leave() {
+        let step = |clients, ms| ClientStep { clients, length: Duration::from_millis(ms) };
+        let steps = [step(1, 10), step(3, 10), step(0, 10), step(2, 10)];
+        let presence = Presence::stepwise(&steps, Duration::from_millis(10));
+        let (end, think) = (50_000_000, Duration::from_millis(1));
+        let mut demand = Demand::clients(0..3, think, presence, u64::MAX, end);
+        let mut sent = Vec::new();
+        while let Some(now) = demand.next_due() {
+            let Some((due, Some(client))) = demand.take_due(now) else { break };
+            assert_eq!(due, now);
+            sent.push((due / 1_000_000, client));
+            demand.client_is_back(client, due);
+        }
+        let of = |from: i64, to: i64, clients: u32| {
+            (from..to).flat_map(move |ms| (0..clients).map(move |client| (ms, client)))
+        };
+        let wanted: Vec<_> = of(0, 20, 1).chain(of(20, 30, 3)).chain(of(40, 50, 2)).collect();
+        assert_eq!(sent, wanted);
+        assert!(demand.is_over(end));
     }
 }

@@ -14,6 +14,7 @@ mod call;
 mod connection;
 mod control;
 mod demand;
+mod drain;
 mod driver;
 mod engine;
 mod error;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 use clock::{Clock, Instant};
 pub use control::Control;
+pub use drain::STOPPED_DRAIN_MAX;
 pub use error::LoadError;
 pub use live::{Live, LiveSnapshot, Phase};
 use model::facts::{Calibration, Event, LoadFacts};

@@ -214,7 +214,7 @@ fn facts(
         reports.iter().map(|report| report.failure.as_str()).find(|text| !text.is_empty());
     let interrupted = match failure {
         Some(failure) => failure,
-        None if setup.control.is_quit() => "stopped by request, the drain was cut",
+        None if was_cut && setup.control.is_stopped() => "stopped by request, the drain was cut",
         None if setup.control.is_stopped() => "stopped by request",
         None => "",
     };

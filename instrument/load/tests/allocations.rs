@@ -204,6 +204,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
                 think: Duration::ZERO,
                 window: 0,
                 poll: Duration::ZERO,
+                steps: Vec::new(),
             },
             connections: 4,
             connections_max: 4,

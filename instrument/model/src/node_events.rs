@@ -20,13 +20,23 @@ pub struct NodeStage {
     pub name: String,
     /// In words, for readers.
     pub label: String,
+    /// The stage that it is a part of what comes behind: what has passed that one passes exactly one of those that name
+    /// it, once. Empty: nothing of the kind holds, because a stage waits, repeats, or leaves something out.
+    pub behind: String,
 }
 
 impl NodeStage {
     /// A stage of this name.
     #[must_use]
     pub fn new(name: &str, label: &str) -> Self {
-        Self { name: name.to_owned(), label: label.to_owned() }
+        Self { name: name.to_owned(), label: label.to_owned(), behind: String::new() }
+    }
+
+    /// The same, one of the stages that together pass all that has passed `stage`.
+    #[must_use]
+    pub fn behind(mut self, stage: &str) -> Self {
+        stage.clone_into(&mut self.behind);
+        self
     }
 }
 

@@ -202,6 +202,10 @@ pub enum Arrivals {
         /// How often a session that polls does so while it waits.
         #[serde(with = "duration_text")]
         poll: Duration,
+        /// Clients join and leave: how many of them there are in each step from the start of the measured window, the
+        /// first so many of all; in the warm-up those of the first step. Empty: all of them, all the time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<ClientStep>,
     },
 }
 
@@ -251,6 +255,19 @@ pub enum Schedule {
 pub struct Step {
     /// The rate in it.
     pub rate: Rate,
+    /// Its length.
+    #[serde(rename = "for", with = "duration_text")]
+    pub length: Duration,
+    /// How many load generators that rate is of; 0 where the plan counts none.
+    #[serde(default)]
+    pub generators: u64,
+}
+
+/// One step of a staircase of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientStep {
+    /// How many of them are there.
+    pub clients: u32,
     /// Its length.
     #[serde(rename = "for", with = "duration_text")]
     pub length: Duration,

@@ -11,6 +11,7 @@ mod latency;
 mod ledger;
 mod node_stages;
 mod sending;
+mod steps;
 mod table;
 mod threshold;
 mod timeline;
@@ -32,6 +33,7 @@ pub use ledger::{Fates, StatedLatency};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
+pub use steps::{StepResult, StepsResult};
 pub use table::{Cell, TableResult};
 pub use threshold::{Answer, ThresholdResult};
 pub use timeline::{SecondResult, TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn};
@@ -178,6 +180,9 @@ pub struct TrialResult {
     /// How connections fared; absent where a client library keeps its own.
     #[serde(default)]
     pub health: Option<HealthResult>,
+    /// Step by step; absent where the load has no steps.
+    #[serde(default)]
+    pub steps: Option<StepsResult>,
     /// By kind (target, operation).
     pub kinds: Vec<GroupResult>,
     /// By the system's own code.

@@ -3,17 +3,15 @@
 
 use std::time::Duration;
 
-use model::options::{Options, Value};
+use model::options::Value;
 use model::plan::{Arrivals, Schedule, Step};
 use model::quantity::Rate;
 
 use crate::table::{Reading, Table};
-use crate::{keys, trace};
+use crate::{keys, steps, trace};
 
-/// The most steps of a staircase.
-const STEPS_MAX: usize = 10_000;
 /// The most load generators that a rate is multiplied by.
-const GENERATORS_MAX: u64 = 100_000;
+pub(crate) const GENERATORS_MAX: u64 = 100_000;
 
 const SHAPES: [&str; 6] = ["constant", "poisson", "burst", "ramp", "steps", "trace"];
 /// Shapes that have a key of their own, under which their details stand.
@@ -81,8 +79,13 @@ pub(crate) fn open(
         }
         "burst" => burst(table, rate?.times(count.total), reading),
         "ramp" => ramp(table, count.total, reading),
-        "steps" if by_rule => rule_steps(table, rate?, &count, reading),
-        "steps" => list_steps(table, count.total, reading),
+        "steps" => {
+            let steps = match by_rule {
+                true => steps::rates_by_rule(table, rate?, &count, reading),
+                false => steps::rates_listed(table, count.total, reading),
+            };
+            staircase(table, steps?, reading)
+        }
         "trace" => trace::read(table, reading),
         _ => Some(Shape::endless(Schedule::Constant { rate: rate?.times(count.total) })),
     }
@@ -116,10 +119,10 @@ fn refuse_rate(table: &mut Table<'_>, shape: &str, reading: &mut Reading<'_>) {
 }
 
 /// What a rate is multiplied by.
-struct Multiplier {
-    total: u64,
-    generators: u64,
-    per_generator: bool,
+pub(crate) struct Multiplier {
+    pub total: u64,
+    pub generators: u64,
+    pub per_generator: bool,
 }
 
 fn multiplier(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> Multiplier {
@@ -143,7 +146,12 @@ fn multiplier(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>
     Multiplier { total, generators, per_generator }
 }
 
-fn finite(table: &Table<'_>, rate: Rate, what: &str, reading: &mut Reading<'_>) -> Option<Rate> {
+pub(crate) fn finite(
+    table: &Table<'_>,
+    rate: Rate,
+    what: &str,
+    reading: &mut Reading<'_>,
+) -> Option<Rate> {
     if rate.is_max() {
         let message = format!("`max` is no rate for {what}");
         table.reject("rate", message, Some("give a rate such as 50/s"), reading);
@@ -199,7 +207,12 @@ fn ramp(table: &mut Table<'_>, count: u64, reading: &mut Reading<'_>) -> Option<
     Some(Shape::endless(Schedule::Ramp { from: from?, to: to? }))
 }
 
-fn finite_at(table: &Table<'_>, key: &str, rate: Rate, reading: &mut Reading<'_>) -> Option<Rate> {
+pub(crate) fn finite_at(
+    table: &Table<'_>,
+    key: &str,
+    rate: Rate,
+    reading: &mut Reading<'_>,
+) -> Option<Rate> {
     if rate.is_max() {
         let message = format!("`{}` cannot be `max` here", table.full(key));
         table.reject(key, message, Some("give a rate such as 50/s"), reading);
@@ -208,189 +221,12 @@ fn finite_at(table: &Table<'_>, key: &str, rate: Rate, reading: &mut Reading<'_>
     Some(rate)
 }
 
-/// `steps = [{ rate = "10/s", for = "30s" }, …]`
-fn list_steps(table: &mut Table<'_>, count: u64, reading: &mut Reading<'_>) -> Option<Shape> {
-    let given = table.given("steps");
-    let example =
-        "steps = [{ rate = \"10/s\", for = \"30s\" }, { rate = \"20/s\", for = \"30s\" }]";
-    table.require("steps", given, example, reading)?;
-    let items = table.array("steps", reading)?;
-    if items.is_empty() || items.len() > STEPS_MAX {
-        let message = format!(
-            "`load.steps` must have between 1 and {STEPS_MAX} steps, but has {}",
-            items.len()
-        );
-        table.reject("steps", message, None, reading);
-        return None;
-    }
-    let mut steps = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        steps.push(one_step(item, index, count, reading));
-    }
-    let steps: Vec<Step> = steps.into_iter().collect::<Option<_>>()?;
-    staircase(table, steps, reading)
-}
-
-fn one_step(item: &Options, index: usize, count: u64, reading: &mut Reading<'_>) -> Option<Step> {
-    let mut step = Table::open(item, &format!("load.steps[{index}]"), reading);
-    let rate = step.rate("rate", reading);
-    let rate = step.require("rate", rate, "rate = \"10/s\"", reading);
-    let rate = rate.and_then(|rate| finite_at(&step, "rate", rate.times(count), reading));
-    let length = step.duration("for", reading);
-    let length = step.require("for", length, "for = \"30s\"", reading);
-    if length.is_some_and(|length| length.is_zero()) {
-        step.reject("for", "a step must be longer than nothing", None, reading);
-    }
-    step.finish(reading);
-    Some(Step { rate: rate?, length: length? })
-}
-
-/// `steps = { every = "10s", add = { generators = 1 }, until = { generators = 10 } }`
-fn rule_steps(
-    table: &mut Table<'_>,
-    rate: Rate,
-    count: &Multiplier,
-    reading: &mut Reading<'_>,
-) -> Option<Shape> {
-    let options = table.given("steps")?;
-    let mut inner = Table::open(options, "load.steps", reading);
-    let every = inner.duration("every", reading);
-    let every = inner.require("every", every, "every = \"10s\"", reading);
-    let add = growth(&mut inner, "add", "add = { rate = \"10/s\" }", reading);
-    let until = growth(&mut inner, "until", "until = { rate = \"100/s\" }", reading);
-    let steps = match (every, add, until) {
-        (Some(every), Some(add), Some(until)) => {
-            climb(&inner, table, Climb { rate, every, add, until }, count, reading)
-        }
-        _ => None,
-    };
-    inner.finish(reading);
-    staircase(table, steps?, reading)
-}
-
-#[derive(Clone, Copy)]
-enum Growth {
-    Rate(Rate),
-    Generators(u64),
-}
-
-/// `{ rate = "10/s" }` or `{ generators = 1 }`.
-fn growth(
-    inner: &mut Table<'_>,
-    key: &'static str,
-    example: &str,
-    reading: &mut Reading<'_>,
-) -> Option<Growth> {
-    let given = inner.given(key);
-    let options = inner.require(key, given, example, reading)?;
-    let mut by = Table::open(options, &inner.full(key), reading);
-    let rate = by.rate("rate", reading);
-    let generators = by.integer("generators", 1, GENERATORS_MAX, reading);
-    let growth = match (rate, generators) {
-        (Some(rate), None) => finite_at(&by, "rate", rate, reading).map(Growth::Rate),
-        (None, Some(generators)) => Some(Growth::Generators(generators)),
-        (Some(_), Some(_)) => {
-            let message = format!("`{}` takes a rate or generators, not both", inner.full(key));
-            by.reject("generators", message, None, reading);
-            None
-        }
-        (None, None) => {
-            if by.given("rate").is_none() && by.given("generators").is_none() {
-                let message = format!("`{}` names neither rate nor generators", inner.full(key));
-                inner.reject(key, message, Some(&format!("write {example}")), reading);
-            }
-            None
-        }
-    };
-    by.finish(reading);
-    growth
-}
-
-#[derive(Clone, Copy)]
-struct Climb {
-    rate: Rate,
-    every: Duration,
-    add: Growth,
-    until: Growth,
-}
-
-/// The rates of the steps: the first is the load's own, each next one is larger by `add`, the last is the
-/// largest that is not above `until`.
-fn climb(
-    inner: &Table<'_>,
-    table: &Table<'_>,
-    climb: Climb,
-    count: &Multiplier,
-    reading: &mut Reading<'_>,
-) -> Option<Vec<Step>> {
-    let rate = finite(table, climb.rate, "steps", reading)?;
-    let step = |rate| Step { rate, length: climb.every };
-    let mut steps = Vec::new();
-    match (climb.add, climb.until) {
-        (Growth::Generators(add), Growth::Generators(until)) => {
-            if !count.per_generator {
-                let message = "steps that add generators need a rate of one generator";
-                inner.reject("add", message, Some("write rate_per = \"generator\""), reading);
-                return None;
-            }
-            let mut generators = count.generators;
-            while generators <= until && steps.len() <= STEPS_MAX {
-                steps.push(step(rate.times(generators)));
-                generators += add;
-            }
-        }
-        (Growth::Rate(add), Growth::Rate(until)) => {
-            if add.is_zero() {
-                inner.reject("add", "steps that add nothing never end", None, reading);
-                return None;
-            }
-            for index in 0..=STEPS_MAX {
-                let Some(at) = raised(rate, add, index).filter(|at| !above(*at, until)) else {
-                    break;
-                };
-                steps.push(step(at.times(count.total)));
-            }
-        }
-        _ => {
-            let message = "`load.steps.until` must name the same thing as `load.steps.add`";
-            inner.reject("until", message, None, reading);
-            return None;
-        }
-    }
-    if steps.is_empty() {
-        let message = "the first step is already above `load.steps.until`";
-        inner.reject("until", message, None, reading);
-        return None;
-    }
-    if steps.len() > STEPS_MAX {
-        inner.reject("until", format!("more than {STEPS_MAX} steps"), None, reading);
-        return None;
-    }
-    Some(steps)
-}
-
-/// `rate + index × add`, to the thousandth of an event a second that rates are kept to.
-fn raised(rate: Rate, add: Rate, index: usize) -> Option<Rate> {
-    #[expect(clippy::cast_precision_loss, reason = "at most STEPS_MAX")]
-    let per_second = rate.as_per_second() + add.as_per_second() * index as f64;
-    Rate::parse(&format!("{per_second:.3}/s")).ok()
-}
-
-fn above(rate: Rate, until: Rate) -> bool {
-    // Half of a thousandth is rounding, not a step.
-    rate.as_per_second() > until.as_per_second() + 0.000_5
-}
-
 fn staircase(table: &Table<'_>, steps: Vec<Step>, reading: &mut Reading<'_>) -> Option<Shape> {
     if steps.iter().all(|step| step.rate.is_zero()) {
         table.reject("steps", "steps without any rate send nothing", None, reading);
         return None;
     }
-    let length = steps.iter().try_fold(Duration::ZERO, |sum, step| sum.checked_add(step.length));
-    let Some(length) = length.filter(|length| !length.is_zero()) else {
-        table.reject("steps", "`load.steps` last no time, or longer than time", None, reading);
-        return None;
-    };
+    let length = steps::length_of(table, steps.iter().map(|step| step.length), reading)?;
     let schedule = Schedule::Steps { steps };
     Some(Shape { arrivals: Arrivals::Open { schedule }, length: Some(length), exact: true })
 }

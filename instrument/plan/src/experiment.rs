@@ -37,6 +37,7 @@ pub(crate) fn resolve(input: &Input<'_>) -> Result<Resolved, Rejected> {
         effects: Vec::new(),
         outside: input.outside,
         traces: std::collections::BTreeMap::new(),
+        remarks: Vec::new(),
     };
     let Some(merged) = layers(input, &mut reading) else {
         return Err(reject(&reading.sources, reading.problems));
@@ -45,7 +46,8 @@ pub(crate) fn resolve(input: &Input<'_>) -> Result<Resolved, Rejected> {
     match plan {
         Some((plan, gathered)) if reading.problems.is_empty() => {
             let effective = gathered.show(&reading.sources);
-            Ok(Resolved { plan, effective, sources: reading.sources })
+            let Reading { sources, remarks, .. } = reading;
+            Ok(Resolved { plan, effective, sources, remarks })
         }
         _ => {
             debug_assert!(!reading.problems.is_empty(), "a plan is missing for a reason");
@@ -89,12 +91,48 @@ fn layers(input: &Input<'_>, reading: &mut Reading<'_>) -> Option<Options> {
         let tree = layer::path_and_value(&source, index, offset, &mut reading.problems);
         if let Some(tree) = tree {
             layer::lay(&mut merged, tree);
+            let path = set.split('=').next().unwrap_or_default().trim();
+            replace_axes(path, &source.text, &mut merged, reading);
         }
     }
     for (path, value) in &input.flags {
         flag(path, value, &mut merged, reading);
+        let word = path.rsplit('.').next().unwrap_or_default();
+        replace_axes(path, &format!("--{word} {value}"), &mut merged, reading);
     }
     chosen.map(|_| merged)
+}
+
+/// An axis of the matrix would overrule what the command line sets: that becomes its only value, and it is said. The axis
+/// stays, because tables and thresholds may name it.
+fn replace_axes(path: &str, said: &str, merged: &mut Options, reading: &mut Reading<'_>) {
+    let Some(value) = merged.get(path).cloned() else { return };
+    let Value::Table(tables) = &mut merged.value else { return };
+    let Some((_, Options { value: Value::Table(axes), .. })) = tables.get_mut("matrix") else {
+        return;
+    };
+    for (name, (_, axis)) in axes {
+        let own = if name.contains('.') { name.clone() } else { format!("load.{name}") };
+        let is_meant = match axis.get("set").map(|set| &set.value) {
+            Some(Value::String(set)) => set == path,
+            _ => own == path,
+        };
+        let values = match &mut axis.value {
+            _ if !is_meant => continue,
+            Value::Table(table) => {
+                table.remove("labels");
+                table.get_mut("values").map(|(_, values)| &mut values.value)
+            }
+            values => Some(values),
+        };
+        if let Some(Value::Array(values)) = values {
+            let count = values.len();
+            *values = vec![value.clone()];
+            reading.remarks.push(format!(
+                "{said} replaces the {count} values of the axis `{name}` of the matrix"
+            ));
+        }
+    }
 }
 
 fn add(source: Source, reading: &mut Reading<'_>) -> u16 {

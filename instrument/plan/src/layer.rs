@@ -11,8 +11,11 @@ use model::options::{Options, Problems, Span, Value};
 use crate::{Source, parse};
 
 /// Keys of `[load]` that belong to open loops alone.
-pub(crate) const OPEN_KEYS: [&str; 8] =
-    ["rate", "rate_per", "generators", "arrival", "ramp", "steps", "burst", "trace"];
+pub(crate) const OPEN_KEYS: [&str; 7] =
+    ["rate", "rate_per", "generators", "arrival", "ramp", "burst", "trace"];
+
+/// The key whose content is another in each.
+const STEPS: &str = "steps";
 
 /// Keys of `[load]` that belong to closed loops alone.
 pub(crate) const CLOSED_KEYS: [&str; 4] = ["clients", "think", "window", "poll"];
@@ -77,7 +80,7 @@ fn drop_other_model(base: &mut Options, over: &Options) {
         && let Some((_, load)) = root.get_mut("load")
         && let Value::Table(load) = &mut load.value
     {
-        load.retain(|key, _| !others.contains(&key.as_str()));
+        load.retain(|key, _| !others.contains(&key.as_str()) && key != STEPS);
     }
 }
 

@@ -29,6 +29,7 @@ mod quick;
 mod rejected;
 mod secret;
 mod setting;
+mod steps;
 mod table;
 mod trace;
 
@@ -168,6 +169,8 @@ pub struct Resolved {
     pub effective: Vec<Effective>,
     /// The texts that spans in the plan's `deploy` and `workload` point into; give them to [`reject`].
     pub sources: Vec<Source>,
+    /// What the command line changed in a way that it does not say by itself, in words.
+    pub remarks: Vec<String>,
 }
 
 /// One effective value.

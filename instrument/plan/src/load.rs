@@ -10,14 +10,14 @@ use model::quantity::{show_count, show_duration};
 use crate::arrival::{self, Shape};
 use crate::layer::{CLOSED_KEYS, OPEN_KEYS};
 use crate::table::{Reading, Table};
-use crate::{TRANSACTIONS_MAX, batch, keys};
+use crate::{TRANSACTIONS_MAX, batch, keys, steps};
 
 /// The most connections: what one host's ports and descriptors carry with room to spare.
 const CONNECTIONS_MAX: u32 = 20_000;
 /// The most engine threads: a row's worker is kept in eight bits.
 const THREADS_MAX: u32 = 255;
 /// The most clients of a closed loop.
-const CLIENTS_MAX: u32 = 10_000_000;
+pub(crate) const CLIENTS_MAX: u32 = 10_000_000;
 /// The longest trial: a year, so that stamps in nanoseconds stay far from their end.
 const TRIAL_MAX: Duration = Duration::from_secs(366 * 86_400);
 
@@ -71,10 +71,6 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     );
     let affinity = affinity(&mut table, connections < connections_max, shape.as_ref(), reading);
     let resend = resend(&mut table, timeout, reading);
-    if batch.is_some() && resend.is_some() {
-        let message = "`load.resend` does not go with `load.batch`: what is sent again leaves at once, and alone";
-        table.reject("resend", message, Some("remove one of the two"), reading);
-    }
     let (warmup, duration) = window(&mut table, shape.as_ref(), reading);
     let shape = shape.map(|shape| shape.cut(warmup + duration));
     if let Some(shape) = &shape {
@@ -190,21 +186,57 @@ fn closed(table: &mut Table<'_>, reading: &mut Reading<'_>) -> (Option<Shape>, u
     let clients = table
         .integer("clients", 1, CLIENTS_MAX.into(), reading)
         .map(|clients| u32::try_from(clients).expect("at most CLIENTS_MAX"));
-    let connections = match (window, clients) {
-        (0, Some(clients)) => clients.min(CONNECTIONS_MAX),
+    let is_list = table.given("steps").map(|given| matches!(given.value, Value::Array(_)));
+    let steps = match is_list {
+        None => Some(Vec::new()),
+        Some(true) => {
+            if clients.is_some() {
+                let message = "`load.clients` does not go with a list of steps, each of which says how many there are";
+                table.reject("clients", message, Some("remove it"), reading);
+            }
+            steps::clients_listed(table, reading)
+        }
+        Some(false) => table
+            .require("clients", clients, "clients = 64", reading)
+            .and_then(|first| steps::clients_by_rule(table, first, reading)),
+    };
+    let most = steps.iter().flatten().map(|step| step.clients).max().or(clients);
+    let connections = match (window, most) {
+        (0, Some(clients)) => clients.clamp(1, CONNECTIONS_MAX),
         _ => 1,
     };
     let connections = table.count_or("connections", 1, CONNECTIONS_MAX, connections, reading);
-    let clients = if window == 0 {
-        table.require("clients", clients, "clients = 64", reading)
-    } else {
-        clients.or_else(|| {
+    let clients = match most {
+        None if is_list.is_none() && window == 0 => {
+            table.require("clients", None, "clients = 64", reading)
+        }
+        None if is_list.is_none() => {
             let product = window.saturating_mul(connections).min(CLIENTS_MAX);
             Some(table.note_derived("clients", product, product.to_string(), reading))
-        })
+        }
+        most => most,
     };
-    let arrivals = clients.map(|clients| Arrivals::Closed { clients, think, window, poll });
-    (arrivals.map(|arrivals| Shape { arrivals, length: None, exact: false }), connections)
+    let shape = match (clients, steps) {
+        (Some(clients), Some(steps)) => {
+            closed_shape(table, Arrivals::Closed { clients, think, window, poll, steps }, reading)
+        }
+        _ => None,
+    };
+    (shape, connections)
+}
+
+/// Clients that are there all the time, or come and go in steps.
+fn closed_shape(table: &Table<'_>, arrivals: Arrivals, reading: &mut Reading<'_>) -> Option<Shape> {
+    let Arrivals::Closed { clients, steps, .. } = &arrivals else { return None };
+    if *clients == 0 {
+        table.reject("steps", "steps without any client send nothing", None, reading);
+        return None;
+    }
+    let length = match steps.is_empty() {
+        true => None,
+        false => Some(steps::length_of(table, steps.iter().map(|step| step.length), reading)?),
+    };
+    Some(Shape { length, exact: length.is_some(), arrivals })
 }
 
 /// The bound of an open loop's connections where none is written: at 300 ms a request it lets 3,400/s be outstanding,

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use model::plan::{Arrivals, LoadPlan, Plan, ProbePlan, ProbeSchedule, Schedule, SettingPlan};
+use model::plan::{
+    Arrivals, LoadPlan, Plan, ProbePlan, ProbeSchedule, Schedule, SettingPlan, Step,
+};
 use model::quantity::show_duration;
 use model::result::Verdict;
 
@@ -130,7 +132,15 @@ fn load_words(load: &LoadPlan) -> String {
             Schedule::Ramp { from, to } => format!("{from} → {to}"),
             Schedule::Steps { steps } => match (steps.first(), steps.last()) {
                 (Some(first), Some(last)) => {
-                    format!("{} steps {} → {}", steps.len(), first.rate, last.rate)
+                    let highest = |a: &&Step, b: &&Step| {
+                        a.rate.as_per_second().total_cmp(&b.rate.as_per_second())
+                    };
+                    let top = steps.iter().max_by(highest).expect("there is a first").rate;
+                    let ends = format!("{} steps {}", steps.len(), first.rate);
+                    match top == first.rate || top == last.rate {
+                        true => format!("{ends} → {}", last.rate),
+                        false => format!("{ends} → {top} → {}", last.rate),
+                    }
                 }
                 _ => "no steps".to_owned(),
             },
@@ -139,9 +149,12 @@ fn load_words(load: &LoadPlan) -> String {
             }
             Schedule::Trace { due_ns } => format!("trace of {} due times", due_ns.len()),
         },
-        Arrivals::Closed { clients, think, window, .. } => {
+        Arrivals::Closed { clients, think, window, steps, .. } => {
             let mut words =
                 format!("{clients} {}", if *clients == 1 { "client" } else { "clients" });
+            if !steps.is_empty() {
+                words = format!("{} steps of up to {words}", steps.len());
+            }
             if !think.is_zero() {
                 words.push_str(&format!(", think {}", show_duration(*think)));
             }

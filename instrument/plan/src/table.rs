@@ -23,6 +23,8 @@ pub(crate) struct Reading<'a> {
     pub outside: Outside<'a>,
     /// Traces that were read already, by path and speed; `None` = it was rejected.
     pub traces: BTreeMap<(PathBuf, String), Option<Vec<u64>>>,
+    /// What the command line changed, in words.
+    pub remarks: Vec<String>,
 }
 
 /// An effective value; `span` is `None` for a default.

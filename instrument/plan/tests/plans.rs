@@ -56,6 +56,41 @@ fn defaults() {
     assert!(matches!(windowed.arrivals, Arrivals::Closed { clients: 3000, window: 3000, .. }));
 }
 
+/// Claim: what the command line sets becomes the only value of an axis that sets the same, however the axis is written, and
+/// that is said; other axes stay.
+#[test]
+fn a_flag_replaces_an_axis() {
+    let connections = "connections = [4, 8]";
+    for axis in [
+        "rate = { set = 'load.rate', values = ['20/s', '25/s', '30/s'], labels = ['a', 'b', 'c'] }",
+        "rate = ['20/s', '25/s', '30/s']",
+        "'load.rate' = ['20/s', '25/s', '30/s']",
+    ] {
+        let text = format!("[load]\nrate = '1/s'\n[matrix]\n{axis}\n{connections}");
+        let flags = vec![("load.rate".to_owned(), "80/s".to_owned())];
+        let by_flag = resolved(&Input { file: file(&text), flags, ..Input::default() });
+        let sets = vec!["load.rate=80/s".to_owned()];
+        let by_set = resolved(&Input { file: file(&text), sets, ..Input::default() });
+        for (found, said) in [(by_flag, "--rate 80/s"), (by_set, "--set load.rate=80/s")] {
+            assert_eq!(found.plan.settings.len(), 2, "{axis}");
+            for setting in &found.plan.settings {
+                assert!(setting.key.contains("=80/s"), "{}", setting.key);
+                let Arrivals::Open { schedule: Schedule::Constant { rate } } =
+                    setting.load.arrivals
+                else {
+                    panic!("{:?}", setting.load.arrivals)
+                };
+                assert!((rate.as_per_second() - 80.0).abs() < 1e-9);
+            }
+            let [remark] = &found.remarks[..] else { panic!("{:?}", found.remarks) };
+            assert!(
+                remark.starts_with(said) && remark.contains("3 values of the axis"),
+                "{remark}"
+            );
+        }
+    }
+}
+
 /// Claim: without `load.batch` each transaction leaves at once; an empty table has the documented defaults; what is
 /// written counts.
 #[test]

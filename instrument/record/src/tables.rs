@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | metrics.parquet | `at_ns` signed 64, `source` text, `name` text, `value` double |
 //! | events.parquet | `at_ns` signed 64, `name` text, `tx` unsigned 64 or null, `detail` text |
-//! | ledger.parquet | `position` unsigned 64, `tx` unsigned 64, `ours` boolean, `refused` boolean, `block` unsigned 64, `submitted_unix_ns` and `recorded_unix_ns` signed 64 or null, `content` bytes or null |
+//! | ledger.parquet | `position` unsigned 64, `tx` unsigned 64, `ours` boolean, `refused` boolean, `waiting` boolean, `block` unsigned 64, `submitted_unix_ns` and `recorded_unix_ns` signed 64 or null, `content` bytes or null |
 
 use std::io::Write;
 use std::path::Path;
@@ -50,12 +50,13 @@ fn event_columns() -> [Column; 4] {
     ]
 }
 
-fn ledger_columns() -> [Column; 8] {
+fn ledger_columns() -> [Column; 9] {
     [
         Column::required("position", Kind::Unsigned64),
         Column::required("tx", Kind::Unsigned64),
         Column::required("ours", Kind::Boolean),
         Column::required("refused", Kind::Boolean),
+        Column::required("waiting", Kind::Boolean),
         Column::required("block", Kind::Unsigned64),
         Column::optional("submitted_unix_ns", Kind::Signed64),
         Column::optional("recorded_unix_ns", Kind::Signed64),
@@ -242,6 +243,7 @@ impl<W: Write + Send> LedgerColumns<W> {
         group.signed_64(self.group.iter().map(|entry| entry.tx.cast_signed()))?;
         group.boolean(self.group.iter().map(|entry| entry.ours))?;
         group.boolean(self.group.iter().map(|entry| entry.is_refused))?;
+        group.boolean(self.group.iter().map(|entry| entry.is_waiting))?;
         group.signed_64(self.group.iter().map(|entry| entry.block.cast_signed()))?;
         let ns = |time: Option<WallTime>| time.map(WallTime::unix_ns);
         group.optional_64(self.group.iter().map(|entry| ns(entry.submitted)))?;
@@ -308,6 +310,7 @@ struct LedgerGroup {
     tx: ColumnReader<Int64Type>,
     ours: ColumnReader<BoolType>,
     refused: ColumnReader<BoolType>,
+    waiting: ColumnReader<BoolType>,
     block: ColumnReader<Int64Type>,
     submitted: ColumnReader<Int64Type>,
     recorded: ColumnReader<Int64Type>,
@@ -321,6 +324,7 @@ impl LedgerGroup {
             tx: group.column()?,
             ours: group.column()?,
             refused: group.column()?,
+            waiting: group.column()?,
             block: group.column()?,
             submitted: group.column()?,
             recorded: group.column()?,
@@ -343,6 +347,7 @@ impl LedgerGroup {
         }
         let (position, tx) = (self.position.required(count)?, self.tx.required(count)?);
         let (ours, refused) = (self.ours.required(count)?, self.refused.required(count)?);
+        let waiting = self.waiting.required(count)?;
         let block = self.block.required(count)?;
         let mut submitted = OptionalTimes::of(self.submitted.optional(count)?);
         let mut recorded = OptionalTimes::of(self.recorded.optional(count)?);
@@ -351,6 +356,7 @@ impl LedgerGroup {
             tx: tx[row].cast_unsigned(),
             ours: ours[row],
             is_refused: refused[row],
+            is_waiting: waiting[row],
             block: block[row].cast_unsigned(),
             submitted: submitted.take(row),
             recorded: recorded.take(row),

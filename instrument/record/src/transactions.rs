@@ -33,7 +33,7 @@
 //! are small. Due times are therefore nearly sorted in the file as a whole, and no reader may rely on more.
 //!
 //! Bytes a row for 2 million rows of 50,000 HTTP requests a second over 64 connections
-//! (`cargo run --release -p record --example ten_million` with `ROWS=2000000` and each `SHAPE`, 2026-11-21):
+//! (`cargo run --release -p record --example seal_ten_million` with `ROWS=2000000` and each `SHAPE`, 2026-11-21):
 //! constant arrivals 5.2, Poisson arrivals 7.3, Poisson arrivals of which 41 % waited for a connection
 //! 7.4. With all stamps stored after due the last is 8.6; points in time took 7.5 and 12.2 for the first two. Of
 //! the 7.4, due times take 2.1, the response time 2.6, the lateness 1.7 and the connection 0.8, which is noise;

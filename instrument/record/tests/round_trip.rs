@@ -167,6 +167,7 @@ fn tables_round_trip() {
         let entries: Vec<_> = (0..count as u64)
             .map(|position| LedgerEntry {
                 is_refused: rng.below(5) == 0,
+                is_waiting: rng.below(5) == 0,
                 ..LedgerEntry::new(position, rng.next_u64(), rng.below(9) > 0)
             })
             .collect();

@@ -23,6 +23,9 @@ pub fn markdown(run: &RunResult) -> String {
     if !run.knee.is_empty() {
         text.push_str(&format!("\n**{}**\n", safe(&run.knee)));
     }
+    let steps = tables::step_lines(&shown);
+    let said = steps.split_last().map_or(&[][..], |(_, said)| said);
+    push_list(&mut text, "Steps", &said.iter().map(|line| safe(line)).collect::<Vec<_>>());
     push_list(&mut text, "Thresholds", &thresholds(&shown));
     push_list(&mut text, "Cannot succeed", &preflight(&shown));
     push_list(&mut text, "Ledger", &ledger(&shown));
@@ -152,6 +155,7 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
         [only] => all.push((title, tables::quantiles_of_one(only))),
         _ => all.push((title, tables::quantiles_of_several(shown, true, true))),
     }
+    all.push(("Step by step".to_owned(), tables::steps(shown)));
     if tables::has_statuses(shown) {
         let title = "As vegeta computes it: by sent time, all results".to_owned();
         all.push((title, tables::published(shown)));

@@ -15,6 +15,7 @@ mod published;
 mod results;
 mod sending;
 mod stated;
+mod steps;
 mod thresholds;
 mod void;
 
@@ -23,7 +24,9 @@ pub(crate) use audits::{
 };
 pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
-pub(crate) use groups::{GROUPS_MAX, errors, failed_parts, failure_classes, groups, groups_of};
+pub(crate) use groups::{
+    GROUPS_MAX, class_pointer, errors, failed_parts, failure_classes, groups, groups_of,
+};
 pub(crate) use latency::{
     final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, said_of_all_trials,
     said_of_open_ends, stages,
@@ -35,6 +38,7 @@ pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{clock_words, definition_lines, two_definitions};
+pub(crate) use steps::{step_lines, steps};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 pub(crate) use void::{marked, marked_cell, void_legend};
 

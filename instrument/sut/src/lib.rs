@@ -207,6 +207,9 @@ pub struct Deployment {
     pub care: Option<Arc<dyn NodeCare>>,
     /// Set when the run is to stop. Whoever asks the system something beside the load looks at it while it waits.
     pub stop: Arc<AtomicBool>,
+    /// Set by the load engine when no answer is waited for any more: a [`Client`]'s call that is still under way returns
+    /// as soon as it has seen it, within a tenth of a second, because the trial waits for it.
+    pub over: Arc<AtomicBool>,
 }
 
 impl Deployment {
@@ -224,6 +227,7 @@ impl Deployment {
             scrape: Vec::new(),
             care: None,
             stop: Arc::default(),
+            over: Arc::default(),
         }
     }
 
@@ -410,7 +414,8 @@ pub struct ProtocolError(pub String);
 /// until the transaction has ended. For low rates: the engine stamps before and after the call and at each mark.
 pub trait Client: Send {
     /// Carries out one transaction. `reached(stage)` stamps a stage at the moment of the call; `seen(bytes)` keeps what
-    /// a read returned, as [`Marks::observed`] does for a session, with the same bound.
+    /// a read returned, as [`Marks::observed`] does for a session, with the same bound. It returns soon after
+    /// [`Deployment::over`] is set.
     fn execute(
         &mut self,
         tx: &Transaction<'_>,

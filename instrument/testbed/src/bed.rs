@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ const DROP_GRACE: Duration = Duration::from_secs(3);
 pub struct Testbed {
     own_program: Option<(PathBuf, Vec<String>)>,
     seed: Seed,
+    stop: Arc<AtomicBool>,
     shared: Arc<Shared>,
 }
 
@@ -70,7 +72,7 @@ impl Testbed {
         let processes = Arc::new(Processes::new(folder, clock));
         let (keeper, network) = (Mutex::default(), OnceLock::new());
         let shared = Arc::new(Shared { processes, keeper, network });
-        Self { own_program: None, seed: Seed::default(), shared }
+        Self { own_program: None, seed: Seed::default(), stop: Arc::default(), shared }
     }
 
     /// Where the logs are. Adapters may keep files of their nodes here too.
@@ -101,6 +103,11 @@ impl Testbed {
     /// called before [`Testbed::with_network`].
     pub const fn set_seed(&mut self, seed: Seed) {
         self.seed = seed;
+    }
+
+    /// Waiting for nodes to become ready is given up soon after `stop` is set.
+    pub fn stop_on(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = stop;
     }
 
     /// Makes the network that the plan's links are on. To be called before the first node is started.
@@ -267,7 +274,7 @@ impl Testbed {
     /// Waits until `is_ready` says so, looking every 2 ms.
     ///
     /// # Errors
-    /// When the node ends first, or has not become ready in time.
+    /// When the node ends first, has not become ready in time, or the waiting was stopped.
     pub fn wait_ready(
         &mut self,
         name: &str,
@@ -280,7 +287,7 @@ impl Testbed {
     /// Waits for a line of the node's output whose first word is `ready` and gives its `key=value` pairs.
     ///
     /// # Errors
-    /// When the node ends first, or has not written such a line in time.
+    /// When the node ends first, has not written such a line in time, or the waiting was stopped.
     pub fn ready_line(
         &mut self,
         name: &str,
@@ -385,6 +392,9 @@ impl Testbed {
             if let Some(end) = end {
                 let log = self.shared.state().find(name)?.log_tail();
                 return Err(TestbedError::EndedBeforeReady { node: end.name, how: end.how, log });
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(TestbedError::Stopped(name.to_owned()));
             }
             let now = clock.now();
             if now >= deadline {

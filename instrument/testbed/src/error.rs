@@ -78,6 +78,9 @@ pub enum TestbedError {
         /// Its last lines.
         log: String,
     },
+    /// Somebody stopped the waiting.
+    #[error("stopped by request, before node `{0}` was ready")]
+    Stopped(String),
     /// It has ended, so nothing can be done to it.
     #[error("node `{node}` cannot be asked to {action}: it has ended ({how})")]
     NotRunning {

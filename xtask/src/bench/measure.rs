@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Clock ticks of `/proc/*/stat`, fixed at 100 a second by the kernel's interface to user space.
-const TICK_MS: f64 = 10.0;
+pub const TICK_MS: f64 = 10.0;
 
 /// What one run of a program cost.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ fn peak_rss(pid: u32) -> Option<u64> {
 }
 
 /// User and system ticks of the children of this process that have been waited for.
-fn children_ticks() -> Result<f64, String> {
+pub fn children_ticks() -> Result<f64, String> {
     let text = std::fs::read_to_string("/proc/self/stat")
         .map_err(|e| format!("reading /proc/self/stat: {e}"))?;
     let fields: Vec<&str> =

@@ -4,10 +4,13 @@
 //! froze for a second, and how much memory it takes. Ratios are between tools of the same round; the machine
 //! is shared, so medians of several rounds are printed with their ranges.
 
+pub mod gateway;
+pub mod kv;
 mod measure;
 mod multiplexed;
 pub mod page;
 mod peers;
+pub mod published;
 pub mod testnet;
 
 use std::fmt::Write as _;
@@ -300,17 +303,22 @@ fn load_cpu_ms(runs: &Path) -> Option<f64> {
 
 /// The program in the cache folder of `assay doctor --install` (`NAME/VERSION/` or its `bin/`), or on the path.
 fn find(program: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    find_in(program, program).or_else(|| {
+        std::env::split_paths(&paths).map(|path| path.join(program)).find(|path| path.is_file())
+    })
+}
+
+/// The program in the cache folder of `assay doctor --install`, under the name that it has there.
+fn find_in(name: &str, program: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("ASSAY_CACHE").map(PathBuf::from).or_else(|| {
         let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
             .map(|base| base.join("assay"))
-    });
-    let versions = cache.and_then(|cache| std::fs::read_dir(cache.join(program)).ok());
-    let cached = versions.into_iter().flatten().flatten().map(|entry| entry.path());
-    let cached = cached.flat_map(|folder| [folder.clone(), folder.join("bin")]);
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    cached
-        .chain(std::env::split_paths(&paths))
+    })?;
+    let versions = std::fs::read_dir(cache.join(name)).ok()?.flatten().map(|entry| entry.path());
+    versions
+        .flat_map(|folder| [folder.clone(), folder.join("bin")])
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{machine, spread};
+use super::{find_in, machine, spread};
 
 /// A load.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     if !assay.is_file() {
         return Err("target/release/assay is missing; run: cargo build --release".to_owned());
     }
-    let (Some(tool), Some(_)) = (find("cometbft-load", "load"), find("cometbft", "cometbft"))
+    let (Some(tool), Some(_)) = (find_in("cometbft-load", "load"), find_in("cometbft", "cometbft"))
     else {
         println!("SKIPPED bench testnet: run assay doctor --install cometbft, and cometbft-load");
         return Ok(());
@@ -416,17 +416,6 @@ fn wait<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> Result<T, String
         std::thread::sleep(Duration::from_millis(100));
     }
     Err(format!("waited {WAIT_SECONDS_MAX} s in vain for {what}"))
-}
-
-/// The program in the cache folder of `assay doctor --install`.
-fn find(folder: &str, program: &str) -> Option<PathBuf> {
-    let cache = std::env::var_os("ASSAY_CACHE").map(PathBuf::from).or_else(|| {
-        let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
-            .map(|base| base.join("assay"))
-    })?;
-    let versions = std::fs::read_dir(cache.join(folder)).ok()?.flatten();
-    versions.map(|version| version.path().join(program)).find(|path| path.is_file())
 }
 
 fn page(rows: &[Row], size: &Size, host: &str) -> String {

@@ -35,6 +35,8 @@ const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// Nodes that do not end within this after they were asked to are killed.
 const STOP_GRACE: Duration = Duration::from_secs(5);
+/// The same where somebody waits for the run to end.
+const STOPPED_GRACE: Duration = Duration::from_millis(300);
 
 /// What a trial needs from the run.
 pub struct Trial<'a> {
@@ -67,6 +69,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
     let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
     bed.set_seed(trial.seed);
+    bed.stop_on(trial.interrupt.flag());
     // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one, and
     // where the files on its nodes' own disks are, if they have any.
     let _inside = (enter_links(trial, &mut bed)?, enter_disks(trial, &mut bed)?);
@@ -92,7 +95,8 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     facts.after.disks = bed.disk_report();
     facts.complete = true;
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
-    bed.stop_all(STOP_GRACE).map_err(|e| e.to_string())?;
+    let grace = if trial.interrupt.is_set() { STOPPED_GRACE } else { STOP_GRACE };
+    bed.stop_all(grace).map_err(|e| e.to_string())?;
     folder.seal().map_err(|e| e.to_string())
 }
 
@@ -226,6 +230,7 @@ fn load_it(
         log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
     let closed = closed.map_err(|e| e.to_string());
     let Loaded { facts, start } = loaded.map_err(|e| e.to_string())?;
+    trial.interrupt.say_what_was_left(facts.drain_left);
     let mut after = AfterFacts {
         generator_cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
         ..AfterFacts::default()
@@ -303,7 +308,7 @@ fn read_ledger(
             let kept = is_kept.then_some(content.as_slice());
             writer.push(entry, kept).map_err(|e| e.to_string())?;
             facts.contents_left_out += u64::from(keeps_content && !is_kept);
-            facts.entries += 1;
+            facts.entries += u64::from(!entry.is_waiting);
             content.clear();
         }
         writer.close().map_err(|e| e.to_string())?;

@@ -124,6 +124,12 @@ impl Place {
         finish(&mut self.command(arguments))
     }
 
+    /// The same, with the programs that are installed on this machine: their folder is elsewhere without a home.
+    pub fn assay_with_programs(&self, arguments: &[&str]) -> Said {
+        let cache = testbed::install::cache_folder();
+        finish(self.command(arguments).env("ASSAY_CACHE", cache))
+    }
+
     /// The same with something on standard input.
     pub fn assay_with_input(&self, arguments: &[&str], input: &str) -> Said {
         let path = self.write("standard-input", input);

@@ -113,6 +113,55 @@ fn what_waits_for_the_own_disk_is_bounded() {
     assert_eq!(group.values(0).last(), Some(&20));
 }
 
+/// Claim: a leader whose own disk stands still for as long as followers wait for one gives up, does not try again while it
+/// does, and another leads; what it had proposed is not lost, and it follows once its disk works. A disk that is only slow
+/// changes nothing.
+#[test]
+fn a_leader_whose_disk_stands_still_gives_up() {
+    let mut group = Group::led(3, |_| {});
+    let timeout = group.all[0].config.election_timeout;
+    group.all[0].syncs = false;
+    for value in 0..8 {
+        group.propose(0, value);
+        group.settle();
+        group.pass(timeout / 2);
+        group.sync(0);
+        group.settle();
+    }
+    assert!(group.all[0].replica.is_leader(), "slow is not stuck");
+    group.propose(0, 8);
+    group.settle();
+    assert_eq!(group.values(0).len(), 9, "the others' disks decide");
+    group.pass(timeout * 5);
+    assert!(!group.all[0].replica.is_leader());
+    let leads = (1..3).find(|number| group.all[*number].replica.is_leader());
+    let leads = leads.expect("one whose disk works leads");
+    let ballot = group.all[leads].replica.ballot();
+    group.propose(leads, 9);
+    group.settle();
+    assert_eq!(group.values(leads), (0..10).collect::<Vec<_>>());
+    group.pass(timeout * 10);
+    assert_eq!(group.all[leads].replica.ballot(), ballot, "it has not tried to lead");
+    group.all[0].syncs = true;
+    group.sync(0);
+    group.settle();
+    group.pass(timeout);
+    assert_eq!(group.values(0), (0..10).collect::<Vec<_>>());
+    assert_eq!(group.all[0].replica.leader(), Some(id(leads)));
+}
+
+/// Claim: a replica that decides alone waits for its disk, however long that takes: there is nobody to leave it to.
+#[test]
+fn alone_it_waits_for_its_disk() {
+    let mut group = Group::led(1, |_| {});
+    group.all[0].syncs = false;
+    group.propose(0, 1);
+    group.pass(group.all[0].config.election_timeout * 5);
+    assert!(group.all[0].replica.is_leader() && group.values(0).is_empty());
+    group.sync(0);
+    assert_eq!(group.values(0), [1]);
+}
+
 /// Claim: whoever does not lead refuses, and says who does.
 #[test]
 fn followers_refuse() {

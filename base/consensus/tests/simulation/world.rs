@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Instant;
 use consensus::{
     Broken, Config, Effect, Effects, Entry, Input, Instance, Members, Message, Refusal, ReplicaId,
-    Request,
+    Request, Value,
 };
 
 use super::checks::{Checked, Checks};
@@ -388,7 +387,7 @@ impl World {
         let Some(whole) = self.nodes[node].snapshots.get(&through) else { return };
         let start = usize::try_from(offset).unwrap().min(whole.len());
         let end = (start + bytes_max as usize).min(whole.len());
-        let (bytes, is_last) = (Arc::from(&whole[start..end]), end == whole.len());
+        let (bytes, is_last) = (Value::from(&whole[start..end]), end == whole.len());
         let input = Input::SnapshotPart { to, through, offset, bytes, is_last };
         let (takes, life) = (self.random.micros(10, 500), self.nodes[node].life);
         self.after(takes, Happening::SnapshotRead { node, life, input });

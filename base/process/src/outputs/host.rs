@@ -48,6 +48,8 @@ impl<M> Default for Outputs<M> {
             stores: Vec::new(),
             records: Vec::new(),
             numbers: Vec::new(),
+            behind: Vec::new(),
+            unpersisted: 0,
             passes: Vec::new(),
             room: Vec::new(),
         }
@@ -140,6 +142,15 @@ impl<M> Outputs<M> {
             self.numbers.resize(log + 1, 0);
         }
         self.numbers[log] = next;
+    }
+
+    /// Records of the log below `below` are durable.
+    pub fn persisted(&mut self, log: usize, below: u64) {
+        let Some(behind) = self.behind.get_mut(log) else { return };
+        while let Some((_, weight)) = behind.front().copied().filter(|(next, _)| *next <= below) {
+            behind.pop_front();
+            self.unpersisted -= weight;
+        }
     }
 
     /// How many messages the queue to a machine can take.

@@ -3,6 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use clock::Instant;
+
 use super::tls::Layer;
 use super::waiting::Waiting;
 use crate::Connection;
@@ -10,8 +12,13 @@ use crate::Connection;
 /// What one peer, and all together, may make the shell hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The most connections; more are accepted and closed at once.
+    /// The most connections; never more than the process may have descriptors, less some for its files. Beyond, what
+    /// came by the same listener and stands longest without having come to stand makes room; if all stand, more are
+    /// accepted and closed at once.
     pub connections_max: usize,
+    /// So many of them are never taken by connections of the first listener: whoever comes by another is let in however
+    /// many come by that one.
+    pub connections_reserved: usize,
     /// The most bytes of one connection that the node has not read: beyond, it is closed. More than the longest
     /// frame that the node reads.
     pub unread_bytes_max: usize,
@@ -23,10 +30,13 @@ pub struct Bounds {
     pub unsent_bytes_pause: usize,
     /// With more than this waiting to be sent on a connection, it is closed.
     pub unsent_bytes_max: usize,
+    /// With more than this appended and not durable yet, nothing is read from connections that were accepted.
+    pub unpersisted_bytes_pause: usize,
     /// The longest that it may take until a connection stands: for one that is dialled, and for the handshake
     /// of one that is encrypted.
     pub handshake_max: Duration,
-    /// The most handshakes of accepted connections under way; more wait in the kernel.
+    /// The most handshakes of accepted connections under way; what more say waits in the kernel. One that has said
+    /// nothing is not under way: it takes its place in the table and no more.
     pub handshakes_max: usize,
 }
 
@@ -34,11 +44,13 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections_max: 65_536,
+            connections_reserved: 0,
             // A frame has 16 MiB at most, and a part of the next one may stand behind it.
             unread_bytes_max: 17 << 20,
             unread_bytes_of_all_max: 512 << 20,
             unsent_bytes_pause: 256 << 10,
             unsent_bytes_max: 64 << 20,
+            unpersisted_bytes_pause: 256 << 20,
             handshake_max: Duration::from_secs(10),
             handshakes_max: 4096,
         }
@@ -52,6 +64,8 @@ pub struct Counters {
     pub accepted: u64,
     /// Closed at once because there were too many.
     pub refused: u64,
+    /// Closed before they stood, to make room for others.
+    pub displaced: u64,
     /// Dialled, and then standing.
     pub dialled: u64,
     /// Dialled in vain.
@@ -64,6 +78,8 @@ pub struct Counters {
     pub unsent_full: u64,
     /// Times that a connection was not read from because its peer did not read.
     pub paused: u64,
+    /// Times that one was not read from because the disk was behind.
+    pub paused_for_disk: u64,
 }
 
 /// Where a connection comes from.
@@ -78,7 +94,7 @@ pub(super) enum Origin {
 pub(super) enum Stage {
     /// The kernel has not said yet whether anybody is there. The node does not know of it.
     Dialling,
-    /// Both sides make sure of one another. The node does not know of it.
+    /// Both sides make sure of one another, or will once the other has said something. The node does not know of it.
     Handshaking,
     /// The node knows of it.
     Open,
@@ -103,12 +119,26 @@ pub(super) struct Slot {
     pub(super) is_paused: bool,
     /// The node is to be told when all has been sent.
     pub(super) owes_drained: bool,
+    /// It has said something, and its handshake begins when one under way has ended.
+    pub(super) waits_for_handshake: bool,
+    /// It is not read from until the disk has caught up.
+    pub(super) waits_for_disk: bool,
+    /// It is given up then unless it stands.
+    pub(super) stands_by: Instant,
 }
 
 impl Slot {
     /// Bytes that were taken from the node and that the kernel has not.
     pub(super) fn behind(&self) -> usize {
         self.unsent.len() + self.tls.as_ref().map_or(0, |tls| tls.wire.len())
+    }
+
+    /// Gives back the room of buffers that are empty and keep more than this.
+    pub(super) fn give_back(&mut self, kept_bytes: usize) {
+        self.unsent.give_back(kept_bytes);
+        if let Some(tls) = &mut self.tls {
+            tls.wire.give_back(kept_bytes);
+        }
     }
 }
 
@@ -145,6 +175,9 @@ impl Table {
             is_blocked: false,
             is_paused: false,
             owes_drained: false,
+            waits_for_handshake: false,
+            waits_for_disk: false,
+            stands_by: Instant::FAR_FUTURE,
         })
     }
 

@@ -68,8 +68,12 @@ pub(super) struct Turns<'a, M> {
     due: VecDeque<Due>,
     /// When a connection that does not stand yet is given up. All have the same time, so they come in order.
     given_up_at: VecDeque<(Instant, Connection)>,
+    /// Connections that are not read from because the disk is behind.
+    wait_for_disk: Vec<Connection>,
     /// Handshakes of accepted connections under way.
     handshakes: usize,
+    /// Connections whose handshakes begin when others have ended, and some that are gone.
+    unheard: VecDeque<Connection>,
     counters: Counters,
     tls_failures: TlsFailures,
     lateness: Lateness,
@@ -136,7 +140,9 @@ impl<'a, M> Turns<'a, M> {
             unread_bytes: 0,
             due: VecDeque::new(),
             given_up_at: VecDeque::new(),
+            wait_for_disk: Vec::new(),
             handshakes: 0,
+            unheard: VecDeque::new(),
             counters: Counters::default(),
             tls_failures: TlsFailures::new(),
             lateness: Lateness::default(),
@@ -214,11 +220,22 @@ impl<'a, M> Turns<'a, M> {
         let now = self.clock.now();
         for done in &keeping.done {
             let input = match *done {
-                Done::Persisted { log, below } => Input::Persisted { log, below },
+                Done::Persisted { log, below } => {
+                    self.out.persisted(log, below);
+                    Input::Persisted { log, below }
+                }
                 Done::Replaced { cell } => Input::Replaced { cell },
-                Done::Full => Input::Full,
+                Done::Full { log } => Input::Full { log },
             };
             self.node.step(now, input, &mut self.out);
+        }
+        if self.out.unpersisted() <= self.shell.bounds.unpersisted_bytes_pause {
+            for connection in std::mem::take(&mut self.wait_for_disk) {
+                if let Some(slot) = self.table.get(connection) {
+                    slot.waits_for_disk = false;
+                    self.rearm(connection);
+                }
+            }
         }
         Ok(())
     }
@@ -314,7 +331,9 @@ impl<'a, M> Turns<'a, M> {
         self.unread_bytes -= slot.unread.len();
         match (slot.stage, slot.origin) {
             (Stage::Open, _) => self.out.end(connection),
-            (Stage::Handshaking, Origin::Listener(_)) => self.handshakes -= 1,
+            (Stage::Handshaking, Origin::Listener(_)) if slot.tls.is_some() => {
+                self.handshake_ended();
+            }
             _ => {}
         }
         if self.is_accept_stuck {

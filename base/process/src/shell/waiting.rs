@@ -1,7 +1,16 @@
 //! Bytes that wait at one end of a connection: taken from the front, added at the back, and not moved for it.
 
-/// With more room than this an emptied buffer is given back, so that one large frame is not paid for ever.
-const KEPT_BYTES_MAX: usize = 1 << 20;
+/// All connections together keep about so much room in emptied buffers, so that one large frame is not paid for ever and
+/// many do not take memory from the system over and over.
+const KEPT_BYTES_OF_ALL_MAX: usize = 256 << 20;
+/// A connection's buffer keeps at least so much, however many there are, and at most so much.
+const KEPT_BYTES_MIN: usize = 16 << 10;
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// How much room an emptied buffer keeps where there are so many connections.
+pub(super) fn kept_bytes(connections: usize) -> usize {
+    (KEPT_BYTES_OF_ALL_MAX / connections.max(1)).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
+}
 
 /// Bytes, of which the first ones are done with.
 #[derive(Debug, Default)]
@@ -30,7 +39,14 @@ impl Waiting {
         assert!(self.done <= self.bytes.len(), "done with more bytes than there are");
         if self.done == self.bytes.len() {
             self.done = 0;
-            empty(&mut self.bytes);
+            self.bytes.clear();
+        }
+    }
+
+    /// Gives back the room of a buffer that is empty and keeps more than this.
+    pub(super) fn give_back(&mut self, kept_bytes: usize) {
+        if self.bytes.is_empty() {
+            give_back(&mut self.bytes, kept_bytes);
         }
     }
 
@@ -54,12 +70,11 @@ impl Waiting {
     }
 }
 
-/// Empties a buffer, and gives back one that has grown large.
-pub(super) fn empty(bytes: &mut Vec<u8>) {
-    if bytes.capacity() > KEPT_BYTES_MAX {
+/// Gives back the room of an empty buffer that has grown larger than this.
+pub(super) fn give_back(bytes: &mut Vec<u8>, kept_bytes: usize) {
+    if bytes.capacity() > kept_bytes {
         *bytes = Vec::new();
     }
-    bytes.clear();
 }
 
 #[cfg(test)]
@@ -89,7 +104,13 @@ mod tests {
         let mut large = vec![7; 2 << 20];
         waiting.take(&mut large, 1);
         assert_eq!((waiting.len(), large.len()), ((2 << 20) - 1, 0));
+        waiting.give_back(1 << 20);
+        assert_eq!(waiting.len(), (2 << 20) - 1, "nothing is given back that waits");
         waiting.advance(waiting.len());
+        waiting.give_back(4 << 20);
+        assert_ne!(waiting.bytes.capacity(), 0);
+        waiting.give_back(1 << 20);
         assert_eq!(waiting.bytes.capacity(), 0, "a large buffer is given back");
+        assert_eq!((kept_bytes(1), kept_bytes(1 << 20)), (KEPT_BYTES_MAX, KEPT_BYTES_MIN));
     }
 }

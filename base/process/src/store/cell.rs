@@ -1,10 +1,11 @@
 //! Cells: small files that are replaced whole. The new content is written beside the old one and takes its name.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use super::StoreError;
+use super::direct::{Blocks, set_direct};
 use super::segments::sync_folder;
 
 const MAGIC: [u8; 8] = *b"cell\x01\0\0\0";
@@ -34,14 +35,30 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let new = path.with_extension("new");
     let failed = || StoreError::system("writing", &new);
-    let mut file = File::create(&new).map_err(failed())?;
-    let mut header = MAGIC.to_vec();
-    header.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
-    file.write_all(&header).map_err(failed())?;
+    let file = File::create(&new).map_err(failed())?;
+    let mut blocks = Blocks::default();
+    let head = blocks.buffer(HEADER_BYTES + content.len().min(PART_BYTES));
+    head.extend_from_slice(&MAGIC);
+    head.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    let mut at = 0;
+    let mut is_direct = set_direct(&file, true);
     for part in content.chunks(PART_BYTES) {
-        file.write_all(part).map_err(failed())?;
+        blocks.buffer(part.len()).extend_from_slice(part);
+        at += loop {
+            match blocks.write(&file, at) {
+                Err(error) if is_direct && error.kind() == io::ErrorKind::InvalidInput => {
+                    is_direct = set_direct(&file, false);
+                }
+                written => break written.map_err(failed())? as u64,
+            }
+        };
         file.sync_data().map_err(unsynced(&new))?;
     }
+    if content.is_empty() {
+        blocks.write(&file, at).map_err(failed())?;
+    }
+    // Behind the end stand the zeros of the last block.
+    file.set_len((HEADER_BYTES + content.len()) as u64).map_err(failed())?;
     file.sync_all().map_err(unsynced(&new))?;
     fs::rename(&new, path).map_err(StoreError::system("renaming", &new))?;
     sync_folder(path.parent().unwrap_or(Path::new(".")))

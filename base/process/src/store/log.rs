@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clock::Clock;
 
+use super::direct::{BLOCK_BYTES, Blocks, set_direct};
 use super::format::{self, Header};
 use super::segments::{Maker, path_of};
 use super::{StoreCounters, StoreError, StoreOptions, Sync, count};
@@ -33,10 +34,14 @@ pub(super) struct Log {
     sealed: VecDeque<Sealed>,
     header: Header,
     file: File,
+    /// Whether writes go around the kernel's cache: then they are whole blocks.
+    is_direct: bool,
     /// Where in the file the next write goes.
     at: usize,
-    /// Framed records that were not written yet.
-    framed: Vec<u8>,
+    /// Framed records that were not written yet, behind what they share a block with.
+    framed: Blocks,
+    /// Whether all that is framed has been written.
+    is_written: bool,
     next: u64,
     /// The first number that is not durable.
     durable: u64,
@@ -55,6 +60,12 @@ impl Log {
         sealed: VecDeque<Sealed>,
         (file, header): (File, Header),
     ) -> Self {
+        let is_direct = is_of_blocks(&options) && set_direct(&file, true);
+        let mut framed = Blocks::default();
+        if is_direct {
+            // The first block is written again.
+            format::write_header(&header, framed.buffer(format::HEADER_BYTES));
+        }
         Self {
             folder,
             options,
@@ -62,8 +73,10 @@ impl Log {
             sealed,
             header,
             file,
-            at: format::HEADER_BYTES,
-            framed: Vec::new(),
+            is_direct,
+            at: if is_direct { 0 } else { format::HEADER_BYTES },
+            framed,
+            is_written: true,
             next: header.first,
             durable: header.first,
             is_begun: true,
@@ -87,7 +100,9 @@ impl Log {
     pub(super) fn append(&mut self, number: u64, record: &[u8]) -> Result<(), StoreError> {
         assert!(!self.is_full_for(record.len()), "a record is longer than a segment");
         assert_eq!(number, self.next, "records come in the order of their numbers");
-        format::write_record(self.header.stamp, number, self.durable, record, &mut self.framed);
+        let framed = self.framed.buffer(format::record_bytes(record.len()));
+        format::write_record(self.header.stamp, number, self.durable, record, framed);
+        self.is_written = false;
         self.next += 1;
         if self.framed.len() >= FRAMED_BYTES_MAX {
             self.write()?;
@@ -97,15 +112,35 @@ impl Log {
 
     /// Writes what is framed. After an error the same can be tried again.
     pub(super) fn write(&mut self) -> Result<(), StoreError> {
-        let offset = u64::try_from(self.at).expect("a segment's size fits");
+        if self.is_written {
+            return Ok(());
+        }
+        let before = self.framed.len();
+        let mut written = self.write_framed();
+        if self.is_direct
+            && matches!(&written, Err(error) if error.kind() == std::io::ErrorKind::InvalidInput)
+        {
+            // A file system that takes the wish and not the writes.
+            self.is_direct = set_direct(&self.file, false);
+            written = self.write_framed();
+        }
         let path = || path_of(&self.folder, self.header.sequence);
-        self.file
-            .write_all_at(&self.framed, offset)
-            .map_err(|error| StoreError::system("writing", path())(error))?;
-        self.at += self.framed.len();
-        count(&self.counters.bytes, u64::try_from(self.framed.len()).expect("fits"));
-        self.framed.clear();
+        self.at += written.map_err(|error| StoreError::system("writing", path())(error))?;
+        self.is_written = true;
+        count(&self.counters.bytes, u64::try_from(before).expect("fits"));
         Ok(())
+    }
+
+    /// Gives how far the next write goes on behind this one.
+    fn write_framed(&mut self) -> std::io::Result<usize> {
+        let offset = u64::try_from(self.at).expect("a segment's size fits");
+        if self.is_direct {
+            return self.framed.write(&self.file, offset);
+        }
+        let length = self.framed.len();
+        self.file.write_all_at(self.framed.content(), offset)?;
+        self.framed.forget(length);
+        Ok(length)
     }
 
     /// Whether there is anything that is not durable.
@@ -115,7 +150,7 @@ impl Log {
 
     /// Makes what was written durable; gives the first number that is not.
     pub(super) fn sync(&mut self, clock: Clock) -> Result<u64, StoreError> {
-        assert!(self.framed.is_empty(), "what is not written cannot be synced");
+        assert!(self.is_written, "what is not written cannot be synced");
         let before = clock.now();
         let synced = match self.options.sync {
             Sync::Data => self.file.sync_data(),
@@ -156,10 +191,13 @@ impl Log {
         let stamp = draw_stamp()?;
         self.header = Header { sequence: self.header.sequence + 1, first: self.next, stamp };
         self.file = file;
+        self.is_direct = is_of_blocks(&self.options) && set_direct(&self.file, true);
         self.at = 0;
         self.is_begun = false;
-        // It is written and synced with the first records.
-        format::write_header(&self.header, &mut self.framed);
+        // It is written and synced with the first records. What the segment before ended with stays there.
+        self.framed.forget(self.framed.len());
+        format::write_header(&self.header, self.framed.buffer(format::HEADER_BYTES));
+        self.is_written = false;
         Ok(())
     }
 
@@ -180,6 +218,11 @@ impl Log {
             maker.retire(index, start, retired);
         }
     }
+}
+
+/// Whether a segment is so many whole blocks: else its last one cannot be written as such.
+fn is_of_blocks(options: &StoreOptions) -> bool {
+    options.segment_bytes.is_multiple_of(BLOCK_BYTES)
 }
 
 /// A number that no segment's file has held before, as good as certainly.

@@ -40,10 +40,11 @@ pub(super) fn log(
     folder: &Path,
     options: StoreOptions,
     counters: &Arc<StoreCounters>,
+    recent_bytes: usize,
 ) -> Result<(Log, StoredLog), StoreError> {
     make_folder(folder)?;
     let (used, unused, sequence) = segments(folder)?;
-    let (records, sealed) = read(&used)?;
+    let (records, sealed) = read(&used, recent_bytes)?;
     let next = records.next();
     if let Some(path) = unused.first() {
         // Its header may be what is damaged: then its records say that they were durable.
@@ -161,8 +162,9 @@ fn holds_records(segment: &Used) -> Result<bool, StoreError> {
     Ok(format::scan(&bytes, &segment.header).is_ok_and(|scan| !scan.records.is_empty()))
 }
 
-/// The records of all segments, and where each ends. The torn end of the last is cut off its file.
-fn read(used: &[Used]) -> Result<(StoredLog, VecDeque<Sealed>), StoreError> {
+/// The records of all segments, of which the last ones of `recent_bytes` are given, and where each ends. The torn end of the
+/// last is cut off its file.
+fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Sealed>), StoreError> {
     let mut records = StoredLog::new(used.first().map_or(0, |segment| segment.header.first));
     let mut sealed = VecDeque::new();
     for (index, segment) in used.iter().enumerate() {
@@ -177,6 +179,7 @@ fn read(used: &[Used]) -> Result<(StoredLog, VecDeque<Sealed>), StoreError> {
         for range in scan.records {
             records.push(&bytes[range]);
         }
+        records.keep_last(recent_bytes);
         match used.get(index + 1) {
             // All before the first write to a segment is durable: what ends early was damaged.
             Some(after) if after.header.first != scan.next => {

@@ -62,7 +62,7 @@ fn run(
             }
             if !std::mem::replace(&mut is_told, true) {
                 count(&counters.full, 1);
-                desk.tell(&mut vec![Done::Full]);
+                desk.tell(&mut vec![Done::Full { log: None }]);
             }
             if desk.is_ending() {
                 return Ok(());

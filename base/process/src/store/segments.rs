@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use super::direct::{BLOCK_BYTES, Blocks, set_direct};
 use super::{StoreCounters, StoreError, cell, count};
 
 /// Zeros are written in parts of this size, each synced, so that a record's sync beside them waits for few.
 const PART_BYTES: usize = 4 << 20;
-/// Segments of a log that are kept to be used again; more are removed.
-const SPARE_MAX: usize = 2;
+/// Segments of a log that are kept to be used again; more are removed. As many as one snapshot of a replica sets free, at
+/// the usual sizes: new zeros are as much to write as records.
+const SPARE_MAX: usize = 5;
 
 /// The file of a log's segment.
 pub(super) fn path_of(log: &Path, sequence: u64) -> PathBuf {
@@ -57,14 +59,22 @@ pub(super) fn make(path: &Path, bytes: usize) -> Result<File, StoreError> {
 
 fn zeros(path: &Path, bytes: usize) -> std::io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
-    let part = vec![0; PART_BYTES.min(bytes)];
+    let part = Blocks::zeros(PART_BYTES.min(bytes));
+    let mut is_direct = bytes.is_multiple_of(BLOCK_BYTES) && set_direct(&file, true);
     let mut at = 0;
     while at < bytes {
         let count = part.len().min(bytes - at);
-        file.write_all_at(&part[..count], u64::try_from(at).expect("fits"))?;
+        match file.write_all_at(&part.content()[..count], u64::try_from(at).expect("fits")) {
+            Err(error) if is_direct && error.kind() == std::io::ErrorKind::InvalidInput => {
+                is_direct = set_direct(&file, false);
+                continue;
+            }
+            written => written?,
+        }
         file.sync_data()?;
         at += count;
     }
+    set_direct(&file, false);
     file.sync_all()?;
     Ok(file)
 }

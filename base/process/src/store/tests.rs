@@ -288,11 +288,11 @@ fn a_full_disk() {
     for number in 0..6 {
         kept.keep(&record(number));
     }
-    assert_eq!(kept.told.iter().filter(|done| **done == Done::Full).count(), 1);
+    assert_eq!(kept.told.iter().filter(|done| **done == Done::Full { log: Some(0) }).count(), 1);
     kept.told.clear();
     kept.out.replace(0, b"content".to_vec());
     kept.hand_over();
-    kept.wait_for(Done::Full);
+    kept.wait_for(Done::Full { log: None });
     assert!(!kept.told.contains(&Done::Replaced { cell: 0 }));
     fs::remove_file(&cell).unwrap();
     kept.wait_for(Done::Replaced { cell: 0 });

@@ -26,7 +26,7 @@ const SPENT_MAX: usize = 4;
 pub(crate) enum Done {
     Persisted { log: usize, below: u64 },
     Replaced { cell: usize },
-    Full,
+    Full { log: Option<usize> },
 }
 
 /// What one turn of the node asked of the disk.
@@ -255,11 +255,11 @@ impl Worker {
     fn append(&mut self, log: usize, number: u64, record: &[u8]) -> Result<(), Stop> {
         if self.logs[log].is_full_for(record.len()) {
             self.sync(log)?;
-            self.retry(|worker| worker.logs[log].switch(log, &worker.maker))?;
+            self.retry(log, |worker| worker.logs[log].switch(log, &worker.maker))?;
         }
         match self.logs[log].append(number, record) {
             // The record is framed, and only its write has failed.
-            Err(error) if error.is_full() => self.retry(|worker| worker.logs[log].write()),
+            Err(error) if error.is_full() => self.retry(log, |worker| worker.logs[log].write()),
             other => other.map_err(Stop::Failed),
         }
     }
@@ -268,7 +268,7 @@ impl Worker {
         if !self.logs[log].is_behind() {
             return Ok(());
         }
-        self.retry(|worker| worker.logs[log].write())?;
+        self.retry(log, |worker| worker.logs[log].write())?;
         let below = self.logs[log].sync(self.clock).map_err(Stop::Failed)?;
         self.logs[log].order_next(log, &self.maker);
         self.done.push(Done::Persisted { log, below });
@@ -279,6 +279,7 @@ impl Worker {
     /// Does something until the disk has room for it; says once that it has not.
     fn retry(
         &mut self,
+        log: usize,
         mut attempt: impl FnMut(&mut Self) -> Result<(), StoreError>,
     ) -> Result<(), Stop> {
         let mut is_told = false;
@@ -290,7 +291,7 @@ impl Worker {
             if !is_told {
                 is_told = true;
                 count(&self.counters.full, 1);
-                self.done.push(Done::Full);
+                self.done.push(Done::Full { log: Some(log) });
                 self.desk.tell(&mut self.done);
             }
             if self.pause() {

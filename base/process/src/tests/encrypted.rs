@@ -163,7 +163,8 @@ fn who_is_refused() {
 }
 
 /// Claim: garbage, a plain client and one that says nothing are ended, counted and bounded; another is served
-/// meanwhile, and a listener whose handshakes are all taken serves again when they are given up.
+/// meanwhile. Those that say nothing take no handshake from others; those that say half of one do, and a listener whose
+/// handshakes are all taken serves again when they are given up.
 #[test]
 fn strangers() {
     let authority = Authority::new("ours");
@@ -176,15 +177,35 @@ fn strangers() {
     // Reset or ended, with an alert before it or not.
     let _ = garbage.read_to_end(&mut answer);
     let silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
-    let peer = Peer::at(address).encrypted("one.test", &authority.of("two.test")).unwrap();
-    let (seen, _) = dial(peer, b"hello");
-    assert_eq!(seen.bytes, b"hello");
+    let peer = || Peer::at(address).encrypted("one.test", &authority.of("two.test")).unwrap();
+    assert_eq!(dial(peer(), b"hello").0.bytes, b"hello");
+    let half: Vec<TcpStream> = (0..3)
+        .map(|_| {
+            let mut half = TcpStream::connect(address).unwrap();
+            // The head of a record of 64 bytes, of a handshake.
+            half.write_all(&[0x16, 3, 1, 0, 64, 1]).unwrap();
+            half
+        })
+        .collect();
+    assert_eq!(dial(peer(), b"hello again").0.bytes, b"hello again");
     let facts = end();
     assert_eq!(facts.tls_failures.get("not the protocol"), Some(&1), "{:?}", facts.tls_failures);
-    assert!(
-        facts.counters.late >= 2,
-        "two at a time: the third stood beside the one that is served"
-    );
+    assert!(facts.counters.late >= 5, "the silent ones, and two at a time: {:?}", facts.counters);
+    drop((silent, half));
+}
+
+/// Claim: where all places are taken by connections that do not come to stand, those make room for others, the oldest
+/// first; places that are reserved are let to whoever comes by another listener.
+#[test]
+fn whoever_does_not_come_to_stand_makes_room() {
+    let authority = Authority::new("ours");
+    let bounds = Bounds { connections_max: 4, connections_reserved: 1, ..Bounds::default() };
+    let (address, end) = serve(&authority.of("one.test"), bounds);
+    let silent: Vec<TcpStream> = (0..9).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let peer = || Peer::at(address).encrypted("one.test", &authority.of("two.test")).unwrap();
+    assert_eq!(dial(peer(), b"hello").0.bytes, b"hello");
+    let counters = end().counters;
+    assert_eq!((counters.displaced, counters.refused, counters.accepted), (7, 0, 10));
     drop(silent);
 }
 

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use super::peers::run;
 use crate::Input;
 use crate::shell::{Bounds, Peer, Shell, listen_address};
+use crate::store::{Store, StoreOptions};
 
 /// Bytes of which each place says where it is.
 fn pattern(length: usize) -> Vec<u8> {
@@ -107,4 +108,40 @@ fn a_slow_reader() {
     assert!(drained >= length / (3 << 20), "{drained}");
     assert!(most <= (2 << 20) + block, "{most}");
     assert_eq!((facts.counters.unsent_full, facts.counters.paused), (0, 0));
+}
+
+/// Claim: with more appended than may wait for the disk nothing more is read until that is durable; then all of it is.
+#[test]
+fn what_waits_for_the_disk_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(folder.path(), &["log"], &[], StoreOptions::default()).unwrap();
+    let bounds = Bounds { unpersisted_bytes_pause: 100_000, ..Bounds::default() };
+    let shell = Shell::bind(&[("bytes", listen_address("0").unwrap())], bounds).unwrap();
+    let shell = shell.keeping(store);
+    let address = shell.addresses()[0];
+    let (until, pipe) = std::io::pipe().unwrap();
+    let length = 8 << 20;
+    let client = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&pattern(length)).unwrap();
+        let mut answer = [0; 4];
+        stream.read_exact(&mut answer).unwrap();
+        drop(pipe);
+    });
+    let (mut kept, mut most) = (0, 0);
+    let facts = run(shell, until, |_, input, out| {
+        if let Input::Bytes(connection, bytes) = input {
+            out.append(0, bytes);
+            most = most.max(out.unpersisted());
+            out.used(bytes.len());
+            kept += bytes.len();
+            if kept == length {
+                out.send(connection).extend_from_slice(b"kept");
+            }
+        }
+    });
+    client.join().unwrap();
+    assert_eq!(facts.store.bytes > 8 << 20, kept == length);
+    assert!(facts.counters.paused_for_disk > 10, "{:?}", facts.counters);
+    assert!(most <= 100_000 + 2 * (64 << 10) + 128, "{most}");
 }

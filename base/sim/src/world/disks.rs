@@ -57,7 +57,7 @@ impl<N: Node<M>, M> World<N, M> {
         self.begun = begun;
         if is_stuck && self.processes[place.process].machines[place.machine].tell_full() {
             self.coverage.count("a machine learnt that its disk is full");
-            self.step(place, "full", 0, Input::Full);
+            self.step(place, "full", 0, Input::Full { log: None });
         }
     }
 
@@ -66,6 +66,7 @@ impl<N: Node<M>, M> World<N, M> {
             return None;
         }
         let below = self.processes[place.process].disks[place.machine].end_log(log);
+        self.outputs(place).persisted(log, below);
         self.begin_writes(place);
         self.step(place, "persisted", below, Input::Persisted { log, below })
     }

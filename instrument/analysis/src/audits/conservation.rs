@@ -4,6 +4,8 @@ use model::quantity::show_count;
 use model::result::{Family, Voided};
 use model::{NO_STAMP, Outcome};
 
+use crate::node_stages::NodeStages;
+
 use super::{ALL_OF_ROWS, Audit, Evidence, Finding, failed, ok, skipped};
 
 pub(super) const AUDIT: Audit = Audit {
@@ -22,6 +24,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return failed(broken.join("; "));
     }
     broken.extend(rows_with_engine(evidence));
+    let of_the_nodes = evidence.node_stages.map_or_else(Vec::new, NodeStages::unbalanced);
+    if broken.is_empty() && !of_the_nodes.is_empty() {
+        let said = format!("inside the nodes {}", of_the_nodes.join("; "));
+        return failed(said).voiding([Voided::either(Family::NodeStages)]);
+    }
     let of_the_ledger = ledger_with_rows(evidence);
     if broken.is_empty() && !of_the_ledger.is_empty() {
         return failed(of_the_ledger.join("; ")).voiding([Voided::either(Family::Fates)]);

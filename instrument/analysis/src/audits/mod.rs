@@ -45,6 +45,7 @@ use crate::fates::Join;
 use crate::flow::Flow;
 use crate::grid::Grid;
 use crate::metric::Unit;
+use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::pool::Pool;
 use crate::tally::Tally;
@@ -108,6 +109,8 @@ pub(crate) struct Evidence<'a> {
     pub order: &'a Order,
     pub pool: &'a Pool,
     pub join: &'a Join,
+    /// What nodes stamped, if they stamp anything.
+    pub node_stages: Option<&'a NodeStages>,
     pub own_lag: Histogram,
     /// Response time to the final stage less the transaction's own lag.
     pub without_lag: &'a WithoutLag,
@@ -132,10 +135,13 @@ impl Evidence<'_> {
 
     /// Whether the plan itself changes the load during the window.
     pub fn load_changes(&self) -> bool {
-        matches!(
-            self.schedule(),
-            Some(Schedule::Ramp { .. } | Schedule::Steps { .. } | Schedule::Trace { .. })
-        )
+        match &self.setting.load.arrivals {
+            Arrivals::Open { schedule } => matches!(
+                schedule,
+                Schedule::Ramp { .. } | Schedule::Steps { .. } | Schedule::Trace { .. }
+            ),
+            Arrivals::Closed { steps, .. } => steps.len() > 1,
+        }
     }
 }
 

@@ -169,8 +169,9 @@ mod tests {
     fn steps_round() {
         let mut trial = Trial::clean();
         let length = Duration::from_millis(500);
-        let steps: Vec<Step> =
-            (0..6).map(|n| Step { rate: Rate::per_second(7 + 2 * n), length }).collect();
+        let steps: Vec<Step> = (0..6)
+            .map(|n| Step { rate: Rate::per_second(7 + 2 * n), length, generators: 0 })
+            .collect();
         trial.setting = setting(Rate::per_second(1), 6 * length);
         trial.facts.declared.measure_end = 3_000_000_000;
         trial.rows.clear();

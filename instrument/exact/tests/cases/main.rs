@@ -15,6 +15,7 @@ mod outage;
 mod pool;
 mod read_late;
 mod stall;
+mod steps;
 mod timeout;
 
 use std::path::PathBuf;

@@ -82,9 +82,9 @@ pub(crate) trait Driver: Sized {
     const NAME: &'static str;
     /// Whether [`Wait::completions_min`] means anything to it.
     const GATHERS: bool;
-    /// Before a due time one spins for this long rather than waits, in nanoseconds: what a timer and a wake-up take in a
-    /// virtual machine. Zero where a wait ends exactly when its time is up, and spinning would move nothing.
-    const SPIN_NS: i64 = 50_000;
+    /// Whether a wait ends later than its time, by what a timer and a wake-up take: what is due is then spun for at last.
+    /// Not where time is virtual, and spinning would move nothing.
+    const WAKES_LATE: bool = true;
 
     /// Begins to open a connection; [`Event::Connected`] or [`Event::Ended`] follows. Where `is_stamped` the kernel is asked
     /// when what is received on it arrived, which it need not know.

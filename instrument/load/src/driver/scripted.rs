@@ -107,7 +107,7 @@ impl Scripted {
 impl Driver for Scripted {
     const NAME: &'static str = "scripted";
     const GATHERS: bool = true;
-    const SPIN_NS: i64 = 0;
+    const WAKES_LATE: bool = false;
 
     fn connect(
         &mut self,

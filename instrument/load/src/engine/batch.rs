@@ -258,6 +258,7 @@ impl Engine<'_> {
     /// Takes what is due into the queues, and lets batches leave.
     pub(super) fn batch(&mut self, index: usize) {
         self.sweep(index);
+        self.resend_in_batches(index);
         if self.is_loading {
             while let Some((due, client)) = self.streams[index].demand.take_due(self.now) {
                 self.facts.due += 1;
@@ -372,13 +373,77 @@ impl Engine<'_> {
             let slot = self.give(index, connection, waiting, ready);
             self.batching(index).note(slot, place);
         }
+        self.left(connection, leaving.size, leaving.reason);
+    }
+
+    /// What is sent again leaves in batches of its own, as soon as a connection can carry one, and what waits there
+    /// leaves with it.
+    fn resend_in_batches(&mut self, index: usize) {
+        while let Some((connection, count)) = self.next_again(index) {
+            let at = &self.connections[connection as usize];
+            let (room, room_max) = (at.room(), at.room_max());
+            let batching = self.batching(index);
+            let full = batching.size_max.min(room_max);
+            let size_max = full.min(room);
+            let again = count.min(size_max);
+            let fresh = batching.queues[connection as usize].waiting.len().min(size_max - again);
+            let size = again + fresh;
+            let came_back_at = batching.queues[connection as usize].came_back_at;
+            let place = batching.begin(connection, size);
+            for _ in 0..again {
+                let Some(slot) = self.submit_again(index, connection) else { break };
+                self.batching(index).note(slot, place);
+            }
+            for _ in 0..fresh {
+                let waiting = self.batching(index).pop(connection).expect("as many wait");
+                let ready = waiting.due.max(self.now);
+                let slot = self.give(index, connection, waiting, ready);
+                self.batching(index).note(slot, place);
+            }
+            let queue = &mut self.batching(index).queues[connection as usize];
+            queue.came_back_at = came_back_at.filter(|_| !queue.waiting.is_empty());
+            // The oldest has waited for longer than any batch waits for company.
+            self.left(connection, size, if size == full { Reason::Full } else { Reason::Delay });
+        }
+    }
+
+    /// A connection that can carry a batch of what is sent again, and how much of that there is for it: where clients stay
+    /// on their connections, their own; else one in turn, and another than that which carried the oldest last if there is.
+    fn next_again(&mut self, index: usize) -> Option<(u32, usize)> {
+        let Self { streams, connections, .. } = self;
+        let stream = &mut streams[index];
+        let (homes, resends) = (stream.backlog.homes(), stream.resends.as_deref_mut()?);
+        let batching = stream.batching.as_mut()?;
+        let (waits, oldest) = (resends.count() as usize, resends.waiting().first());
+        if homes.is_none() && waits == 0 {
+            return None;
+        }
+        let places = batching.queues.len();
+        let can_carry = |place: &usize| {
+            let (at, queue) = (&connections[*place], &batching.queues[*place]);
+            at.has_room() && queue.outstanding < queue.left.len()
+        };
+        let in_turn = (0..places).map(|n| (batching.turn + n) % places).filter(can_carry);
+        let (place, count) = if homes.is_some() {
+            let own = |place: usize| (place, connections[place].again.count as usize);
+            in_turn.map(own).find(|(_, count)| *count > 0)?
+        } else {
+            let last = resends.carrier(oldest) as usize;
+            (in_turn.clone().find(|place| *place != last).or(in_turn.min())?, waits)
+        };
+        batching.turn = (place + 1) % places;
+        Some((u32::try_from(place).expect("connections are u32"), count))
+    }
+
+    /// A batch has left.
+    fn left(&mut self, connection: u32, size: usize, reason: Reason) {
         let at = &mut self.connections[connection as usize];
         at.session.gathered(&mut at.out);
         let facts = &mut self.facts.batches;
         facts.count += 1;
-        facts.transactions += leaving.size as u64;
-        facts.size_max = facts.size_max.max(leaving.size as u64);
-        let count = match leaving.reason {
+        facts.transactions += size as u64;
+        facts.size_max = facts.size_max.max(size as u64);
+        let count = match reason {
             Reason::Full => &mut facts.full,
             Reason::Completion => &mut facts.completion,
             Reason::Delay => &mut facts.delay,

@@ -2,7 +2,7 @@
 //!
 //! The files beside this one are the steps of a transaction: [`admit`] takes due times, finds a connection and
 //! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`]
-//! deciding how to wait; [`receive`] turns bytes into marks, and [`receipts`] knows how late they were read; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
+//! deciding how to wait and [`wake`] knowing how late that ends; [`receive`] turns bytes into marks, and [`receipts`] knows how late they were read; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
 //! connections; [`resend`] sends again what is unknown, where the plan says so; [`route`] carries marks that belong to
 //! another worker.
 
@@ -19,6 +19,7 @@ mod route;
 mod settle;
 pub(crate) mod setup;
 mod turn;
+mod wake;
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -34,6 +35,7 @@ use crate::pending::Pending;
 use crate::source::Source;
 use crate::texts::Known;
 use crate::trial::Trial;
+use wake::WakeUps;
 
 use backlog::{Backlog, Waiting};
 use batch::Batching;
@@ -150,6 +152,8 @@ pub(crate) struct Engine<'t> {
     prepare_ns: i64,
     /// The last turn did not block.
     is_spinning: bool,
+    /// How late waits end here.
+    wake_ups: WakeUps,
     /// What came in this turn.
     received_bytes: usize,
     /// When it had arrived.

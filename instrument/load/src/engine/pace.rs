@@ -1,5 +1,6 @@
 //! How long a worker may wait: until the next thing that has a time, by the plan's fidelity. Sleeping to each
-//! due time costs a timer and a wake-up each; spinning costs a core; coalescing costs lag. The plan chooses.
+//! due time costs a timer and a wake-up each; spinning costs a core; coalescing costs lag. The plan chooses. `balanced`
+//! sleeps until a wake-up before the due time, as long as that takes on this host ([`super::wake`]).
 
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ const QUANTUM_BYTES_MAX: usize = 32 * 1024;
 /// Control, live counters and rows are looked after at least this often: as often as people can tell. A wake-up
 /// costs some 30 µs in a virtual machine, so that fifty a second were a third of what 200 transactions a second cost.
 const LOOK_AROUND_NS: i64 = 100_000_000;
+/// The same where somebody waits for the trial to end.
+const STOPPED_NS: i64 = 10_000_000;
 /// A worker that can be sent marks by another looks for them this often.
 const ROUTED_NS: i64 = 1_000_000;
 /// A load that only follows answers waits for this many at once, at most this long: each wake-up then serves
@@ -31,13 +34,17 @@ const GATHER_CONNECTIONS_MIN: usize = 16;
 
 impl Engine<'_> {
     /// How to wait, now that everything that could be done has been.
-    pub(super) fn pace<D: Driver>(&self) -> Wait {
+    pub(super) fn pace<D: Driver>(&mut self) -> Wait {
+        self.wake_ups.waits(None);
         let pacing = self.trial.setup.plan.load.pacing;
-        let spins = pacing == Pacing::Exact && D::SPIN_NS > 0;
+        let spins = pacing == Pacing::Exact && D::WAKES_LATE;
         if self.is_loading && spins && !self.is_starting {
             return Wait::LOOK;
         }
         let mut until = self.now + LOOK_AROUND_NS;
+        if self.trial.setup.control.is_stopped() {
+            until = until.min(self.now + STOPPED_NS);
+        }
         if self.is_routed() {
             until = until.min(self.now + ROUTED_NS);
         }
@@ -48,17 +55,20 @@ impl Engine<'_> {
         if !self.routes.is_idle() || self.streams.iter().any(is_pressed) {
             return Wait::LOOK;
         }
+        let mut wakes_at = None;
         if let Some(due) = self.next_due() {
-            let ahead = due - self.now;
+            let lead_ns = if D::WAKES_LATE { self.wake_ups.lead_ns() } else { 0 };
             if pacing == Pacing::Coalesced {
                 until = until.min(due.max(self.now + QUANTUM_NS));
-            } else if ahead <= D::SPIN_NS {
+            } else if due - self.now <= lead_ns {
                 return Wait::LOOK;
             } else {
-                until = until.min(due - D::SPIN_NS);
+                wakes_at = Some(due - lead_ns);
+                until = until.min(due - lead_ns);
             }
         }
         until = self.next_alarm().map_or(until, |alarm| until.min(alarm));
+        self.wake_ups.waits(wakes_at.filter(|at| *at == until));
         let timeout = u64::try_from((until - self.now).max(0)).expect("not negative");
         let timeout = Some(Duration::from_nanos(timeout));
         if pacing == Pacing::Coalesced && self.may_be_late() {

@@ -1,6 +1,7 @@
 //! Sending again what is unknown: what a lost connection carried, and what had no answer for a time. The same id and
 //! payload, on another connection if one is free, never more often than the plan says and never later than the load's
-//! timeout after it was due. Without `load.resend` nothing here exists.
+//! timeout after it was due. Without `load.resend` nothing here exists. Where there are batches, what is sent again leaves in
+//! one (`batch.rs`).
 //!
 //! An earlier attempt is not taken back: its answer counts whenever it comes, and a second answer of a transaction that
 //! was sent twice is no fault of the system.
@@ -186,7 +187,7 @@ impl Engine<'_> {
             }
             let carrier = resends.carrier(slot);
             let Some(connection) = stream.idle_but(carrier, &mut self.connections) else { return };
-            self.submit_again(index, connection, slot);
+            self.submit_again(index, connection);
         }
     }
 
@@ -194,22 +195,23 @@ impl Engine<'_> {
     pub(super) fn resend_on(&mut self, index: usize, connection: u32) {
         loop {
             let at = &self.connections[connection as usize];
-            let slot = at.again.first();
-            if slot == NONE || !at.has_room() {
+            if at.again.first() == NONE || !at.has_room() {
                 return;
             }
-            self.submit_again(index, connection, slot);
+            self.submit_again(index, connection);
         }
     }
 
-    fn submit_again(&mut self, index: usize, connection: u32, slot: u32) {
+    /// Gives the oldest of what waits for that to this connection once more. Gives its slot.
+    pub(super) fn submit_again(&mut self, index: usize, connection: u32) -> Option<u32> {
         let stream = &mut self.streams[index];
-        let Some(resends) = &mut stream.resends else { return };
+        let resends = stream.resends.as_mut()?;
         let at = &mut self.connections[connection as usize];
         let from = match stream.backlog.homes() {
             Some(_) => &mut at.again,
             None => &mut resends.waiting,
         };
+        let slot = Some(from.first()).filter(|slot| *slot != NONE)?;
         stream.pending.give_to(slot, connection, from, &mut at.list);
         let kept = &mut resends.kept[slot as usize];
         kept.connection = connection;
@@ -225,11 +227,14 @@ impl Engine<'_> {
             attempt: row.attempts + 1,
         };
         at.session.submit(&transaction, &mut at.out);
-        stream.occupied(connection, at);
+        if stream.batching.is_none() {
+            stream.occupied(connection, at);
+        }
         if !at.is_dirty {
             at.is_dirty = true;
             self.dirty.push(connection);
         }
+        Some(slot)
     }
 
     /// Looks at what was due to be looked at: gives up what has had the timeout since it was due, and sends again what
@@ -284,6 +289,10 @@ impl Engine<'_> {
         let was_full = self.connections[connection as usize].is_full();
         self.park(index, slot);
         let carrier = &mut self.connections[connection as usize];
+        if let Some(batching) = &mut self.streams[index].batching {
+            // Its batch no longer waits for it.
+            batching.ended(slot, connection, carrier.room(), self.now);
+        }
         self.streams[index].made_room(connection, carrier, was_full, self.now);
         if verdict == Abandon::Close {
             self.drop_connection(

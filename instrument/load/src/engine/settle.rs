@@ -95,6 +95,7 @@ impl Engine<'_> {
                 row.bytes_in = row.bytes_in.saturating_add(bytes_in);
                 if stage == final_stage {
                     self.receipts.committed(stream, row.due, found);
+                    self.wake_ups.answered(found.at - row.due);
                     self.answered(stream, slot, found.at, Outcome::Committed);
                 }
             }

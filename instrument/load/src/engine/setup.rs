@@ -10,7 +10,7 @@ use sut::{Endpoint, Link, Role, Session};
 use super::settle::Rows;
 use super::{Backlog, Batching, Engine, Receipts, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
-use crate::demand::Demand;
+use crate::demand::{Demand, Presence};
 use crate::links::odd_one;
 use crate::pending::{NONE, Pending};
 use crate::schedule::{DueTimes, Window, is_saturating};
@@ -54,6 +54,7 @@ impl<'t> Engine<'t> {
             is_starting: true,
             prepare_ns: 200,
             is_spinning: false,
+            wake_ups: Default::default(),
             received_bytes: 0,
             receipts: Receipts::new(trial),
             heard_on: NONE,
@@ -242,9 +243,13 @@ pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32) -> Demand {
             let window = Window { warmup: load.warmup, duration: load.duration, events_max };
             Demand::timed(DueTimes::new(schedule, window, setup.seed, worker, workers))
         }
-        Arrivals::Closed { clients, think, .. } => {
+        Arrivals::Closed { clients, think, steps, .. } => {
+            let presence = match steps.is_empty() {
+                true => Presence::constant(*clients, 0),
+                false => Presence::stepwise(steps, load.warmup),
+            };
             let clients = share(*clients, worker, workers);
-            Demand::clients(clients, *think, 0, numbers_max, end)
+            Demand::clients(clients, *think, presence, numbers_max, end)
         }
     }
 }
@@ -285,7 +290,7 @@ pub(crate) fn probe_demand(trial: &Trial<'_>, probe: &ProbePlan) -> Demand {
         ProbeSchedule::Sequential => Demand::clients(
             std::iter::once(0),
             probe.interval,
-            timing.measure_start,
+            Presence::constant(1, timing.measure_start),
             probe.trials,
             timing.measure_end,
         ),

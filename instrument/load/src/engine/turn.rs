@@ -14,6 +14,7 @@ use super::settle::Rows;
 use super::{Engine, Routes};
 use crate::LoadError;
 use crate::connection::{OBSERVER, Phase};
+use crate::drain::Drain;
 use crate::driver::{Driver, Event, Wait};
 use crate::pending::NONE;
 use crate::recorder::{Message, WorkerReport};
@@ -174,29 +175,31 @@ impl Engine<'_> {
         let began = self.read_clock();
         let mut report =
             WorkerReport { worker: self.worker, drain_end: NO_STAMP, ..Default::default() };
-        let mut drain = Drain::default();
+        let mut end = End::default();
         loop {
             let turn_began = self.now;
-            let was_idle_spin = !self.handle_events(driver) && self.is_spinning;
+            let something_came = self.handle_events(driver);
+            self.wake_ups.woke(self.now, something_came);
+            let was_idle_spin = !something_came && self.is_spinning;
             if was_idle_spin {
                 self.facts.spin_ns += u64::try_from(self.now - turn_began).unwrap_or(0);
             }
             self.step(driver);
-            if self.is_finished(&mut drain) {
+            if self.is_finished(&mut end) {
                 break;
             }
             let wait = self.pace::<D>();
             self.is_spinning = wait.timeout == Some(Duration::ZERO);
             if let Err(error) = driver.wait(wait) {
                 report.failure = format!("the {} event loop failed: {error}", D::NAME);
-                drain.cut = true;
+                end.is_cut = true;
                 break;
             }
         }
         self.read_clock();
         report.drain_left = self.end_everything();
         self.lives_over();
-        report.cut = drain.cut;
+        report.cut = end.is_cut;
         report.drain_end = self.now;
         self.show();
         self.rows.hand_over_all(&mut self.facts);
@@ -257,10 +260,10 @@ impl Engine<'_> {
     }
 
     /// Ends the load when nothing more falls due, and says whether the drain is over, too.
-    fn is_finished(&mut self, drain: &mut Drain) -> bool {
+    fn is_finished(&mut self, end: &mut End) -> bool {
         let control = &self.trial.setup.control;
         if self.trial.is_aborted() || control.is_quit() || self.routes.has_lost {
-            drain.cut = true;
+            end.is_cut = true;
             self.note_cut();
             return true;
         }
@@ -278,14 +281,15 @@ impl Engine<'_> {
                     batching.drain(self.now);
                 }
             }
-            drain.until = self.now.saturating_add(self.trial.window.drain_max_ns);
+            end.drain.begin(self.now, self.trial.window.drain_max_ns);
         }
         let is_through = self.outstanding() == 0 && self.waiting() == 0;
-        if is_through && !drain.is_through {
-            drain.is_through = true;
+        if is_through && !end.is_through {
+            end.is_through = true;
             self.trial.worker_is_through();
         }
-        if self.now >= drain.until {
+        if end.drain.is_over(self.now, &self.trial.setup.control) {
+            end.is_cut = !is_through && end.drain.is_hastened();
             return true;
         }
         // Whoever watches for others watches until all are through.
@@ -346,17 +350,12 @@ impl Engine<'_> {
 }
 
 /// The end of the load.
-#[derive(Debug)]
-struct Drain {
-    until: Stamp,
+#[derive(Debug, Default)]
+struct End {
+    drain: Drain,
     is_through: bool,
-    cut: bool,
-}
-
-impl Default for Drain {
-    fn default() -> Self {
-        Self { until: Stamp::MAX, is_through: false, cut: false }
-    }
+    /// Not everything was waited for as planned.
+    is_cut: bool,
 }
 
 /// How long this thread was runnable and not run: second field of `/proc/thread-self/schedstat`

@@ -28,8 +28,8 @@ fn shapes() -> Vec<Schedule> {
         Schedule::Ramp { from: Rate::per_second(10), to: Rate::per_second(200) },
         Schedule::Steps {
             steps: vec![
-                Step { rate: Rate::per_second(50), length: Duration::from_secs(1) },
-                Step { rate: Rate::per_second(75), length: Duration::from_secs(2) },
+                Step { rate: Rate::per_second(50), length: Duration::from_secs(1), generators: 0 },
+                Step { rate: Rate::per_second(75), length: Duration::from_secs(2), generators: 0 },
             ],
         },
         Schedule::Burst { rate, every: Duration::from_millis(250) },
@@ -147,9 +147,9 @@ fn ramps_from_and_to_nothing() {
 fn steps_are_a_staircase() {
     let schedule = Schedule::Steps {
         steps: vec![
-            Step { rate: Rate::per_second(10), length: Duration::from_secs(2) },
-            Step { rate: Rate::ZERO, length: Duration::from_secs(1) },
-            Step { rate: Rate::per_second(30), length: Duration::from_secs(1) },
+            Step { rate: Rate::per_second(10), length: Duration::from_secs(2), generators: 0 },
+            Step { rate: Rate::ZERO, length: Duration::from_secs(1), generators: 0 },
+            Step { rate: Rate::per_second(30), length: Duration::from_secs(1), generators: 0 },
         ],
     };
     let due = all(&schedule, window(1, 4));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use model::plan::{Affinity, ResendPlan};
+use model::plan::{Affinity, Arrivals, BatchPlan, ResendPlan, SettingPlan};
 use model::{NO_STAMP, Outcome, Row};
 use sut::Abandon;
 
@@ -134,6 +134,92 @@ fn each_attempt_may_be_answered() {
         let facts = &facts.workers[0];
         assert!((6..=60).contains(&facts.repeated_answers), "{}", facts.repeated_answers);
         assert_eq!((facts.duplicate_answers, facts.phantom_answers, facts.late_answers), (0, 0, 0));
+    });
+}
+
+/// A plan with batches of at most eight, two of them outstanding on each of these connections.
+fn batched(connections: u32, arrivals: Arrivals) -> SettingPlan {
+    let mut plan = plan(arrivals);
+    plan.load.connections = connections;
+    plan.load.connections_max = connections;
+    let delay_max = Duration::from_millis(5);
+    plan.load.batch = Some(BatchPlan { size_max: 8, delay_max, in_flight_max: 2 });
+    plan
+}
+
+fn gathering(toy: &Toy) -> ToySystem {
+    ToySystem {
+        gathers: true,
+        in_flight_max: 1_000,
+        abandon: Abandon::Keep,
+        ..ToySystem::new(toy.address)
+    }
+}
+
+/// Claim: what lost connections carried leaves again in batches, until all of it is answered: nothing is unknown, every row
+/// says how often it was sent, as many transactions are counted in batches as were sent, and no batch holds more than one may;
+/// where clients stay on their connections, too.
+#[test]
+fn batches_that_were_lost_are_sent_again() {
+    with_each_driver(|choice| {
+        let affinities = [Affinity::Any, Affinity::Client];
+        for (connections, affinity) in [(1, affinities[0]), (3, affinities[0]), (3, affinities[1])]
+        {
+            let server = Toy::start(|asked| match asked.nth % 60 {
+                30 => vec![Act::Close],
+                _ => vec![Act::Answer(asked.id, 0)],
+            });
+            let arrivals = if affinity == Affinity::Any { constant(2_000) } else { closed(40) };
+            let mut plan = batched(connections, arrivals);
+            plan.load.affinity = affinity;
+            plan.load.transactions_max = 400;
+            plan.load.resend = resend(100, plan.load.timeout);
+            let (facts, kept) = run(&plan, &gathering(&server), choice);
+            assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Committed)), (400, 400));
+            let sent: u64 = kept.rows.iter().map(|row| u64::from(row.attempts)).sum();
+            let facts = &facts.workers[0];
+            assert_eq!((facts.resent, facts.unanswered), (sent - 400, 0));
+            assert!(facts.resent >= 5, "{}", facts.resent);
+            let batches = facts.batches;
+            assert_eq!(batches.transactions, sent, "{batches:?}");
+            assert!(batches.size_max <= 8 && batches.count >= sent / 8, "{batches:?}");
+            let reasons = batches.full + batches.completion + batches.delay + batches.drain;
+            assert_eq!(reasons, batches.count, "{batches:?}");
+        }
+    });
+}
+
+/// Claim: what has no answer for long enough leaves its batch, which is back without it, and leaves in another one, on
+/// another connection; not before, and no more often than is allowed.
+#[test]
+fn what_a_batch_does_not_answer_is_sent_again() {
+    with_each_driver(|choice| {
+        let server = answers_the(|id| match id % 10 {
+            5 => 2,
+            7 => usize::MAX,
+            _ => 1,
+        });
+        let mut plan = batched(2, constant(500));
+        // Enough that what is never answered leaves room for the rest.
+        let delay_max = Duration::from_millis(5);
+        plan.load.batch = Some(BatchPlan { size_max: 8, delay_max, in_flight_max: 64 });
+        let after = Duration::from_millis(60);
+        plan.load.transactions_max = 100;
+        plan.load.timeout = Duration::from_millis(400);
+        plan.load.resend = resend(3, after);
+        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Unknown)), (100, 10));
+        for row in &kept.rows {
+            let expected = match row.tx % 10 {
+                5 => (Outcome::Committed, 2..=3),
+                7 => (Outcome::Unknown, 2..=3),
+                _ => (Outcome::Committed, 1..=3),
+            };
+            assert!(row.outcome == expected.0 && expected.1.contains(&row.attempts), "{row:?}");
+            let waited_ns = u128::try_from(row.end - row.sent).unwrap();
+            assert!(row.tx % 10 != 5 || waited_ns >= after.as_nanos(), "{row:?}");
+        }
+        assert!(facts.workers[0].resent >= 20, "{}", facts.workers[0].resent);
     });
 }
 

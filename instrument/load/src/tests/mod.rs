@@ -10,6 +10,7 @@ mod late;
 mod pool;
 mod receiving;
 mod shapes;
+mod stopped;
 mod toy;
 mod transports;
 mod virtual_time;

@@ -22,8 +22,12 @@ fn rows_are_the_schedule() {
         Schedule::Ramp { from: Rate::per_second(500), to: Rate::per_second(4_000) },
         Schedule::Steps {
             steps: vec![
-                Step { rate, length: Duration::from_millis(100) },
-                Step { rate: Rate::per_second(500), length: Duration::from_millis(50) },
+                Step { rate, length: Duration::from_millis(100), generators: 0 },
+                Step {
+                    rate: Rate::per_second(500),
+                    length: Duration::from_millis(50),
+                    generators: 0,
+                },
             ],
         },
         Schedule::Burst { rate, every: Duration::from_millis(50) },
@@ -75,7 +79,13 @@ fn clients_wait_for_their_answers() {
     with_each_driver(|choice| {
         for (clients, think_ms, threads) in [(3, 0, 1), (10, 0, 2), (5, 20, 2)] {
             let think = Duration::from_millis(think_ms);
-            let arrivals = Arrivals::Closed { clients, think, window: 0, poll: Duration::ZERO };
+            let arrivals = Arrivals::Closed {
+                clients,
+                think,
+                window: 0,
+                poll: Duration::ZERO,
+                steps: Vec::new(),
+            };
             let mut plan = plan(arrivals);
             plan.load.threads = threads;
             plan.load.duration = Duration::from_millis(150);
@@ -101,7 +111,13 @@ fn window_and_poll() {
     let server = Toy::prompt();
     with_each_driver(|choice| {
         let poll = Duration::from_millis(2);
-        let arrivals = Arrivals::Closed { clients: 1_000, think: Duration::ZERO, window: 5, poll };
+        let arrivals = Arrivals::Closed {
+            clients: 1_000,
+            think: Duration::ZERO,
+            window: 5,
+            poll,
+            steps: Vec::new(),
+        };
         let system = ToySystem {
             in_flight_max: 100,
             polls: Some(Duration::from_secs(9)),

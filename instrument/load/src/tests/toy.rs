@@ -446,7 +446,13 @@ pub fn constant(per_second: u64) -> Arrivals {
 }
 
 pub fn closed(clients: u32) -> Arrivals {
-    Arrivals::Closed { clients, think: Duration::ZERO, window: 0, poll: Duration::ZERO }
+    Arrivals::Closed {
+        clients,
+        think: Duration::ZERO,
+        window: 0,
+        poll: Duration::ZERO,
+        steps: Vec::new(),
+    }
 }
 
 /// Runs a trial and checks what holds for each: one row a transaction, dense ids, ordered stamps, counters

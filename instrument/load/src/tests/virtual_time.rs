@@ -11,7 +11,7 @@ use sut::{Deployment, System as _};
 
 use super::toy::{Kept, ToySystem, closed, constant, plan};
 use crate::scripted::{Agenda, Happening, Peer, Server, clock, run};
-use crate::{LoadError, Setup};
+use crate::{Control, LoadError, Setup};
 
 const MS: i64 = 1_000_000;
 
@@ -72,6 +72,16 @@ pub(super) fn try_load_of(
     system: &ToySystem,
     server: impl Server + 'static,
 ) -> Result<(LoadFacts, Kept), LoadError> {
+    try_stopped_load_of(plan, system, server, Arc::default())
+}
+
+/// The same, which somebody may end.
+pub(super) fn try_stopped_load_of(
+    plan: &SettingPlan,
+    system: &ToySystem,
+    server: impl Server + 'static,
+    control: Arc<Control>,
+) -> Result<(LoadFacts, Kept), LoadError> {
     let (clock, hand) = clock(WallTime::from_unix_ns(0));
     let mut kept = Kept::default();
     let setup = Setup {
@@ -81,7 +91,7 @@ pub(super) fn try_load_of(
         system,
         deployment: &Deployment::new(clock),
         seed: model::Seed(1),
-        control: Arc::default(),
+        control,
         live: Arc::default(),
     };
     let loaded = run(setup, &mut kept, hand, Box::new(server))?;

@@ -46,6 +46,8 @@ pub struct LedgerEntry {
     pub ours: bool,
     /// Whether it is logged, and refused by the system's rules all the same: it had no effect.
     pub is_refused: bool,
+    /// Whether it is not recorded, but waits in the system's own pool: nothing has become of it yet.
+    pub is_waiting: bool,
     /// The block, batch or segment that it stands in, in the ledger's own numbers; 0 = the ledger has none.
     pub block: u64,
     /// When it was submitted, as the entry itself says; absent if it does not say.
@@ -58,6 +60,15 @@ impl LedgerEntry {
     /// An entry of a ledger that knows neither blocks nor times.
     #[must_use]
     pub const fn new(position: u64, tx: u64, ours: bool) -> Self {
-        Self { position, tx, ours, is_refused: false, block: 0, submitted: None, recorded: None }
+        Self {
+            position,
+            tx,
+            ours,
+            is_refused: false,
+            is_waiting: false,
+            block: 0,
+            submitted: None,
+            recorded: None,
+        }
     }
 }

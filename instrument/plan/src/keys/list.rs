@@ -69,6 +69,12 @@ pub const KEYS: &[Key] = &[
     key("load.ramp.from", Required, Rate, "Ramp: rate at the start"),
     key("load.ramp.to", Required, Rate, "Ramp: rate at the end of the measured window"),
     key("load.steps[].rate", Required, Rate, "Steps, as a list: rate of one step"),
+    key(
+        "load.steps[].clients",
+        Required,
+        Integer(0, 10_000_000),
+        "Steps, as a list: how many clients there are in one step of a closed loop",
+    ),
     key("load.steps[].for", Required, Duration, "Steps, as a list: length of one step"),
     key("load.steps.every", Required, Duration, "Steps, as a rule: length of each step"),
     key("load.steps.add.rate", Nothing, Rate, "Steps, as a rule: added to the rate at each step"),
@@ -84,6 +90,30 @@ pub const KEYS: &[Key] = &[
         Nothing,
         Integer(1, u64::MAX),
         "Steps, as a rule: the last step's generators",
+    ),
+    key(
+        "load.steps.add.clients",
+        Nothing,
+        Integer(1, 10_000_000),
+        "Steps of a closed loop, as a rule: how many clients join at each step",
+    ),
+    key(
+        "load.steps.until.clients",
+        Nothing,
+        Integer(1, 10_000_000),
+        "Steps of a closed loop, as a rule: the most clients that there are",
+    ),
+    key(
+        "load.steps.hold",
+        Rule("as load.steps.every"),
+        Duration,
+        "Steps, as a rule: length of the last step upwards",
+    ),
+    key(
+        "load.steps.leave",
+        Fixed("false"),
+        Flag,
+        "Steps, as a rule: whether what was added leaves again, a step at a time, down to the first",
     ),
     key(
         "load.burst.every",
@@ -105,7 +135,9 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "load.clients",
-        Rule("window × connections with a window, else required"),
+        Rule(
+            "window × connections with a window, the most of any step with a list of steps, else required",
+        ),
         Integer(1, 10_000_000),
         "Closed: how many clients; with a window, how many transactions may be outstanding in all",
     ),

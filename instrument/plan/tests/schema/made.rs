@@ -25,8 +25,8 @@ const TABLES: [(&str, &str); 7] = [
     ),
 ];
 
-/// A closed load has clients instead: what the table calls required is so where arrivals are open.
-const REQUIRED_OF_SOME: [&str; 1] = ["load.rate"];
+/// A closed load has clients instead of rates: what the table calls required is so of the one or of the other.
+const REQUIRED_OF_SOME: [&str; 3] = ["load.rate", "load.steps[].rate", "load.steps[].clients"];
 
 /// Tables that must be there where their table is, although no one key of theirs must.
 const REQUIRED_TABLES: [&str; 4] = ["system", "load", "load.steps.add", "load.steps.until"];

@@ -26,6 +26,18 @@ pub(super) fn results(run: &Run<'_>) -> String {
         let legend = "kept = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
         markup.push_str(&paragraph("legend", legend));
     }
+    let steps = tables::steps(shown);
+    if !steps.is_empty() {
+        markup.push_str("<h3>Step by step</h3>\n");
+        markup.push_str(&of_grid(
+            document,
+            "steps",
+            "What each step was offered, and what came of it",
+            &steps,
+        ));
+        let lines: Vec<String> = tables::step_lines(shown).iter().map(|it| text(it)).collect();
+        markup.push_str(&list("legend", &lines));
+    }
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
     let title = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
     let caption = "Means and percentiles with their intervals";

@@ -65,7 +65,7 @@ pub(crate) fn failure_classes(
 }
 
 /// Where the count of a class stands; nowhere if the class did not occur, or is what no class accounts for.
-fn class_pointer(counts: &Counts, class: &str, at: &str) -> Option<String> {
+pub(crate) fn class_pointer(counts: &Counts, class: &str, at: &str) -> Option<String> {
     match class {
         "unknown" | "shed" => Some(format!("{at}/{class}")),
         _ if counts.rejected_by_class.contains_key(class) => {

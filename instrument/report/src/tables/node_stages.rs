@@ -73,8 +73,10 @@ fn of_stage(of: &NodeStageResult, at: &str) -> Vec<Cell> {
 
 /// How far the stage was behind the one before it, at most.
 fn behind(all: &NodeStagesResult, index: usize, row: &Shown<'_>) -> Cell {
-    let Some(place) = index.checked_sub(1) else { return Cell::default() };
-    let Some(gap) = all.gaps.get(place) else { return Cell::default() };
+    let name = &all.stages[index].stage;
+    let is_it = |gap: &model::result::NodeStageGap| gap.stage.split(" + ").any(|it| it == name);
+    let Some(place) = all.gaps.iter().position(is_it) else { return Cell::default() };
+    let gap = &all.gaps[place];
     let paint = if gap.missing > 0 { Paint::Caution } else { Paint::Plain };
     let at = row.at(&format!("node_stages/gaps/{place}/behind_max"));
     Cell::painted(show_count(gap.behind_max), paint).at(at)

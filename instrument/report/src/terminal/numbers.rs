@@ -20,6 +20,14 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
         return;
     }
     latency(page, run, shown, verbose);
+    let steps = tables::steps(shown);
+    if !steps.is_empty() {
+        page.heading("Step by step", "");
+        page.grid(&steps);
+        for line in tables::step_lines(shown) {
+            page.indented(Paint::Dim, &line);
+        }
+    }
     if verbose || tables::has_statuses(shown) {
         page.heading("As vegeta computes it", "by sent time, all results, answered or not");
         page.grid(&tables::published(shown));

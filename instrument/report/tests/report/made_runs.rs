@@ -28,6 +28,7 @@ pub fn others() -> Vec<(&'static str, RunResult)> {
         ("liar", liar()),
         ("probe", probe()),
         ("resends", resends()),
+        ("steps", steps()),
     ]
 }
 
@@ -121,6 +122,25 @@ level = 'saturated'
 columns = ['offered', 'committed', 'p50', 'p99']
 ";
     run(experiment, || server(1, ms(5)))
+}
+
+/// Generators of 80/s join and leave a server of 200/s that answers what is too much.
+fn steps() -> RunResult {
+    let experiment = "
+name = 'staircase'
+question = 'What becomes of what is offered beyond the knee?'
+[system]
+kind = 'script'
+[load]
+rate = '80/s'
+rate_per = 'generator'
+steps = { every = '4s', add = { generators = 1 }, until = { generators = 4 }, leave = true }
+warmup = '0s'
+[[threshold]]
+expr = 'goodput >= 95% of offered'
+level = 'saturated'
+";
+    run(experiment, || Script::queue(1, Law::Constant(ms(5))).holds_at_most(40))
 }
 
 /// What is acknowledged is lost, and stored twice.

@@ -367,6 +367,7 @@ pub fn trial(key: &str) -> TrialResult {
             CallsResult { calls: 100, chance: 0.01, exceeds_ns: None },
         ],
         health: None,
+        steps: None,
         kinds: vec![group("GET /", 1_500, &[], 412 * US)],
         codes: vec![group("200", 1_500, &[], 412 * US)],
         errors: Vec::new(),

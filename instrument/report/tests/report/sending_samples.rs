@@ -1,6 +1,8 @@
 //! A run whose settings differ in how their load leaves: one sends again, one in batches, one of an earlier version.
 
-use model::result::{AttemptsResult, BatchesResult, Exit, HealthResult, RunResult};
+use model::result::{
+    AttemptsResult, BatchesResult, Exit, HealthResult, RunResult, StepResult, StepsResult,
+};
 
 use crate::sample_parts::{attempts, run, setting, trial};
 
@@ -49,6 +51,7 @@ pub fn sending() -> RunResult {
         delay: 3,
         drain: 1,
     });
+    batched.steps = Some(in_steps(&batched.counts));
     let mut old = trial("load=old");
     old.batches = Some(BatchesResult::default());
     let settings =
@@ -59,4 +62,40 @@ pub fn sending() -> RunResult {
         "every threshold holds and no audit objects",
         settings.map(|(key, trial)| setting(key, vec![trial])).to_vec(),
     )
+}
+
+/// Two steps, the first of generators, the second of clients of a closed loop.
+fn in_steps(counts: &model::result::Counts) -> StepsResult {
+    let first = StepResult {
+        length_ns: 5_000_000_000,
+        generators: Some(2),
+        planned_per_s: Some(100.0),
+        offered_per_s: 100.0,
+        goodput_per_s: 99.5,
+        counts: counts.clone(),
+        p50_ns: Some(4_000_000),
+        p99_ns: Some(9_000_000),
+        max_ns: Some(11_000_000),
+        keeps_up: true,
+        node_stages_per_s: vec![("apply".to_owned(), 99.0)],
+        ..StepResult::default()
+    };
+    let second = StepResult {
+        start_ns: 5_000_000_000,
+        generators: None,
+        clients: Some(3),
+        planned_per_s: None,
+        goodput_per_s: 40.25,
+        outstanding: 7,
+        keeps_up: false,
+        ..first.clone()
+    };
+    StepsResult {
+        steps: vec![first, second],
+        knee: Some(0),
+        peak: Some(0),
+        collapses: true,
+        recovers: None,
+        words: "keeps up at 2 generators <b>; at 3 clients it does not".to_owned(),
+    }
 }

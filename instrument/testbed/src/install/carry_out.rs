@@ -60,6 +60,9 @@ pub(super) fn in_words(entry: &Entry) -> String {
         How::System { package } => format!("apt-get install {package}"),
         How::Cargo { package, version } => format!("cargo install --locked {package}@{version}"),
         How::Go { package, version } => format!("go install {package}@{version}"),
+        How::GoModule { package, version } => {
+            format!("go get {package}@{version} && go build {package}")
+        }
         How::Npm { package, version, .. } => format!("npm install {package}@{version}"),
         How::Python { packages, .. } => format!("pip install {}", packages.join(" ")),
         How::Nowhere { reason } => format!("cannot be had: {reason}"),
@@ -82,6 +85,12 @@ pub(super) fn install(
     };
     if is_ours {
         std::fs::create_dir_all(&folder).map_err(cache_error)?;
+    }
+    if matches!(entry.how, How::GoModule { .. }) {
+        // What an attempt left that was broken off is in the way of a new module.
+        let build = build_folder(shelf, entry);
+        let _ = std::fs::remove_dir_all(&build);
+        std::fs::create_dir_all(&build).map_err(cache_error)?;
     }
     for step in &steps {
         carry_out(shelf, entry.name, step, log)?;
@@ -139,6 +148,20 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
         How::Go { package, version } => {
             let args = ["install".to_owned(), format!("{package}@{version}")];
             vec![Step::new(client("go")?, args).env("GOBIN", folder.to_owned())]
+        }
+        How::GoModule { package, version } => {
+            let go = client("go")?;
+            let at = ["-C".to_owned(), text(&build_folder(shelf, entry))];
+            let exact = format!("{package}@{version}");
+            let into = text(&folder.join(entry.program));
+            let step = |words: &[&str]| {
+                Step::new(go.clone(), at.iter().map(String::as_str).chain(words.iter().copied()))
+            };
+            vec![
+                step(&["mod", "init", "build"]),
+                step(&["get", &exact]),
+                step(&["build", "-o", &into, package]),
+            ]
         }
         How::Npm { package, version, .. } => {
             let prefix = text(folder);
@@ -253,7 +276,6 @@ fn command(shelf: &Shelf, step: &Step) -> Command {
         .current_dir(if shelf.cache.is_dir() { &shelf.cache } else { Path::new("/") })
         // Set by cargo for programs that it runs; the cargo that we run is to see none of them.
         .env_remove("CARGO_TARGET_DIR")
-        .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("PYTHONPATH")
         .env_remove("PYTHONHOME")
         .env_remove("VIRTUAL_ENV")
@@ -261,6 +283,13 @@ fn command(shelf: &Shelf, step: &Step) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    // Build scripts may look at what cargo says of a package (ring's does): it would be built anew, and again afterwards.
+    for (name, _) in std::env::vars_os() {
+        let word = name.to_string_lossy();
+        if word.starts_with("CARGO_PKG_") || word.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     for (name, value) in &step.env {
         command.env(name, value);
     }

@@ -43,6 +43,14 @@ pub enum How {
         /// The module's version.
         version: &'static str,
     },
+    /// A Go program whose module says what it is to be built with beside it, which `go install` refuses: built from an
+    /// empty module of ours that asks for it.
+    GoModule {
+        /// The package path.
+        package: &'static str,
+        /// The module's version.
+        version: &'static str,
+    },
     /// A package for Node.
     Npm {
         /// The package.
@@ -73,6 +81,7 @@ impl How {
             Self::System { .. } => "the distribution's".to_owned(),
             Self::Cargo { version, .. }
             | Self::Go { version, .. }
+            | Self::GoModule { version, .. }
             | Self::Npm { version, .. }
             | Self::Python { version, .. } => version.trim_start_matches('v').to_owned(),
             Self::Nowhere { .. } => "none".to_owned(),
@@ -82,7 +91,7 @@ impl How {
     /// The program's place in the folder of its version; `None` if it is never there.
     pub(super) fn program_path(&self, program: &str) -> Option<String> {
         match self {
-            Self::Go { .. } => Some(program.to_owned()),
+            Self::Go { .. } | Self::GoModule { .. } => Some(program.to_owned()),
             Self::Cargo { .. } | Self::Python { .. } => Some(format!("bin/{program}")),
             Self::Npm { inside, .. } => Some((*inside).to_owned()),
             Self::System { .. } | Self::Nowhere { .. } => None,
@@ -182,6 +191,23 @@ pub const ENTRIES: &[Entry] = &[
         },
         asked: &["--help"],
         says: "data-dir",
+    },
+    Entry {
+        name: "etcd",
+        purpose: "replicated key-value store, to compare with",
+        program: "etcd",
+        how: How::GoModule { package: "go.etcd.io/etcd/server/v3", version: "v3.7.3" },
+        asked: &["--version"],
+        says: "etcd Version: 3.7.3",
+    },
+    // The newest of it that is published; it speaks to any server of these years.
+    Entry {
+        name: "etcd-benchmark",
+        purpose: "etcd's own load tool, to compare with",
+        program: "benchmark",
+        how: How::GoModule { package: "go.etcd.io/etcd/v3/tools/benchmark", version: "v3.6.8" },
+        asked: &["--help"],
+        says: "txn-put",
     },
     Entry {
         name: "fake-gcs-server",

@@ -51,6 +51,29 @@ fn a_program_is_had_and_kept() {
     assert!(status.is_pinned && status.path == Some(path));
 }
 
+/// Claim: a Go program that cannot be installed by its path is built from a module of ours, which asks for the pinned
+/// version; what an attempt left that was broken off is not in the way, and nothing but the program is left.
+#[test]
+fn a_go_program_is_built_from_a_module_of_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    // `go -C M mod init build`, `go -C M get P@V`, `go -C M build -o FILE P`.
+    let go = r#"case $3 in
+mod) test ! -e "$2/go.mod" && echo "module $5" > "$2/go.mod";;
+get) echo "require $4" >> "$2/go.mod";;
+build) cat "$2/go.mod"; printf '#!/bin/sh\necho etcd Version: 3.7.3\n' > "$5"; chmod +x "$5";;
+esac"#;
+    let shelf = shelf(folder.path(), &[("go", go)]);
+    let build = shelf.cache.join("build/etcd");
+    std::fs::create_dir_all(&build).unwrap();
+    std::fs::write(build.join("go.mod"), "module half").unwrap();
+    let mut said = Vec::new();
+    let path = shelf.install("etcd", None, &mut |line| said.push(line.to_owned())).unwrap();
+    assert_eq!(path, shelf.cache.join("etcd/3.7.3/etcd"));
+    assert!(said.iter().any(|line| line == "module build"), "{said:?}");
+    assert!(said.iter().any(|line| line == "require go.etcd.io/etcd/server/v3@v3.7.3"), "{said:?}");
+    assert!(!build.exists() && shelf.find("etcd") == Some(path));
+}
+
 /// Claim: what comes in another version is refused, and not found afterwards.
 #[test]
 fn another_version_is_refused() {

@@ -150,6 +150,7 @@ pub(crate) fn entry(tx: &str, index: u64, place: Place) -> Result<Option<LedgerE
         tx: claim.map_or(u64::MAX, |claim| claim.tx),
         ours,
         is_refused: false,
+        is_waiting: false,
         block: place.height,
         submitted: marked.and_then(|claim| claim.submitted),
         recorded: place.recorded,

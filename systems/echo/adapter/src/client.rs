@@ -3,6 +3,8 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use echo_node::protocol::{Answer, Code, Reply, read_reply, write_submit};
@@ -12,6 +14,8 @@ use wire::frames::next_frame;
 
 /// The longest wait for a connection and for an answer: the library's own, whatever the engine's timeout is.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// While an answer is waited for, it is looked this often whether the trial is over.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A client, which connects when it is first called and after each failure.
 pub(crate) struct EchoClient {
@@ -23,10 +27,17 @@ pub(crate) struct EchoClient {
     question: Vec<u8>,
     /// What it says of its last failure.
     words: String,
+    /// Nothing is waited for any more.
+    over: Arc<AtomicBool>,
 }
 
 impl EchoClient {
-    pub(crate) const fn new(node: SocketAddr, run_mark: u64, stages: u8) -> Self {
+    pub(crate) const fn new(
+        node: SocketAddr,
+        run_mark: u64,
+        stages: u8,
+        over: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             node,
             run_mark,
@@ -35,13 +46,14 @@ impl EchoClient {
             unread: Vec::new(),
             question: Vec::new(),
             words: String::new(),
+            over,
         }
     }
 
     fn connect(&mut self) -> io::Result<&mut TcpStream> {
         if self.stream.is_none() {
             let stream = TcpStream::connect_timeout(&self.node, PATIENCE)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(LOOK_EVERY))?;
             stream.set_write_timeout(Some(PATIENCE))?;
             stream.set_nodelay(true)?;
             self.unread.clear();
@@ -53,6 +65,7 @@ impl EchoClient {
     /// Waits for the answer that ends `tx`; those of stages below are told on the way.
     fn wait(&mut self, tx: TxId, reached: &mut dyn FnMut(u8)) -> io::Result<Answer> {
         let mut chunk = [0; 4096];
+        let mut waited = Duration::ZERO;
         loop {
             let mut used = 0;
             while let Some(frame) = next_frame(&self.unread[used..]).map_err(io::Error::other)? {
@@ -72,9 +85,16 @@ impl EchoClient {
             }
             self.unread.drain(..used);
             let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            match stream.read(&mut chunk)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => self.unread.extend_from_slice(&chunk[..count]),
+            match stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.unread.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    waited += LOOK_EVERY;
+                    if waited >= PATIENCE || self.over.load(Ordering::Relaxed) {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
     }

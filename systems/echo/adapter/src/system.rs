@@ -160,7 +160,7 @@ impl System for Echo {
             .endpoint(name)
             .ok_or_else(|| SutError::Deploy(format!("the node has no address called {name}")))?;
         if self.called.contains(&role) {
-            let client = EchoClient::new(address, self.run_mark, self.stages);
+            let client = EchoClient::new(address, self.run_mark, self.stages, Arc::clone(&to.over));
             return Ok(Link::Call(Box::new(client)));
         }
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, address)))

@@ -292,7 +292,7 @@ impl Node for EchoNode {
             | Input::Drained(_)
             | Input::Persisted { .. }
             | Input::Replaced { .. }
-            | Input::Full
+            | Input::Full { .. }
             | Input::Room { .. } => {}
         }
         self.plan(now, out);

@@ -4,6 +4,7 @@
 //! The way of a target: `options` reads the experiment, `targets` the target file, `requests` writes every
 //! request once, `workload` picks the next, `session` sends it and `rules` says what its answer means.
 
+mod fetch;
 mod fuzz;
 mod import;
 mod options;
@@ -21,6 +22,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+pub use fetch::fetch;
 pub use fuzz::{fuzz_import, fuzz_targets};
 pub use import::{IMPORT_BYTES_MAX, ImportOptions, Imported, experiment, import};
 

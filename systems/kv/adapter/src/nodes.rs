@@ -5,12 +5,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kv_node::protocol::State;
 use model::plan::CLIENT;
 use sut::{Deployment, Scrape, SutError, Testbed, Tls};
-use testbed::free_port;
+use testbed::{NodeSpec, free_port};
 
 use crate::control::Control;
 use crate::system::Kv;
@@ -114,7 +115,7 @@ impl Places {
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             };
-            if of.clock.now() >= deadline {
+            if of.clock.now() >= deadline || of.stop.load(Ordering::Relaxed) {
                 return Err(SutError::Ledger(why));
             }
             of.clock.sleep_until(of.clock.now().plus(LOOK_EVERY));
@@ -207,13 +208,16 @@ pub(crate) fn start_all(kv: &Kv, bed: &mut Testbed) -> Result<Deployment, SutErr
     }
     let folder = Some(bed.node_folder(&names[0])?);
     let places = Places::agreed(replicas, tls, bed)?;
-    let facts = BTreeMap::from([
+    let mut facts = BTreeMap::from([
         ("kv.replicas".to_owned(), names.len().to_string()),
         ("kv.tls".to_owned(), kv.tls.to_string()),
         ("kv.keeps".to_owned(), kv.keeps.to_string()),
         ("kv.arguments".to_owned(), kv.arguments.join(" ")),
         ("kv.leader".to_owned(), names[places.leader].clone()),
     ]);
+    if let Some(program) = &kv.program {
+        facts.insert("kv.program".to_owned(), program.display().to_string());
+    }
     Ok(Deployment { facts, scrape, folder, nodes: bed.nodes(), ..deployment(bed, places) })
 }
 
@@ -257,7 +261,10 @@ fn start(
     };
     arguments.push(format!("--election-timeout-ms={}", kv.election_timeout_ms * patience));
     arguments.extend(kv.arguments.iter().cloned());
-    bed.spawn_self(name, arguments)?;
+    match &kv.program {
+        None => bed.spawn_self(name, arguments)?,
+        Some(program) => bed.spawn(NodeSpec::new(name, program).args(arguments))?,
+    };
     let ready = bed.ready_line(name, READY_WITHIN)?;
     let clients = address(&ready, CLIENTS)?;
     let metrics = address(&ready, METRICS)?;

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 
 use isolation::checks::promised;
 use isolation::workload::{BANK, Bank, LIST_APPEND, Lists};
-use kv_node::database::transaction::TRANSACTION_BYTES_MAX;
+use kv_node::SEGMENT_BYTES_MIN;
+use kv_node::database::transaction::{OPERATIONS_MAX, TRANSACTION_BYTES_MAX};
 use model::Seed;
 use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
 use crate::session::nobody;
 use crate::system::Kv;
-use crate::workload::Sort;
+use crate::workload::{Puts, Sort};
 
 /// Outstanding on a connection unless said otherwise.
 const IN_FLIGHT_MAX: u64 = 1024;
@@ -25,6 +26,9 @@ const CLIENTS_MAX: u64 = 1 << 20;
 /// Bytes of a value unless said otherwise, and at most: with what stands beside it, it fits a transaction.
 const VALUE_BYTES: u64 = 16;
 const VALUE_BYTES_MAX: u64 = 512 << 10;
+
+/// Keys that are stored unless said otherwise.
+const PUT_KEYS: u64 = 100_000;
 
 /// Replicas unless said otherwise: as many as survive the loss of one; and at most.
 const REPLICAS: u64 = 3;
@@ -42,13 +46,18 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let in_flight_max = in_flight_max.unwrap_or_else(|| carried(request));
     let identity = deploy.string("identity", problems).map(|folder| request.folder.join(folder));
+    let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let arguments = arguments(&mut deploy, problems);
     let replicas = deploy.integer("replicas", 1, REPLICAS_MAX, problems);
     let tls = deploy.boolean("tls", problems);
     let keeps = deploy.boolean("keeps", problems);
     let ledger = deploy.boolean("ledger", problems);
     let election = deploy.duration("election_timeout", problems);
-    let is_ours = !arguments.is_empty() || replicas.is_some() || tls.is_some() || keeps.is_some();
+    let is_ours = program.is_some()
+        || !arguments.is_empty()
+        || replicas.is_some()
+        || tls.is_some()
+        || keeps.is_some();
     if attach.is_some() && (is_ours || ledger.is_some() || election.is_some()) {
         let message = "a replica that runs already has its own settings".to_owned();
         deploy.reject("attach", message, Some("remove it, or the others".to_owned()), problems);
@@ -72,6 +81,12 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         let message = format!("`workload.value` can be at most {VALUE_BYTES_MAX} bytes");
         workload.reject("value", message, None, problems);
     }
+    if let Sort::Puts(puts) = sort
+        && value_bytes.saturating_mul(puts.puts.into()) > VALUE_BYTES_MAX
+    {
+        let message = format!("all values of a transaction can be at most {VALUE_BYTES_MAX} bytes");
+        workload.reject("puts", message, Some("fewer, or a smaller value".to_owned()), problems);
+    }
     let clients = workload.integer("clients", 1, CLIENTS_MAX, problems).unwrap_or(CLIENTS);
     workload.finish(problems);
     if problems.list.len() > before {
@@ -79,6 +94,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     let connections = request.load.map_or(1, |load| load.connections_max.max(load.connections));
     Some(Box::new(Kv {
+        program,
         arguments,
         attach,
         identity,
@@ -109,6 +125,14 @@ fn arguments(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
     ];
     for (key, option) in sizes {
         let size = deploy.size(key, problems);
+        let least = u64::try_from(SEGMENT_BYTES_MIN).unwrap_or(u64::MAX);
+        if key == "segment" && size.is_some_and(|bytes| bytes < least) {
+            let message = format!(
+                "`system.deploy.segment` must be at least {} MiB: the longest entry has to fit",
+                least >> 20
+            );
+            deploy.reject(key, message, None, problems);
+        }
         arguments.extend(size.map(|bytes| format!("{option}={bytes}")));
     }
     let window = deploy.integer("window", 1, 1024, problems);
@@ -126,9 +150,14 @@ fn arguments(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
 
 /// What transactions do, and the keys that are that kind's alone.
 fn read_sort(workload: &mut Section<'_>, seed: Seed, problems: &mut Problems) -> Sort {
-    let kinds = ["map-and-list", "proposal", LIST_APPEND, BANK];
+    let kinds = ["map-and-list", "proposal", "put", LIST_APPEND, BANK];
     match workload.one_of("kind", &kinds, problems) {
         Some("proposal") => Sort::Proposal,
+        Some("put") => Sort::Puts(Puts {
+            keys: workload.integer("keys", 1, u64::MAX, problems).unwrap_or(PUT_KEYS),
+            puts: puts(workload, problems),
+            seed,
+        }),
         Some(LIST_APPEND) => {
             promised(workload, problems);
             Sort::Lists(Lists::read(workload, seed, problems))
@@ -136,6 +165,13 @@ fn read_sort(workload: &mut Section<'_>, seed: Seed, problems: &mut Problems) ->
         Some(BANK) => Sort::Bank(Bank::read(workload, seed, problems)),
         _ => Sort::MapAndList,
     }
+}
+
+/// How many keys a transaction stores.
+fn puts(workload: &mut Section<'_>, problems: &mut Problems) -> u32 {
+    let most = u64::try_from(OPERATIONS_MAX).expect("a small number");
+    let puts = workload.integer("puts", 1, most, problems).unwrap_or(1);
+    u32::try_from(puts).expect("at most as many as operations")
 }
 
 /// What transactions do, of options that have been read before, with their seed.

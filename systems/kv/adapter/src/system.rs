@@ -21,6 +21,8 @@ use crate::workload::{Sort, Transactions};
 
 /// The database as an experiment wants it.
 pub(crate) struct Kv {
+    /// What the replicas run, where that is another program than this one.
+    pub(crate) program: Option<PathBuf>,
     /// Of the command line of each replica.
     pub(crate) arguments: Vec<String>,
     pub(crate) attach: Option<SocketAddr>,
@@ -56,7 +58,7 @@ impl Kv {
             resends: self.resends,
             reads: self.kinds().iter().map(|kind| !kind.is_recorded).collect(),
             observes: match self.sort {
-                Sort::MapAndList | Sort::Proposal => Observes::Nothing,
+                Sort::MapAndList | Sort::Proposal | Sort::Puts(_) => Observes::Nothing,
                 Sort::Lists(_) => Observes::Lists,
                 Sort::Bank(bank) => Observes::Bank(bank),
             },

@@ -23,6 +23,7 @@ const RUN: u64 = 0xfeed;
 
 fn system(sort: Sort) -> Kv {
     Kv {
+        program: None,
         arguments: Vec::new(),
         attach: Some(([127, 0, 0, 1], 1).into()),
         identity: None,
@@ -71,7 +72,7 @@ fn common(resends: bool) -> Common {
 /// Claim: the session keeps its side of the contract with each workload, and the system its pure properties.
 #[test]
 fn conforms() {
-    for kind in ["map-and-list", "proposal", "list-append", "bank"] {
+    for kind in ["map-and-list", "proposal", "put", "list-append", "bank"] {
         let sort = sort(kind);
         let workload = || -> Box<dyn Workload> { system(sort).workload(Seed(1), 0, 1) };
         let session =
@@ -198,6 +199,7 @@ fn options_are_read() {
         ),
         (vec![], vec![("value", text("1MiB"))], "can be at most"),
         (vec![], vec![("kind", text("maps"))], "it is one of"),
+        (vec![], vec![("kind", text("put")), ("puts", text("65"))], "workload.puts"),
         (vec![("fsync", text("no"))], vec![], "system.deploy.fsync"),
         (vec![("identity", text("tls"))], vec![], "certificates of their own"),
         (vec![("keeps", boolean(false))], vec![], "replicas of a group keep a log"),

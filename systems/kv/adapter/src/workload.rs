@@ -23,6 +23,8 @@ pub(crate) enum Sort {
     MapAndList,
     /// Opaque bytes, which take the place of those before in a table of the client's own.
     Proposal,
+    /// Values stored under keys of one table, as load tools of other stores do.
+    Puts(Puts),
     /// Appends to lists and reads of them.
     Lists(Lists),
     /// Money moves between accounts, and all of them are read.
@@ -35,10 +37,19 @@ impl Sort {
         match self {
             Self::MapAndList => ("map-and-list", None),
             Self::Proposal => ("proposal", None),
+            Self::Puts(_) => ("put", None),
             Self::Lists(_) => ("append", Some("read")),
             Self::Bank(_) => ("transfer", Some("read-all")),
         }
     }
+}
+
+/// Which keys a transaction stores: as many as `puts`, each drawn from `keys` alike.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Puts {
+    pub(crate) keys: u64,
+    pub(crate) puts: u32,
+    pub(crate) seed: Seed,
 }
 
 /// The clients of one engine thread, where the arrivals are open: they are as many apart as there are threads, as the
@@ -97,6 +108,10 @@ impl Workload for Transactions {
                 Composer::begin(payload, &[&name]).store(0, &[b"p"], Literal::Bytes(&self.value));
                 WRITES
             }
+            Sort::Puts(puts) => {
+                write_puts(payload, &puts, id, &self.value);
+                WRITES
+            }
             Sort::Lists(lists) => {
                 lists.ops(id, &mut self.ops);
                 write_lists(payload, &self.ops);
@@ -105,6 +120,15 @@ impl Workload for Transactions {
             Sort::Bank(bank) => write_bank(payload, &bank, bank.op(id)),
         };
         Made::of(kind, Some(client))
+    }
+}
+
+/// Keys of eight bytes, as the load tool of etcd makes them unless told otherwise.
+fn write_puts(payload: &mut Vec<u8>, puts: &Puts, id: TxId, value: &[u8]) {
+    let mut rng = puts.seed.split_index("put", id).rng();
+    let mut composer = Composer::begin(payload, &[b"keys"]);
+    for _ in 0..puts.puts {
+        composer.put(0, &[&rng.below(puts.keys).to_le_bytes()], Literal::Bytes(value));
     }
 }
 

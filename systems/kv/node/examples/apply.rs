@@ -4,7 +4,7 @@
 use clock::CpuTime;
 use kv_node::database::compose::published;
 use kv_node::database::group::{self, Group};
-use kv_node::database::{Database, Limits};
+use kv_node::database::{Database, LOOKED_AHEAD, Limits};
 
 const CLIENTS: u64 = 16_384;
 const GROUP: u64 = 1_024;
@@ -22,7 +22,11 @@ fn main() {
                 let start = CpuTime::of_this_thread();
                 let group = Group::read(&log).expect("written above");
                 results.clear();
-                for request in group.requests() {
+                let mut ahead = group.requests();
+                for (index, request) in group.requests().enumerate() {
+                    if index % LOOKED_AHEAD == 0 {
+                        database.look_ahead(ahead.by_ref().take(LOOKED_AHEAD));
+                    }
                     let (client, sequence) = (request.client, request.sequence);
                     database.apply(
                         group.since,

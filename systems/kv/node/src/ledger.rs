@@ -1,11 +1,14 @@
 //! The ledger: every transaction that was executed, in the order of execution, with whose it was. It is for whoever audits
-//! the database; the database itself never reads it. A replica keeps one if it is asked to: in a file, which grows by some 33
+//! the database; the database itself never reads it, so it is written around the kernel's cache. A replica keeps one if it is asked to: in a file, which grows by some 33
 //! bytes and the transaction for each. What is written is not synced: the log is what must not be lost, and a replica that
 //! starts again writes what its file lacks as the log is carried out anew.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+
+use process::store::direct::{BLOCK_BYTES, Blocks, set_direct};
 
 use crate::database::group::Request;
 use crate::database::transaction::{Malformed, Reader};
@@ -15,6 +18,9 @@ pub const HEAD_BYTES: usize = 29;
 
 /// What waits to be written to the file at most.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// A block, where the file counts.
+const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// One executed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +58,11 @@ pub struct Ledger {
     /// `None`: everything stays in `buffer`, for tests.
     file: Option<File>,
     is_kept: bool,
-    /// Bytes in the file.
+    /// Bytes in the file before those in `buffer`: whole blocks.
     written: u64,
-    buffer: Vec<u8>,
+    buffer: Blocks,
+    /// How many bytes of `buffer` are in the file, too.
+    in_file: usize,
     /// The position of the last entry.
     last: u64,
     /// Entries are missing between this position and the next.
@@ -99,7 +107,13 @@ impl Ledger {
             }
         }
         file.set_len(ledger.written)?;
-        file.seek(SeekFrom::Start(ledger.written))?;
+        // The last block is written again with what comes behind it.
+        let length = ledger.written % BLOCK;
+        ledger.written -= length;
+        ledger.in_file = usize::try_from(length).expect("less than a block");
+        let start = ledger.buffer.buffer(BLOCK_BYTES);
+        (&file).seek(SeekFrom::Start(ledger.written))?;
+        (&file).take(length).read_to_end(start)?;
         ledger.file = Some(file);
         Ok(ledger)
     }
@@ -119,16 +133,41 @@ impl Ledger {
             return;
         }
         self.note(position);
+        let buffer = self.buffer.buffer(HEAD_BYTES + request.transaction.len());
         for number in [position, request.client, request.sequence] {
-            self.buffer.extend_from_slice(&number.to_le_bytes());
+            buffer.extend_from_slice(&number.to_le_bytes());
         }
-        self.buffer.push(status);
+        buffer.push(status);
         let length = u32::try_from(request.transaction.len()).expect("a transaction is shorter");
-        self.buffer.extend_from_slice(&length.to_le_bytes());
-        self.buffer.extend_from_slice(request.transaction);
+        buffer.extend_from_slice(&length.to_le_bytes());
+        buffer.extend_from_slice(request.transaction);
         if self.buffer.len() >= BUFFER_BYTES {
-            self.flush();
+            self.write_blocks();
         }
+    }
+
+    /// Writes what is whole blocks.
+    fn write_blocks(&mut self) {
+        let Some(file) = &self.file else { return };
+        let length = self.buffer.len() / BLOCK_BYTES * BLOCK_BYTES;
+        if length == 0 {
+            return;
+        }
+        set_direct(file, true);
+        let blocks = &self.buffer.content()[..length];
+        let written = file.write_all_at(blocks, self.written).or_else(|error| {
+            // A file system may not know how to write without the cache.
+            set_direct(file, false);
+            if error.kind() != io::ErrorKind::InvalidInput {
+                return Err(error);
+            }
+            file.write_all_at(blocks, self.written)
+        });
+        set_direct(file, false);
+        written.expect("the ledger's file must be written");
+        self.buffer.forget(length);
+        self.written += length as u64;
+        self.in_file = self.in_file.saturating_sub(length);
     }
 
     /// Up to which position nothing is missing.
@@ -148,10 +187,12 @@ impl Ledger {
     /// # Panics
     /// As [`Ledger::push`].
     pub fn flush(&mut self) {
-        let Some(file) = &mut self.file else { return };
-        file.write_all(&self.buffer).expect("the ledger's file must be written");
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+        self.write_blocks();
+        let Some(file) = &self.file else { return };
+        let rest = &self.buffer.content()[self.in_file..];
+        let written = file.write_all_at(rest, self.written + self.in_file as u64);
+        written.expect("the ledger's file must be written");
+        self.in_file = self.buffer.len();
     }
 
     /// Appends at most `bytes_max` bytes of it from byte `from` on.
@@ -160,18 +201,17 @@ impl Ledger {
     /// As [`Ledger::push`].
     pub fn copy(&mut self, from: u64, bytes_max: usize, out: &mut Vec<u8>) {
         self.flush();
-        let Some(file) = &mut self.file else {
-            let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.buffer.len());
-            let to = from.saturating_add(bytes_max).min(self.buffer.len());
-            out.extend_from_slice(&self.buffer[from..to]);
+        let Some(mut file) = self.file.as_ref() else {
+            let buffer = self.buffer.content();
+            let from = usize::try_from(from).unwrap_or(usize::MAX).min(buffer.len());
+            let to = from.saturating_add(bytes_max).min(buffer.len());
+            out.extend_from_slice(&buffer[from..to]);
             return;
         };
-        let mut read = || -> io::Result<()> {
-            file.seek(SeekFrom::Start(from.min(self.written)))?;
-            (&mut *file).take(bytes_max as u64).read_to_end(out)?;
-            file.seek(SeekFrom::Start(self.written)).map(|_| ())
-        };
-        read().expect("the ledger's file must be read");
+        let read = file
+            .seek(SeekFrom::Start(from.min(self.length())))
+            .and_then(|_| file.take(bytes_max as u64).read_to_end(out));
+        read.expect("the ledger's file must be read");
     }
 
     fn note(&mut self, position: u64) {

@@ -5,6 +5,7 @@
 //! time.
 
 pub mod database;
+mod fuzz;
 pub mod ledger;
 pub mod metrics;
 mod node;
@@ -14,6 +15,9 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+pub use fuzz::fuzz_connection;
 pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER, PEERS_LISTENER};
 pub use order::Order;
-pub use serve::serve;
+#[doc(hidden)]
+pub use serve::serve_broken;
+pub use serve::{SEGMENT_BYTES_MIN, serve};

@@ -12,6 +12,8 @@ pub struct Said {
     pub database: database::Counts,
     /// Numbers of the replica.
     pub node: node::Counts,
+    /// Whether its log waits for room on its disk.
+    pub is_disk_full: bool,
 }
 
 /// Answers the request at the beginning of `bytes`. Gives how long it is and whether the connection goes on; `None` while
@@ -39,8 +41,8 @@ pub fn answer(
 }
 
 fn text(said: &Said) -> String {
-    let Said { database, node } = said;
-    let list: [(&str, &str, &str, u64); 10] = [
+    let Said { database, node, is_disk_full } = said;
+    let list: [(&str, &str, &str, u64); 14] = [
         ("kv_position_total", "counter", "Transactions executed.", database.position),
         ("kv_repeated_total", "counter", "Requests that had been executed.", database.repeated),
         ("kv_entries_total", "counter", "Entries of the log carried out.", node.entries),
@@ -56,6 +58,20 @@ fn text(said: &Said) -> String {
             database.sessions_forgotten,
         ),
         ("kv_bytes", "gauge", "Bytes held, as they count for the bound.", database.bytes),
+        (
+            "kv_disk_full",
+            "gauge",
+            "1 while the log waits for room on the disk: nothing is acknowledged that needs it.",
+            u64::from(*is_disk_full),
+        ),
+        ("kv_disk_full_total", "counter", "Times that the disk was found full.", node.disk_full),
+        (
+            "kv_cut_off_total",
+            "counter",
+            "Connections closed because they did not take their answers.",
+            node.cut_off,
+        ),
+        ("kv_led_total", "counter", "Times that it began to lead.", node.led),
     ];
     let line = |(name, kind, help, value): (&str, &str, &str, u64)| {
         format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
@@ -73,15 +89,17 @@ mod tests {
     fn what_is_said() {
         let database = Database::new(Limits::default()).counts();
         let node = node::Counts { entries: 7, ..node::Counts::default() };
+        let said = Said { database, node, is_disk_full: true };
         let ask = |request: &str| {
             let mut out = Vec::new();
-            let used = answer(request.as_bytes(), &Said { database, node }, &mut out);
+            let used = answer(request.as_bytes(), &said, &mut out);
             (used, String::from_utf8(out).unwrap())
         };
         let request = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
         let (used, text) = ask(request);
         assert_eq!(used, Ok(Some((request.len(), true))));
         assert!(text.contains("\nkv_entries_total 7\n"), "{text}");
+        assert!(text.contains("\nkv_disk_full 1\n"), "{text}");
         assert!(ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").1.starts_with("HTTP/1.1 404 "));
         assert_eq!(ask(&request[..9]), (Ok(None), String::new()));
         assert!(ask("nonsense\r\n\r\n").0.is_err());

@@ -8,21 +8,23 @@ use std::collections::VecDeque;
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
 use replicated::{Config, Group, Settings, StartError};
-use wire::frames::next_frame;
+use wire::frames::{LENGTH_BYTES, next_frame};
 
 use crate::database::group::Group as GroupOf;
-use crate::database::{Database, Limits};
+use crate::database::results::write_failed;
+use crate::database::{Database, Limits, Status};
 use crate::ledger::Ledger;
 use crate::metrics;
 use crate::order::{Event, Order};
 use crate::protocol::{
-    self, NOBODY, PART_BYTES_MAX, Reads, Request, State, VERSION, Welcome, Why, read_request,
-    write_refused, write_results, write_state, write_welcome,
+    self, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State, VERSION, Welcome, Why,
+    read_request, write_refused, write_results, write_state, write_welcome,
 };
 
 mod entries;
 mod submissions;
 
+pub(crate) use submissions::ENTRY_BYTES;
 use submissions::{Asked, Submissions};
 
 /// The listener for clients.
@@ -31,6 +33,12 @@ pub const CLIENTS_LISTENER: usize = 0;
 pub const PEERS_LISTENER: usize = 1;
 /// The listener that says metrics over HTTP, where there is one.
 pub const METRICS_LISTENER: usize = 2;
+
+/// Answers that wait for one client to take them, before nothing more of it is taken.
+const ANSWERS_BYTES_MAX: usize = 32 << 20;
+
+/// Reads of all clients that wait for the leader to make sure that it is one.
+const ASKED_READ_BYTES_MAX: usize = 64 << 20;
 
 /// A replica.
 pub struct KvNode {
@@ -45,9 +53,14 @@ pub struct KvNode {
     submissions: Submissions,
     /// Reads that wait for the leader to make sure that it is one.
     asked_reads: VecDeque<AskedRead>,
+    asked_read_bytes: usize,
     next_read: u64,
+    /// Its log waits for room on its disk.
+    is_disk_full: bool,
     counts: Counts,
     scratch: Vec<u8>,
+    /// How long the last snapshot was.
+    snapshot_bytes: usize,
 }
 
 /// Numbers that only grow, beside those of the database.
@@ -67,6 +80,10 @@ pub struct Counts {
     pub snapshots_installed: u64,
     /// Times that this replica began to lead.
     pub led: u64,
+    /// Times that the disk was found full.
+    pub disk_full: u64,
+    /// Connections closed because their answers were too long to wait for them.
+    pub cut_off: u64,
 }
 
 /// What is kept of a connection.
@@ -125,9 +142,12 @@ impl KvNode {
             order,
             submissions: Submissions::default(),
             asked_reads: VecDeque::new(),
+            asked_read_bytes: 0,
             next_read: 0,
+            is_disk_full: false,
             counts: Counts::default(),
             scratch: Vec::new(),
+            snapshot_bytes: 0,
         }
     }
 
@@ -141,6 +161,12 @@ impl KvNode {
     #[must_use]
     pub const fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Whether its log waits for room on its disk: what it is sent is not acknowledged until there is some.
+    #[must_use]
+    pub const fn is_disk_full(&self) -> bool {
+        self.is_disk_full
     }
 
     /// Its own numbers.
@@ -159,7 +185,9 @@ impl KvNode {
         let mut used = 0;
         loop {
             match next_frame(&bytes[used..]) {
-                Ok(None) => break,
+                // What announces more than any request has is not waited for.
+                Ok(None) if !announces_more(&bytes[used..], REQUEST_BYTES_MAX) => break,
+                Ok(None) => {}
                 Ok(Some(frame)) => {
                     if let Ok(request) = read_request(frame.payload)
                         && self.request(now, connection, request, out)
@@ -212,6 +240,7 @@ impl KvNode {
                     keeps_ledger: self.ledger.is_kept(),
                     position: self.database.position(),
                     entries: self.counts.entries,
+                    is_disk_full: self.is_disk_full,
                 };
                 write_state(out.send(connection), &state);
             }
@@ -248,9 +277,10 @@ impl KvNode {
         }
         if !self.order.leads() {
             write_refused(out.send(connection), number, Why::NotLeader, self.leader());
-        } else if !self.submissions.push(Asked { connection, number }, bytes) {
-            self.counts.busy += 1;
-            write_refused(out.send(connection), number, Why::Busy, self.leader());
+        } else if is_owed_much(connection, out)
+            || !self.submissions.push(Asked { connection, number }, bytes)
+        {
+            self.refuse_as_busy(connection, number, out);
         }
     }
 
@@ -264,12 +294,30 @@ impl KvNode {
     ) {
         let (id, count) = (self.next_read, reads.count());
         self.next_read += 1;
+        let is_too_much = self.asked_read_bytes + reads.bytes().len() > ASKED_READ_BYTES_MAX;
+        if is_too_much || is_owed_much(connection, out) {
+            return self.refuse_as_busy(connection, number, out);
+        }
         if self.order.is_alone() {
             return self.carry_out_read(connection, number, reads, out);
         }
         let bytes = reads.bytes().to_vec();
+        self.asked_read_bytes += bytes.len();
         self.asked_reads.push_back(AskedRead { id, connection, number, count, bytes });
         self.order.read(now, id, out);
+    }
+
+    fn refuse_as_busy(&mut self, connection: Connection, number: u64, out: &mut Outputs) {
+        self.counts.busy += 1;
+        write_refused(out.send(connection), number, Why::Busy, self.leader());
+    }
+
+    /// A read that waited, which does not any more.
+    fn take_asked_read(&mut self, id: u64) -> Option<AskedRead> {
+        let place = self.asked_reads.iter().position(|asked| asked.id == id)?;
+        let asked = self.asked_reads.remove(place)?;
+        self.asked_read_bytes -= asked.bytes.len();
+        Some(asked)
     }
 
     fn carry_out_read(
@@ -281,14 +329,24 @@ impl KvNode {
     ) {
         self.counts.reads += u64::from(reads.count());
         let mut transactions = reads.iter();
-        write_results(out.send(connection), number, reads.count(), |out| {
+        let room = ANSWERS_BYTES_MAX.saturating_sub(out.unsent(connection));
+        let out = out.send(connection);
+        let end = out.len() + room;
+        write_results(out, number, reads.count(), |out| {
             let transaction = transactions.next().expect("as many as were counted");
-            self.database.read(transaction, out);
+            if out.len() < end {
+                self.database.read(transaction, out);
+            } else {
+                write_failed(out, Status::ResultTooLong, self.database.position(), 0);
+            }
         });
     }
 
     fn give_ledger(&mut self, connection: Connection, from: u64, out: &mut Outputs) {
         let leader = self.leader();
+        if is_owed_much(connection, out) {
+            return self.refuse_as_busy(connection, 0, out);
+        }
         let out = out.send(connection);
         if !self.ledger.is_kept() {
             write_refused(out, 0, Why::NoLedger, leader);
@@ -301,7 +359,11 @@ impl KvNode {
     }
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
-        let said = metrics::Said { database: self.database.counts(), node: self.counts };
+        let said = metrics::Said {
+            database: self.database.counts(),
+            node: self.counts,
+            is_disk_full: self.is_disk_full,
+        };
         let mut used = 0;
         loop {
             match metrics::answer(&bytes[used..], &said, out.send(connection)) {
@@ -320,8 +382,27 @@ impl KvNode {
     }
 }
 
+/// Whether so much waits for a client to take it that nothing more of it is taken.
+fn is_owed_much(connection: Connection, out: &Outputs) -> bool {
+    out.unsent(connection) > ANSWERS_BYTES_MAX
+}
+
+/// Whether the frame at the beginning of `bytes` announces more than `bytes_max`.
+fn announces_more(bytes: &[u8], bytes_max: usize) -> bool {
+    let length = bytes.first_chunk::<LENGTH_BYTES>().map(|length| u32::from_le_bytes(*length));
+    length.is_some_and(|length| usize::try_from(length).map_or(true, |it| it > bytes_max))
+}
+
 impl Node for KvNode {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        match &input {
+            Input::Full { log } => {
+                self.counts.disk_full += 1;
+                self.is_disk_full |= log.is_some();
+            }
+            Input::Persisted { .. } => self.is_disk_full = false,
+            _ => {}
+        }
         if let Some(input) = self.order.take(now, input, out) {
             self.take(now, input, out);
         }

@@ -102,12 +102,10 @@ impl Order {
         self.group().is_none_or(|group| group.can_propose(bytes))
     }
 
-    pub(crate) fn propose(&mut self, now: Instant, id: u64, entry: &[u8], out: &mut Outputs) {
+    pub(crate) fn propose(&mut self, now: Instant, id: u64, value: Value, out: &mut Outputs) {
         match &mut self.0 {
-            Kind::Alone(events) => {
-                events.push_back(Event::Apply { value: entry.into(), proposal: Some(id) });
-            }
-            Kind::Agreed { group, .. } => group.propose(now, id, entry.into(), out),
+            Kind::Alone(events) => events.push_back(Event::Apply { value, proposal: Some(id) }),
+            Kind::Agreed { group, .. } => group.propose(now, id, value, out),
         }
     }
 

@@ -261,6 +261,8 @@ pub struct State {
     pub position: u64,
     /// Entries of the log that it has carried out.
     pub entries: u64,
+    /// Whether its log waits for room on its disk.
+    pub is_disk_full: bool,
 }
 
 /// Reads a reply.
@@ -301,6 +303,7 @@ pub fn read_reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
             keeps_ledger: reader.byte()? != 0,
             position: reader.u64()?,
             entries: reader.u64()?,
+            is_disk_full: reader.byte()? != 0,
         }),
         _ => return Err(Malformed),
     };
@@ -387,5 +390,6 @@ pub fn write_state(out: &mut Vec<u8>, state: &State) {
         out.extend_from_slice(&[state.replica, state.leader, state.keeps_ledger.into()]);
         out.extend_from_slice(&state.position.to_le_bytes());
         out.extend_from_slice(&state.entries.to_le_bytes());
+        out.push(state.is_disk_full.into());
     });
 }

@@ -1,18 +1,21 @@
 //! `assay serve kv`: a replica for real. The only place of the node that touches the system.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clock::Clock;
-use process::shell::{Bounds, Identity, Peer, Shell, Until, listen_address};
+use clock::{Clock, Instant};
+use process::shell::{Bounds, Counters, Identity, Peer, Shell, Until, listen_address};
 use process::store::{Store, StoreOptions, Sync};
-use replicated::{Config, Members, ReplicaId, Settings};
+use process::{Input, Node, Outputs};
+use replicated::{Broken, Config, Members, ReplicaId, Settings};
 
 use crate::database::Limits;
 use crate::ledger::Ledger;
-use crate::node::{CLIENTS_LISTENER, KvNode, PEERS_LISTENER};
+use crate::node::{CLIENTS_LISTENER, ENTRY_BYTES, KvNode, PEERS_LISTENER};
+use crate::protocol::REQUEST_BYTES_MAX;
 
 const USAGE: &str = "\
 A replicated key-value database with mini-transactions. See systems/kv/README.md for what is spoken.
@@ -34,6 +37,8 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
   --election-timeout-ms MS  after how long without a leader a replica wants to lead (1000)
   --wait-for-all      an entry is decided only once all replicas keep it (a published system did that)
   --resend-values     what is decided is sent once more in full (a published system did that)
+  --connections-max N at most so many connections, and no more than the host gives descriptors for (65536)
+  --handshake-ms MS   how long a connection may take to be made sure of (10000)
   --parent-pipe       end when standard input ends, too
 
 Serves until SIGTERM or SIGINT.
@@ -48,10 +53,28 @@ const TLS_NAME: &str = "localhost";
 /// What waits for another replica at most, before messages to it are dropped.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
 
+/// The shortest segment: the longest request and what may stand before it in an entry, and some.
+pub const SEGMENT_BYTES_MIN: usize = 8 << 20;
+const _: () = assert!(SEGMENT_BYTES_MIN > REQUEST_BYTES_MAX + 2 * ENTRY_BYTES);
+
+/// Connections that clients never take: of other replicas, and of whoever asks for metrics.
+const OTHERS_MAX: usize = 256;
+
 /// Runs a replica until it is told to end. `words` is what stands behind `assay serve kv`.
 #[must_use]
 pub fn serve(words: &[String]) -> ExitCode {
-    match run(words) {
+    end(run(words, None))
+}
+
+/// The same, broken on purpose, for tests of what finds that; no option of the program asks for it.
+#[doc(hidden)]
+#[must_use]
+pub fn serve_broken(words: &[String], broken: &str) -> ExitCode {
+    end(run(words, Some(broken)))
+}
+
+fn end(ended: Result<(), String>) -> ExitCode {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("assay serve kv: {why}");
@@ -78,7 +101,10 @@ struct Command {
     election_ms: u64,
     wait_for_all: bool,
     resend_values: bool,
+    connections_max: usize,
+    handshake_ms: u64,
     parent_pipe: bool,
+    broken: Broken,
 }
 
 /// Reads the words; `None`: help was asked for.
@@ -100,7 +126,10 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         election_ms: 1000,
         wait_for_all: false,
         resend_values: false,
+        connections_max: Bounds::default().connections_max,
+        handshake_ms: 10_000,
         parent_pipe: false,
+        broken: Broken::Nothing,
     };
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -125,7 +154,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--tls" => command.tls = Some(value()?.into()),
             "--window" => command.window = number(name, &value()?)?,
             "--sync" => command.store.sync = sync(&value()?)?,
-            "--segment-bytes" => command.store.segment_bytes = number(name, &value()?)?,
+            "--segment-bytes" => command.store.segment_bytes = segment(number(name, &value()?)?)?,
             "--snapshot-after-bytes" => {
                 command.snapshot_after_bytes = number(name, &value()?)?;
             }
@@ -133,6 +162,8 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--election-timeout-ms" => command.election_ms = number(name, &value()?)?,
             "--wait-for-all" => command.wait_for_all = true,
             "--resend-values" => command.resend_values = true,
+            "--connections-max" => command.connections_max = number(name, &value()?)?,
+            "--handshake-ms" => command.handshake_ms = number(name, &value()?)?,
             "--bytes-max" => command.limits.bytes_max = number(name, &value()?)?,
             other => return Err(format!("there is no option `{other}`; see --help")),
         }
@@ -151,6 +182,16 @@ fn peer(text: &str) -> Result<(u8, SocketAddr), String> {
     parts.ok_or_else(|| {
         format!("--peer takes NUMBER=ADDRESS, as in 1=127.0.0.1:4001, and `{text}` is not that")
     })
+}
+
+/// A segment holds at least one entry, however long.
+fn segment(bytes: usize) -> Result<usize, String> {
+    if bytes >= SEGMENT_BYTES_MIN {
+        return Ok(bytes);
+    }
+    Err(format!(
+        "--segment-bytes takes at least {SEGMENT_BYTES_MIN}, and {bytes} is less: the longest entry would not fit"
+    ))
 }
 
 fn sync(text: &str) -> Result<Sync, String> {
@@ -176,6 +217,7 @@ fn config(command: &Command) -> Result<(Config, Settings), String> {
     config.election_timeout = Duration::from_millis(command.election_ms);
     config.wait_for_all = command.wait_for_all;
     config.resend_values = command.resend_values;
+    config.broken = command.broken;
     let settings = Settings {
         group: GROUP,
         peers: ids[1..].iter().copied().zip(0..).collect(),
@@ -187,11 +229,30 @@ fn config(command: &Command) -> Result<(Config, Settings), String> {
     Ok((config, settings))
 }
 
-fn run(words: &[String]) -> Result<(), String> {
-    let Some(command) = parse(words)? else {
+/// Breaks what the name says.
+fn break_it(command: &mut Command, name: &str) -> Result<(), String> {
+    command.broken = match name {
+        "acknowledges" => Broken::AcknowledgesBeforeSync,
+        "reads" => Broken::ReadsWithoutRound,
+        "order" => Broken::DeliversOutOfOrder,
+        "results" => {
+            command.limits.forgets_results = true;
+            Broken::Nothing
+        }
+        _ => return Err(format!("nothing that can be broken is called `{name}`")),
+    };
+    eprintln!("this replica is broken on purpose: {name}");
+    Ok(())
+}
+
+fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
+    let Some(mut command) = parse(words)? else {
         print!("{USAGE}");
         return Ok(());
     };
+    if let Some(name) = broken {
+        break_it(&mut command, name)?;
+    }
     if command.data.is_none() && !command.peer.is_empty() {
         return Err("a replica of several must keep its log: --data FOLDER".to_owned());
     }
@@ -220,7 +281,13 @@ fn run(words: &[String]) -> Result<(), String> {
         }
     };
     // Bound before anything is read from the disk, so that a port that is taken is said at once.
-    let bounds = Bounds { unsent_bytes_max: 2 * UNSENT_BYTES_MAX, ..Bounds::default() };
+    let bounds = Bounds {
+        connections_max: command.connections_max,
+        connections_reserved: OTHERS_MAX.min(command.connections_max / 2),
+        handshake_max: Duration::from_millis(command.handshake_ms),
+        unsent_bytes_max: 2 * UNSENT_BYTES_MAX,
+        ..Bounds::default()
+    };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
     let mut peers = Vec::new();
     for (_, address) in &command.peer {
@@ -236,15 +303,17 @@ fn run(words: &[String]) -> Result<(), String> {
     if let Some(identity) = &identity {
         shell = shell.encrypting(CLIENTS_LISTENER, identity).encrypting(PEERS_LISTENER, identity);
     }
-    let (mut node, store) = open(&command, ledger)?;
+    let (node, store) = open(&command, ledger)?;
+    let mut node = Telling { node, full_since: None, leads: false };
     let counters = store.as_ref().map(Store::counters);
     if let Some(store) = store {
         shell = shell.keeping(store);
     }
     shell.announce(&[]).map_err(|error| error.to_string())?;
     let facts = shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())?;
+    let node = node.node;
     let (database, counts) = (node.database().counts(), node.counts());
-    eprintln!(
+    say(&format!(
         "ended by {}; {} transactions in {} entries, {} repeated, {} reads, {} busy, {} malformed",
         facts.ended_by,
         database.position,
@@ -253,15 +322,65 @@ fn run(words: &[String]) -> Result<(), String> {
         counts.reads,
         counts.busy,
         counts.malformed
-    );
+    ));
+    let Counters { accepted, refused, displaced, late, .. } = facts.counters;
+    say(&format!(
+        "connections: {accepted} accepted, {refused} refused as too many, {displaced} closed for others before they stood, \
+         {late} that did not come to stand in time, {} that did not take their answers",
+        counts.cut_off
+    ));
+    for (reason, count) in &facts.tls_failures {
+        say(&format!("not trusted: {reason}: {count}"));
+    }
     if let Some(counters) = counters {
         let store = counters.read();
-        eprintln!(
+        say(&format!(
             "log: {} records in {} writes, {} syncs",
             store.records, store.batches, store.syncs
-        );
+        ));
     }
     Ok(())
+}
+
+/// One line on standard error in one write: replicas that share it do not write into each other's lines.
+fn say(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// The replica, which says on standard error what whoever runs it has to know at once.
+struct Telling {
+    node: KvNode,
+    full_since: Option<Instant>,
+    leads: bool,
+}
+
+impl Node for Telling {
+    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        self.node.step(now, input, out);
+        let leads = self.node.order().leads();
+        if leads != self.leads {
+            self.leads = leads;
+            let position = self.node.database().position();
+            say(&format!(
+                "leads {}, at position {position}",
+                if leads { "now" } else { "no longer" }
+            ));
+        }
+        match (self.node.is_disk_full(), self.full_since) {
+            (true, None) => {
+                self.full_since = Some(now);
+                say(
+                    "the disk is full: nothing more is kept or acknowledged here until there is room; free some, and it goes on",
+                );
+            }
+            (false, Some(since)) => {
+                self.full_since = None;
+                let ms = now.saturating_since(since).as_millis();
+                say(&format!("the disk has room again, after {ms} ms: what waited is kept"));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The replica, as its disk left it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::facts::{ClockRelation, PreflightFinding};
@@ -145,7 +146,7 @@ impl System for Redis {
         let deadline = of.clock.now().plus(READY_WITHIN);
         while !Control::is_serving(address) {
             let now = of.clock.now();
-            if now >= deadline {
+            if now >= deadline || of.stop.load(Ordering::Relaxed) {
                 return Err(SutError::Ledger(format!(
                     "the server at {address} does not serve any more; a fault that takes it down has to end before \
                      the load does"

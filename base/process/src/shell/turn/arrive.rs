@@ -5,7 +5,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::super::connections::{Origin, Stage};
+use super::super::connections::{Bounds, Origin, Stage};
 use super::{Due, LISTENER_TOKENS, Turns, to_token};
 use crate::{Connection, Input};
 
@@ -20,22 +20,21 @@ fn interest() -> EventFlags {
 impl<M> Turns<'_, M> {
     pub(super) fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
-            if self.handshakes >= self.shell.bounds.handshakes_max {
-                self.pause_listeners(true);
-                return;
-            }
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let socket =
                 match rustix::net::accept_with(&self.shell.listeners[listener].socket, flags) {
                     Ok(socket) => socket,
                     Err(Errno::MFILE | Errno::NFILE) => {
+                        if self.displace(listener) {
+                            continue;
+                        }
                         self.pause_listeners(true);
                         return;
                     }
                     Err(Errno::INTR | Errno::CONNABORTED) => continue,
                     Err(_) => return,
                 };
-            if self.table.len() >= self.shell.bounds.connections_max {
+            if self.table.len() >= self.places_for(listener) && !self.displace(listener) {
                 self.counters.refused += 1;
                 continue;
             }
@@ -51,8 +50,8 @@ impl<M> Turns<'_, M> {
             let token = EventData::new_u64(to_token(connection));
             let added = epoll::add(self.epoll, &slot.socket, token, interest());
             if stage == Stage::Handshaking {
-                self.handshakes += 1;
-                self.begin_handshake(connection);
+                // Nothing is kept for it until it says something.
+                self.give_time(connection);
             } else {
                 self.open(connection);
             }
@@ -60,6 +59,32 @@ impl<M> Turns<'_, M> {
                 self.lost(connection);
             }
         }
+    }
+
+    /// How many connections there may be for one more of this listener to be let in.
+    fn places_for(&self, listener: usize) -> usize {
+        let Bounds { connections_max, connections_reserved, .. } = self.shell.bounds;
+        if listener == 0 {
+            connections_max.saturating_sub(connections_reserved).max(1)
+        } else {
+            connections_max
+        }
+    }
+
+    /// Gives up what has tried longest to come to stand by this listener, so that another can; whether there was one.
+    fn displace(&mut self, listener: usize) -> bool {
+        let table = &mut self.table;
+        let place = self.given_up_at.iter().position(|(_, connection)| {
+            table.get(*connection).is_some_and(|slot| {
+                slot.origin == Origin::Listener(listener) && slot.stage == Stage::Handshaking
+            })
+        });
+        let found = place.and_then(|place| self.given_up_at.remove(place));
+        if let Some((_, connection)) = found {
+            self.counters.displaced += 1;
+            self.lost(connection);
+        }
+        found.is_some()
     }
 
     /// A connection stands: the node is told.
@@ -77,7 +102,7 @@ impl<M> Turns<'_, M> {
         self.node.step(self.clock.now(), input, &mut self.out);
     }
 
-    /// Out of descriptors, or too many handshakes under way: listeners are left alone until one is free, instead of being reported for ever.
+    /// Out of descriptors: listeners are left alone until one is free, instead of being reported for ever.
     pub(super) fn pause_listeners(&mut self, is_paused: bool) {
         self.is_accept_stuck = is_paused;
         for (index, listener) in (0..).zip(&self.shell.listeners) {
@@ -111,9 +136,17 @@ impl<M> Turns<'_, M> {
             self.table.remove(connection);
             return Err(error);
         }
-        let at = self.clock.now().plus(self.shell.bounds.handshake_max);
-        self.given_up_at.push_back((at, connection));
+        self.give_time(connection);
         Ok(())
+    }
+
+    /// From now on a connection has the time that one may take to come to stand.
+    pub(super) fn give_time(&mut self, connection: Connection) {
+        let at = self.clock.now().plus(self.shell.bounds.handshake_max);
+        if let Some(slot) = self.table.get(connection) {
+            slot.stands_by = at;
+            self.given_up_at.push_back((at, connection));
+        }
     }
 
     /// The kernel has something to say of a connection: if it was being dialled, whether anybody is there.
@@ -141,8 +174,10 @@ impl<M> Turns<'_, M> {
     /// Gives up what has not come to stand in time.
     pub(super) fn give_up(&mut self, now: Instant) {
         while let Some((at, connection)) = self.given_up_at.front().copied() {
-            let stage = self.table.get(connection).map(|slot| slot.stage);
-            let is_pending = stage.is_some_and(|stage| stage != Stage::Open);
+            // One that was given more time has a later entry.
+            let slot = self.table.get(connection);
+            let is_pending =
+                slot.is_some_and(|slot| slot.stage != Stage::Open && slot.stands_by == at);
             if is_pending && at > now {
                 return;
             }

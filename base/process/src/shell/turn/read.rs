@@ -4,7 +4,8 @@ use clock::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::super::connections::Stage;
+use super::super::connections::{Origin, Stage};
+use super::super::waiting;
 use super::{READ_BYTES_MAX, Turns, to_token};
 use crate::{Connection, Input};
 
@@ -25,6 +26,10 @@ enum Place {
 impl<M> Turns<'_, M> {
     /// Reads until the kernel has no more: a read that does not fill its room says so without another call.
     pub(super) fn read(&mut self, connection: Connection, hangs_up: bool) -> Instant {
+        if !self.is_heard(connection) {
+            // It waits; if it hangs up meanwhile, it has not said anything that matters.
+            return if hangs_up { self.lost(connection) } else { self.clock.now() };
+        }
         for _ in 0..READS_MAX {
             let now = self.clock.now();
             let place = match self.receive(connection) {
@@ -60,6 +65,14 @@ impl<M> Turns<'_, M> {
         else {
             return Err(Errno::AGAIN);
         };
+        let is_behind = self.out.unpersisted() > self.shell.bounds.unpersisted_bytes_pause;
+        if is_behind && slot.stage == Stage::Open && matches!(slot.origin, Origin::Listener(_)) {
+            if !std::mem::replace(&mut slot.waits_for_disk, true) {
+                self.counters.paused_for_disk += 1;
+                self.wait_for_disk.push(connection);
+            }
+            return Err(Errno::AGAIN);
+        }
         if slot.tls.is_some() {
             return rustix::io::read(&slot.socket, &mut self.buffer[..]).map(Place::Encrypted);
         }
@@ -75,6 +88,7 @@ impl<M> Turns<'_, M> {
 
     /// Steps the node with what has been read, behind what it had left.
     fn deliver(&mut self, connection: Connection, place: Place, now: Instant) {
+        let kept_bytes = waiting::kept_bytes(self.table.len());
         let Some(slot) = self.table.get(connection) else { return };
         self.out.take_used();
         if let Place::Buffer(count) = place {
@@ -87,6 +101,7 @@ impl<M> Turns<'_, M> {
             self.node.step(now, Input::Bytes(connection, slot.unread.rest()), &mut self.out);
             let used = self.out.take_used();
             slot.unread.advance(used);
+            slot.unread.give_back(kept_bytes);
             self.unread_bytes -= used;
         }
         let bounds = &self.shell.bounds;

@@ -24,11 +24,51 @@ impl<M> Turns<'_, M> {
             }
             None => return,
         }
-        if matches!(slot.origin, Origin::Listener(_)) {
-            let at = self.clock.now().plus(self.shell.bounds.handshake_max);
-            self.given_up_at.push_back((at, connection));
+        if matches!(slot.origin, Origin::Peer(_)) {
+            // Whoever dials speaks first.
+            self.write(connection);
         }
-        self.write(connection);
+    }
+
+    /// An accepted connection has something to say: its handshake begins, if not too many are under way.
+    pub(super) fn is_heard(&mut self, connection: Connection) -> bool {
+        let max = self.shell.bounds.handshakes_max;
+        let Some(slot) = self.table.get(connection) else { return false };
+        if slot.stage != Stage::Handshaking || slot.tls.is_some() {
+            return true;
+        }
+        if self.handshakes >= max {
+            if !std::mem::replace(&mut slot.waits_for_handshake, true) {
+                self.unheard.push_back(connection);
+                self.give_time(connection);
+                if self.unheard.len() > self.shell.bounds.connections_max {
+                    // Of those that are gone nothing is kept.
+                    let Self { unheard, table, .. } = self;
+                    unheard.retain(|connection| table.get(*connection).is_some());
+                }
+            }
+            return false;
+        }
+        slot.waits_for_handshake = false;
+        self.begin_handshake(connection);
+        let begun = self.table.get(connection).is_some_and(|slot| slot.tls.is_some());
+        self.handshakes += usize::from(begun);
+        begun
+    }
+
+    /// A handshake has ended: the next begins, when the kernel has reported once more what it has said.
+    pub(super) fn handshake_ended(&mut self) {
+        self.handshakes -= 1;
+        while let Some(connection) = self.unheard.pop_front() {
+            if let Some(slot) = self.table.get(connection)
+                && std::mem::take(&mut slot.waits_for_handshake)
+            {
+                // It has waited for others: its own time begins now.
+                self.give_time(connection);
+                self.rearm(connection);
+                return;
+            }
+        }
     }
 
     /// Takes what was read into the buffer; gives whether there is something for the node.
@@ -56,12 +96,10 @@ impl<M> Turns<'_, M> {
     /// Its handshake is done.
     fn stands(&mut self, connection: Connection) {
         let Some(slot) = self.table.get(connection) else { return };
-        if matches!(slot.origin, Origin::Listener(_)) {
-            self.handshakes -= 1;
-            if self.is_accept_stuck {
-                self.pause_listeners(false);
-            }
-        }
+        let is_accepted = matches!(slot.origin, Origin::Listener(_));
         self.open(connection);
+        if is_accepted {
+            self.handshake_ended();
+        }
     }
 }

@@ -39,6 +39,7 @@ impl<M> Turns<'_, M> {
 
     /// Writes what waits on a connection, as far as the kernel takes it, and closes it behind that if asked.
     pub(super) fn write(&mut self, connection: Connection) {
+        let connections = self.table.len();
         let slot = self.table.get(connection);
         let Some(slot) = slot.filter(|slot| slot.stage != Stage::Dialling) else { return };
         // A node that does not know of a connection yet has nothing to send on it, and its handshake has.
@@ -53,6 +54,11 @@ impl<M> Turns<'_, M> {
         }
         let behind = slot.behind();
         let waiting = behind + bytes.len();
+        if waiting == 0 {
+            let kept_bytes = waiting::kept_bytes(connections);
+            slot.give_back(kept_bytes);
+            waiting::give_back(bytes, kept_bytes);
+        }
         if behind != behind_before {
             self.out.set_behind(connection, behind);
         }
@@ -141,7 +147,7 @@ fn send_plain(slot: &mut Slot, bytes: &mut Vec<u8>) -> Result<(), Errno> {
                 slot.unsent.advance(of_before);
                 let of_bytes = count - of_before;
                 if of_bytes == bytes.len() {
-                    waiting::empty(bytes);
+                    bytes.clear();
                 } else if of_bytes > 0 {
                     slot.unsent.take(bytes, of_bytes);
                 }

@@ -7,6 +7,7 @@
 mod goodput;
 mod heat;
 mod percentiles;
+mod steps;
 mod throughput;
 
 use model::picture::RunPicture;
@@ -24,6 +25,7 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
     figures.extend(throughput::figures(result));
     figures.extend(goodput::figures(result));
     figures.extend(percentiles::figures(result));
+    figures.extend(steps::figures(result));
     figures
 }
 

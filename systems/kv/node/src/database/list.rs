@@ -38,6 +38,12 @@ impl List {
         self.bytes
     }
 
+    /// The first byte of all elements as encoded, 0 without one.
+    #[must_use]
+    pub fn first_byte(&self) -> u64 {
+        self.first.first().map_or(0, |byte| (*byte).into())
+    }
+
     /// The encoded elements, in pieces; no element lies in two.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
         let first = (!self.first.is_empty()).then_some(&self.first);

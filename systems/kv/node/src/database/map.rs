@@ -10,6 +10,9 @@ use super::text::Text;
 /// Maps of more entries than this have an index.
 const SEARCHED_MAX: usize = 16;
 
+/// Entries that are looked at ahead.
+const TOUCHED: usize = 4;
+
 /// A value in a map. One cache line.
 #[derive(Debug)]
 pub struct Entry {
@@ -53,6 +56,26 @@ impl Map {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The version of the first entry; 0 without one.
+    #[must_use]
+    pub fn first_version(&self) -> u64 {
+        self.entries.first().map_or(0, |entry| entry.version)
+    }
+
+    /// Reads a little of each of the first entries and of what they hold, as far as two levels down.
+    #[must_use]
+    pub fn touch(&self) -> u64 {
+        let touch = |entry: &Entry| match &entry.value {
+            Value::Map(map) => match map.entries.first().map(|entry| &entry.value) {
+                Some(Value::List(list)) => list.first_byte(),
+                _ => 0,
+            },
+            Value::List(list) => list.first_byte(),
+            Value::Integer(_) | Value::String(_) | Value::Bytes(_) => entry.version,
+        };
+        self.entries.iter().take(TOUCHED).fold(0, |all, entry| all ^ touch(entry))
     }
 
     /// The entry of `key`.

@@ -97,6 +97,12 @@ impl Sessions {
         }
     }
 
+    /// Where a client's session would look for its table; a number that no table has, if it has none.
+    #[must_use]
+    pub fn hint_of(&self, client: u64) -> u32 {
+        self.places.get(&client).map_or(u32::MAX, |place| self.slots[*place as usize].table_hint)
+    }
+
     /// The session at a place.
     #[must_use]
     pub fn at(&self, place: usize) -> &Session {

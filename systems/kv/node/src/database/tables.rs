@@ -84,6 +84,16 @@ impl Tables {
         }
     }
 
+    /// Reads a little of each of these tables and of what lies in them, level by level. Gives a number that is made of all
+    /// of it, so that nothing is left out.
+    #[must_use]
+    pub fn touch(&self, places: &[u32]) -> u64 {
+        let tables = || places.iter().filter_map(|place| self.tables.get(*place as usize));
+        let names = tables().fold(0, |all, table| all ^ table.version);
+        let roots = tables().fold(names, |all, table| all ^ table.root.first_version());
+        tables().fold(roots, |all, table| all ^ table.root.touch())
+    }
+
     /// The table at a place.
     #[must_use]
     pub fn at(&self, place: u32) -> &Table {

@@ -2,14 +2,14 @@
 
 use clock::Instant;
 use process::Outputs;
-use replicated::{Refusal, Request};
+use replicated::{Refusal, Request, Value};
 
 use super::submissions::Asked;
-use super::{Event, KvNode};
+use super::{ANSWERS_BYTES_MAX, Event, KvNode};
 use crate::database::group::Group;
 use crate::database::snapshot::{SnapshotReader, SnapshotWriter};
 use crate::database::transaction::{Malformed, Reader};
-use crate::database::{Applied, Database, Limits};
+use crate::database::{Applied, Database, LOOKED_AHEAD, Limits};
 use crate::protocol::{Reads, Why, write_refused, write_results};
 
 impl KvNode {
@@ -51,8 +51,7 @@ impl KvNode {
                 self.submissions.recycle(asked);
             }
             Event::Read { id } => {
-                let place = self.asked_reads.iter().position(|asked| asked.id == id);
-                if let Some(asked) = place.and_then(|place| self.asked_reads.remove(place)) {
+                if let Some(asked) = self.take_asked_read(id) {
                     let reads = Reads::again(asked.count, &asked.bytes);
                     self.carry_out_read(asked.connection, asked.number, reads, out);
                 }
@@ -60,7 +59,8 @@ impl KvNode {
             Event::MakeSnapshot => {
                 self.counts.snapshots_made += 1;
                 self.ledger.flush();
-                let bytes = write_snapshot(&self.database);
+                let bytes = write_snapshot(&self.database, self.snapshot_bytes);
+                self.snapshot_bytes = bytes.len();
                 self.order.snapshot(bytes, out);
             }
             Event::Install { bytes, .. } => {
@@ -87,8 +87,7 @@ impl KvNode {
                 }
             }
             Request::Read(id) => {
-                let place = self.asked_reads.iter().position(|asked| asked.id == id);
-                if let Some(asked) = place.and_then(|place| self.asked_reads.remove(place)) {
+                if let Some(asked) = self.take_asked_read(id) {
                     write_refused(out.send(asked.connection), asked.number, why, leader);
                 }
             }
@@ -116,7 +115,13 @@ impl KvNode {
         while let Ok(bytes) = reader.long() {
             let group = Group::read(bytes).expect("it was read before it was proposed");
             let mut requests = group.requests();
+            let (mut ahead, mut looked_ahead) = (group.requests(), 0);
             let mut apply = |node: &mut Self, out: &mut Vec<u8>| {
+                if looked_ahead == 0 {
+                    looked_ahead = LOOKED_AHEAD;
+                    node.database.look_ahead(ahead.by_ref().take(LOOKED_AHEAD));
+                }
+                looked_ahead -= 1;
                 let request = requests.next().expect("as many as were counted");
                 let (client, sequence) = (request.client, request.sequence);
                 let database = &mut node.database;
@@ -126,26 +131,42 @@ impl KvNode {
                     node.ledger.push(database.position(), &request, status as u8);
                 }
             };
-            match asked.next() {
-                Some(asked) => {
-                    let out = out.send(asked.connection);
-                    write_results(out, asked.number, group.count(), |out| apply(self, out));
-                }
-                None => {
-                    let mut scratch = std::mem::take(&mut self.scratch);
-                    for _ in 0..group.count() {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let mut is_cut_off = false;
+            if let Some(asked) = asked.next() {
+                let room = ANSWERS_BYTES_MAX.saturating_sub(out.unsent(asked.connection));
+                let answers = out.send(asked.connection);
+                let start = answers.len();
+                write_results(answers, asked.number, group.count(), |out| {
+                    is_cut_off |= out.len() - start > room;
+                    if is_cut_off {
                         scratch.clear();
                         apply(self, &mut scratch);
+                    } else {
+                        apply(self, out);
                     }
-                    self.scratch = scratch;
+                });
+                if is_cut_off {
+                    // It does not take its answers, or asked for more than can wait: it will have to ask again for what
+                    // became of these.
+                    answers.truncate(start);
+                    self.counts.cut_off += 1;
+                    out.close(asked.connection);
+                }
+            } else {
+                for _ in 0..group.count() {
+                    scratch.clear();
+                    apply(self, &mut scratch);
                 }
             }
+            self.scratch = scratch;
         }
     }
 }
 
-fn write_snapshot(database: &Database) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// The one before had so many bytes.
+fn write_snapshot(database: &Database, bytes_before: usize) -> Vec<u8> {
+    let mut bytes = Value::buffer(bytes_before);
     let mut writer = SnapshotWriter::new(database);
     while writer.next_chunk(&mut bytes) {}
     bytes

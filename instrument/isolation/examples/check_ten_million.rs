@@ -1,4 +1,4 @@
-//! How long a check of ten million transactions takes, and how much memory: `ten_million [TRANSACTIONS] [CLIENTS]
+//! How long a check of ten million transactions takes, and how much memory: `check_ten_million [TRANSACTIONS] [CLIENTS]
 //! [STALE]`. A simulated store, strictly serializable, that answers one transaction in STALE from an old state.
 
 use std::collections::HashMap;

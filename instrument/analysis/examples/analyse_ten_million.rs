@@ -1,5 +1,5 @@
 //! How long the analysis of ten million rows takes, and how much memory: `cargo run --release -p analysis
-//! --example ten_million`. Rows are made in memory, in the order and shape of a record; making them is timed
+//! --example analyse_ten_million`. Rows are made in memory, in the order and shape of a record; making them is timed
 //! apart, and all times are processor time of the one thread, so that a busy machine does not show.
 //! With `write FOLDER` the rows become a run folder there, and with the path of a run folder that is analysed.
 

@@ -1,0 +1,80 @@
+//! The gateway before nodes that are really there: one with a limiter that is played, and anvil.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testbed::install;
+
+use crate::harness::{self, Place, beside_others, number};
+
+fn run(name: &str, more: &[&str]) -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file =
+        file.join(format!("../../experiments/eth-gateway/{name}.toml")).display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    Place::new().assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
+}
+
+fn is_there() -> bool {
+    let is_there = Path::new(harness::ASSAY).with_file_name("eth-gateway-node").is_file();
+    if !is_there {
+        harness::say(
+            "SKIPPED tests of the gateway: they take eth-gateway-node (assay doctor --install eth-gateway-node)",
+        );
+    }
+    is_there
+}
+
+/// Of the only trial of a setting: how many requests were due and how many were committed.
+fn counts(setting: &Value) -> (u64, u64) {
+    let counts = &setting["trials"][0]["counts"];
+    (number(&counts["due"]), number(&counts["committed"]))
+}
+
+/// The kinds that the pass before the load found to be without a chance.
+fn named(setting: &Value) -> Vec<&str> {
+    let findings = setting["trials"][0]["preflight"].as_array().into_iter().flatten();
+    let failed = findings.into_iter().filter(|finding| finding["ok"] == false);
+    failed.filter_map(|finding| finding["kind"].as_str()).collect()
+}
+
+/// Claim: one command starts the node, a chain, the gateway and the study; the path that can never succeed is named before
+/// the load, and is all that fails.
+#[test]
+fn the_study() {
+    if !is_there() {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run("study", &[]);
+    let setting = &document["settings"][0];
+    assert_eq!(named(setting), ["GET /block/last/"], "{}", setting["trials"][0]["preflight"]);
+    let (due, committed) = counts(setting);
+    assert!(due >= 40 && committed < due && committed + 2 >= due, "{committed} of {due}");
+}
+
+/// Claim: every request that is drawn from the chain of a real node is answered, the calls and searches of its token
+/// included.
+#[test]
+fn real_nodes() {
+    if !is_there() || install::find("anvil").is_none() || install::find("geth").is_none() {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run("nodes", &[]);
+    let settings = document["settings"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(settings.len(), 6, "two nodes, three sets");
+    for setting in settings {
+        let is_everything = setting["key"].as_str().is_some_and(|key| key.contains("everything"));
+        let expected: &[&str] = if is_everything { &["GET /block/last/"] } else { &[] };
+        assert_eq!(
+            named(setting),
+            expected,
+            "{}: {}",
+            setting["key"],
+            setting["trials"][0]["preflight"]
+        );
+        let (due, committed) = counts(setting);
+        assert!(committed + 2 >= due && due >= 50, "{}: {committed} of {due}", setting["key"]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Real nodes: anvil whose pool keeps what its blocks do not take, and transfers on geth's chain for development.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testbed::install;
+
+use crate::harness::{self, Place, beside_others, number};
+
+/// The only trial of the setting with this key.
+fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
+    let settings = document["settings"].as_array().into_iter().flatten();
+    let found = settings.into_iter().find(|setting| setting["key"] == key);
+    &found.unwrap_or_else(|| panic!("no setting {key}"))["trials"][0]
+}
+
+/// How many a check of a trial named; `None` where it held.
+fn named(trial: &Value, check: &str) -> Option<u64> {
+    let checks = trial["checks"].as_array().into_iter().flatten();
+    let found = checks.into_iter().find(|one| one["name"] == check);
+    let found = found.unwrap_or_else(|| panic!("no check {check}: {}", trial["checks"]));
+    (found["outcome"] == "failed").then(|| number(&found["count"]))
+}
+
+fn run(place: &Place, name: &str) -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = file.join(format!("../../experiments/ethereum/{name}.toml")).display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    place.assay_with_programs(&[&["run", file.as_str()], &quietly[..]].concat()).json()
+}
+
+fn is_missing(program: &str) -> bool {
+    let is_missing = install::find(program).is_none();
+    if is_missing {
+        harness::say(&format!(
+            "SKIPPED ethereum tests: they take {program} (assay doctor --install {program})"
+        ));
+    }
+    is_missing
+}
+
+/// Claim: transfers within a node's means are all mined once, on anvil and on geth, and nothing is named.
+#[test]
+fn within_their_means() {
+    if is_missing("anvil") || is_missing("geth") {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run(&Place::new(), "transfers");
+    for node in ["anvil", "geth"] {
+        let trial = trial(&document, &format!("node={node},rate=100/s"));
+        let fates = &trial["fates"];
+        assert!(number(&fates["once"]) >= 200, "{node}: {fates}");
+        for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "refused_as_logged"] {
+            assert_eq!(number(&fates[fate]), 0, "{node}: {fate}: {fates}");
+        }
+        for check in
+            ["dropped", "left_in_pool", "nonce_gap", "replaced", "reverted", "shared_account"]
+        {
+            assert_eq!(named(trial, check), None, "{node}: {}", trial["checks"]);
+        }
+    }
+}
+
+/// Claim: errors inside of replies are refusals, and what a node accepted and dropped, or leaves in its pool behind what it
+/// refused, is no success and is named: its blocks are full, and then too dear.
+#[test]
+fn a_pool_that_keeps() {
+    if is_missing("anvil") {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run(&Place::new(), "interval");
+    let trial = &document["settings"][0]["trials"][0];
+    for check in ["nonce_gap", "dropped"] {
+        assert!(named(trial, check).is_some_and(|count| count > 50), "{}", trial["checks"]);
+    }
+    assert!(number(&trial["fates"]["once"]) > 100, "{}", trial["fates"]);
+    assert!(
+        trial["errors"].to_string().contains("max fee below the base fee"),
+        "{}",
+        trial["errors"]
+    );
+    assert_eq!(trial["verdict"], "fail");
+}
+
+/// Claim: two clients that share an account, a nonce that is given again, and a transfer that reverts are each named by their
+/// check and by no other, and nothing is named where there is no fault.
+#[test]
+fn faults_of_accounts() {
+    if is_missing("anvil") {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run(&Place::new(), "accounts");
+    for (fault, check) in [
+        ("none", ""),
+        ("shared", "shared_account"),
+        ("replacing", "replaced"),
+        ("reverting", "reverted"),
+    ] {
+        let trial = trial(&document, &format!("node=anvil,fault={fault}"));
+        for other in ["shared_account", "replaced", "reverted"] {
+            let count = named(trial, other);
+            assert_eq!(count.is_some(), other == check, "{fault}: {}", trial["checks"]);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The key-value database when its disks are full or stand still, and when it is broken on purpose: what it loses, and whether
+//! a run finds it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{self, Place, beside_others, number};
+
+/// Whether there can be disks of the testbed's own; if not, that is said.
+fn has_disks(test: &str) -> bool {
+    let has = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !has {
+        harness::say(&format!("SKIPPED {test}: a disk of a node's own takes root and /dev/fuse"));
+    }
+    has
+}
+
+/// Claim: whatever disk is full or stands still, nothing that was acknowledged is lost or executed twice, and everybody is
+/// answered in the end; while no disk takes anything nothing is committed, and each replica says so in its log; a leader
+/// whose disk stands still gives up leading.
+#[test]
+fn a_bad_disk_loses_nothing() {
+    if !has_disks("a_bad_disk_loses_nothing") {
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/full-disk.toml");
+    let file = file.display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    let mut command = place.command(&[&["run", file.as_str()], &quietly[..]].concat());
+    let said = harness::Running::start(&mut command).finish_within(Duration::from_secs(120));
+    let document = said.json();
+    let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
+    assert_eq!(settings.len(), 4);
+    for setting in settings {
+        let trial = &setting["trials"][0];
+        let (key, fates) = (setting["key"].as_str().unwrap_or_default(), &trial["fates"]);
+        for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "reordered"] {
+            assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
+        }
+        assert!(number(&fates["once"]) > 100, "{key}: {fates}");
+        let folder = place.run_folder().join(trial["path"].as_str().unwrap_or_default());
+        let log = |node: &str| {
+            std::fs::read_to_string(folder.join("nodes").join(format!("{node}.log")))
+                .unwrap_or_else(|error| panic!("{}: {node}: {error}", folder.display()))
+        };
+        let full = ["kv0", "kv1", "kv2"].map(|node| {
+            let log = log(node);
+            let times = log.matches("the disk is full: nothing more is kept").count();
+            let ends = log.matches("the disk has room again, after ").count();
+            assert_eq!(times, ends, "{key}: {log}");
+            times > 0
+        });
+        let expected = match key {
+            "fault=follower" => [false, true, false],
+            "fault=leader" => [true, false, false],
+            "fault=all" => [true, true, true],
+            _ => [false; 3],
+        };
+        assert_eq!(full, expected, "{key}");
+        let silence_ns = number(&trial["faults"][0]["silence_ns"]);
+        assert!(key != "fault=all" || silence_ns > 500_000_000, "{key}: {silence_ns}");
+        let others_led = log("kv1").contains("leads now") || log("kv2").contains("leads now");
+        let is_the_leaders = key == "fault=leader" || key == "fault=stuck";
+        assert!(key == "fault=all" || others_led == is_the_leaders, "{key}");
+    }
+}
+
+/// The program that runs a replica which is broken on purpose, by a link that says what is.
+fn broken(place: &Place, what: &str) -> String {
+    let folder = Path::new(harness::ASSAY).parent().expect("it lies in a folder").join("examples");
+    let program = folder.join("broken_kv");
+    if !program.exists() {
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--release", "--quiet", "-p", "kv-node", "--example", "broken_kv"]);
+        // What cargo says of the package that it tests would make ring's build script run anew, and again afterwards.
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_")) {
+            build.env_remove(name);
+        }
+        assert!(build.status().expect("cargo runs").success(), "building the broken replica");
+    }
+    let link = place.path().join(format!("broken-{what}"));
+    std::os::unix::fs::symlink(&program, &link).expect("the place can be written");
+    link.display().to_string()
+}
+
+const RESTART: &str = r#"
+        [[fault]]
+        at = "2s"
+        for = "500ms"
+        restart = "kv0"
+    "#;
+
+/// Runs five seconds of lists on three replicas that are broken so.
+fn run_broken(what: &str, deploy: &str, load: &str, faults: &str) -> Value {
+    let place = Place::new();
+    let program = broken(&place, what);
+    let (said, document) = place.experiment(&format!(
+        r#"
+        [system]
+        kind = "kv"
+        [system.deploy]
+        program = "{program}"
+        election_timeout = "300ms"
+        {deploy}
+        [workload]
+        kind = "list-append"
+        keys = 4
+        ops = 1
+        [load]
+        model = "closed"
+        warmup = "0s"
+        duration = "5s"
+        timeout = "5s"
+        drain = "8s"
+        {load}
+        {faults}
+        "#
+    ));
+    said.expect_code(99);
+    document
+}
+
+/// What the audits and checks say that has gone wrong: each one's name and words.
+fn accusations(document: &Value) -> Vec<(String, String)> {
+    let trial = harness::trial(document);
+    let found = ["audits", "checks"].into_iter().flat_map(|list| {
+        let all = trial[list].as_array().into_iter().flatten();
+        all.filter(|it| it["outcome"] == "failed" || it["outcome"] == "warn")
+    });
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    found.map(|it| (text(&it["name"]), text(&it["detail"]) + &text(&it["words"]))).collect()
+}
+
+#[track_caller]
+fn expect_accused(document: &Value, name: &str, words: &str) {
+    let said = accusations(document);
+    let is_it = |(who, what): &(String, String)| who == name && what.contains(words);
+    assert!(said.iter().any(is_it), "{name} does not say `{words}`: {said:#?}");
+}
+
+/// Claim: a replica that acknowledges before its disk has synced is found when the power is cut: the ledger lacks what was
+/// acknowledged.
+#[test]
+fn acknowledging_before_the_sync_is_found() {
+    if !has_disks("acknowledging_before_the_sync_is_found") {
+        return;
+    }
+    let _beside = beside_others();
+    let deploy = r#"
+        replicas = 1
+        segment = "8MiB"
+        [disk]
+        nodes = ["kv"]
+        size = "128MiB"
+        sync_delay = "60ms"
+    "#;
+    let load = r#"
+        clients = 16
+        connections = 4
+        think = "2ms"
+        resend = { attempts_max = 9, after = "2s" }
+    "#;
+    let faults = r#"
+        [[fault]]
+        at = "2s"
+        for = "300ms"
+        power = "kv"
+        loss = "drop"
+    "#;
+    let document = run_broken("acknowledges", deploy, load, faults);
+    expect_accused(&document, "ledger", "acknowledged and not in the ledger");
+    assert!(number(&harness::trial(&document)["fates"]["lost"]) > 0);
+}
+
+/// Claim: a database that forgets what it has executed is found where transactions are sent again: they stand in the ledger
+/// twice.
+#[test]
+fn forgetting_what_was_executed_is_found() {
+    let _beside = beside_others();
+    let load = r#"
+        clients = 16
+        connections = 4
+        resend = { attempts_max = 9, after = "1ms" }
+    "#;
+    let document = run_broken("results", "", load, RESTART);
+    expect_accused(&document, "ledger", "in the ledger again");
+    assert!(number(&harness::trial(&document)["fates"]["duplicate"]) > 0);
+}
+
+/// Claim: replicas that answer reads without making sure that they lead are found when one has stood still, another leads,
+/// and the first is cut off from it: a read lacks what had been acknowledged before it was sent.
+#[test]
+fn stale_reads_of_a_leader_that_was_are_found() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/dev/net/tun").exists() {
+        harness::say("SKIPPED stale reads: links that can be cut take root and /dev/net/tun");
+        return;
+    }
+    let _beside = beside_others();
+    // Clients that stay on their connections: those that only read stay with the leader that was.
+    let load = r#"
+        clients = 64
+        connections = 64
+        affinity = "client"
+        think = "250ms"
+        resend = { attempts_max = 9, after = "4s" }
+    "#;
+    let faults = r#"
+        [[fault]]
+        at = "1s"
+        for = "1500ms"
+        pause = "kv0"
+        [[fault]]
+        at = "1200ms"
+        for = "3s"
+        partition = "kv0"
+    "#;
+    let links = "[links]\ndelay = \"0ms\"";
+    let document = run_broken("reads", links, load, faults);
+    expect_accused(&document, "list-append", "in real time");
+    expect_accused(&document, "list-append", "was answered at");
+}
+
+/// Claim: replicas that carry entries out in another order than was decided are found when another one leads: what it holds
+/// contradicts what was read before.
+#[test]
+fn another_order_than_decided_is_found() {
+    let _beside = beside_others();
+    let load = r#"
+        clients = 32
+        connections = 8
+        resend = { attempts_max = 9, after = "2s" }
+    "#;
+    let document = run_broken("order", "", load, RESTART);
+    expect_accused(&document, "list-append", "incompatible order");
+}

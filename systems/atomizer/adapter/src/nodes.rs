@@ -1,0 +1,213 @@
+//! The processes of a trial: what they are called, how they are started, where each listens and keeps its files.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::plan::CLIENT;
+use sut::{Deployment, SutError, Testbed};
+use testbed::free_port;
+
+use crate::metrics;
+use crate::stages;
+use crate::standing::wait_until_led;
+use crate::system::Atomizer;
+
+/// Names in the testbed, for faults by name; several atomizers are this with their number.
+const ATOMIZER: &str = "atomizer";
+const ARCHIVER: &str = "archiver";
+const WATCHTOWER: &str = "watchtower";
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// The first atomizer leads when a trial begins, so that a fault can name it: the others wait longer for a leader.
+const FOLLOWER_PATIENCE: u64 = 2;
+const ELECTION_TIMEOUT_MS: u64 = 1000;
+
+/// Where one atomizer listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) clients: SocketAddr,
+    pub(crate) blocks: SocketAddr,
+    pub(crate) errors: SocketAddr,
+}
+
+/// What the adapter remembers of a deployment.
+pub(crate) struct Places {
+    pub(crate) atomizers: Vec<Place>,
+    pub(crate) archiver: SocketAddr,
+    pub(crate) archive: PathBuf,
+    /// The files in which nodes stamp their stages, by node.
+    pub(crate) events: Vec<(String, PathBuf)>,
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn address(ready: &BTreeMap<String, String>, name: &str) -> Result<SocketAddr, SutError> {
+    let address = ready.get(name).and_then(|address| address.parse().ok());
+    address.ok_or_else(|| {
+        SutError::Deploy(format!("a node does not say its address `{name}`: {ready:?}"))
+    })
+}
+
+/// A host of a node: its own on the plan's links, else this one's.
+fn host(bed: &mut Testbed, name: &str, port: u16) -> Result<SocketAddr, SutError> {
+    Ok(match bed.network_address(name)? {
+        Some(own) => SocketAddr::from((own, port)),
+        None => SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?)),
+    })
+}
+
+/// Ports where nodes have addresses of their own.
+const PEERS_PORT: u16 = 7000;
+
+/// A started node listens where it did when it is started again.
+fn keep_addresses(arguments: &mut [String], all: &[(&str, SocketAddr)]) {
+    for (option, address) in all {
+        if let Some(argument) = arguments.iter_mut().find(|it| it.starts_with(option)) {
+            *argument = format!("{option}{address}");
+        }
+    }
+}
+
+/// Starts all of them.
+pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, SutError> {
+    let names: Vec<String> = match of.atomizers {
+        1 => vec![ATOMIZER.to_owned()],
+        count => (0..count).map(|number| format!("{ATOMIZER}{number}")).collect(),
+    };
+    let mut hosts = Vec::new();
+    for name in &names {
+        hosts.push(host(bed, name, PEERS_PORT)?);
+    }
+    let (mut atomizers, mut events, mut scrape) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..names.len() {
+        let (place, metrics) = start_atomizer(of, number, &names, &hosts, bed, &mut events)?;
+        atomizers.push(place);
+        scrape.push(metrics::atomizer(&names[number], metrics));
+    }
+    let folder = bed.node_folder(ARCHIVER)?;
+    let archive = folder.join("archive");
+    let mut arguments = words(&["serve", "atomizer", "archiver", "--parent-pipe"]);
+    arguments.push(format!("--data={}", archive.display()));
+    arguments.push(format!("--sync={}", of.archive_sync));
+    arguments.push("--listen=127.0.0.1:0".to_owned());
+    arguments.push("--metrics=127.0.0.1:0".to_owned());
+    for (name, place) in names.iter().zip(&atomizers) {
+        let dialled = bed.forward(ARCHIVER, name, place.blocks)?.unwrap_or(place.blocks);
+        arguments.push(format!("--atomizer={dialled}"));
+    }
+    stamp(of, ARCHIVER, &folder, &mut arguments, &mut events);
+    bed.spawn_self(ARCHIVER, arguments)?;
+    let ready = bed.ready_line(ARCHIVER, READY_WITHIN)?;
+    let (archiver, said) = (address(&ready, "clients")?, address(&ready, "metrics")?);
+    bed.at_restart(ARCHIVER, move |arguments| {
+        keep_addresses(arguments, &[("--listen=", archiver), ("--metrics=", said)]);
+    })?;
+    scrape.push(metrics::archiver(ARCHIVER, said));
+    if of.watchtower {
+        start_watchtower(of, &names, &atomizers, bed)?;
+    }
+    let mut deployment = Deployment::new(bed.clock());
+    deployment.endpoints =
+        names.iter().cloned().zip(atomizers.iter().map(|it| it.clients)).collect();
+    wait_until_led(&deployment.endpoints, bed.clock(), READY_WITHIN)?;
+    deployment.nodes = bed.nodes();
+    deployment.scrape = scrape;
+    deployment.folder = Some(archive.clone());
+    deployment.facts = BTreeMap::from([
+        ("atomizer.atomizers".to_owned(), names.len().to_string()),
+        ("atomizer.log".to_owned(), of.log.to_owned()),
+        ("atomizer.arguments".to_owned(), of.arguments.join(" ")),
+        ("atomizer.index_bytes".to_owned(), of.known.recent_bytes().to_string()),
+    ]);
+    deployment.state = Some(Arc::new(Places { atomizers, archiver, archive, events }));
+    Ok(deployment)
+}
+
+/// Has a node stamp its stages, if it is to.
+fn stamp(
+    of: &Atomizer,
+    name: &str,
+    folder: &std::path::Path,
+    arguments: &mut Vec<String>,
+    events: &mut Vec<(String, PathBuf)>,
+) {
+    if of.stamps {
+        let path = folder.join(stages::FILE);
+        arguments.push(format!("--events={}", path.display()));
+        events.push((name.to_owned(), path));
+    }
+}
+
+fn start_atomizer(
+    of: &Atomizer,
+    number: usize,
+    names: &[String],
+    hosts: &[SocketAddr],
+    bed: &mut Testbed,
+    events: &mut Vec<(String, PathBuf)>,
+) -> Result<(Place, SocketAddr), SutError> {
+    let (name, own) = (&names[number], hosts[number]);
+    let folder = bed.node_folder(name)?;
+    let mut arguments = words(&["serve", "atomizer", "node", "--parent-pipe"]);
+    arguments.push(format!("--replica={number}"));
+    for option in ["--listen", "--blocks", "--errors", "--metrics"] {
+        arguments.push(format!("{option}={}:0", own.ip()));
+    }
+    arguments.push(format!("--peers={own}"));
+    for (other, address) in hosts.iter().enumerate().filter(|(other, _)| *other != number) {
+        let dialled = bed.forward(name, &names[other], *address)?.unwrap_or(*address);
+        arguments.push(format!("--peer={other}={dialled}"));
+    }
+    arguments.push(format!("--log={}", of.log));
+    if of.log != "memory" {
+        arguments.push(format!("--data={}", folder.join("data").display()));
+    }
+    if number > 0 && !of.arguments.iter().any(|it| it.starts_with("--election-timeout-ms")) {
+        let patience = ELECTION_TIMEOUT_MS * FOLLOWER_PATIENCE;
+        arguments.push(format!("--election-timeout-ms={patience}"));
+    }
+    arguments.extend(of.arguments.iter().cloned());
+    stamp(of, name, &folder, &mut arguments, events);
+    bed.spawn_self(name, arguments)?;
+    let ready = bed.ready_line(name, READY_WITHIN)?;
+    let at = |what: &str| address(&ready, what);
+    let (clients, blocks, errors, metrics) =
+        (at("clients")?, at("blocks")?, at("errors")?, at("metrics")?);
+    bed.at_restart(name, move |arguments| {
+        let all = [
+            ("--listen=", clients),
+            ("--blocks=", blocks),
+            ("--errors=", errors),
+            ("--metrics=", metrics),
+        ];
+        keep_addresses(arguments, &all);
+    })?;
+    let clients = bed.forward(CLIENT, name, clients)?.unwrap_or(clients);
+    Ok((Place { clients, blocks, errors }, metrics))
+}
+
+fn start_watchtower(
+    of: &Atomizer,
+    names: &[String],
+    atomizers: &[Place],
+    bed: &mut Testbed,
+) -> Result<(), SutError> {
+    let mut arguments = words(&["serve", "atomizer", "watchtower", "--parent-pipe"]);
+    arguments.push("--listen=127.0.0.1:0".to_owned());
+    for (name, place) in names.iter().zip(atomizers) {
+        let blocks = bed.forward(WATCHTOWER, name, place.blocks)?.unwrap_or(place.blocks);
+        let errors = bed.forward(WATCHTOWER, name, place.errors)?.unwrap_or(place.errors);
+        arguments.extend([format!("--atomizer={blocks}"), format!("--errors={errors}")]);
+    }
+    if of.watchtower_stub {
+        arguments.push("--always-unspent".to_owned());
+    }
+    bed.spawn_self(WATCHTOWER, arguments)?;
+    bed.ready_line(WATCHTOWER, READY_WITHIN)?;
+    Ok(())
+}

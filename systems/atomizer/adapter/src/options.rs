@@ -1,0 +1,162 @@
+//! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
+
+use std::sync::Arc;
+
+use model::Seed;
+use model::options::{Options, Problems, Section};
+use model::plan::{Arrivals, LoadPlan};
+use sut::{Request, System};
+
+use crate::known::Known;
+use crate::system::{Atomizer, Observe};
+use crate::wallet::{OUTPUTS_EACH, Shares, Wallet};
+
+/// Atomizers at most.
+const ATOMIZERS_MAX: u64 = 15;
+/// Generators unless said otherwise: as many as published.
+const GENERATORS: u64 = 10;
+/// Outstanding on a connection unless said otherwise: what stands in queues and blocks for seconds.
+const IN_FLIGHT_MAX: u64 = 1 << 20;
+/// Heights a transaction may be behind, unless said otherwise.
+const DEPTH: u64 = 1;
+/// Transactions that a hash can be recognised of: between these, by the load.
+const RECENT_MIN: u64 = 1 << 16;
+const RECENT_MAX: u64 = 1 << 23;
+
+/// Options of atomizers that take a value, by key.
+const VALUES: [(&str, &str); 7] = [
+    ("depth", "--depth"),
+    ("linger_us", "--linger-us"),
+    ("batch_bytes", "--batch-bytes"),
+    ("queue_max", "--queue-max"),
+    ("window", "--window"),
+    ("election_timeout_ms", "--election-timeout-ms"),
+    ("batch_idle_ms", "--batch-idle-ms"),
+];
+
+/// Switches of atomizers, what the published system does among them.
+const SWITCHES: [(&str, &str); 6] = [
+    ("as_published", "--as-published"),
+    ("no_batch_cap", "--no-batch-cap"),
+    ("admit_late", "--admit-late"),
+    ("copy_blocks", "--copy-blocks"),
+    ("broadcast_to_all", "--broadcast-to-all"),
+    ("silent", "--silent"),
+];
+
+/// Reads both tables.
+pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
+    let before = problems.list.len();
+    let mut deploy = Section::open(request.deploy, "system.deploy", problems);
+    let atomizers = deploy.integer("atomizers", 1, ATOMIZERS_MAX, problems).unwrap_or(1);
+    let log = deploy.one_of("log", &["memory", "file", "fsync"], problems).unwrap_or("fsync");
+    if log == "memory" && atomizers > 1 {
+        let message = "several atomizers keep their log: what they promise has to survive them";
+        let help = Some("write log = \"file\" or \"fsync\"".to_owned());
+        deploy.reject("log", message.to_owned(), help, problems);
+    }
+    let mut arguments = Vec::new();
+    let interval = deploy.duration("block_interval", problems);
+    arguments.extend(interval.map(|it| format!("--block-interval-ms={}", it.as_millis())));
+    let mut depth = DEPTH;
+    for (key, option) in VALUES {
+        let value = deploy.integer(key, 0, 1 << 40, problems);
+        if key == "depth" {
+            depth = value.unwrap_or(DEPTH);
+        }
+        arguments.extend(value.map(|value| format!("{option}={value}")));
+    }
+    let up_to = ["receive", "accumulate", "log", "apply", "block"];
+    let up_to = deploy.one_of("up_to", &up_to, problems);
+    arguments.extend(up_to.map(|rung| format!("--up-to={rung}")));
+    for (key, option) in SWITCHES {
+        if deploy.boolean(key, problems) == Some(true) {
+            arguments.push(option.to_owned());
+        }
+    }
+    let sync = deploy.one_of("archive_sync", &["data", "none"], problems).unwrap_or("data");
+    let watchtower = deploy.boolean("watchtower", problems).unwrap_or(true);
+    let stub = deploy.boolean("watchtower_stub", problems).unwrap_or(false);
+    let observe = deploy.one_of("observe", &["archiver", "atomizer"], problems);
+    let errors = deploy.boolean("observe_errors", problems).unwrap_or(true);
+    let stamps = deploy.boolean("stamps", problems).unwrap_or(false);
+    let refresh_every = deploy.integer("refresh_every", 1, 1_000_000, problems).unwrap_or(1);
+    let in_flight_max = deploy.integer("in_flight_max", 1, 1 << 24, problems);
+    deploy.finish(problems);
+
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let (generators, outputs, shares) = read_workload(&mut workload, problems);
+    let recent = workload.integer("recent", 1, 1 << 26, problems);
+    workload.finish(problems);
+    if problems.list.len() > before {
+        return None;
+    }
+    let recent = recent.unwrap_or_else(|| recent_of(request.load));
+    let rate = request.load.is_some_and(|load| load.resend.is_some());
+    Some(Box::new(Atomizer {
+        atomizers: u8::try_from(atomizers).ok()?,
+        log,
+        arguments,
+        depth,
+        archive_sync: sync,
+        watchtower,
+        watchtower_stub: stub,
+        observe: if observe == Some("atomizer") { Observe::Atomizer } else { Observe::Archiver },
+        observe_errors: errors,
+        stamps,
+        refresh_every: u32::try_from(refresh_every).ok()?,
+        in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).ok()?,
+        resends: rate,
+        generators,
+        outputs,
+        shares,
+        known: Arc::new(Known::new(usize::try_from(recent).ok()?)),
+        wallet: std::sync::OnceLock::new(),
+    }))
+}
+
+/// Generators, the outputs that each begins with, and what else than plain spends there is.
+fn read_workload(section: &mut Section<'_>, problems: &mut Problems) -> (u32, u64, Shares) {
+    section.one_of("kind", &["spend"], problems);
+    let generators = section.integer("generators", 1, 100_000, problems).unwrap_or(GENERATORS);
+    let outputs = section.integer("outputs", 2, 1 << 40, problems).unwrap_or(OUTPUTS_EACH);
+    let mut shares = [0; 5];
+    let keys = ["partial", "double_spend", "unknown_input", "stale", "future"];
+    for (share, key) in shares.iter_mut().zip(keys) {
+        let part = section.percent(key, problems).unwrap_or(0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most a thousand"
+        )]
+        let thousandths = (part * 1_000.0).round() as u64;
+        *share = thousandths;
+    }
+    if shares.iter().sum::<u64>() > 900 {
+        let message = "at least a tenth of the load is plain spends";
+        section.reject("double_spend", message.to_owned(), None, problems);
+    }
+    (u32::try_from(generators).expect("bounded"), outputs, Shares(shares))
+}
+
+/// The wallet of options that have been read before.
+pub(crate) fn wallet(workload: &Options, seed: Seed) -> Wallet {
+    let mut problems = Problems::default();
+    let mut section = Section::open(workload, "workload", &mut problems);
+    let (generators, outputs, shares) = read_workload(&mut section, &mut problems);
+    Wallet::new(seed, generators, outputs, shares)
+}
+
+/// As many as the load sends in ten seconds, or may have outstanding.
+fn recent_of(load: Option<&LoadPlan>) -> u64 {
+    let wanted = match load.map(|load| &load.arrivals) {
+        Some(Arrivals::Closed { clients, .. }) => u64::from(*clients) * 4,
+        _ => RECENT_MAX / 4,
+    };
+    wanted.clamp(RECENT_MIN, RECENT_MAX)
+}
+
+/// Everything is started on this host.
+pub(crate) fn targets(_request: &Request<'_>) -> Vec<String> {
+    Vec::new()
+}

@@ -1,0 +1,93 @@
+//! The stages that nodes stamp, and reading the files that they stamp them in.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Duration;
+
+use atomizer_node::stamps::Stage;
+use clock::WallTime;
+use model::TxId;
+use sampler::{Reader, What};
+use sut::{NodeEvent, NodeEvents, NodeSpan, NodeStage};
+
+use crate::known::Known;
+
+/// All stages, in the order of the pipeline. Where one atomizer does everything, all that it admits is in blocks, and all
+/// that is in blocks is archived; of several, each applies, and one makes blocks.
+pub(crate) fn stages(is_alone: bool) -> Vec<NodeStage> {
+    let of = |stage: &Stage| {
+        let named = NodeStage::new(stage.name(), label(*stage));
+        match stage {
+            Stage::Admit | Stage::Expire | Stage::Spent => named.behind(Stage::Apply.name()),
+            Stage::Block if is_alone => named.behind(Stage::Admit.name()),
+            Stage::Archive if is_alone => named.behind(Stage::Block.name()),
+            _ => named,
+        }
+    };
+    Stage::ALL.iter().map(of).collect()
+}
+
+const fn label(stage: Stage) -> &'static str {
+    match stage.published_name() {
+        Some(name) => name,
+        None => "durable in the archive",
+    }
+}
+
+/// The file in which a node keeps its events.
+pub(crate) const FILE: &str = "events";
+
+/// Hands over what a node stamped into its file. A key is the first eight bytes of a transaction's name.
+pub(crate) fn hand_over(
+    node: &str,
+    path: &Path,
+    names: &HashMap<u64, TxId>,
+    to: &mut dyn NodeEvents,
+) {
+    let problem = |what: String| format!("`{node}`, {}: {what}", path.display());
+    let opened = File::open(path).map_err(sampler::EventFileError::Io);
+    let mut reader = match opened.and_then(|file| Reader::open(BufReader::new(file))) {
+        Ok(reader) => reader,
+        Err(error) => return to.problem(problem(error.to_string())),
+    };
+    let place = |name: &str| Stage::ALL.iter().position(|stage| stage.name() == name);
+    let places: Vec<Option<usize>> =
+        reader.head().stages.iter().map(|stage| place(&stage.name)).collect();
+    let origin = reader.head().origin.unix_ns();
+    let wall = |ns: i64| WallTime::from_unix_ns(origin.saturating_add(ns));
+    loop {
+        let each = |record: &sampler::Record| {
+            let Some(Some(stage)) = places.get(usize::from(record.stage)) else { return };
+            let stage = u32::try_from(*stage).expect("a few stages");
+            let at = record.at.as_ns();
+            match record.what {
+                What::Count(count) => {
+                    let took = Some(Duration::from_nanos(record.took_ns));
+                    to.event(NodeEvent { stage, node, at: wall(at), count, took });
+                }
+                What::Span(key) => {
+                    if let Some(tx) = names.get(&key) {
+                        let took = i64::try_from(record.took_ns).unwrap_or(i64::MAX);
+                        let from = wall(at.saturating_sub(took));
+                        to.span(NodeSpan { tx: *tx, stage, node, from, to: wall(at) });
+                    }
+                }
+            }
+        };
+        match reader.next(each) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return to.problem(problem(error.to_string())),
+        }
+    }
+    if let Some(what) = reader.problem_so_far() {
+        to.problem(problem(what));
+    }
+}
+
+/// The transactions that spans can be of, by the first bytes of their names.
+pub(crate) fn names(known: &Known, one_in: u64) -> HashMap<u64, TxId> {
+    known.all().filter(|(short, _)| short % one_in.max(1) == 0).collect()
+}

@@ -1,0 +1,203 @@
+//! The system: its ladder, its connections, its ledger.
+
+use std::sync::{Arc, OnceLock};
+
+use model::Seed;
+use model::facts::{ClockRelation, PreflightFinding};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, NodeEvents, NodeStage, Role, Session, SutError,
+    System, Testbed, Workload,
+};
+
+use crate::archive::ArchiveSession;
+use crate::known::Known;
+use crate::ledger::Chain;
+use crate::nodes::{self, Places};
+use crate::session::{BlockSession, COMMITTED, ErrorSession, SubmitSession};
+use crate::stages;
+use crate::wallet::{Shares, Sort, Wallet};
+use crate::workload::Spends;
+
+/// Who is followed: what is in a block of theirs is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Observe {
+    /// The archiver: blocks that it has.
+    Archiver,
+    /// The atomizers: blocks as they send them out.
+    Atomizer,
+}
+
+/// The system as an experiment wants it.
+pub(crate) struct Atomizer {
+    pub(crate) atomizers: u8,
+    pub(crate) log: &'static str,
+    /// Of the command line of each atomizer.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) depth: u64,
+    pub(crate) archive_sync: &'static str,
+    pub(crate) watchtower: bool,
+    pub(crate) watchtower_stub: bool,
+    pub(crate) observe: Observe,
+    pub(crate) observe_errors: bool,
+    pub(crate) stamps: bool,
+    pub(crate) refresh_every: u32,
+    pub(crate) in_flight_max: u32,
+    pub(crate) resends: bool,
+    pub(crate) generators: u32,
+    pub(crate) outputs: u64,
+    pub(crate) shares: Shares,
+    /// What sessions tell and ask each other.
+    pub(crate) known: Arc<Known>,
+    /// The main load's, once its seed is known.
+    pub(crate) wallet: OnceLock<Wallet>,
+}
+
+/// One transaction in so many is followed by its name through the stages.
+const FOLLOWED_ONE_IN: u64 = 1024;
+
+impl Atomizer {
+    fn made_wallet(&self, seed: Seed) -> Wallet {
+        Wallet::new(seed, self.generators, self.outputs, self.shares)
+    }
+
+    /// How many connections there are to observe with: each atomizer's blocks or the archiver, and each one's errors.
+    fn block_observers(&self) -> u32 {
+        match self.observe {
+            Observe::Archiver => 1,
+            Observe::Atomizer => self.atomizers.into(),
+        }
+    }
+
+    /// The protocol on a connection, without a connection.
+    pub(crate) fn session(&self, role: Role, index: u32) -> Box<dyn Session> {
+        let known = Arc::clone(&self.known);
+        match role {
+            Role::Submit | Role::Probe => {
+                let (every, depth) = (self.refresh_every, self.depth);
+                Box::new(SubmitSession::new(known, every, depth, self.in_flight_max))
+            }
+            Role::Observe if index >= self.block_observers() => {
+                let wallet = self.wallet.get().copied().filter(|_| self.resends);
+                Box::new(ErrorSession::new(known, wallet))
+            }
+            Role::Observe if self.observe == Observe::Archiver => {
+                Box::new(ArchiveSession::new(known, COMMITTED))
+            }
+            Role::Observe => Box::new(BlockSession::new(known)),
+        }
+    }
+}
+
+fn places(of: &Deployment) -> Result<&Places, SutError> {
+    let none = || SutError::Deploy("the deployment is not one of an atomizer".to_owned());
+    of.state::<Places>().ok_or_else(none)
+}
+
+impl System for Atomizer {
+    fn stages(&self) -> Vec<String> {
+        vec!["committed".to_owned()]
+    }
+
+    fn node_stages(&self) -> Vec<NodeStage> {
+        let is_alone =
+            self.atomizers == 1 && !self.arguments.iter().any(|it| it.starts_with("--up-to"));
+        if self.stamps { stages::stages(is_alone) } else { Vec::new() }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        Sort::ALL.iter().map(|sort| Kind::recorded(sort.name())).collect()
+    }
+
+    fn fidelity(&self) -> Vec<String> {
+        let switches = [
+            ("--as-published", "atomizers do all that the published ones do"),
+            ("--no-batch-cap", "an entry of the log takes all that waits"),
+            ("--admit-late", "what is too old goes into the log before it is discarded"),
+            ("--copy-blocks", "blocks are copied on their way"),
+            ("--broadcast-to-all", "blocks go to clients, too"),
+            ("--silent", "an atomizer that does not lead says nothing"),
+        ];
+        let is_on = |option: &str| self.arguments.iter().any(|it| it == option);
+        let on = switches.iter().filter(|(option, _)| is_on(option));
+        let mut all: Vec<String> = on.map(|(_, words)| (*words).to_owned()).collect();
+        if self.refresh_every > 1 {
+            all.push(format!("heights are looked up every {} sends", self.refresh_every));
+        }
+        if self.watchtower_stub {
+            all.push("the watchtower calls every output unspent".to_owned());
+        }
+        if self.log != "fsync" {
+            all.push(format!("the log is not synced: {}", self.log));
+        }
+        all
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let started = nodes::start_all(self, bed)?;
+        Ok(Deployment { clocks: ClockRelation::OneHost, ..started })
+    }
+
+    fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        let wallet = self.made_wallet(seed);
+        // The main load's comes first.
+        let _ = self.wallet.set(wallet);
+        Box::new(Spends::new(wallet))
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        let places = places(to)?;
+        let number = |index: u32| usize::try_from(index).expect("few") % places.atomizers.len();
+        let address = match role {
+            Role::Submit | Role::Probe => places.atomizers[0].clients,
+            Role::Observe if index >= self.block_observers() => {
+                places.atomizers[number(index - self.block_observers())].errors
+            }
+            Role::Observe if self.observe == Observe::Archiver => places.archiver,
+            Role::Observe => places.atomizers[number(index)].blocks,
+        };
+        Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, index)))
+    }
+
+    /// To the atomizer that is said to lead; else to each in turn.
+    fn route(&self, to: &Deployment, role: Role, _index: u32, life: u32) -> Option<Endpoint> {
+        if role == Role::Observe {
+            return None;
+        }
+        let places = places(to).ok()?;
+        let told = self.known.take_leader().map(usize::from);
+        let turn = usize::try_from(life).unwrap_or(0) % places.atomizers.len();
+        let place = told.and_then(|it| places.atomizers.get(it)).unwrap_or(&places.atomizers[turn]);
+        Some(Endpoint { address: place.clients, tls: None })
+    }
+
+    fn observers(&self) -> u32 {
+        let errors = if self.observe_errors { u32::from(self.atomizers) } else { 0 };
+        self.block_observers() + errors
+    }
+
+    /// Nothing is submitted: it would stand in a block as nobody's.
+    fn preflight(&self, _to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let shares = |kind: &Kind| Sort::ALL.iter().any(|sort| sort.name() == kind.name);
+        let finding = |kind: Kind| PreflightFinding {
+            kind: kind.name,
+            ok: true,
+            detail: "all nodes are up".to_owned(),
+            remark: String::new(),
+        };
+        Ok(self.kinds().into_iter().filter(shares).map(finding).collect())
+    }
+
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let Some(wallet) = self.wallet.get() else { return Ok(None) };
+        let chain = Chain::open(&places(of)?.archive, &self.known, *wallet)?;
+        Ok(Some(Box::new(chain)))
+    }
+
+    fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
+        let names = stages::names(&self.known, FOLLOWED_ONE_IN);
+        for (node, path) in &places(of)?.events {
+            stages::hand_over(node, path, &names, to);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! The nodes of the atomizer: what puts transactions in order, what keeps its blocks, and what answers for them. They have
+//! never heard of Assay.
+//!
+//! The way of a transaction, file by file: `protocol` reads it, `intake` gathers what vouches for it, `order` has its entry
+//! decided, `machine` admits it (by what `spent` remembers) or discards it, `chain` holds the block that it is in,
+//! `subscribers` are sent that, `archiver` stores it, and `watchtower` says what became of it. Everything but `serve` runs in
+//! virtual time.
+
+pub mod archiver;
+pub mod chain;
+mod dials;
+pub mod intake;
+pub mod machine;
+mod metrics;
+pub mod node;
+mod order;
+pub mod protocol;
+mod serve;
+pub mod spent;
+pub mod stamps;
+mod subscribers;
+pub mod watchtower;
+mod words;
+
+pub use order::Order;
+pub use serve::serve;
+pub use subscribers::Missed;

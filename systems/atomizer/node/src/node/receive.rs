@@ -1,0 +1,144 @@
+//! What comes on connections.
+
+use clock::Instant;
+use process::{Connection, Outputs};
+
+use super::{Atomizer, BLOCKS_LISTENER, CLIENTS_LISTENER, Rung};
+use crate::intake::Taken;
+use crate::protocol::errors::{Error, Why};
+use crate::protocol::request::{Notification, Request, read_request};
+use crate::protocol::{Hash, Malformed, REQUEST_BYTES_MAX, next_frame};
+use crate::stamps::Stage;
+
+impl Atomizer {
+    pub(super) fn read_frames(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        bytes: &[u8],
+        out: &mut Outputs,
+    ) {
+        let since_ns = self.now_ns();
+        let before = self.counts.received;
+        let mut used = 0;
+        let ended = loop {
+            match next_frame(&bytes[used..], REQUEST_BYTES_MAX) {
+                Ok(None) => break None,
+                Err(why) => break Some(why),
+                Ok(Some(frame)) => match read_request(frame.payload) {
+                    Err(why) => break Some(why),
+                    Ok(Request::Notify(_)) if !self.order.leads() => {
+                        self.counts.misled += 1;
+                        used += frame.used;
+                        if !self.options.is_silent {
+                            // It goes where the standing says: what it has sent here is not done.
+                            self.say_standing(connection, out);
+                            self.hang_up(connection, out);
+                            used = bytes.len();
+                            break None;
+                        }
+                    }
+                    Ok(Request::Notify(it)) => {
+                        used += frame.used;
+                        self.notify(now, since_ns, &it);
+                    }
+                    Ok(request) => {
+                        used += frame.used;
+                        if let Err(why) = self.request(connection, request, out) {
+                            break Some(why);
+                        }
+                    }
+                },
+            }
+        };
+        if let Some(why) = ended {
+            self.counts.refusals.count(why);
+            self.hang_up(connection, out);
+            used = bytes.len();
+        }
+        out.used(used);
+        self.received(since_ns, self.counts.received - before);
+    }
+
+    fn hang_up(&mut self, connection: Connection, out: &mut Outputs) {
+        self.forget(connection);
+        out.close(connection);
+    }
+
+    fn received(&mut self, since_ns: u64, count: u64) {
+        let Some(stamps) = &mut self.stamps else { return };
+        if count > 0 {
+            stamps.stage(Stage::Receive, since_ns, count);
+            if self.options.rung >= Rung::Accumulate {
+                stamps.stage(Stage::Accumulate, since_ns, count);
+            }
+        }
+    }
+
+    fn notify(&mut self, now: Instant, since_ns: u64, it: &Notification<'_>) {
+        self.counts.received += 1;
+        let id = it.transaction.id;
+        if let Some(stamps) = self.stamps.as_mut().filter(|stamps| stamps.follows(id)) {
+            stamps.trace(Stage::Receive, id, since_ns);
+        }
+        if self.options.rung < Rung::Accumulate {
+            return;
+        }
+        let has_inputs = !it.transaction.inputs.is_empty();
+        if self.options.refuses_early && has_inputs && !self.machine.is_in_range(it.height) {
+            self.counts.early += 1;
+            self.discard(id, Why::Range);
+            return;
+        }
+        if self.machine.kept().bytes() > self.options.unarchived_bytes_max {
+            self.counts.busy += 1;
+            self.discard(id, Why::NotTaken);
+            return;
+        }
+        match self.intake.take(it, self.machine.height()) {
+            Taken::Complete => {
+                self.counts.complete += 1;
+                self.waits_since.get_or_insert(now);
+            }
+            Taken::Partial => {}
+            Taken::Full => {
+                self.counts.busy += 1;
+                self.discard(id, Why::NotTaken);
+            }
+        }
+        if let Some(stamps) = self.stamps.as_mut().filter(|stamps| stamps.follows(id)) {
+            stamps.trace(Stage::Accumulate, id, since_ns);
+        }
+    }
+
+    /// Tells who listens to errors, if anybody does.
+    pub(super) fn discard(&mut self, id: &Hash, why: Why<'_>) {
+        if self.subscribers.want_errors() {
+            self.discarded.push(&Error { id, why });
+        }
+    }
+
+    fn request(
+        &mut self,
+        connection: Connection,
+        request: Request<'_>,
+        out: &mut Outputs,
+    ) -> Result<(), Malformed> {
+        let listener = self.lines[connection.index()].listener;
+        match request {
+            // It is the log's to say, so that all forget the same.
+            Request::Prune(below) => self.prune_below = self.prune_below.max(below),
+            Request::GetBlock(height) if listener == BLOCKS_LISTENER => {
+                if let Some(block) = self.machine.kept().get(height) {
+                    self.subscribers.give(connection, block, out);
+                }
+            }
+            Request::Standing if listener == CLIENTS_LISTENER => {
+                self.say_standing(connection, out);
+            }
+            // Where only blocks are said a standing would be taken for one.
+            _ => return Err(Malformed::Tag),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! `assay serve atomizer`: a node for real. The only places of this crate that touch the system are here.
+
+mod archiver;
+mod atomizer;
+mod events;
+mod watchtower;
+
+use std::io::Read as _;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+The nodes of a published digital currency. See systems/atomizer/README.md for what is spoken.
+
+  assay serve atomizer node …        puts transactions in order and makes blocks of them
+  assay serve atomizer archiver …    stores blocks
+  assay serve atomizer watchtower …  answers what became of transactions
+
+Each says its options with --help, and serves until SIGTERM or SIGINT.
+";
+
+/// Runs a node until it is told to end. `words` is what stands behind `assay serve atomizer`.
+#[must_use]
+pub fn serve(words: &[String]) -> ExitCode {
+    let (first, rest) = match words.split_first() {
+        Some((first, rest)) if !first.starts_with("--") => (first.as_str(), rest),
+        Some((first, _)) if first == "--help" => ("--help", words),
+        _ => ("node", words),
+    };
+    let ran = match first {
+        "node" => atomizer::run(rest),
+        "archiver" => archiver::run(rest),
+        "watchtower" => watchtower::run(rest),
+        "--help" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("there is no node `{other}`; write node, archiver or watchtower")),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("assay serve atomizer: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A number that nobody outside knows.
+fn draw() -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut bytes));
+    read.map_err(|error| format!("reading /dev/urandom: {error}"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// What was stamped is all in its file after this.
+fn end_events(sampler: Option<sampler::Sampler>) -> Result<(), String> {
+    let Some(sampler) = sampler else { return Ok(()) };
+    sampler.close().map_err(|error| format!("writing events: {error}"))?;
+    Ok(())
+}

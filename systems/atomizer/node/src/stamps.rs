@@ -1,0 +1,89 @@
+//! The stages of an atomizer, and who is told of them. Where nobody is, nothing is measured.
+
+use crate::protocol::Hash;
+
+/// The stages that the published system measures, in its order, and one behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Stage {
+    /// A notification: from its arrival to its place in the queue.
+    Receive = 1,
+    /// Its attestations, gathered.
+    Accumulate = 2,
+    /// Complete transactions, given to the log.
+    Log = 3,
+    /// An entry of the log, applied.
+    Apply = 4,
+    /// A transaction, admitted.
+    Admit = 5,
+    /// A transaction, discarded because of its height.
+    Expire = 6,
+    /// A transaction, discarded because an input is spent.
+    Spent = 7,
+    /// A block, made.
+    Block = 8,
+    /// A block, durable in the archive. Not measured in the published system.
+    Archive = 9,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Receive,
+        Self::Accumulate,
+        Self::Log,
+        Self::Apply,
+        Self::Admit,
+        Self::Expire,
+        Self::Spent,
+        Self::Block,
+        Self::Archive,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Accumulate => "accumulate",
+            Self::Log => "log",
+            Self::Apply => "apply",
+            Self::Admit => "admit",
+            Self::Expire => "expire",
+            Self::Spent => "spent",
+            Self::Block => "block",
+            Self::Archive => "archive",
+        }
+    }
+
+    /// The name that the published system's plots have for it, if they have it.
+    #[must_use]
+    pub const fn published_name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Receive => "controller.server_handler.tx_notify",
+            Self::Accumulate => "raft_node.tx_notify",
+            Self::Log => "raft_node.send_complete_txs",
+            Self::Apply => "state_machine.tx_notify",
+            Self::Admit => "atomizer.insert_complete.success",
+            Self::Expire => "atomizer.insert_complete.discard.expired",
+            Self::Spent => "atomizer.insert_complete.discard.spent",
+            Self::Block => "atomizer.make_block",
+            Self::Archive => return None,
+        })
+    }
+}
+
+/// Who is told. It has a clock; a node has none.
+pub trait Stamps {
+    /// The time now, in nanoseconds of a clock of its own.
+    fn now_ns(&mut self) -> u64;
+
+    /// `count` transactions have gone through a stage, from `since_ns` until now.
+    fn stage(&mut self, stage: Stage, since_ns: u64, count: u64);
+
+    /// A transaction that is followed one by one has gone through a stage.
+    fn trace(&mut self, stage: Stage, id: &Hash, since_ns: u64);
+
+    /// Whether this one is followed one by one. The same transactions are in every process: their names say which.
+    fn follows(&self, id: &Hash) -> bool;
+}

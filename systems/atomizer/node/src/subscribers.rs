@@ -1,0 +1,143 @@
+//! Who listens: blocks and errors go to them as fast as they take them, and nobody waits for one that is slow.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use process::{Connection, Outputs};
+
+use crate::chain::{Block, Cursor};
+use crate::machine::Discarded;
+use crate::protocol::ERRORS_BYTES_MAX;
+use crate::protocol::errors::write_errors;
+
+/// About so much of a block is written at a time: it stays in the processor's cache on its way to the kernel.
+const PIECE_BYTES: usize = 512 << 10;
+
+/// Blocks that wait for a slow listener; of more the oldest is left out, which the listener sees by the heights.
+const WAITING_MAX: usize = 8;
+
+/// With more than this unsent to it, a listener to errors misses some.
+const ERRORS_UNSENT_MAX: usize = 16 << 20;
+
+#[derive(Debug)]
+struct Listener {
+    connection: Connection,
+    wants_errors: bool,
+    /// Blocks that go to it, the first as far as the cursor says.
+    blocks: VecDeque<Arc<Block>>,
+    cursor: Cursor,
+}
+
+/// Numbers that only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Blocks that were left out for a slow listener.
+    pub blocks: u64,
+    /// Errors that were left out for a slow listener.
+    pub errors: u64,
+}
+
+/// All who listen.
+#[derive(Debug, Default)]
+pub struct Subscribers {
+    listeners: Vec<Listener>,
+    missed: Missed,
+}
+
+impl Subscribers {
+    /// Somebody begins to listen.
+    pub fn add(&mut self, connection: Connection, wants_errors: bool) {
+        let (blocks, cursor) = (VecDeque::new(), Cursor::default());
+        self.listeners.push(Listener { connection, wants_errors, blocks, cursor });
+    }
+
+    /// Somebody has gone.
+    pub fn remove(&mut self, connection: Connection) {
+        self.listeners.retain(|it| it.connection != connection);
+    }
+
+    /// What was missed.
+    #[must_use]
+    pub const fn missed(&self) -> Missed {
+        self.missed
+    }
+
+    /// A block goes to all who listen to blocks.
+    pub fn broadcast(&mut self, block: &Arc<Block>, out: &mut Outputs) {
+        for listener in self.listeners.iter_mut().filter(|it| !it.wants_errors) {
+            self.missed.blocks += listener.push(block);
+            listener.send(out);
+        }
+    }
+
+    /// A block goes to one of them.
+    pub fn give(&mut self, connection: Connection, block: &Arc<Block>, out: &mut Outputs) {
+        if let Some(listener) = self.listeners.iter_mut().find(|it| it.connection == connection) {
+            self.missed.blocks += listener.push(block);
+            listener.send(out);
+        }
+    }
+
+    /// A connection takes more.
+    pub fn drained(&mut self, connection: Connection, out: &mut Outputs) {
+        if let Some(listener) = self.listeners.iter_mut().find(|it| it.connection == connection) {
+            listener.send(out);
+        }
+    }
+
+    /// Whether anybody listens to errors.
+    #[must_use]
+    pub fn want_errors(&self) -> bool {
+        self.listeners.iter().any(|it| it.wants_errors)
+    }
+
+    /// Errors go to all who listen to errors.
+    pub fn send_errors(&mut self, discarded: &mut Discarded, out: &mut Outputs) {
+        if discarded.count == 0 {
+            return;
+        }
+        for listener in self.listeners.iter().filter(|it| it.wants_errors) {
+            if out.unsent(listener.connection) + discarded.bytes.len() > ERRORS_UNSENT_MAX {
+                self.missed.errors += discarded.count;
+            } else {
+                let out = out.send(listener.connection);
+                write_errors(out, discarded.count, &discarded.bytes);
+            }
+        }
+        discarded.clear();
+    }
+
+    /// Whether what was discarded is as much as one frame takes.
+    #[must_use]
+    pub const fn is_frame(discarded: &Discarded) -> bool {
+        discarded.bytes.len() >= ERRORS_BYTES_MAX / 2
+    }
+}
+
+impl Listener {
+    /// Gives how many were left out for it.
+    fn push(&mut self, block: &Arc<Block>) -> u64 {
+        self.blocks.push_back(Arc::clone(block));
+        if self.blocks.len() <= WAITING_MAX {
+            return 0;
+        }
+        // The first may be half sent.
+        self.blocks.remove(1);
+        1
+    }
+
+    /// Writes on until so much is unsent that the kernel will tell when it has gone.
+    fn send(&mut self, out: &mut Outputs) {
+        while let Some(block) = self.blocks.front() {
+            let unsent = out.unsent(self.connection);
+            if unsent >= PIECE_BYTES {
+                return;
+            }
+            let is_end = block.write_some(&mut self.cursor, PIECE_BYTES, out.send(self.connection));
+            if is_end {
+                self.blocks.pop_front();
+                self.cursor = Cursor::default();
+            }
+        }
+    }
+}

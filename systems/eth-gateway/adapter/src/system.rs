@@ -1,0 +1,131 @@
+//! The system: a node, the gateway before it, the requests of a scenario, and the adapter of HTTP for all the rest.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use ethereum_adapter::Rpc;
+use model::Seed;
+use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
+use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Workload};
+
+use crate::options::OfLoad;
+use crate::targets::{self, Draw, Scenario};
+use crate::upstream::{self, PROGRAM, Upstream};
+
+/// The gateway's name in the testbed, for faults by name.
+const GATEWAY: &str = "gateway";
+
+/// The requests' file, in the folder of the trial's nodes.
+const FILE: &str = "targets.txt";
+
+/// A gateway as an experiment wants it.
+pub(crate) struct Gateway {
+    pub(crate) upstream: Upstream,
+    /// On the chain of a node that is started here.
+    pub(crate) transactions: u64,
+    /// Whether all that saves calls is off.
+    pub(crate) is_plain: bool,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) scenario: Scenario,
+    pub(crate) draw: u64,
+    pub(crate) of_load: OfLoad,
+    pub(crate) seed: Seed,
+    /// What loads the gateway; there when it is deployed.
+    pub(crate) inner: OnceLock<Box<dyn System>>,
+}
+
+impl Gateway {
+    fn inner(&self) -> Result<&dyn System, SutError> {
+        let inner = self.inner.get().map(AsRef::as_ref);
+        inner.ok_or_else(|| SutError::Deploy("the gateway was not deployed".to_owned()))
+    }
+
+    /// Starts the gateway before a node.
+    fn start(&self, node: SocketAddr, bed: &mut Testbed) -> Result<SocketAddr, SutError> {
+        let upstream = format!("http://{node}/");
+        let ours = ["--listen", "127.0.0.1:0", "--upstream", &upstream];
+        let mut words: Vec<String> = ours.map(str::to_owned).to_vec();
+        words.extend(self.is_plain.then(|| "--plain".to_owned()));
+        words.extend(self.arguments.iter().cloned());
+        bed.spawn_program(GATEWAY, PROGRAM, words)?;
+        upstream::ready(bed, GATEWAY)
+    }
+
+    /// Writes the requests from what the node's chain holds.
+    fn write_targets(&self, node: SocketAddr, bed: &Testbed) -> Result<String, SutError> {
+        let mut rpc = Rpc::new(node, bed.clock());
+        let written = Draw::new(&mut rpc, self.seed)
+            .and_then(|mut chain| targets::write(self.scenario, self.draw, &mut chain));
+        let failed =
+            |why: String| SutError::Deploy(format!("drawing requests from the chain: {why}"));
+        let path = bed.folder().join(FILE);
+        std::fs::write(&path, written.map_err(failed)?)
+            .map_err(|why| failed(format!("writing {}: {why}", path.display())))?;
+        let path = path.canonicalize().unwrap_or(path);
+        Ok(path.display().to_string())
+    }
+}
+
+impl System for Gateway {
+    fn stages(&self) -> Vec<String> {
+        vec!["committed".to_owned()]
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        match self.inner.get() {
+            Some(inner) => inner.kinds(),
+            None => vec![Kind::recorded("request")],
+        }
+    }
+
+    fn code_remarks(&self) -> Vec<CodeRemark> {
+        self.inner.get().map(|inner| inner.code_remarks()).unwrap_or_default()
+    }
+
+    fn fidelity(&self) -> Vec<String> {
+        let words = "plain: the gateway keeps nothing, joins nothing and does not listen to the node's limiter, as the published API";
+        self.is_plain.then(|| words.to_owned()).into_iter().collect()
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let node = upstream::start(&self.upstream, self.transactions, bed)?;
+        let file = self.write_targets(node, bed)?;
+        let gateway = self.start(node, bed)?;
+        let inner = self.of_load.of_file(&format!("http://{gateway}"), &file);
+        // A second deployment of one system would go to another address.
+        let _ = self.inner.set(inner.map_err(SutError::Deploy)?);
+        let mut deployment = self.inner()?.deploy(bed)?;
+        let facts = &mut deployment.facts;
+        let node = match &self.upstream {
+            Upstream::Played(words) => format!("played, {}", words.join(" ")),
+            Upstream::Started(kind) => format!("{kind:?}, {} transactions", self.transactions),
+            Upstream::At(address) => address.to_string(),
+        };
+        facts.insert("eth-gateway.node".to_owned(), node);
+        facts.insert("eth-gateway.scenario".to_owned(), format!("{:?}", self.scenario));
+        let switches = if self.is_plain { "off" } else { "on" };
+        facts.insert("eth-gateway.savings".to_owned(), switches.to_owned());
+        facts.insert("eth-gateway.arguments".to_owned(), self.arguments.join(" "));
+        facts.retain(|_, value| !value.is_empty());
+        deployment.nodes = bed.nodes();
+        deployment.clocks = ClockRelation::OneHost;
+        Ok(deployment)
+    }
+
+    fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload> {
+        let inner = self.inner.get().expect("the engine asks when the system is deployed");
+        inner.workload(seed, worker, workers)
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        self.inner()?.connect(to, role, index)
+    }
+
+    fn route(&self, to: &Deployment, role: Role, index: u32, life: u32) -> Option<Endpoint> {
+        self.inner.get()?.route(to, role, index, life)
+    }
+
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        self.inner()?.preflight(to)
+    }
+}

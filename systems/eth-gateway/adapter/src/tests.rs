@@ -1,0 +1,64 @@
+//! Options, without a node: what an experiment can ask for, and what it is told of mistakes.
+
+use std::path::Path;
+
+use ethereum_adapter::NodeKind;
+use model::options::{Options, Problems, Span, Value};
+use sut::Request;
+
+use crate::options::read;
+use crate::system::Gateway;
+use crate::targets::Scenario;
+use crate::upstream::Upstream;
+
+fn table(entries: &[(&str, Value)]) -> Options {
+    let mut table = Options::empty();
+    for (path, written) in entries {
+        table.set(path, Options { value: written.clone(), span: Span::default() });
+    }
+    table
+}
+
+fn system(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Result<Gateway, Vec<String>> {
+    let (deploy, workload) = (table(deploy), table(workload));
+    let folder = Path::new("/experiments");
+    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 1, load: None };
+    let mut problems = Problems::default();
+    let system = read(&request, &mut problems);
+    system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+/// Claim: what is asked for is had, keys of the load's adapter included.
+#[test]
+fn what_is_asked_for() {
+    let gateway = system(
+        &[("node", text("geth")), ("plain", Value::Boolean(true))],
+        &[("scenario", text("everything")), ("preflight", Value::Boolean(false))],
+    )
+    .unwrap();
+    assert_eq!(gateway.upstream, Upstream::Started(NodeKind::Geth));
+    assert!(gateway.is_plain && gateway.scenario == Scenario::Everything);
+    let gateway = system(&[("upstream", text("http://127.0.0.1:8545/"))], &[]).unwrap();
+    assert_eq!(gateway.upstream, Upstream::At("127.0.0.1:8545".parse().unwrap()));
+}
+
+/// Claim: each mistake is said, those in keys of the load's adapter included.
+#[test]
+fn mistakes() {
+    for (deploy, workload, words) in [
+        (vec![("node", text("parity"))], vec![], "mock"),
+        (vec![("upstream", text("somewhere"))], vec![], "not an address"),
+        (vec![("upstream", text("127.0.0.1:1")), ("node", text("geth"))], vec![], "is not started"),
+        (vec![("plane", Value::Boolean(true))], vec![], "not a key"),
+        (vec![], vec![("scenario", text("some"))], "blocks"),
+        (vec![], vec![("draw", Value::Integer(0))], "draw"),
+        (vec![], vec![("pre_flight", Value::Boolean(true))], "not a key"),
+    ] {
+        let said = system(&deploy, &workload).err().unwrap_or_default().join("; ");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}

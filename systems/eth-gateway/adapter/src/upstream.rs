@@ -1,0 +1,69 @@
+//! The node behind the gateway: one that is played, with a limiter; anvil or geth with a chain made here; or one that runs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ethereum_adapter::{NodeKind, NodeWish, Rpc};
+use sut::{SutError, Testbed};
+
+use crate::seeding;
+
+/// The program that is the gateway, and plays a node.
+pub(crate) const PROGRAM: &str = "eth-gateway-node";
+
+/// How long it may take until it serves.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Of a block of a chain for development.
+const GAS_LIMIT: u64 = 30_000_000;
+
+/// Which node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Upstream {
+    /// Played by the gateway's program, with these words behind ours.
+    Played(Vec<String>),
+    Started(NodeKind),
+    /// Runs already.
+    At(SocketAddr),
+}
+
+/// Starts it, if it does not run, and gives it a chain; gives where it answers.
+pub(crate) fn start(
+    upstream: &Upstream,
+    transactions: u64,
+    bed: &mut Testbed,
+) -> Result<SocketAddr, SutError> {
+    match upstream {
+        Upstream::At(address) => Ok(*address),
+        Upstream::Played(words) => {
+            let mut all = vec!["mock".to_owned(), "--listen".to_owned(), "127.0.0.1:0".to_owned()];
+            all.extend(words.iter().cloned());
+            bed.spawn_program("node", PROGRAM, all)?;
+            ready(bed, "node")
+        }
+        Upstream::Started(kind) => {
+            let wish = NodeWish {
+                which: *kind,
+                program: None,
+                block_time: None,
+                gas_limit: GAS_LIMIT,
+                arguments: Vec::new(),
+            };
+            let address = wish.start(bed)?;
+            let mut rpc = Rpc::new(address, bed.clock());
+            seeding::seed(&mut rpc, transactions, bed.clock()).map_err(|why| {
+                SutError::Deploy(format!("putting something on the node's chain: {why}"))
+            })?;
+            Ok(address)
+        }
+    }
+}
+
+/// Waits until a program of ours says where it serves.
+pub(crate) fn ready(bed: &mut Testbed, name: &str) -> Result<SocketAddr, SutError> {
+    let said: BTreeMap<String, String> = bed.ready_line(name, READY_WITHIN)?;
+    let address = said.get("http").and_then(|text| text.parse().ok());
+    address
+        .ok_or_else(|| SutError::Deploy(format!("`{name}` does not say where it serves: {said:?}")))
+}

@@ -1,0 +1,477 @@
+//! What the gateway can be asked: every route, once under `/` as it was published and once under `/v1`.
+//!
+//! [`find`] reads a path. [`ROUTES`] says the same for people and for the OpenAPI document; a test holds both together.
+
+use crate::quantity::Quantity;
+
+/// A request that was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Whether the gateway is there.
+    Status,
+    /// A transaction by its hash.
+    Transaction(String),
+    /// The receipt of a transaction.
+    Receipt(String),
+    /// The last block, with whole transactions or with their hashes.
+    LastBlock {
+        /// With whole transactions.
+        full: bool,
+    },
+    /// The height of the last block.
+    LastHeight,
+    /// A block by its hash.
+    BlockByHash {
+        /// `0x` and 64 digits.
+        hash: String,
+        /// With whole transactions.
+        full: bool,
+    },
+    /// A block by its height.
+    BlockByHeight {
+        /// Its height.
+        height: u64,
+        /// With whole transactions.
+        full: bool,
+    },
+    /// A transaction by its place in a block.
+    TransactionInBlock {
+        /// The block's height.
+        height: u64,
+        /// Its place, from 0.
+        index: u64,
+    },
+    /// What gas costs.
+    GasPrice,
+    /// What an account has.
+    Balance(String),
+    /// Logs of a range of blocks with one topic.
+    Logs {
+        /// The first block.
+        from: u64,
+        /// The last block.
+        to: u64,
+        /// The topic.
+        topic: String,
+    },
+    /// A call of a contract that changes nothing.
+    Call {
+        /// Who calls.
+        from: String,
+        /// What is called.
+        to: String,
+        /// Gas.
+        gas: Quantity,
+        /// Wei.
+        value: Quantity,
+        /// `0x` and bytes.
+        data: String,
+    },
+    /// The list of routes.
+    Describe,
+}
+
+/// Why a path is no operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotFound {
+    /// There is no such route; perhaps this one was meant.
+    Route(Option<&'static str>),
+    /// There is, and this field is wrong.
+    Field {
+        /// Its name in the template.
+        name: &'static str,
+        /// What it must be.
+        wanted: &'static str,
+    },
+}
+
+/// A part of a path that the client chooses.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name in the template.
+    pub name: &'static str,
+    /// What it must be, in words.
+    pub wanted: &'static str,
+    /// What it must be, as a regular expression.
+    pub pattern: &'static str,
+    /// One that is well formed.
+    pub example: &'static str,
+}
+
+/// One way to ask.
+#[derive(Debug)]
+pub struct Route {
+    /// Its name: `operationId`, the label of metrics.
+    pub name: &'static str,
+    /// Its path.
+    pub template: &'static str,
+    /// What it gives.
+    pub summary: &'static str,
+    /// The schema of its answer, by name.
+    pub answer: &'static str,
+    /// Whether what is asked for may be absent.
+    pub may_be_absent: bool,
+    /// Whether the node may refuse it for what is asked.
+    pub may_be_refused: bool,
+    /// Whether it reaches the node at all.
+    pub asks_node: bool,
+    /// Whether it is a POST; all others are GETs.
+    pub is_posted: bool,
+}
+
+const HASH: &str = "`0x` and 64 hexadecimal digits";
+const ADDRESS: &str = "`0x` and 40 hexadecimal digits";
+const BLOCK: &str =
+    "`last`, a height in up to 19 decimal digits, or a hash: `0x` and 64 hexadecimal digits";
+const HEIGHT: &str = "a height in up to 19 decimal digits";
+const INDEX: &str = "a place in the block, from 0, in up to 9 decimal digits";
+const NUMBER: &str = "a block's height: `0x` and up to 15 hexadecimal digits";
+const RANGE: &str = "not below `from`";
+const QUANTITY: &str = "`0x` and up to 64 hexadecimal digits";
+const GAS: &str = "`0x` and up to 16 hexadecimal digits";
+const DATA: &str = "`0x` and an even number of hexadecimal digits, 4096 at most";
+
+/// Digits of the data of a call: its length must fit into a request line.
+const DATA_DIGITS_MAX: usize = 4096;
+
+const HASH_PATTERN: &str = "^0x[0-9a-fA-F]{64}$";
+const ADDRESS_PATTERN: &str = "^0x[0-9a-fA-F]{40}$";
+const HASH_EXAMPLE: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const ADDRESS_EXAMPLE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+
+/// Every field, by the name that it has in templates.
+pub static FIELDS: [Field; 12] = [
+    Field { name: "hash", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
+    Field {
+        name: "block",
+        wanted: BLOCK,
+        pattern: "^(0x[0-9a-fA-F]{64}|[0-9]{1,19})$",
+        example: "1",
+    },
+    Field { name: "height", wanted: HEIGHT, pattern: "^[0-9]{1,19}$", example: "1" },
+    Field { name: "index", wanted: INDEX, pattern: "^[0-9]{1,9}$", example: "0" },
+    Field { name: "address", wanted: ADDRESS, pattern: ADDRESS_PATTERN, example: ADDRESS_EXAMPLE },
+    Field { name: "first", wanted: NUMBER, pattern: "^0x[0-9a-fA-F]{1,15}$", example: "0x1" },
+    Field { name: "last", wanted: NUMBER, pattern: "^0x[0-9a-fA-F]{1,15}$", example: "0xa" },
+    Field { name: "topic", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
+    Field { name: "from", wanted: ADDRESS, pattern: ADDRESS_PATTERN, example: ADDRESS_EXAMPLE },
+    Field { name: "to", wanted: ADDRESS, pattern: ADDRESS_PATTERN, example: ADDRESS_EXAMPLE },
+    Field { name: "gas", wanted: GAS, pattern: "^0x[0-9a-fA-F]{1,16}$", example: "0x5208" },
+    Field { name: "value", wanted: QUANTITY, pattern: "^0x[0-9a-fA-F]{1,64}$", example: "0x0" },
+];
+
+/// The data of a call, which is too long for the table's other columns.
+pub static DATA_FIELD: Field = Field {
+    name: "data",
+    wanted: DATA,
+    pattern: "^0x([0-9a-fA-F]{2}){0,2048}$",
+    example: "0x18160ddd",
+};
+
+const fn route(name: &'static str, template: &'static str, summary: &'static str) -> Route {
+    Route {
+        name,
+        template,
+        summary,
+        answer: "Object",
+        may_be_absent: false,
+        may_be_refused: false,
+        asks_node: true,
+        is_posted: false,
+    }
+}
+
+/// Every route. The place of one is its number in metrics.
+pub static ROUTES: [Route; 20] = [
+    Route {
+        answer: "Status",
+        asks_node: false,
+        ..route("status", "/", "Whether the gateway is there.")
+    },
+    Route {
+        answer: "Transaction",
+        may_be_absent: true,
+        ..route("transaction", "/transaction/{hash}", "A transaction by its hash.")
+    },
+    Route {
+        answer: "Receipt",
+        may_be_absent: true,
+        ..route("receipt", "/transaction/{hash}/receipt", "What became of a transaction.")
+    },
+    Route { answer: "Block", ..route("lastBlock", "/block/last", "The last block.") },
+    Route {
+        answer: "FullBlock",
+        ..route("lastFullBlock", "/block/last/full", "The last block with whole transactions.")
+    },
+    Route {
+        answer: "Height",
+        ..route("lastHeight", "/block/last/height", "The height of the last block.")
+    },
+    Route {
+        answer: "Block",
+        may_be_absent: true,
+        ..route("block", "/block/{block}", "A block by its hash or its height.")
+    },
+    Route {
+        answer: "FullBlock",
+        may_be_absent: true,
+        ..route("fullBlock", "/block/{block}/full", "A block with whole transactions.")
+    },
+    Route {
+        answer: "Transaction",
+        may_be_absent: true,
+        ..route(
+            "transactionInBlock",
+            "/block/{height}/transaction/{index}",
+            "A transaction by its place in a block.",
+        )
+    },
+    Route {
+        answer: "GasPrice",
+        ..route("gasPrice", "/gasprice", "What a unit of gas costs, in wei.")
+    },
+    Route {
+        answer: "Balance",
+        ..route("balance", "/balance/{address}", "What an account has, in wei.")
+    },
+    Route {
+        answer: "Logs",
+        may_be_refused: true,
+        ..route(
+            "logs",
+            "/log/{first}/{last}/{topic}",
+            "Logs with this topic in blocks from the first to the last.",
+        )
+    },
+    Route {
+        answer: "Data",
+        may_be_refused: true,
+        ..route(
+            "call",
+            "/call/{from}/{to}/{gas}/{value}/{data}",
+            "What a contract answers, as of the last block; nothing is changed.",
+        )
+    },
+    Route {
+        answer: "Routes",
+        asks_node: false,
+        ..route("describe", "/describe", "The list of routes.")
+    },
+    Route { asks_node: false, ..route("openapi", "/openapi.json", "This document.") },
+    Route {
+        answer: "Page",
+        asks_node: false,
+        ..route("swagger", "/swaggerui/", "This document, to be tried.")
+    },
+    Route {
+        answer: "Metrics",
+        asks_node: false,
+        ..route("metrics", "/metrics", "Metrics for Prometheus.")
+    },
+    Route {
+        answer: "Challenge",
+        ..route(
+            "challenge",
+            "/auth/challenge/{address}",
+            "A message to be signed by this account (EIP-4361).",
+        )
+    },
+    Route {
+        answer: "Token",
+        asks_node: false,
+        is_posted: true,
+        ..route("token", "/auth/token", "A token for who signed a challenge.")
+    },
+    Route { asks_node: false, ..route("none", "", "What is no route.") },
+];
+
+/// The field of this name.
+#[must_use]
+pub fn field(name: &str) -> Option<&'static Field> {
+    FIELDS.iter().chain([&DATA_FIELD]).find(|field| field.name == name)
+}
+
+impl Operation {
+    /// Its place in [`ROUTES`].
+    #[must_use]
+    pub fn route(&self) -> usize {
+        match self {
+            Self::Status => 0,
+            Self::Transaction(_) => 1,
+            Self::Receipt(_) => 2,
+            Self::LastBlock { full } => 3 + usize::from(*full),
+            Self::LastHeight => 5,
+            Self::BlockByHash { full, .. } | Self::BlockByHeight { full, .. } => {
+                6 + usize::from(*full)
+            }
+            Self::TransactionInBlock { .. } => 8,
+            Self::GasPrice => 9,
+            Self::Balance(_) => 10,
+            Self::Logs { .. } => 11,
+            Self::Call { .. } => 12,
+            Self::Describe => 13,
+        }
+    }
+}
+
+/// More segments than this no route has.
+const SEGMENTS_MAX: usize = 7;
+
+/// Reads a path, without `/v1` in front of it. A slash at the end makes another path, as it did where the API comes from.
+///
+/// # Errors
+/// When there is no such route, or a field is not what it must be.
+pub fn find(path: &str) -> Result<Operation, NotFound> {
+    let mut segments = [""; SEGMENTS_MAX];
+    let mut count = 0;
+    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
+        if count == SEGMENTS_MAX {
+            return Err(NotFound::Route(None));
+        }
+        segments[count] = segment;
+        count += 1;
+    }
+    match segments[..count] {
+        [""] => Ok(Operation::Status),
+        ["describe"] => Ok(Operation::Describe),
+        ["gasprice"] => Ok(Operation::GasPrice),
+        ["block", "last"] => Ok(Operation::LastBlock { full: false }),
+        ["block", "last", "full"] => Ok(Operation::LastBlock { full: true }),
+        ["block", "last", "height"] => Ok(Operation::LastHeight),
+        ["block", id] if !id.is_empty() => block(id, false),
+        ["block", id, "full"] => block(id, true),
+        ["block", height, "transaction", index] => Ok(Operation::TransactionInBlock {
+            height: decimal(height, 19, "height")?,
+            index: decimal(index, 9, "index")?,
+        }),
+        ["transaction", hash] if !hash.is_empty() => {
+            Ok(Operation::Transaction(digits(hash, 64, "hash")?))
+        }
+        ["transaction", hash, "receipt"] => Ok(Operation::Receipt(digits(hash, 64, "hash")?)),
+        ["balance", address] if !address.is_empty() => {
+            Ok(Operation::Balance(digits(address, 40, "address")?))
+        }
+        ["log", first, last, topic] => logs(first, last, topic),
+        ["call", from, to, gas, value, data] => Ok(Operation::Call {
+            from: digits(from, 40, "from")?,
+            to: digits(to, 40, "to")?,
+            gas: number(gas, 16, "gas")?,
+            value: number(value, 64, "value")?,
+            data: bytes(data)?,
+        }),
+        _ => Err(NotFound::Route(meant(path))),
+    }
+}
+
+/// The route that there is without the slash at the end.
+fn meant(path: &str) -> Option<&'static str> {
+    let without = path.strip_suffix('/').filter(|path| !path.is_empty())?;
+    let found = find(without).ok()?;
+    Some(ROUTES[found.route()].template)
+}
+
+fn wrong(name: &'static str) -> NotFound {
+    NotFound::Field { name, wanted: field(name).map_or("", |field| field.wanted) }
+}
+
+fn block(id: &str, full: bool) -> Result<Operation, NotFound> {
+    if id.starts_with("0x") {
+        return Ok(Operation::BlockByHash { hash: digits(id, 64, "block")?, full });
+    }
+    Ok(Operation::BlockByHeight { height: decimal(id, 19, "block")?, full })
+}
+
+fn logs(first: &str, last: &str, topic: &str) -> Result<Operation, NotFound> {
+    let height = |text, name| number(text, 15, name)?.to_u64().ok_or(wrong(name));
+    let (from, to) = (height(first, "first")?, height(last, "last")?);
+    let topic = digits(topic, 64, "topic")?;
+    if to < from {
+        return Err(NotFound::Field { name: "last", wanted: RANGE });
+    }
+    Ok(Operation::Logs { from, to, topic })
+}
+
+/// `0x` and exactly so many hexadecimal digits, in small letters.
+fn digits(text: &str, count: usize, name: &'static str) -> Result<String, NotFound> {
+    let found = text.strip_prefix("0x").filter(|digits| digits.len() == count && is_hex(digits));
+    found.map(|_| text.to_ascii_lowercase()).ok_or(wrong(name))
+}
+
+fn number(text: &str, digits_max: usize, name: &'static str) -> Result<Quantity, NotFound> {
+    let is_short = text.len() <= digits_max + 2;
+    Quantity::from_hex(text).filter(|_| is_short).ok_or(wrong(name))
+}
+
+fn decimal(text: &str, digits_max: usize, name: &'static str) -> Result<u64, NotFound> {
+    let is_decimal = text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_decimal).ok_or(wrong(name))
+}
+
+fn bytes(text: &str) -> Result<String, NotFound> {
+    let is_good = |digits: &&str| {
+        digits.len().is_multiple_of(2) && digits.len() <= DATA_DIGITS_MAX && is_hex(digits)
+    };
+    let found = text.strip_prefix("0x").filter(is_good);
+    found.map(|_| text.to_ascii_lowercase()).ok_or(wrong("data"))
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: the table's templates, filled with their fields' examples, are found as the routes that they stand for, and
+    /// every field of a template is in the table.
+    #[test]
+    fn table_and_reader_agree() {
+        for (index, route) in ROUTES.iter().enumerate().take(14) {
+            let mut path = String::new();
+            for part in route.template.split_inclusive('/') {
+                let (name, slash) = match part.strip_suffix('/') {
+                    Some(name) => (name, "/"),
+                    None => (part, ""),
+                };
+                match name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+                    Some(name) => path.push_str(field(name).unwrap().example),
+                    None => path.push_str(name),
+                }
+                path.push_str(slash);
+            }
+            assert_eq!(find(&path).unwrap().route(), index, "{path}");
+        }
+    }
+
+    /// Claim: the published slash at the end is no route, and the route without it is named.
+    #[test]
+    fn slash_at_the_end() {
+        assert_eq!(find("/block/last/"), Err(NotFound::Route(Some("/block/last"))));
+        assert_eq!(find("/gasprice/"), Err(NotFound::Route(Some("/gasprice"))));
+        assert_eq!(find("/nothing/"), Err(NotFound::Route(None)));
+        assert_eq!(find("/a/b/c/d/e/f/g/h"), Err(NotFound::Route(None)));
+    }
+
+    /// Claim: a field that is wrong is named.
+    #[test]
+    fn fields() {
+        let hash = HASH_EXAMPLE;
+        let named = |path: &str| match find(path) {
+            Err(NotFound::Field { name, .. }) => name,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(named("/block/latest"), "block");
+        assert_eq!(named("/block/0x12"), "block");
+        assert_eq!(named("/block/18446744073709551616"), "block");
+        assert_eq!(named("/block/1/transaction/x"), "index");
+        assert_eq!(named("/transaction/0x1"), "hash");
+        assert_eq!(named("/balance/0xff"), "address");
+        assert_eq!(named(&format!("/log/1/0x2/{hash}")), "first");
+        assert_eq!(named(&format!("/log/0x2/0x1/{hash}")), "last");
+        assert_eq!(named("/log/0x1/0x2/0x3"), "topic");
+        let (from, call) = (ADDRESS_EXAMPLE, "0x0/0x0/0x0");
+        assert_eq!(named(&format!("/call/{from}/x/{call}")), "to");
+        assert_eq!(named(&format!("/call/{from}/{from}/0x1/0x1/0x123")), "data");
+    }
+}

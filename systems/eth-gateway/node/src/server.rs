@@ -1,0 +1,269 @@
+//! Connections of clients: how many there may be, how slow they may be, and how they end when the gateway ends.
+
+mod paced;
+mod respond;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+#[cfg(feature = "grpc")]
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+#[cfg(feature = "grpc")]
+use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use crate::cors::Origins;
+use crate::gateway::Gateway;
+#[cfg(feature = "grpc")]
+use crate::grpc::Calls;
+use crate::log::Log;
+use crate::options::Options;
+use crate::signed::Signed;
+use crate::tls;
+use paced::Paced;
+
+/// A request's head may have this many bytes; the longest route has about 4,500.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// What a client gets whose connection is one too many.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+/// Descriptors beside those of clients' connections.
+const DESCRIPTORS: u64 = 256;
+/// Calls at once on one connection of gRPC.
+#[cfg(feature = "grpc")]
+const STREAMS_MAX: u32 = 100;
+
+/// What every connection needs to know.
+struct Serving {
+    gateway: Arc<Gateway>,
+    #[cfg(feature = "grpc")]
+    calls: Calls,
+    origins: Origins,
+    log: Log,
+    signed: Signed,
+    needs_token: bool,
+    token_age: Duration,
+    head_timeout: Duration,
+    write_timeout: Duration,
+}
+
+/// What is spoken at an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    Rest,
+    #[cfg(feature = "grpc")]
+    Grpc,
+}
+
+/// An address that is listened at.
+struct Door {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    speaks: Speaks,
+}
+
+/// Serves until `ends` says so, then lets requests in flight finish.
+pub async fn serve(
+    options: &Options,
+    gateway: Arc<Gateway>,
+    ready: impl FnOnce(&str),
+    ends: impl Future<Output = ()>,
+) -> Result<(), String> {
+    if options.auth && options.grpc.is_some() {
+        return Err("auth is of the REST API alone; leave grpc away, or auth".to_owned());
+    }
+    let serving = Arc::new(Serving {
+        #[cfg(feature = "grpc")]
+        calls: Calls::new(Arc::clone(&gateway))?,
+        gateway,
+        origins: options.cors_origins.clone(),
+        log: Log::start(options.log_one_in)?,
+        signed: Signed::new(&options.auth_secret, &options.auth_domain, options.token_age)?,
+        needs_token: options.auth,
+        token_age: options.token_age,
+        head_timeout: options.head_timeout,
+        write_timeout: options.write_timeout,
+    });
+    let (rest, at) = open(options, options.listen, Speaks::Rest).await?;
+    let mut addresses = format!("{}={at}", if rest.tls.is_some() { "https" } else { "http" });
+    let grpc = open_grpc(options).await?;
+    if let Some((_, at)) = &grpc {
+        addresses.push_str(&format!(" grpc={at}"));
+    }
+    allow_descriptors(options.connections_max as u64 + DESCRIPTORS);
+    ready(&addresses);
+    let places = Arc::new(Semaphore::new(options.connections_max));
+    let (ending, ended) = watch::channel(false);
+    let second = async {
+        match &grpc {
+            Some((door, _)) => accept_at(door, &places, &serving, &ended).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = accept_at(&rest, &places, &serving, &ended) => {}
+        () = second => {}
+        () = ends => {}
+    }
+    drop((rest, grpc));
+    let _ = ending.send(true);
+    // All places are free when all connections have ended.
+    let all = u32::try_from(options.connections_max).unwrap_or(u32::MAX);
+    let finished = tokio::time::timeout(options.drain, places.acquire_many(all)).await;
+    if finished.is_err() {
+        let left = options.connections_max - places.available_permits();
+        eprintln!("{left} connections were cut off after {} s", options.drain.as_secs());
+    }
+    Ok(())
+}
+
+/// The address of gRPC, if there is to be one.
+#[cfg(feature = "grpc")]
+async fn open_grpc(options: &Options) -> Result<Option<(Door, SocketAddr)>, String> {
+    match options.grpc {
+        Some(address) => open(options, address, Speaks::Grpc).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+#[cfg(not(feature = "grpc"))]
+async fn open_grpc(options: &Options) -> Result<Option<(Door, SocketAddr)>, String> {
+    match options.grpc {
+        Some(_) => {
+            Err("this program was built without gRPC; build it with --features grpc".to_owned())
+        }
+        None => Ok(None),
+    }
+}
+
+async fn open(
+    options: &Options,
+    address: SocketAddr,
+    speaks: Speaks,
+) -> Result<(Door, SocketAddr), String> {
+    let protocols: &[&str] = if speaks == Speaks::Rest { &["http/1.1"] } else { &["h2"] };
+    let tls = match (&options.tls_certificate, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key, protocols)?),
+        (None, None) => None,
+        _ => return Err("TLS needs both tls_certificate and tls_key".to_owned()),
+    };
+    let failed = |error: std::io::Error| format!("listening at {address}: {error}");
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let at = listener.local_addr().map_err(failed)?;
+    Ok((Door { listener, tls, speaks }, at))
+}
+
+async fn accept_at(
+    door: &Door,
+    places: &Arc<Semaphore>,
+    serving: &Arc<Serving>,
+    ended: &watch::Receiver<bool>,
+) {
+    loop {
+        let Ok((stream, _)) = door.listener.accept().await else {
+            // Out of descriptors, mostly: those who are here may finish meanwhile.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let metrics = &serving.gateway.metrics;
+        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
+            metrics.refused_connection();
+            tokio::spawn(refuse(stream));
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        metrics.opened();
+        let (serving, ended) = (Arc::clone(serving), ended.clone());
+        let (tls, speaks) = (door.tls.clone(), door.speaks);
+        tokio::spawn(async move {
+            let stream = Paced::new(stream, serving.write_timeout);
+            match tls {
+                None => connection(stream, &serving, speaks, ended, place).await,
+                Some(tls) => {
+                    let greeted = tokio::time::timeout(serving.head_timeout, tls.accept(stream));
+                    if let Ok(Ok(stream)) = greeted.await {
+                        connection(stream, &serving, speaks, ended, place).await;
+                    }
+                }
+            }
+            serving.gateway.metrics.closed();
+        });
+    }
+}
+
+async fn refuse(mut stream: TcpStream) {
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(FULL)).await;
+}
+
+/// A client that breaks the protocol or goes away ends its connection and nothing else.
+async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    serving: &Arc<Serving>,
+    speaks: Speaks,
+    mut ended: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
+) {
+    let io = TokioIo::new(stream);
+    let is_ended = async move {
+        let _ = ended.wait_for(|ended| *ended).await;
+    };
+    match speaks {
+        Speaks::Rest => {
+            let service = service_fn(|request| {
+                let serving = Arc::clone(serving);
+                async move { Ok::<_, Infallible>(respond::respond(&serving, request).await) }
+            });
+            let work = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(serving.head_timeout)
+                .max_buf_size(HEAD_BYTES_MAX)
+                .pipeline_flush(true)
+                .serve_connection(io, service);
+            let mut work = std::pin::pin!(work);
+            tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
+            work.as_mut().graceful_shutdown();
+            let _ = work.await;
+        }
+        #[cfg(feature = "grpc")]
+        Speaks::Grpc => {
+            let service = service_fn(|request| {
+                let serving = Arc::clone(serving);
+                async move { serving.calls.respond(request).await }
+            });
+            let work = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .keep_alive_interval(serving.head_timeout)
+                .keep_alive_timeout(serving.head_timeout)
+                .max_concurrent_streams(STREAMS_MAX)
+                .serve_connection(io, service);
+            let mut work = std::pin::pin!(work);
+            tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
+            work.as_mut().graceful_shutdown();
+            let _ = work.await;
+        }
+    }
+    drop(place);
+}
+
+/// Lets this process have as many descriptors as its connections need, as far as the host allows.
+fn allow_descriptors(wanted: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    // Above the host's bound only root may go.
+    let raised = Rlimit { current: Some(wanted), maximum: Some(most.max(wanted)) };
+    if setrlimit(Resource::Nofile, raised).is_err() {
+        eprintln!("this host allows {most} descriptors; connections_max wants {wanted}");
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: limit.maximum });
+    }
+}

@@ -1,0 +1,87 @@
+//! What is asked of the node, and how it fails.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+/// One JSON-RPC call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// The method.
+    pub method: &'static str,
+    /// Its parameters: a JSON array.
+    pub params: String,
+}
+
+impl Call {
+    pub fn new(method: &'static str, params: String) -> Self {
+        Self { method, params }
+    }
+
+    /// What the cache knows it by.
+    pub fn key(&self) -> String {
+        let mut key = String::with_capacity(self.method.len() + self.params.len());
+        key.push_str(self.method);
+        key.push_str(&self.params);
+        key
+    }
+
+    /// The call as JSON-RPC 2.0.
+    pub fn write(&self, id: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        out.extend_from_slice(id.to_string().as_bytes());
+        out.extend_from_slice(b",\"method\":\"");
+        out.extend_from_slice(self.method.as_bytes());
+        out.extend_from_slice(b"\",\"params\":");
+        out.extend_from_slice(self.params.as_bytes());
+        out.push(b'}');
+    }
+}
+
+/// A result as the node wrote it, or what went wrong.
+pub type Answer = Result<Bytes, Failure>;
+
+/// Why there is no result. Each has its status; none of them is "absent", which is a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The node's limiter refused, or would.
+    Limited {
+        /// When it may be asked again.
+        retry_after: Duration,
+        /// Whether the gateway kept the call back by what it had learnt.
+        early: bool,
+    },
+    /// No connection, or one that ended before the answer did.
+    Unreachable(String),
+    /// What came is no answer.
+    Garbage(String),
+    /// The answer is larger than allowed.
+    TooLarge,
+    /// There was no answer in time.
+    Late,
+    /// The node says that this call is wrong.
+    Refused {
+        /// Its code.
+        code: i64,
+        /// Its words.
+        message: String,
+    },
+    /// The gateway itself has too much to do.
+    Busy,
+}
+
+impl Failure {
+    /// A word for metrics.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Limited { early: false, .. } => "limited",
+            Self::Limited { early: true, .. } => "kept_back",
+            Self::Unreachable(_) => "unreachable",
+            Self::Garbage(_) => "garbage",
+            Self::TooLarge => "too_large",
+            Self::Late => "late",
+            Self::Refused { .. } => "refused",
+            Self::Busy => "busy",
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Connections to the node: kept and used again, no more than a bound of them, and every answer bounded in time and size.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::address::Address;
+use super::call::Failure;
+use crate::options::Options;
+
+/// How long a connection may take to be there.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// All answers that are being received have this much memory together.
+const RECEIVING_BYTES_MAX: usize = 256 << 20;
+/// The memory above is counted in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// What came back, whatever it is.
+#[derive(Debug)]
+pub struct Received {
+    pub status: u16,
+    pub retry_after: Option<Duration>,
+    pub body: Bytes,
+}
+
+/// See the module.
+pub struct Pool {
+    address: Address,
+    tls: Option<TlsConnector>,
+    keeps: bool,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    places: Semaphore,
+    memory: Arc<Semaphore>,
+    answer_bytes_max: usize,
+    answer_max: Duration,
+}
+
+impl Pool {
+    /// # Errors
+    /// When the certificates of the host cannot be read.
+    pub fn new(options: &Options, address: Address) -> Result<Self, String> {
+        let tls = if address.is_tls { Some(super::address::connector()?) } else { None };
+        Ok(Self {
+            address,
+            tls,
+            keeps: options.pool,
+            idle: Mutex::new(Vec::new()),
+            places: Semaphore::new(options.upstream_connections_max),
+            memory: Arc::new(Semaphore::new(RECEIVING_BYTES_MAX / PIECE)),
+            answer_bytes_max: options.upstream_bytes_max,
+            answer_max: options.upstream_timeout,
+        })
+    }
+
+    /// Posts one body and gives what comes back.
+    pub async fn post(&self, body: Bytes) -> Result<Received, Failure> {
+        let Ok(place) = timeout(self.answer_max, self.places.acquire()).await else {
+            return Err(Failure::Busy);
+        };
+        let _place = place.map_err(|_| Failure::Busy)?;
+        timeout(self.answer_max, self.exchange(body)).await.unwrap_or(Err(Failure::Late))
+    }
+
+    async fn exchange(&self, body: Bytes) -> Result<Received, Failure> {
+        let mut request = self.request(body)?;
+        // A kept connection may have ended while it was idle. What was not sent on it is sent on another.
+        while let Some(mut connection) = self.take_idle() {
+            match connection.try_send_request(request).await {
+                Ok(response) => return self.receive(connection, response).await,
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(unreachable(error.error())),
+                },
+            }
+        }
+        let mut connection = timeout(CONNECT_MAX, self.connect()).await.map_err(|_| {
+            Failure::Unreachable(format!("no connection in {} s", CONNECT_MAX.as_secs()))
+        })??;
+        let response =
+            connection.send_request(request).await.map_err(|error| unreachable(&error))?;
+        self.receive(connection, response).await
+    }
+
+    fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|connection| !connection.is_closed());
+        let ready = idle.iter().rposition(SendRequest::is_ready)?;
+        Some(idle.swap_remove(ready))
+    }
+
+    fn request(&self, body: Bytes) -> Result<Request<Full<Bytes>>, Failure> {
+        let mut request = Request::post(&self.address.path)
+            .header(HOST, &self.address.authority)
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(authorization) = &self.address.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if !self.keeps {
+            request = request.header(CONNECTION, HeaderValue::from_static("close"));
+        }
+        let request = request.body(Full::new(body));
+        request.map_err(|error| {
+            Failure::Unreachable(format!("asking {}: {error}", self.address.authority))
+        })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
+        let failed = |error: std::io::Error| Failure::Unreachable(error.to_string());
+        let stream = TcpStream::connect((self.address.host.as_str(), self.address.port));
+        let stream = stream.await.map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let (connection, work) = match &self.tls {
+            None => {
+                let (connection, work) =
+                    handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
+                (connection, tokio::spawn(async move { work.await.map_err(drop) }))
+            }
+            Some(tls) => {
+                let name = self.address.server_name()?;
+                let stream = tls.connect(name, stream).await.map_err(failed)?;
+                let (connection, work) =
+                    handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
+                (connection, tokio::spawn(async move { work.await.map_err(drop) }))
+            }
+        };
+        // It ends with its connection.
+        drop(work);
+        Ok(connection)
+    }
+
+    async fn receive(
+        &self,
+        connection: SendRequest<Full<Bytes>>,
+        response: Response<Incoming>,
+    ) -> Result<Received, Failure> {
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
+        let mut body = response.into_body();
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > self.answer_bytes_max {
+            return Err(Failure::TooLarge);
+        }
+        let mut memory = Memory { of: &self.memory, held: Vec::new(), bytes: 0 };
+        let mut first = Bytes::new();
+        let mut all = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| unreachable(&error))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if first.len() + all.len() + data.len() > self.answer_bytes_max {
+                return Err(Failure::TooLarge);
+            }
+            memory.grow(data.len())?;
+            // Nearly all answers are one piece, which is then not copied.
+            if first.is_empty() && all.is_empty() {
+                first = data;
+                continue;
+            }
+            if all.is_empty() {
+                all.reserve(announced.max(first.len() + data.len()));
+                all.extend_from_slice(&first);
+                first = Bytes::new();
+            }
+            all.extend_from_slice(&data);
+        }
+        if self.keeps {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(connection);
+        }
+        let body = if all.is_empty() { first } else { all.freeze() };
+        Ok(Received { status, retry_after, body })
+    }
+}
+
+/// What one answer holds of the memory for answers.
+struct Memory<'a> {
+    of: &'a Arc<Semaphore>,
+    held: Vec<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl Memory<'_> {
+    fn grow(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.bytes += bytes;
+        while self.held.len() * PIECE < self.bytes {
+            let piece = Arc::clone(self.of).try_acquire_owned();
+            self.held.push(piece.map_err(|_| Failure::Busy)?);
+        }
+        Ok(())
+    }
+}
+
+fn unreachable(error: &hyper::Error) -> Failure {
+    if error.is_parse() {
+        return Failure::Garbage(format!("no HTTP: {error}"));
+    }
+    let mut words = error.to_string();
+    if let Some(cause) = std::error::Error::source(error) {
+        words = format!("{words}: {cause}");
+    }
+    Failure::Unreachable(words)
+}
+
+fn seconds(value: &HeaderValue) -> Option<Duration> {
+    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
