@@ -36,6 +36,8 @@ pub enum Act {
     Publish(u64, u8),
     Pause(Duration),
     Close,
+    /// Nobody can connect any more; the connections that there are go on.
+    StopListening,
     /// Noise as fast as the connection takes it, for so long or until it is gone.
     Flood(Duration),
 }
@@ -76,8 +78,12 @@ impl Toy {
                 let Ok(stream) = stream else { continue };
                 let (handler, count, observers) =
                     (Arc::clone(&handler), Arc::clone(&count), Arc::clone(&observers));
-                let floods = Arc::clone(&floods);
-                std::thread::spawn(move || serve(stream, &*handler, &count, &observers, &floods));
+                let (floods, over) = (Arc::clone(&floods), Arc::clone(&over));
+                std::thread::spawn(move || {
+                    serve(stream, &*handler, &count, &observers, &floods, || {
+                        stop_listening(&over, address);
+                    });
+                });
             }
         });
         Self { address, is_over, floods_ended }
@@ -91,9 +97,14 @@ impl Toy {
 
 impl Drop for Toy {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address);
+        stop_listening(&self.is_over, self.address);
     }
+}
+
+fn stop_listening(is_over: &AtomicBool, address: SocketAddr) {
+    is_over.store(true, Ordering::Relaxed);
+    // One that wakes the thread that accepts.
+    let _ = TcpStream::connect(address);
 }
 
 fn serve(
@@ -102,6 +113,7 @@ fn serve(
     count: &AtomicU64,
     observers: &Mutex<Vec<TcpStream>>,
     floods_ended: &AtomicU64,
+    stop_listening: impl Fn(),
 ) {
     let _ = stream.set_nodelay(true);
     let mut buffer = vec![0; 64 * 1024];
@@ -129,6 +141,7 @@ fn serve(
                         }
                     }
                     Act::Pause(length) => std::thread::sleep(length),
+                    Act::StopListening => stop_listening(),
                     Act::Flood(length) => {
                         if flood(&mut stream, length) {
                             floods_ended.fetch_add(1, Ordering::Relaxed);
