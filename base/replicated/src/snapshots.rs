@@ -82,8 +82,10 @@ impl Snapshots {
         if self.writing.is_some() || self.waiting.is_empty() || !is_settled {
             return None;
         }
-        let is_free = |held: &Option<Instance>| held.is_none_or(|through| Some(through) != current);
-        let cell = self.held.iter().position(is_free)?;
+        // The current one may stand in both cells: made once more, or made where one was installed that ends with the same
+        // entry. One of them is enough, or else no cell would ever be free again.
+        let keeps = self.held.iter().position(|held| held.is_some() && *held == current);
+        let cell = (0..CELLS).find(|cell| Some(*cell) != keeps)?;
         let (through, kind, bytes) = self.waiting.pop_front()?;
         self.held[cell] = None;
         let content = [&through.to_le_bytes()[..], &bytes].concat();
@@ -183,5 +185,36 @@ mod tests {
         assert_eq!(snapshots.part(500, 0, 100), Some((snapshot(500), true)));
         snapshots.push(900, snapshot(900), Kind::Made);
         assert_eq!(snapshots.write().unwrap().0, second);
+    }
+
+    /// Claim: the same one twice, made again or made where it was installed, leaves a cell free; so does a disk that holds it
+    /// twice.
+    #[test]
+    fn the_same_one_twice_blocks_nothing() {
+        for kind in [Kind::Made, Kind::Installed] {
+            let mut snapshots = Snapshots::new(0, &Stored::default());
+            snapshots.push(500, snapshot(500), kind);
+            snapshots.push(500, snapshot(500), Kind::Made);
+            let (first, _) = snapshots.write().unwrap();
+            snapshots.written(first);
+            snapshots.named(500);
+            let (second, content) = snapshots.write().unwrap();
+            assert_ne!(second, first);
+            snapshots.written(second);
+            let stored =
+                Stored { cells: vec![Some(content.clone()), Some(content)], ..Stored::default() };
+            let mut again = Snapshots::new(0, &stored);
+            assert_eq!(again.load(500, &stored), Some(snapshot(500)));
+            for mut snapshots in [snapshots, again] {
+                for through in [900, 1_300] {
+                    snapshots.push(through, snapshot(through), Kind::Made);
+                    let (cell, content) = snapshots.write().expect("a cell is free");
+                    assert_eq!(content[..8], through.to_le_bytes());
+                    snapshots.written(cell);
+                    snapshots.named(through);
+                }
+                assert_eq!(snapshots.part(1_300, 0, 100), Some((snapshot(1_300), true)));
+            }
+        }
     }
 }
