@@ -52,6 +52,9 @@ impl ArchiveSession {
         if length > BLOCK_BYTES_MAX + 1 {
             return Err(Malformed::Length);
         }
+        if length == 0 {
+            return Err(Malformed::Truncated);
+        }
         let Some(flag) = bytes.get(FLAG_AT) else { return Ok(None) };
         match (flag, length) {
             (0, 1) => {

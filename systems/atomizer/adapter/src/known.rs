@@ -47,6 +47,8 @@ pub(crate) struct Known {
     all: Box<[OnceLock<Box<[AtomicU64]>>]>,
     /// The highest that blocks were seen to have come to.
     height: AtomicU64,
+    /// The highest that whoever leads has said.
+    said: AtomicU64,
     /// One more than the largest number that was told.
     count: AtomicU64,
     /// The replica that was last said to lead.
@@ -63,6 +65,7 @@ impl Known {
             mask: (buckets - 1) as u64,
             all: (0..PIECES_MAX).map(|_| OnceLock::new()).collect(),
             height: AtomicU64::new(0),
+            said: AtomicU64::new(0),
             count: AtomicU64::new(0),
             leader: AtomicU8::new(NOBODY),
         }
@@ -121,11 +124,24 @@ impl Known {
 
     /// The numbers of all that were submitted, each with the first bytes of its hash.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, TxId)> + '_ {
-        (0..self.count.load(Acquire)).filter_map(|tx| {
+        (0..self.count()).filter_map(|tx| {
             let number = usize::try_from(tx).ok()?;
             let short = self.all.get(number / PIECE)?.get()?[number % PIECE].load(Relaxed);
             (short != 0).then_some((short, tx))
         })
+    }
+
+    /// One more than the largest number that was submitted.
+    pub(crate) fn count(&self) -> TxId {
+        self.count.load(Acquire)
+    }
+
+    /// Whether this one was submitted: numbers are given out before they are.
+    pub(crate) fn is_told(&self, tx: TxId) -> bool {
+        let piece = |number: usize| self.all.get(number / PIECE)?.get();
+        let number = usize::try_from(tx).ok();
+        let told = number.and_then(|it| Some(piece(it)?[it % PIECE].load(Relaxed)));
+        told.is_some_and(|short| short != 0)
     }
 
     /// A block of this height was seen.
@@ -141,6 +157,16 @@ impl Known {
     /// Who leads, as was said since the last time that this was asked.
     pub(crate) fn take_leader(&self) -> Option<u8> {
         Some(self.leader.swap(NOBODY, Relaxed)).filter(|replica| *replica != NOBODY)
+    }
+
+    /// Whoever leads has come to this height.
+    pub(crate) fn said(&self, height: u64) {
+        self.said.fetch_max(height, Relaxed);
+    }
+
+    /// The highest that was seen or said.
+    pub(crate) fn latest(&self) -> u64 {
+        self.said.load(Relaxed).max(self.height())
     }
 
     /// The height that was seen last.
@@ -174,10 +200,15 @@ mod tests {
         assert_eq!(known.find(&hash(20_000)), None);
         let all: Vec<_> = known.all().collect();
         assert_eq!(all.len(), 10_000);
+        assert_eq!(known.count(), 10_000);
+        assert!(known.is_told(9_999) && !known.is_told(10_000) && !known.is_told(u64::MAX));
         assert!(all.iter().all(|(of, tx)| *of == short(&hash(tx + 1))));
         known.saw(7);
         known.saw(5);
-        assert_eq!(known.height(), 7);
+        known.said(6);
+        assert_eq!((known.height(), known.latest()), (7, 7));
+        known.said(8);
+        assert_eq!((known.height(), known.latest()), (7, 8));
         assert_eq!(size_of::<Bucket>(), 64);
     }
 }

@@ -3,8 +3,8 @@
 //! never retries.
 //!
 //! `options` reads the experiment, `nodes` starts the processes, `system` connects, `wallet` computes what transactions hold
-//! and `workload` hands them out, `known` remembers which transaction a hash names, `session` and `archive` are the
-//! protocols, `ledger` reads the disk, `checks` judge what is on it, `stages` hands over what nodes stamped.
+//! and `workload` hands them out, `known` remembers which transaction a hash names, `session`, `archive` and `watch` are
+//! the protocols, `ledger` reads the disk, `checks` judge what is on it, `stages` hands over what nodes stamped.
 
 mod archive;
 mod checks;
@@ -20,6 +20,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod wallet;
+mod watch;
 mod workload;
 
 /// The line in the list of systems.

@@ -38,6 +38,8 @@ pub(crate) struct Places {
     pub(crate) atomizers: Vec<Place>,
     pub(crate) archiver: SocketAddr,
     pub(crate) archive: PathBuf,
+    /// Where the watchtower answers, if there is one.
+    pub(crate) watchtower: Option<SocketAddr>,
     /// The files in which nodes stamp their stages, by node.
     pub(crate) events: Vec<(String, PathBuf)>,
 }
@@ -108,8 +110,9 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
         keep_addresses(arguments, &[("--listen=", archiver), ("--metrics=", said)]);
     })?;
     scrape.push(metrics::archiver(ARCHIVER, said));
+    let mut watchtower = None;
     if of.watchtower {
-        start_watchtower(of, &names, &atomizers, bed)?;
+        watchtower = Some(start_watchtower(of, &names, &atomizers, bed)?);
     }
     let mut deployment = Deployment::new(bed.clock());
     deployment.endpoints =
@@ -124,7 +127,7 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
         ("atomizer.arguments".to_owned(), of.arguments.join(" ")),
         ("atomizer.index_bytes".to_owned(), of.known.recent_bytes().to_string()),
     ]);
-    deployment.state = Some(Arc::new(Places { atomizers, archiver, archive, events }));
+    deployment.state = Some(Arc::new(Places { atomizers, archiver, archive, watchtower, events }));
     Ok(deployment)
 }
 
@@ -196,7 +199,7 @@ fn start_watchtower(
     names: &[String],
     atomizers: &[Place],
     bed: &mut Testbed,
-) -> Result<(), SutError> {
+) -> Result<SocketAddr, SutError> {
     let mut arguments = words(&["serve", "atomizer", "watchtower", "--parent-pipe"]);
     arguments.push("--listen=127.0.0.1:0".to_owned());
     for (name, place) in names.iter().zip(atomizers) {
@@ -208,6 +211,10 @@ fn start_watchtower(
         arguments.push("--always-unspent".to_owned());
     }
     bed.spawn_self(WATCHTOWER, arguments)?;
-    bed.ready_line(WATCHTOWER, READY_WITHIN)?;
-    Ok(())
+    let ready = bed.ready_line(WATCHTOWER, READY_WITHIN)?;
+    let clients = address(&ready, "clients")?;
+    bed.at_restart(WATCHTOWER, move |arguments| {
+        keep_addresses(arguments, &[("--listen=", clients)]);
+    })?;
+    Ok(clients)
 }

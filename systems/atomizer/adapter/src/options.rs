@@ -8,6 +8,7 @@ use model::plan::{Arrivals, LoadPlan};
 use sut::{Request, System};
 
 use crate::known::Known;
+use crate::session::Refresh;
 use crate::system::{Atomizer, Observe};
 use crate::wallet::{OUTPUTS_EACH, Shares, Wallet};
 
@@ -77,10 +78,22 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let sync = deploy.one_of("archive_sync", &["data", "none"], problems).unwrap_or("data");
     let watchtower = deploy.boolean("watchtower", problems).unwrap_or(true);
     let stub = deploy.boolean("watchtower_stub", problems).unwrap_or(false);
-    let observe = deploy.one_of("observe", &["archiver", "atomizer"], problems);
-    let errors = deploy.boolean("observe_errors", problems).unwrap_or(true);
+    let observe = deploy.one_of("observe", &["archiver", "atomizer", "watchtower"], problems);
+    let observe = match observe {
+        Some("atomizer") => Observe::Atomizer,
+        Some("watchtower") => Observe::Watchtower,
+        _ => Observe::Archiver,
+    };
+    if observe == Observe::Watchtower && !watchtower {
+        let help = Some("leave out `watchtower`, or observe the archiver".to_owned());
+        deploy.reject("observe", "there is no watchtower to be asked".to_owned(), help, problems);
+    }
+    // Who asks the watchtower hears of refusals from it.
+    let errors = deploy.boolean("observe_errors", problems);
+    let errors = errors.unwrap_or(observe != Observe::Watchtower);
     let stamps = deploy.boolean("stamps", problems).unwrap_or(false);
     let refresh_every = deploy.integer("refresh_every", 1, 1_000_000, problems).unwrap_or(1);
+    let refresh_every = u32::try_from(refresh_every).expect("bounded");
     let in_flight_max = deploy.integer("in_flight_max", 1, 1 << 24, problems);
     deploy.finish(problems);
 
@@ -101,10 +114,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         archive_sync: sync,
         watchtower,
         watchtower_stub: stub,
-        observe: if observe == Some("atomizer") { Observe::Atomizer } else { Observe::Archiver },
+        observe,
         observe_errors: errors,
         stamps,
-        refresh_every: u32::try_from(refresh_every).ok()?,
+        refresh_every,
+        refresh: Refresh::of(refresh_every, request.load),
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).ok()?,
         resends: rate,
         generators,

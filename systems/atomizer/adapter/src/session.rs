@@ -2,11 +2,18 @@
 //! out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use atomizer_node::protocol::block::{Part, Stream};
+use atomizer_node::protocol::block::{HEAD_BYTES, Part, Stream};
 use atomizer_node::protocol::errors::{Why, read_errors};
-use atomizer_node::protocol::request::{HEIGHT_AT, read_standing};
-use atomizer_node::protocol::{ERRORS_BYTES_MAX, FRAME_HEADER_BYTES, Hash, Malformed, next_frame};
+use atomizer_node::protocol::request::{
+    HEIGHT_AT, STANDING_BYTES, read_standing, write_standing_request,
+};
+use atomizer_node::protocol::{
+    BLOCK_BYTES_MAX, ERRORS_BYTES_MAX, FRAME_HEADER_BYTES, Hash, Malformed, frame_length,
+    next_frame,
+};
+use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
@@ -19,33 +26,136 @@ pub(crate) const COMMITTED: u8 = 0;
 /// How far beyond the window a stale height lies, and how far ahead a future one: further than either side can be behind.
 const BEYOND: u64 = 8;
 
-/// The longest answer on a connection that submits.
-const STANDING_BYTES_MAX: usize = 64;
+/// How often whoever leads is asked for the height: a fiftieth of the published interval of blocks.
+const ASK_EVERY: Duration = Duration::from_millis(5);
 
-fn not_of_the_protocol(what: &str, why: Malformed) -> ProtocolError {
+/// The longest answer on a connection that submits: how one stands, which is shorter than any block.
+const STANDING_BYTES_MAX: usize = STANDING_BYTES - FRAME_HEADER_BYTES;
+const _: () = assert!(STANDING_BYTES_MAX < HEAD_BYTES, "by its length a block is told from it");
+
+pub(crate) fn not_of_the_protocol(what: &str, why: Malformed) -> ProtocolError {
     ProtocolError(format!("{what} that cannot be read: {}", why.name()))
+}
+
+/// How often heights are looked up: after so many sends of a generator, as the published ones do. Where the load's steps
+/// count generators their sends are spread over all connections, so that what one connection sends between two looks
+/// depends on how many generators are there.
+#[derive(Clone, Debug)]
+pub(crate) struct Refresh {
+    /// From this number on, after so many sends of a connection; in order, the first from 0 on.
+    spans: Vec<(TxId, u32)>,
+}
+
+impl Refresh {
+    /// After so many sends of a connection.
+    pub(crate) fn every(sends: u32) -> Self {
+        Self { spans: vec![(0, sends)] }
+    }
+
+    /// After so many sends of a generator of this load.
+    pub(crate) fn of(sends: u32, load: Option<&LoadPlan>) -> Self {
+        let Some(load) = load else { return Self::every(sends) };
+        let Arrivals::Open { schedule: Schedule::Steps { steps } } = &load.arrivals else {
+            return Self::every(sends);
+        };
+        let connections = u64::from(load.connections.max(1));
+        let mut spans = Vec::with_capacity(steps.len());
+        let mut first = 0.0;
+        for (step, at) in steps.iter().zip(0..) {
+            let generators = if step.generators == 0 { connections } else { step.generators };
+            let of_connection = (u64::from(sends) * generators / connections).max(1);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of transactions, which a float holds up to 2^53"
+            )]
+            spans.push((first as TxId, u32::try_from(of_connection).unwrap_or(u32::MAX)));
+            // The warm-up is of the first step's rate.
+            let length = step.length + if at == 0 { load.warmup } else { Duration::ZERO };
+            first += step.rate.as_per_second() * length.as_secs_f64();
+        }
+        if spans.is_empty() { Self::every(sends) } else { Self { spans } }
+    }
+
+    fn sends_from(&self, tx: TxId) -> u32 {
+        let behind = self.spans.partition_point(|(first, _)| *first <= tx);
+        self.spans[behind.saturating_sub(1)].1
+    }
 }
 
 /// A connection to an atomizer on which transactions are submitted.
 pub(crate) struct SubmitSession {
     known: Arc<Known>,
-    /// Heights are looked up each so many sends; 1: at each.
-    refresh_every: u32,
+    refresh: Refresh,
+    /// Sends until the height is looked up again.
     sends: u32,
+    /// The last height, and that of the last block that was seen.
     height: u64,
+    seen: u64,
     /// How many heights back a transaction may be vouched for.
     depth: u64,
     in_flight_max: u32,
+    /// Blocks come here, too: what the published system does to whoever is connected.
+    hears_blocks: bool,
+    /// Bytes that are still to come of a block that is passed over.
+    block_bytes: usize,
+    /// Whoever leads is asked for the height now and then.
+    asks: bool,
+    is_asked: bool,
 }
 
 impl SubmitSession {
     pub(crate) const fn new(
         known: Arc<Known>,
-        refresh_every: u32,
+        refresh: Refresh,
         depth: u64,
         in_flight_max: u32,
     ) -> Self {
-        Self { known, refresh_every, sends: 0, height: 0, depth, in_flight_max }
+        Self {
+            known,
+            refresh,
+            sends: 0,
+            height: 0,
+            seen: 0,
+            depth,
+            in_flight_max,
+            hears_blocks: false,
+            block_bytes: 0,
+            asks: false,
+            is_asked: false,
+        }
+    }
+
+    /// One to whom blocks are sent as well. They are passed over as they come, unread and not held: who follows blocks has a
+    /// connection for it, and reading each of them once a connection would be the generator's work, not the system's.
+    pub(crate) const fn hearing_blocks(mut self, hears_blocks: bool) -> Self {
+        self.hears_blocks = hears_blocks;
+        self
+    }
+
+    /// One that asks whoever leads for the height. Blocks say it, too, but late: they have to come first, and to be archived
+    /// where the archiver is followed; under a load of which a block is tens of megabytes that alone can make transactions
+    /// too old, which is a limit of who sends them and not of the atomizer.
+    pub(crate) const fn asking(mut self, asks: bool) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    /// Passes over what there is of a block, which may begin here; how many bytes that took.
+    fn pass_over(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        if !self.hears_blocks {
+            return Ok(0);
+        }
+        let mut begun = 0;
+        if self.block_bytes == 0
+            && let Some(length) = frame_length(bytes, BLOCK_BYTES_MAX)?
+            && length >= HEAD_BYTES
+        {
+            (begun, self.block_bytes) = (FRAME_HEADER_BYTES, length);
+        }
+        let passed = self.block_bytes.min(bytes.len() - begun);
+        self.block_bytes -= passed;
+        Ok(begun + passed)
     }
 }
 
@@ -55,15 +165,19 @@ const ID_AT: usize = HEIGHT_AT + 8;
 impl Session for SubmitSession {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
         if self.sends == 0 {
-            self.height = self.known.height();
-            self.sends = self.refresh_every;
+            (self.height, self.seen) = (self.known.latest(), self.known.height());
+            self.sends = self.refresh.sends_from(tx.id);
         }
         self.sends -= 1;
         let is = |sort: Sort| tx.kind == sort as u32;
         let height = if is(Sort::Stale) {
             self.height.saturating_sub(self.depth + BEYOND)
         } else if is(Sort::Future) {
-            self.height + BEYOND
+            self.height.saturating_add(BEYOND)
+        } else if is(Sort::Double) {
+            // At a height at which the inputs were spent already nobody would vouch for them. What was seen is older than
+            // what it repeats, which has only just left.
+            self.seen
         } else {
             self.height
         };
@@ -82,7 +196,7 @@ impl Session for SubmitSession {
         u32::try_from(tx.payload.len()).expect("a few hundred bytes")
     }
 
-    /// Whoever answers a transaction does not lead.
+    /// Whoever answers a transaction does not lead; whoever leads answers questions for the height.
     fn receive(
         &mut self,
         bytes: &[u8],
@@ -91,15 +205,24 @@ impl Session for SubmitSession {
     ) -> Result<usize, ProtocolError> {
         let mut used = 0;
         let failed = |why| not_of_the_protocol("an answer", why);
-        while let Some(frame) = next_frame(&bytes[used..], STANDING_BYTES_MAX).map_err(failed)? {
+        loop {
+            let passed = self.pass_over(&bytes[used..]).map_err(failed)?;
+            used += passed;
+            if passed > 0 {
+                continue;
+            }
+            let next = next_frame(&bytes[used..], STANDING_BYTES_MAX).map_err(failed)?;
+            let Some(frame) = next else { return Ok(used) };
             used += frame.used;
             let standing = read_standing(frame.payload).map_err(failed)?;
-            if standing.leader != standing.replica {
+            self.is_asked = false;
+            if standing.leader == standing.replica {
+                self.known.said(standing.height);
+            } else {
                 self.known.leads(standing.leader);
                 marks.close();
             }
         }
-        Ok(used)
     }
 
     fn abandon(&mut self, _tx: TxId) -> Abandon {
@@ -110,8 +233,20 @@ impl Session for SubmitSession {
         self.in_flight_max
     }
 
+    fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
+        if !self.asks {
+            return None;
+        }
+        if !std::mem::replace(&mut self.is_asked, true) {
+            write_standing_request(out);
+        }
+        Some(ASK_EVERY)
+    }
+
     fn reset(&mut self) {
         self.sends = 0;
+        self.block_bytes = 0;
+        self.is_asked = false;
     }
 }
 

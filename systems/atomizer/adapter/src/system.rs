@@ -13,9 +13,10 @@ use crate::archive::ArchiveSession;
 use crate::known::Known;
 use crate::ledger::Chain;
 use crate::nodes::{self, Places};
-use crate::session::{BlockSession, COMMITTED, ErrorSession, SubmitSession};
+use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSession};
 use crate::stages;
 use crate::wallet::{Shares, Sort, Wallet};
+use crate::watch::WatchSession;
 use crate::workload::Spends;
 
 /// Who is followed: what is in a block of theirs is committed.
@@ -25,6 +26,8 @@ pub(crate) enum Observe {
     Archiver,
     /// The atomizers: blocks as they send them out.
     Atomizer,
+    /// The watchtower: it is asked what became of each.
+    Watchtower,
 }
 
 /// The system as an experiment wants it.
@@ -40,7 +43,9 @@ pub(crate) struct Atomizer {
     pub(crate) observe: Observe,
     pub(crate) observe_errors: bool,
     pub(crate) stamps: bool,
+    /// After so many sends of a generator heights are looked up, and what that is of a connection.
     pub(crate) refresh_every: u32,
+    pub(crate) refresh: Refresh,
     pub(crate) in_flight_max: u32,
     pub(crate) resends: bool,
     pub(crate) generators: u32,
@@ -60,10 +65,15 @@ impl Atomizer {
         Wallet::new(seed, self.generators, self.outputs, self.shares)
     }
 
+    /// Whether atomizers are started with this option.
+    fn is_on(&self, option: &str) -> bool {
+        self.arguments.iter().any(|it| it == option)
+    }
+
     /// How many connections there are to observe with: each atomizer's blocks or the archiver, and each one's errors.
     fn block_observers(&self) -> u32 {
         match self.observe {
-            Observe::Archiver => 1,
+            Observe::Archiver | Observe::Watchtower => 1,
             Observe::Atomizer => self.atomizers.into(),
         }
     }
@@ -73,17 +83,26 @@ impl Atomizer {
         let known = Arc::clone(&self.known);
         match role {
             Role::Submit | Role::Probe => {
-                let (every, depth) = (self.refresh_every, self.depth);
-                Box::new(SubmitSession::new(known, every, depth, self.in_flight_max))
+                let (refresh, depth) = (self.refresh.clone(), self.depth);
+                let session = SubmitSession::new(known, refresh, depth, self.in_flight_max);
+                let hears = ["--as-published", "--broadcast-to-all"];
+                let hears_blocks = hears.into_iter().any(|it| self.is_on(it));
+                // Who looks heights up as the published generators do has them from where these have them.
+                let asks = self.refresh_every == 1 && self.observe != Observe::Watchtower;
+                Box::new(session.hearing_blocks(hears_blocks).asking(asks))
             }
             Role::Observe if index >= self.block_observers() => {
                 let wallet = self.wallet.get().copied().filter(|_| self.resends);
                 Box::new(ErrorSession::new(known, wallet))
             }
-            Role::Observe if self.observe == Observe::Archiver => {
-                Box::new(ArchiveSession::new(known, COMMITTED))
-            }
-            Role::Observe => Box::new(BlockSession::new(known)),
+            Role::Observe => match self.observe {
+                Observe::Archiver => Box::new(ArchiveSession::new(known, COMMITTED)),
+                Observe::Atomizer => Box::new(BlockSession::new(known)),
+                Observe::Watchtower => {
+                    let wallet = self.wallet.get().copied();
+                    Box::new(WatchSession::new(known, wallet, self.resends))
+                }
+            },
         }
     }
 }
@@ -117,14 +136,21 @@ impl System for Atomizer {
             ("--broadcast-to-all", "blocks go to clients, too"),
             ("--silent", "an atomizer that does not lead says nothing"),
         ];
-        let is_on = |option: &str| self.arguments.iter().any(|it| it == option);
-        let on = switches.iter().filter(|(option, _)| is_on(option));
+        let on = switches.iter().filter(|(option, _)| self.is_on(option));
         let mut all: Vec<String> = on.map(|(_, words)| (*words).to_owned()).collect();
         if self.refresh_every > 1 {
-            all.push(format!("heights are looked up every {} sends", self.refresh_every));
+            all.push(format!("a generator looks up heights every {} sends", self.refresh_every));
         }
-        if self.watchtower_stub {
-            all.push("the watchtower calls every output unspent".to_owned());
+        match (self.watchtower_stub, self.observe) {
+            (true, Observe::Watchtower) => all.push(
+                "the watchtower calls every output unspent, so that each answer of it is a commit"
+                    .to_owned(),
+            ),
+            (true, _) => all.push("the watchtower calls every output unspent".to_owned()),
+            (false, Observe::Watchtower) => {
+                all.push("committed is what the watchtower says".to_owned())
+            }
+            (false, _) => {}
         }
         if self.log != "fsync" {
             all.push(format!("the log is not synced: {}", self.log));
@@ -152,8 +178,13 @@ impl System for Atomizer {
             Role::Observe if index >= self.block_observers() => {
                 places.atomizers[number(index - self.block_observers())].errors
             }
-            Role::Observe if self.observe == Observe::Archiver => places.archiver,
-            Role::Observe => places.atomizers[number(index)].blocks,
+            Role::Observe => match self.observe {
+                Observe::Archiver => places.archiver,
+                Observe::Atomizer => places.atomizers[number(index)].blocks,
+                Observe::Watchtower => places.watchtower.ok_or_else(|| {
+                    SutError::Deploy("there is no watchtower to be asked".to_owned())
+                })?,
+            },
         };
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, index)))
     }

@@ -1,5 +1,9 @@
 //! Sessions against what the node's own code writes, and the system against the contract.
 
+mod heights;
+mod hostile;
+mod watching;
+
 use std::sync::Arc;
 
 use atomizer_node::protocol::block::write_block_head;
@@ -13,7 +17,7 @@ use sut::{Mark, Marks, Request, Role, Session, System, Transaction, Workload as 
 
 use crate::archive::ArchiveSession;
 use crate::known::Known;
-use crate::session::{BlockSession, COMMITTED, ErrorSession, SubmitSession};
+use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSession};
 use crate::wallet::{Shares, Sort, Wallet};
 use crate::workload::Spends;
 
@@ -55,7 +59,7 @@ fn told(known: &Known, ids: std::ops::Range<TxId>) {
 fn submissions() {
     let known = known();
     known.saw(100);
-    let mut session = SubmitSession::new(Arc::clone(&known), 1, 1, 64);
+    let mut session = SubmitSession::new(Arc::clone(&known), Refresh::every(1), 1, 64);
     let mut source = Spends::new(wallet());
     let mut seen = [0; 6];
     for tx in 0..600 {
@@ -93,32 +97,11 @@ fn submissions() {
     assert_eq!(plain.len(), 217, "as published");
 }
 
-/// Claim: heights that are looked up each so many sends stay what they were in between.
-#[test]
-fn heights_of_so_many_sends() {
-    let known = known();
-    let mut session = SubmitSession::new(Arc::clone(&known), 3, 1, 64);
-    let mut source = Spends::new(Wallet::new(Seed(3), 1, 1_000, Shares::default()));
-    let heights: Vec<u64> = (0..7)
-        .map(|tx| {
-            known.saw(tx + 1);
-            let (mut payload, mut out) = (Vec::new(), Vec::new());
-            source.next(tx, None, &mut payload);
-            session.submit(&Transaction::new(tx, 0, &payload), &mut out);
-            match read_request(&out[8..]) {
-                Ok(Asked::Notify(it)) => it.height,
-                other => panic!("{other:?}"),
-            }
-        })
-        .collect();
-    assert_eq!(heights, [1, 1, 1, 4, 4, 4, 7]);
-}
-
 /// Claim: whoever says that another leads sends the connection there; anything else than that is not of the protocol.
 #[test]
 fn who_does_not_lead() {
     let known = known();
-    let mut session = SubmitSession::new(Arc::clone(&known), 1, 1, 64);
+    let mut session = SubmitSession::new(Arc::clone(&known), Refresh::every(1), 1, 64);
     let (mut bytes, mut out, mut marks) = (Vec::new(), Vec::new(), Marks::default());
     write_standing(&mut bytes, &Standing { replica: 1, leader: 1, height: 5 });
     assert_eq!(session.receive(&bytes, &mut out, &mut marks), Ok(bytes.len()));
@@ -130,6 +113,70 @@ fn who_does_not_lead() {
     assert!(marks.wants_close());
     assert_eq!((known.take_leader(), known.take_leader()), (Some(2), None));
     assert!(session.receive(&u64::MAX.to_le_bytes(), &mut out, &mut marks).is_err());
+}
+
+/// Claim: to whom blocks are sent as well it passes over them, in whatever pieces they come and holding nothing of them, and
+/// hears between them who leads; a new connection begins with a frame; where nobody sends blocks one is not of the protocol.
+#[test]
+fn blocks_between_answers() {
+    let mut standing = Vec::new();
+    write_standing(&mut standing, &Standing { replica: 1, leader: 2, height: 5 });
+    let said = [block(1, 0..40), block(2, 0..0), standing.clone(), block(3, 0..3)].concat();
+    for piece in [1, 7, 100, said.len()] {
+        let known = known();
+        let session = SubmitSession::new(Arc::clone(&known), Refresh::every(1), 1, 64);
+        let mut session = session.hearing_blocks(true);
+        let (mut held, mut out, mut marks) = (Vec::new(), Vec::new(), Marks::default());
+        let mut held_max = 0;
+        for bytes in said.chunks(piece) {
+            held.extend_from_slice(bytes);
+            let used = session.receive(&held, &mut out, &mut marks).unwrap();
+            held.drain(..used);
+            held_max = held_max.max(held.len());
+        }
+        assert!(held.is_empty() && held_max < standing.len(), "{held_max} in pieces of {piece}");
+        assert!(out.is_empty() && marks.list().is_empty() && marks.wants_close());
+        assert_eq!(known.take_leader(), Some(2), "in pieces of {piece}");
+        let cut = &block(4, 0..9)[..100];
+        assert_eq!(session.receive(cut, &mut out, &mut marks), Ok(100));
+        session.reset();
+        assert_eq!(session.receive(&standing, &mut out, &mut marks), Ok(standing.len()));
+        assert_eq!(known.take_leader(), Some(2));
+    }
+    let (mut session, mut marks) =
+        (SubmitSession::new(known(), Refresh::every(1), 1, 64), Marks::default());
+    assert!(session.receive(&block(1, 0..40), &mut Vec::new(), &mut marks).is_err());
+}
+
+/// Claim: whoever leads is asked for the height, one question at a time, and transactions bear what was said from then on;
+/// only a double spend keeps to the blocks that were seen. What a node says for a height stops nothing.
+#[test]
+fn heights_are_asked_for() {
+    let known = known();
+    known.saw(5);
+    let session = SubmitSession::new(Arc::clone(&known), Refresh::every(1), 1, 64);
+    let (mut session, mut marks) = (session.asking(true), Marks::default());
+    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    assert!(session.poll(&mut asked).is_some() && session.poll(&mut asked).is_some());
+    assert_eq!(read_request(&asked[8..]), Ok(Asked::Standing), "once");
+    write_standing(&mut said, &Standing { replica: 1, leader: 1, height: 9 });
+    session.receive(&said, &mut Vec::new(), &mut marks).unwrap();
+    assert!(session.poll(&mut asked).is_some() && asked.len() == 2 * 9);
+    let mut height_of = |sort: Sort| {
+        let tx = (0..600).find(|tx| wallet().sort(*tx) == sort).unwrap();
+        let (mut payload, mut out) = (Vec::new(), Vec::new());
+        wallet().transaction(tx).write(&mut payload);
+        session.submit(&Transaction::new(tx, sort as u32, &payload), &mut out);
+        match read_request(next_frame(&out, 1 << 20).unwrap().unwrap().payload) {
+            Ok(Asked::Notify(it)) => it.height,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([Sort::Spend, Sort::Partial, Sort::Double].map(&mut height_of), [9, 9, 5]);
+    known.said(u64::MAX);
+    assert_eq!(height_of(Sort::Future), u64::MAX);
+    let mut silent = SubmitSession::new(known, Refresh::every(1), 1, 64);
+    assert!(silent.poll(&mut asked).is_none());
 }
 
 /// A block of these transactions, as it is sent out.

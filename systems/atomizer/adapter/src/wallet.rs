@@ -209,7 +209,8 @@ impl Wallet {
         sha256(&bytes)
     }
 
-    fn spent(&self, of: TxId, owner: Hash) -> [Output; 2] {
+    fn spent(&self, of: TxId, Owner { hash, origin }: &Owner) -> [Output; 2] {
+        let (owner, origin) = (*hash, *origin);
         let (generator, turn) = (of % self.generators, of / self.generators);
         if let Some(old) = turn.checked_sub(self.fresh) {
             let old = old * self.generators + generator;
@@ -222,17 +223,21 @@ impl Wallet {
                 value: values[place],
             });
         }
-        let origin = self.origin(generator);
         [0, 1].map(|place| Output { of: origin, index: 2 * turn + place, owner, value: SEED_VALUE })
     }
 
     /// The whole transaction.
     pub(crate) fn transaction(&self, n: TxId) -> Made {
-        self.made_with(n, &Owner { hash: self.owner(n % self.generators) })
+        self.made_with(n, &self.of_generator(n % self.generators))
     }
 
-    fn made_with(&self, n: TxId, Owner { hash: owner }: &Owner) -> Made {
-        let spent = self.spent(self.spends_as(n), *owner).map(|output| output.bytes());
+    fn of_generator(&self, generator: u64) -> Owner {
+        Owner { hash: self.owner(generator), origin: self.origin(generator) }
+    }
+
+    fn made_with(&self, n: TxId, of: &Owner) -> Made {
+        let owner = &of.hash;
+        let spent = self.spent(self.spends_as(n), of).map(|output| output.bytes());
         let values = self.values(n);
         let mut bytes = [0; 8 + 2 * INPUT_BYTES + 8 + 2 * OUTPUT_BYTES];
         bytes[..8].copy_from_slice(&2_u64.to_le_bytes());
@@ -257,11 +262,15 @@ impl Wallet {
     }
 }
 
+/// What is the same for all transactions of a generator.
 struct Owner {
     hash: Hash,
+    /// See [`Wallet::origin`].
+    origin: Hash,
 }
 
-/// A wallet that remembers what is the same for all transactions of a generator.
+/// A wallet that remembers what is the same for all transactions of a generator: two blocks of SHA-256 beside the thirteen
+/// that each takes.
 pub(crate) struct Maker {
     wallet: Wallet,
     owners: Vec<Owner>,
@@ -269,7 +278,7 @@ pub(crate) struct Maker {
 
 impl Maker {
     pub(crate) fn new(wallet: Wallet) -> Self {
-        let owners = (0..wallet.generators).map(|it| Owner { hash: wallet.owner(it) }).collect();
+        let owners = (0..wallet.generators).map(|it| wallet.of_generator(it)).collect();
         Self { wallet, owners }
     }
 
