@@ -6,6 +6,7 @@ mod bench;
 mod docs;
 mod figures;
 mod fuzz;
+mod image;
 mod new_system;
 mod simulated;
 mod suite;
@@ -39,6 +40,7 @@ cargo xtask COMMAND
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes docs/bench-gateway.md
+  image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
 ";
 
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         ["bench", "published", rest @ ..] => published(&root, rest),
         ["bench", "gateway"] => bench::gateway::run(&root, false),
         ["bench", "gateway", "--toy"] => bench::gateway::run(&root, true),
+        ["image"] => image::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "testnet"] => bench::testnet::run(&root, false),

@@ -76,7 +76,7 @@ fn text(environment: &Environment, calibration: &Calibration) -> String {
         let found = status.path.map_or_else(|| "–".to_owned(), |path| path.display().to_string());
         text.push_str(&format!("  {:<name$}  {found}\n", status.name));
     }
-    text.push_str("\nassay doctor --install NAME brings one of them.\nA node that is a program of its own is built from the checkout: assay doctor --install NAME-node.\n");
+    text.push_str("\nassay doctor --install NAME brings one of them.\nA node that is a program of its own is built from the checkout: assay doctor --install NAME-node (or as its system's page calls it).\n");
     text
 }
 

@@ -16,10 +16,10 @@ fn run(name: &str, more: &[&str]) -> Value {
 }
 
 fn is_there() -> bool {
-    let is_there = Path::new(harness::ASSAY).with_file_name("eth-gateway-node").is_file();
+    let is_there = Path::new(harness::ASSAY).with_file_name("eth-gateway").is_file();
     if !is_there {
         harness::say(
-            "SKIPPED tests of the gateway: they take eth-gateway-node (assay doctor --install eth-gateway-node)",
+            "SKIPPED tests of the gateway: they take eth-gateway (assay doctor --install eth-gateway)",
         );
     }
     is_there

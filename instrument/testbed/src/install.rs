@@ -60,11 +60,13 @@ pub enum InstallError {
     },
     /// It is a node of ours, and there is nothing to build it from.
     #[error(
-        "{name} is built from the checkout of Assay, and {looked}; say where there is one: assay doctor --install {name} --checkout FOLDER, or build it there (cargo build --release -p {name}) and have it in PATH"
+        "{name} is built from the checkout of Assay, and {looked}; say where there is one: assay doctor --install {name} --checkout FOLDER, or build it there (cargo build --release -p {package}) and have it in PATH"
     )]
     NoCheckout {
         /// The program.
         name: String,
+        /// What it is built from.
+        package: String,
         /// Where one was looked for, in words.
         looked: String,
     },
@@ -136,7 +138,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Gets a program, unless the pinned one is there already. A node of this project's own that is a program by itself
-/// (`NAME-node`) is built from the checkout in `checkout`, or else from the one that this program or the working folder
+/// (`NAME-node`, or `NAME` where its manifest says so) is built from the checkout in `checkout`, or else from the one that this program or the working folder
 /// is in. `log` is told every command before it runs and every line that it prints.
 ///
 /// # Errors
@@ -228,11 +230,12 @@ impl Shelf {
         log: &mut dyn FnMut(&str),
     ) -> Result<PathBuf, InstallError> {
         let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else {
-            if checkout::system_of(name).is_some() {
+            if checkout::is_node(name) || checkout::has(self, name, checkout) {
                 return checkout::install(self, name, checkout, log);
             }
             let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
-            return Err(InstallError::Unknown { name: name.to_owned(), known: names.join(", ") });
+            let known = format!("{}, and with a checkout of Assay its nodes", names.join(", "));
+            return Err(InstallError::Unknown { name: name.to_owned(), known });
         };
         if let Some(path) = self.find_pinned(entry) {
             log(&format!("{name} is there: {}", path.display()));

@@ -21,6 +21,8 @@ const CONNECTIONS: &str = "64";
 const TICKS: f64 = 100.0;
 /// Blocks of the mock chain; each has four transactions, so there are five times as many paths that nothing has asked for.
 const BLOCKS: u32 = 20_000;
+/// Below this a request costs what its head costs, and a body next to nothing.
+const BODY_BYTES_MIN: usize = 1024;
 /// Blocks of the published first set of targets.
 const DRAWN: u32 = 100;
 
@@ -55,22 +57,23 @@ struct Figures {
 
 /// Runs all contenders and writes docs/bench-gateway.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
-    let gateway = root.join("target/release/eth-gateway-node");
+    let gateway = root.join("target/release/eth-gateway");
     if !gateway.is_file() {
         return Err(format!(
             "{} is missing; run: cargo build --release -p eth-gateway-node",
             gateway.display()
         ));
     }
-    let (rounds, seconds) = if toy { (1, 1) } else { (3, 1) };
+    let (rounds, seconds) = if toy { (1, 1) } else { (5, 2) };
     let folder = root.join("target/bench-gateway");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("making {}: {error}", folder.display()))?;
     let mut text = format!(
         "# The Ethereum gateway beside nginx\n\nMade by `cargo xtask bench gateway`. {}\n\nOne thread of each server on a processor of its own; wrk with \
-         {CONNECTIONS} connections and the mock node on the other. {rounds} rounds of {seconds} s each; medians. The ratio is to nginx of the same round \
-         and the same TLS. Calls are JSON-RPC calls of the node.\n\n",
+         {CONNECTIONS} connections, which asks as fast as it is answered, and the mock node on the other. {rounds} rounds of {seconds} s each, the \
+         contenders of a round one after the other; medians. The ratio is to nginx of the same round and the same TLS, which serves the body of one \
+         block from a file. Calls are JSON-RPC calls of the node.\n\n",
         machine()
     );
     for is_tls in [false, true] {
@@ -127,14 +130,9 @@ impl Bench {
 
     fn once(&self, contender: Contender) -> Result<Figures, String> {
         let blocks = BLOCKS.to_string();
-        let node = Running::start(
-            Command::new("taskset").args(["-c", GENERATOR_CPU]).arg(&self.gateway).args([
-                "mock",
-                "--listen",
-                "127.0.0.1:0",
-                "--blocks",
-                &blocks,
-            ]),
+        let node = self.start(
+            GENERATOR_CPU,
+            &["mock", "--listen", "127.0.0.1:0", "--blocks", &blocks].map(str::to_owned),
         )?;
         let mut words = vec![
             "--listen".to_owned(),
@@ -152,12 +150,13 @@ impl Bench {
                 words.extend([name.to_owned(), self.folder.join(file).display().to_string()]);
             }
         }
-        let gateway = Running::start(
-            Command::new("taskset").args(["-c", SERVER_CPU]).arg(&self.gateway).args(&words),
-        )?;
+        let gateway = self.start(SERVER_CPU, &words)?;
         let scheme = if self.is_tls { "https" } else { "http" };
         let base = format!("{scheme}://{}", gateway.address);
         let one = get(&format!("{base}/block/7"))?;
+        if one.len() < BODY_BYTES_MIN {
+            return Err(format!("a block of the mock node has only {} bytes", one.len()));
+        }
         if contender == Contender::Nginx {
             drop(gateway);
             return self.nginx(&one);
@@ -183,6 +182,19 @@ impl Bench {
             self.wrk(&base, &targets, gateway.child.id(), self.seconds)?;
         figures.calls_per_request = Some((calls(&base)? - before) / requests.max(1.0));
         Ok(figures)
+    }
+
+    /// Starts the gateway's program on a processor and waits until it serves; what it logs goes into a file.
+    fn start(&self, cpu: &str, words: &[String]) -> Result<Running, String> {
+        let log = self.folder.join(format!("log-{cpu}"));
+        let file = std::fs::File::create(&log);
+        let file = file.map_err(|error| format!("making {}: {error}", log.display()))?;
+        let mut command = Command::new("taskset");
+        command.args(["-c", cpu]).arg(&self.gateway).args(words).stderr(file);
+        Running::start(&mut command).map_err(|why| {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            format!("{why}: {}", said.trim())
+        })
     }
 
     fn nginx(&self, body: &str) -> Result<Figures, String> {
@@ -273,7 +285,9 @@ impl Bench {
         let line = |with: &str| said.lines().map(str::trim).find(|line| line.contains(with));
         let requests =
             line("requests in").and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-        let p99 = line("99%").and_then(|line| milliseconds(line.trim_start_matches("99%").trim()));
+        // Shares of other things end in these characters, too.
+        let p99 = said.lines().find_map(|line| line.trim().strip_prefix("99%"));
+        let p99 = p99.and_then(|rest| milliseconds(rest.trim()));
         let (Some(requests), Some(p99_ms)) = (requests, p99) else {
             return Err(format!("wrk said: {said}"));
         };
@@ -324,7 +338,6 @@ impl Running {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
             .spawn()
             .map_err(|error| format!("starting the gateway: {error}"))?;
         let stdout = child.stdout.take().ok_or("the gateway has no output")?;

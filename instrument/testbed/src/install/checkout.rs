@@ -8,13 +8,25 @@ use std::path::{Path, PathBuf};
 use super::carry_out::{Step, VERIFY_MAX, carry_out, run};
 use super::{InstallError, Shelf, is_program};
 
-/// What the name of such a program ends with: `NAME-node`, built from `systems/NAME/node`.
+/// What the name of such a program ends with, unless its manifest gives it the system's own: `NAME-node` or `NAME`, built
+/// from `systems/NAME/node`, which is the package `NAME-node`.
 const SUFFIX: &str = "-node";
 
 /// The system whose node is called so, if it may be one.
-pub(super) fn system_of(name: &str) -> Option<&str> {
+fn system_of(name: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    name.strip_suffix(SUFFIX).filter(|system| !system.is_empty() && system.chars().all(is_plain))
+    let system = name.strip_suffix(SUFFIX).unwrap_or(name);
+    Some(system).filter(|system| !system.is_empty() && system.chars().all(is_plain))
+}
+
+/// Whether a name can only be that of a node.
+pub(super) fn is_node(name: &str) -> bool {
+    name.ends_with(SUFFIX) && system_of(name).is_some()
+}
+
+/// Whether there is a checkout, told or around, that has a node of this name.
+pub(super) fn has(shelf: &Shelf, name: &str, told: Option<&Path>) -> bool {
+    find(shelf, name, told).is_ok()
 }
 
 /// Builds the node and puts it where [`crate::program::find`] looks: beside `assay` if that was built in the same
@@ -39,9 +51,10 @@ pub(super) fn install(
     })?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let manifest = text(&checkout.join("Cargo.toml"));
+    let package = package_of(name);
     let step = Step::new(
         client,
-        ["build", "--release", "--manifest-path", &manifest, "--package", name, "--bin", name],
+        ["build", "--release", "--manifest-path", &manifest, "--package", &package, "--bin", name],
     );
     let step = step.arg("--target-dir").arg(text(&target));
     carry_out(shelf, name, &step, log)?;
@@ -74,13 +87,13 @@ fn find(shelf: &Shelf, name: &str, told: Option<&Path>) -> Result<PathBuf, Insta
             Some(told) => format!("{} is none", told.display()),
             None => "neither this program nor the working folder is in one".to_owned(),
         };
-        return Err(InstallError::NoCheckout { name: name.to_owned(), looked });
+        let package = package_of(name);
+        return Err(InstallError::NoCheckout { name: name.to_owned(), package, looked });
     };
-    let system = system_of(name).unwrap_or_default();
-    if checkout.join("systems").join(system).join("node/Cargo.toml").is_file() {
+    let known = nodes(&checkout);
+    if known.iter().any(|known| known == name) {
         return Ok(std::path::absolute(&checkout).unwrap_or(checkout));
     }
-    let known = nodes(&checkout);
     Err(InstallError::Unknown {
         name: name.to_owned(),
         known: format!("in {}: {}", checkout.display(), known.join(", ")),
@@ -93,17 +106,29 @@ fn is_checkout(folder: &Path) -> bool {
         && folder.join("apps/assay").is_dir()
 }
 
+/// The package that a node of this name is built from.
+fn package_of(name: &str) -> String {
+    format!("{}{SUFFIX}", system_of(name).unwrap_or(name))
+}
+
 /// Names of the nodes in a checkout.
 fn nodes(checkout: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(checkout.join("systems")).into_iter().flatten().flatten();
-    let has_node = |folder: &PathBuf| folder.join("node/src/main.rs").is_file();
-    let name = |folder: PathBuf| {
-        folder.file_name().map(|name| format!("{}{SUFFIX}", name.to_string_lossy()))
-    };
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.path()).filter(has_node).filter_map(name).collect();
+    let mut names: Vec<String> = entries.filter_map(|entry| program_in(&entry.path())).collect();
     names.sort();
     names
+}
+
+/// What the node of the system in this folder is called, if it is a program by itself.
+fn program_in(folder: &Path) -> Option<String> {
+    let node = folder.join("node");
+    let system = folder.file_name()?.to_string_lossy().into_owned();
+    let manifest = std::fs::read_to_string(node.join("Cargo.toml")).ok()?;
+    // Manifests are the checkout's own: the package's name has the suffix, so this is the program's.
+    let own = format!("name = \"{system}\"");
+    let is_own = manifest.lines().any(|line| line == own);
+    let is_program = node.join("src/main.rs").is_file();
+    is_program.then(|| if is_own { system } else { format!("{system}{SUFFIX}") })
 }
 
 /// The target folder that `assay` in `folder` was built into, if it was in this checkout: building there uses again what

@@ -235,6 +235,14 @@ pub const ENTRIES: &[Entry] = &[
         says: "1.17.0",
     },
     Entry {
+        name: "grpcurl",
+        purpose: "client of gRPC services, by reflection",
+        program: "grpcurl",
+        how: How::Go { package: "github.com/fullstorydev/grpcurl/cmd/grpcurl", version: "v1.9.3" },
+        asked: &["-help"],
+        says: "grpcurl",
+    },
+    Entry {
         name: "h2load",
         purpose: "load generator to compare with",
         program: "h2load",

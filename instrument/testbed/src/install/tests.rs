@@ -132,12 +132,17 @@ fn checkout(folder: &Path) -> PathBuf {
     for path in ["Cargo.toml", "systems/kv/node/Cargo.toml", "systems/kv/node/src/main.rs"] {
         std::fs::write(checkout.join(path), "").unwrap();
     }
+    // A node that is called as its system is.
+    std::fs::create_dir_all(checkout.join("systems/gate/node/src")).unwrap();
+    std::fs::write(checkout.join("systems/gate/node/src/main.rs"), "").unwrap();
+    let manifest = "[package]\nname = \"gate-node\"\n[[bin]]\nname = \"gate\"\n";
+    std::fs::write(checkout.join("systems/gate/node/Cargo.toml"), manifest).unwrap();
     checkout
 }
 
 /// `cargo build --release --manifest-path M --package P --bin P --target-dir T`.
-const CARGO: &str = r#"echo building $6 from $4
-mkdir -p "${10}/release"; printf '#!/bin/sh\necho usage\n' > "${10}/release/$6"; chmod +x "${10}/release/$6""#;
+const CARGO: &str = r#"echo building $8 of $6 from $4
+mkdir -p "${10}/release"; printf '#!/bin/sh\necho usage\n' > "${10}/release/$8"; chmod +x "${10}/release/$8""#;
 
 /// Claim: a node that is a program of its own is built from the checkout that is told, kept in the cache, found there,
 /// and a later one takes its place.
@@ -153,9 +158,18 @@ fn a_node_is_built_from_the_checkout() {
         assert_eq!(path.unwrap(), shelf.cache.join("kv-node/checkout/kv-node"));
     }
     assert!(said[0].contains("cargo build --release --manifest-path"), "{said:?}");
-    assert!(said[1].starts_with("building kv-node from "), "{said:?}");
+    assert!(said[1].starts_with("building kv-node of kv-node from "), "{said:?}");
     assert_eq!(said.iter().filter(|line| line.starts_with("building")).count(), 2);
     assert_eq!(shelf.find_ours("kv-node"), Some(shelf.cache.join("kv-node/checkout/kv-node")));
+    let path = shelf.install("gate", Some(&checkout), &mut |l| said.push(l.to_owned())).unwrap();
+    assert_eq!(
+        (&path, shelf.find_ours("gate")),
+        (&shelf.cache.join("gate/checkout/gate"), Some(path.clone()))
+    );
+    assert!(
+        said.iter().any(|line| line.starts_with("building gate of gate-node from ")),
+        "{said:?}"
+    );
 }
 
 /// Claim: beside a program that was built in the checkout, the node is built beside it; and one beside this program
@@ -193,7 +207,13 @@ fn a_node_that_cannot_be_built_is_told() {
     );
     let no_node = error("light-node", Some(&checkout));
     assert!(no_node.contains("`light-node` is not in the list of programs"), "{no_node}");
-    assert!(no_node.ends_with(&format!("in {}: kv-node", checkout.display())), "{no_node}");
+    assert!(no_node.ends_with(&format!("in {}: gate, kv-node", checkout.display())), "{no_node}");
+    for name in ["gate-node", "kv"] {
+        let other = error(name, Some(&checkout));
+        assert!(other.contains(&format!("`{name}` is not in the list of programs")), "{other}");
+    }
+    let nowhere = error("gate", None);
+    assert!(nowhere.ends_with("and with a checkout of Assay its nodes"), "{nowhere}");
     let failed = error("kv-node", Some(&checkout));
     assert!(failed.contains("failed; its last lines:\nno such crate"), "{failed}");
     let missing = crate::program::find_on(&shelf, "kv-node").unwrap_err().to_string();

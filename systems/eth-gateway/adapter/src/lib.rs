@@ -3,8 +3,9 @@
 //! load to the adapter of HTTP. It has no session of its own.
 //!
 //! `options` reads the experiment, `upstream` starts the node, `seeding` puts something on its chain with the token of
-//! `token`, `targets` writes requests, `system` puts them together.
+//! `token`, `targets` writes requests, `metrics` says what the gateway is asked about itself, `system` puts them together.
 
+mod metrics;
 mod options;
 mod seeding;
 mod system;

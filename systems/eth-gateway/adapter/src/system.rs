@@ -8,6 +8,7 @@ use model::Seed;
 use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Workload};
 
+use crate::metrics;
 use crate::options::OfLoad;
 use crate::targets::{self, Draw, Scenario};
 use crate::upstream::{self, PROGRAM, Upstream};
@@ -108,6 +109,7 @@ impl System for Gateway {
         facts.insert("eth-gateway.arguments".to_owned(), self.arguments.join(" "));
         facts.retain(|_, value| !value.is_empty());
         deployment.nodes = bed.nodes();
+        deployment.scrape = vec![metrics::scrape(GATEWAY, gateway)];
         deployment.clocks = ClockRelation::OneHost;
         Ok(deployment)
     }

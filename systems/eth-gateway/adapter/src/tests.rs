@@ -5,6 +5,7 @@ use std::path::Path;
 use ethereum_adapter::NodeKind;
 use model::options::{Options, Problems, Span, Value};
 use sut::Request;
+use sut::conformance::series_conformance;
 
 use crate::options::read;
 use crate::system::Gateway;
@@ -61,4 +62,11 @@ fn mistakes() {
         let said = system(&deploy, &workload).err().unwrap_or_default().join("; ");
         assert!(said.contains(words), "{words}: {said}");
     }
+}
+
+/// Claim: what the gateway is asked about itself is declared as the record wants it.
+#[test]
+fn metrics() {
+    let address = "127.0.0.1:1".parse().unwrap();
+    series_conformance(&[crate::metrics::scrape("gateway", address)]).unwrap();
 }

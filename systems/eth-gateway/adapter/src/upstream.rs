@@ -10,7 +10,7 @@ use sut::{SutError, Testbed};
 use crate::seeding;
 
 /// The program that is the gateway, and plays a node.
-pub(crate) const PROGRAM: &str = "eth-gateway-node";
+pub(crate) const PROGRAM: &str = "eth-gateway";
 
 /// How long it may take until it serves.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);

@@ -10,8 +10,8 @@ use hyper::header::{
 use hyper::{Response, StatusCode};
 
 use crate::routes::NotFound;
+use crate::rpc::Failure;
 use crate::signed::Unsigned;
-use crate::upstream::Failure;
 
 /// Whole answers: every body is in memory when it is sent.
 pub type Answered = Response<Full<Bytes>>;

@@ -19,7 +19,8 @@ use crate::json;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::quantity::Quantity;
-use crate::upstream::{Answer, Call, Failure, Upstream};
+use crate::rpc::{Answer, Call, Failure};
+use crate::upstream::Upstream;
 
 /// See the module.
 pub struct Gateway {

@@ -26,7 +26,7 @@ use crate::answers::Problem;
 use crate::gateway::{Form, Gateway, Spent};
 use crate::quantity::Quantity;
 use crate::routes::{self, NotFound};
-use crate::upstream::Failure;
+use crate::rpc::Failure;
 use messages::{
     AddressRequest, Block, BlockRequest, CallRequest, Data, Empty, HashRequest, Height, Logs,
     LogsRequest, OfJson, PlaceRequest, Receipt, Transaction, Wei,

@@ -3,9 +3,11 @@
 //! It reads and never writes. What it knows of a chain it has from the node that it was given; it must never invent an
 //! answer, and it says whose failure a failure is.
 
+mod fuzz;
 pub mod json;
 pub mod quantity;
 pub mod routes;
+pub mod rpc;
 
 #[cfg(feature = "server")]
 mod answers;
@@ -40,5 +42,6 @@ mod tls;
 #[cfg(feature = "server")]
 mod upstream;
 
+pub use fuzz::fuzz_gateway;
 #[cfg(feature = "server")]
 pub use program::run;

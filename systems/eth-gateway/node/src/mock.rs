@@ -35,7 +35,7 @@ const REQUEST_BYTES_MAX: usize = 1 << 20;
 const HELP: &str = "\
 A node with a chain made of a seed, a limiter and faults, for trials of a gateway.
 
-eth-gateway-node mock [OPTIONS]
+eth-gateway mock [OPTIONS]
 
   --listen IP:PORT     where JSON-RPC is served [127.0.0.1:8545]
   --seed N             what the chain is made of [1]

@@ -20,7 +20,7 @@ pub fn run(words: Vec<String>) -> ExitCode {
             Ok(())
         }
         Some("--version") => {
-            println!("eth-gateway-node {}", env!("CARGO_PKG_VERSION"));
+            println!("eth-gateway {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
         Some("openapi") => {
@@ -34,7 +34,7 @@ pub fn run(words: Vec<String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("eth-gateway-node: {why}");
+            eprintln!("eth-gateway: {why}");
             ExitCode::FAILURE
         }
     }
@@ -79,9 +79,9 @@ pub fn runtime(threads: usize) -> Result<Runtime, String> {
 fn help() -> String {
     let mut text = String::from(
         "A REST API in front of an Ethereum node.\n\n\
-         eth-gateway-node [serve] [OPTIONS]   serve\n\
-         eth-gateway-node mock [OPTIONS]      play a node with a chain and a limiter; mock --help says how\n\
-         eth-gateway-node openapi             print the OpenAPI document\n\n\
+         eth-gateway [serve] [OPTIONS]   serve\n\
+         eth-gateway mock [OPTIONS]      play a node with a chain and a limiter; mock --help says how\n\
+         eth-gateway openapi             print the OpenAPI document\n\n\
          Options may also stand in a TOML file (--config FILE, ETH_GATEWAY_CONFIG) or in the environment\n\
          (ETH_GATEWAY_LISTEN). --plain turns off cache, latest, coalesce, batch, pool and pace.\n\n",
     );

@@ -2,10 +2,8 @@
 //! connection. Each of the three can be switched off.
 
 mod address;
-mod call;
 mod limiter;
 mod pool;
-mod reply;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +14,12 @@ use clock::Clock;
 use tokio::sync::oneshot;
 
 pub use address::Address;
-pub use call::{Answer, Call, Failure};
 use limiter::{Admission, Limiter};
 use pool::Pool;
-use reply::Reply;
 
 use crate::metrics::Metrics;
 use crate::options::Options;
+use crate::rpc::{self, Answer, Call, Failure, Reply};
 
 /// See the module.
 pub struct Upstream {
@@ -160,8 +157,7 @@ impl Upstream {
             Ok(received) => received,
             Err(failure) => return calls.iter().map(|_| Err(failure.clone())).collect(),
         };
-        let replies =
-            reply::read(received.status, received.retry_after, &received.body, calls.len());
+        let replies = rpc::read(received.status, received.retry_after, &received.body, calls.len());
         replies.into_iter().map(|reply| self.answer(reply)).collect()
     }
 

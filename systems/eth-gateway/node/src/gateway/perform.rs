@@ -8,7 +8,7 @@ use super::{Gateway, Got, Lasting, Spent, quantity};
 use crate::answers::{Keep, Problem};
 use crate::quantity::Quantity;
 use crate::routes::{Operation, ROUTES};
-use crate::upstream::{Call, Failure};
+use crate::rpc::{Call, Failure};
 
 /// How numbers are written: as it was published they are JSON numbers, which many readers round beyond 53 bits; under
 /// `/v1` they are strings of decimal digits.

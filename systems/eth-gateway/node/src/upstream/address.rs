@@ -8,7 +8,7 @@ use hyper::Uri;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::call::Failure;
+use crate::rpc::Failure;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]

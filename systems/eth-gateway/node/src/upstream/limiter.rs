@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clock::Instant;
 
+use crate::rpc::Stated;
+
 /// Of what the node says it allows this share is used: its clock and its counting are not ours.
 const SHARE: f64 = 0.9;
 /// How many seconds of the allowed rate may come at once.
@@ -15,15 +17,6 @@ const MEMORY: Duration = Duration::from_secs(15 * 60);
 const BACKOFF: Duration = Duration::from_secs(5);
 /// No refusal holds longer than this, whatever it says.
 const BACKOFF_MAX: Duration = Duration::from_secs(300);
-
-/// What a refusal said.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stated {
-    /// Calls a second that are allowed.
-    pub allowed_rps: Option<f64>,
-    /// How long to send nothing.
-    pub backoff: Option<Duration>,
-}
 
 /// Whether a call may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

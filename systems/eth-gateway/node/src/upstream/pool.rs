@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
-use super::call::Failure;
 use crate::options::Options;
+use crate::rpc::Failure;
 
 /// How long a connection may take to be there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);

@@ -1,7 +1,7 @@
 //! The gateway and the mock node as the processes that they are, and the little HTTP that is needed to ask them.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Program {
 impl Program {
     /// Starts the program and waits until it serves.
     pub fn start(words: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_eth-gateway-node"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_eth-gateway"))
             .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -34,7 +34,7 @@ impl Program {
             let address = line.split_whitespace().find_map(|word| word.strip_prefix(name));
             address.map(|address| address.parse().expect("an address"))
         };
-        let address = at("http=").unwrap_or_else(|| panic!("it said `{line}`"));
+        let address = at("http=").or(at("https=")).unwrap_or_else(|| panic!("it said `{line}`"));
         Self {
             address,
             #[cfg(feature = "grpc")]
@@ -147,7 +147,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn read(stream: &mut TcpStream) -> Self {
+    pub fn read(stream: &mut impl Read) -> Self {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("an answer");
         let text = String::from_utf8(bytes).expect("text");

@@ -5,13 +5,21 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::call::{Answer, Failure};
-use super::limiter::Stated;
 use crate::json;
 
 /// What providers say when their limiter refuses; some say the same code when a search found too much.
 const LIMIT_CODE: i64 = -32005;
 /// Of a node's words this much is passed on.
 const WORDS_MAX: usize = 300;
+
+/// What a refusal of the node's limiter said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stated {
+    /// Calls a second that are allowed.
+    pub allowed_rps: Option<f64>,
+    /// How long to send nothing.
+    pub backoff: Option<Duration>,
+}
 
 /// A reply's end: the result, a failure, or the limiter's refusal with what it said.
 #[derive(Debug, PartialEq)]
@@ -23,6 +31,7 @@ pub enum Reply {
 }
 
 /// Reads what came for `count` calls with the ids from 0. Always gives `count` replies.
+#[must_use]
 pub fn read(status: u16, retry_after: Option<Duration>, text: &Bytes, count: usize) -> Vec<Reply> {
     let all = |make: &dyn Fn() -> Reply| (0..count).map(|_| make()).collect();
     let limited = |stated: Stated| Stated { backoff: retry_after.or(stated.backoff), ..stated };

@@ -14,11 +14,14 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call of `method`.
+    #[must_use]
     pub fn new(method: &'static str, params: String) -> Self {
         Self { method, params }
     }
 
     /// What the cache knows it by.
+    #[must_use]
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.method.len() + self.params.len());
         key.push_str(self.method);
@@ -72,6 +75,7 @@ pub enum Failure {
 
 impl Failure {
     /// A word for metrics.
+    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::Limited { early: false, .. } => "limited",
