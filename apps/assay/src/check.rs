@@ -1,12 +1,24 @@
 //! `assay check`: what would be done, how long it takes, whether this host can do it. Nothing is sent.
 
+use std::io::ErrorKind;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
 use model::result::{AuditOutcome, Exit};
 use plan::OutlineSetting;
 use report::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
 
 use crate::cli::{CheckArguments, ColorChoice};
 use crate::experiment::{self, Experiment};
-use crate::{conclude, terminal};
+use crate::terminal::say;
+use crate::{conclude, systems, terminal};
+
+/// The most targets that are knocked at.
+const TARGETS_MAX: usize = 8;
+/// The most addresses of a name.
+const ADDRESSES_MAX: usize = 4;
+/// The longest wait for one of them.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Prints the plan.
 pub fn check(arguments: &CheckArguments, colour: ColorChoice) -> Exit {
@@ -18,7 +30,7 @@ pub fn check(arguments: &CheckArguments, colour: ColorChoice) -> Exit {
     match terminal::print(&check_text(&view, terminal::stdout_style(colour, false))) {
         Ok(()) => Exit::Ok,
         Err(message) => {
-            eprintln!("assay check: {message}");
+            say!("assay check: {message}");
             Exit::CouldNotRun
         }
     }
@@ -46,7 +58,7 @@ fn view(experiment: &Experiment, arguments: &CheckArguments) -> CheckView {
             .iter()
             .map(|t| (t.expr.clone(), format!("{:?}", t.level).to_lowercase()))
             .collect(),
-        findings: findings(experiment),
+        findings: targets(experiment).into_iter().chain(findings(experiment)).collect(),
         effective: effective
             .iter()
             .map(|e| CheckEffective {
@@ -95,6 +107,55 @@ fn setting(setting: OutlineSetting) -> CheckSetting {
         trials: setting.trials,
         probe: setting.probe,
     }
+}
+
+/// Whether somebody listens where the load would go. A connection is opened and closed; nothing is sent.
+fn targets(experiment: &Experiment) -> Vec<CheckFinding> {
+    let mut seen: Vec<String> = Vec::new();
+    for setting in &experiment.plan.settings {
+        // The reader of the plan has refused kinds that do not exist.
+        let Some(adapter) = systems::adapter(&setting.system.kind) else { continue };
+        for target in (adapter.targets)(&experiment.request(setting, 0)) {
+            if !seen.contains(&target) && seen.len() < TARGETS_MAX {
+                seen.push(target);
+            }
+        }
+    }
+    seen.iter().filter_map(|target| reachable(target)).collect()
+}
+
+/// What became of knocking there; `None`: it does not say where.
+fn reachable(target: &str) -> Option<CheckFinding> {
+    let (scheme, rest) = target.split_once("://").unwrap_or(("", target));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let port = if scheme == "https" { 443 } else { 80 };
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let address = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
+    if !has_port && scheme.is_empty() {
+        return None;
+    }
+    let finding = |outcome, text| Some(CheckFinding { topic: "target".to_owned(), text, outcome });
+    let found = match address.to_socket_addrs() {
+        Ok(found) => found,
+        Err(error) => {
+            let text = format!("{authority} cannot be looked up: {error}; is the name right?");
+            return finding(AuditOutcome::Warn, text);
+        }
+    };
+    let mut why = "it has no address".to_owned();
+    for address in found.take(ADDRESSES_MAX) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIME_MAX) {
+            Ok(_) => return finding(AuditOutcome::Ok, format!("somebody listens at {authority}")),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                why = "the connection is refused".to_owned();
+            }
+            Err(error) => why = error.to_string(),
+        }
+    }
+    let text = format!("nobody answers at {authority}: {why}; start the system before the run");
+    finding(AuditOutcome::Warn, text)
 }
 
 /// What the host says of itself, against what the plan needs.

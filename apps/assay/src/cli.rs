@@ -98,7 +98,7 @@ const RUN_EXAMPLES: &str = "Examples:
   assay run demo
 
 Exit codes: 0 no promise is broken · 1 could not run · 2 usage or experiment-file error ·
-97 measurement invalid · 98 regression · 99 a promise is broken · 130 interrupted";
+97 measurement invalid · 99 a promise is broken · 130 interrupted";
 
 const INIT_EXAMPLES: &str = "Examples:
   assay init --template http > my.toml
@@ -190,7 +190,7 @@ pub struct LayerArguments {
 /// Flags that stand for the few keys of a quick run; over a file they overlay it.
 #[derive(Debug, Args)]
 pub struct QuickArguments {
-    /// Rate, such as 50/s, 600/1m or max
+    /// Rate, such as 50/s, 600/1m or max [default: 50/s with a URL]
     #[arg(long, short, value_name = "RATE")]
     pub rate: Option<String>,
     /// Length of the measured window
@@ -211,18 +211,22 @@ pub struct QuickArguments {
     /// A transaction without an answer after this is unknown
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<String>,
-    /// Request method (with a URL)
+    /// Request method (with a URL) [default: GET]
     #[arg(long, short = 'X', value_name = "METHOD")]
     pub method: Option<String>,
-    /// Request header (with a URL); a value `env:NAME` is read from the environment and never stored
+    /// Request header (with a URL), such as 'Authorization: Bearer ${TOKEN}': `${NAME}` is read from the environment, here
+    /// and in the URL and the body, and never stored
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Request body (with a URL); `@FILE` reads it from a file
+    /// Request body (with a URL); `@FILE` reads it from a file [default: none]
     #[arg(long, short = 'b', value_name = "TEXT")]
     pub body: Option<String>,
     /// Target file: vegeta `http` or `json` format, or a list of URLs
     #[arg(long, value_name = "FILE")]
     pub targets: Option<PathBuf>,
+    /// Do not verify the server's certificate (with a URL); the report says so
+    #[arg(long, short = 'k')]
+    pub insecure: bool,
     /// A promise to check, such as 'p99 < 1s'
     #[arg(long = "threshold", value_name = "EXPRESSION")]
     pub thresholds: Vec<String>,
@@ -271,6 +275,12 @@ pub struct ReportArguments {
     /// Every audit in full
     #[arg(long, short)]
     pub verbose: bool,
+    /// Exit with the code of the run's verdict (97, 99, …) instead of 0
+    #[arg(long)]
+    pub verdict: bool,
+    /// Look through every byte of the run folder for secrets instead; exits with 1 if there is one
+    #[arg(long, conflicts_with_all = ["format", "output", "verdict"])]
+    pub check_secrets: bool,
 }
 
 /// Forms of a report.

@@ -9,6 +9,7 @@ use record::RunFolder;
 use crate::cli::ColorChoice;
 use crate::experiment::Refusal;
 use crate::systems;
+use crate::terminal::say;
 
 /// Analyses a run folder. The same folder gives the same result, wherever it lies.
 ///
@@ -48,9 +49,9 @@ pub fn refused(refusal: Refusal, colour: ColorChoice) -> Exit {
     match refusal {
         Refusal::Rejected(rejected) => {
             let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            eprintln!("{}", rejected.render(crate::terminal::colour(colour, is_terminal)));
+            say!("{}", rejected.render(crate::terminal::colour(colour, is_terminal)));
         }
-        Refusal::Usage(message) => eprintln!("assay: {message}"),
+        Refusal::Usage(message) => say!("assay: {message}"),
     }
     Exit::Usage
 }

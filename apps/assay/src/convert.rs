@@ -11,6 +11,7 @@ use model::Row;
 use model::result::{Exit, VegetaResult};
 
 use crate::cli::ConvertArguments;
+use crate::terminal::say;
 use input::Input;
 use output::Output;
 
@@ -37,17 +38,17 @@ pub fn convert(arguments: &ConvertArguments) -> Exit {
     match converted(arguments) {
         Ok(notes) => {
             for line in notes.lines {
-                eprintln!("assay convert: {line}");
+                say!("assay convert: {line}");
             }
             Exit::Ok
         }
         Err(Failure::Closed) => Exit::Ok,
         Err(Failure::Usage(why)) => {
-            eprintln!("assay convert: {why}");
+            say!("assay convert: {why}");
             Exit::Usage
         }
         Err(Failure::CouldNot(why)) => {
-            eprintln!("assay convert: {why}");
+            say!("assay convert: {why}");
             Exit::CouldNotRun
         }
     }

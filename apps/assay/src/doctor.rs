@@ -10,6 +10,7 @@ use model::result::Exit;
 
 use crate::cli::DoctorArguments;
 use crate::terminal;
+use crate::terminal::say;
 
 /// Prints the data sheet, or installs a program.
 pub fn doctor(arguments: &DoctorArguments) -> Exit {
@@ -20,14 +21,14 @@ pub fn doctor(arguments: &DoctorArguments) -> Exit {
     match done {
         Ok(()) => Exit::Ok,
         Err(message) => {
-            eprintln!("assay doctor: {message}");
+            say!("assay doctor: {message}");
             Exit::CouldNotRun
         }
     }
 }
 
 fn install(name: &str, checkout: Option<&Path>) -> Result<(), String> {
-    let path = testbed::install::install(name, checkout, &mut |line| eprintln!("{line}"))
+    let path = testbed::install::install(name, checkout, &mut |line| say!("{line}"))
         .map_err(|e| e.to_string())?;
     terminal::print(&format!("{}\n", path.display()))
 }

@@ -15,6 +15,7 @@ use sut::{Request, System};
 
 use crate::cli::{LayerArguments, QuickArguments};
 use crate::systems;
+use crate::terminal::say;
 
 /// The experiments that are run by a name: `assay run demo` and its like.
 pub const DEMOS: [(&str, &str); 2] = [
@@ -74,9 +75,10 @@ pub fn load(
     let is_quick = is_quick(what);
     let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
     let Resolved { plan, effective, sources, remarks } = resolved;
+    plan::taint_plan(&plan);
     let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
     experiment.build_all()?;
-    remarks.iter().for_each(|remark| eprintln!("assay: {remark}"));
+    remarks.iter().for_each(|remark| say!("assay: {remark}"));
     Ok(experiment)
 }
 
@@ -229,9 +231,10 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
         let run = url_run(what, quick)?;
         let stdin = if run.targets == STDIN { Some(read_stdin()?) } else { None };
         let name = if what == "-" { "standard input" } else { "command line" };
+        let text = quick_text(&run, stdin.as_deref());
         return Ok(Named {
-            stored: plan::redact(&quick_text(&run, false, stdin.as_deref())),
-            file: Source { name: name.to_owned(), text: quick_text(&run, true, stdin.as_deref()) },
+            stored: stored(&text),
+            file: Source { name: name.to_owned(), text },
             folder: here,
             flags: Vec::new(),
         });
@@ -247,12 +250,18 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     {
         return Err(Refusal::Usage(format!("there is no file `{what}`; did you mean `{near}`?")));
     }
+    if !path.exists() && looks_like_a_server(what) {
+        return Err(Refusal::Usage(format!(
+            "there is no file `{what}`; if it is a server, say how to speak to it: http://{what}"
+        )));
+    }
     let text = read(path)?;
     for (given, flag) in [
         (quick.method.is_some(), "--method"),
         (!quick.headers.is_empty(), "--header"),
         (quick.body.is_some(), "--body"),
         (quick.targets.is_some(), "--targets"),
+        (quick.insecure, "--insecure"),
     ] {
         if given {
             return Err(Refusal::Usage(format!(
@@ -263,7 +272,27 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     let folder =
         path.parent().filter(|f| !f.as_os_str().is_empty()).map_or(here, Path::to_path_buf);
     let file = Source { name: what.to_owned(), text: text.clone() };
-    Ok(Named { file, stored: plan::redact(&text), folder, flags: overlay(quick) })
+    Ok(Named { file, stored: stored(&text), folder, flags: overlay(quick) })
+}
+
+/// A text as the run folder keeps it. Its secrets are known from here on.
+fn stored(text: &str) -> String {
+    plan::taint(text);
+    plan::redact(text)
+}
+
+/// Whether a name is more likely that of a server without its scheme than that of a file: `localhost:8080/x`,
+/// `api.example.com`, `10.0.0.1`.
+fn looks_like_a_server(what: &str) -> bool {
+    let authority = what.split(['/', '?']).next().unwrap_or(what);
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+    let is_host = !host.is_empty()
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.[]:".contains(c))
+        && !host.starts_with('.');
+    let has_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_file = ["toml", "txt", "json", "har", "yaml", "yml", "http"].contains(&last);
+    is_host && (has_port || host == "localhost" || (host.contains('.') && !is_file))
 }
 
 /// Flags over a file, by the path that each stands for.
@@ -299,7 +328,11 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
     }
     let body = match quick.body.as_deref() {
         Some(text) => match text.strip_prefix('@') {
-            Some(path) => read(Path::new(path))?,
+            Some(path) => read_text(Path::new(path)).map_err(|error| {
+                format!(
+                    "--body @{path}: {error}; `@` names a file: write the body itself without it, or the path from here"
+                )
+            })?,
             None => text.to_owned(),
         },
         None => String::new(),
@@ -314,6 +347,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
     Ok(UrlRun {
         url,
         targets,
+        insecure: quick.insecure,
         method: text(&quick.method),
         headers,
         body,
@@ -325,13 +359,12 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         connections: count(&quick.connections),
         threads: count(&quick.threads),
         thresholds: quick.thresholds.clone(),
-        with_secrets: false,
     })
 }
 
 /// The experiment file of a quick run. Targets from standard input become part of it, so that it can be run again.
-fn quick_text(run: &UrlRun, with_secrets: bool, stdin: Option<&str>) -> String {
-    let text = plan::from_url(&UrlRun { with_secrets, ..run.clone() });
+fn quick_text(run: &UrlRun, stdin: Option<&str>) -> String {
+    let text = plan::from_url(run);
     let Some(stdin) = stdin else { return text };
     let value = toml_text(stdin);
     text.replace("targets = \"-\"", &format!("targets_text = {value}"))
@@ -436,4 +469,24 @@ fn read_stdin() -> Result<String, Refusal> {
     }
     String::from_utf8(bytes)
         .map_err(|_| Refusal::Usage("standard input is not UTF-8 text".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like_a_server;
+
+    /// Claim: what has a port or a domain is taken for a server, and what has the ending of a file for a file.
+    #[test]
+    fn servers_without_a_scheme() {
+        for server in
+            ["localhost", "localhost:8080/x", "api.example.com", "10.0.0.1", "[::1]:80", "web:80"]
+        {
+            assert!(looks_like_a_server(server), "{server}");
+        }
+        for file in
+            ["my.toml", "experiments/http/x.toml", "../my.toml", "my", "targets.txt", "a b.c"]
+        {
+            assert!(!looks_like_a_server(file), "{file}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use model::result::RunResult;
 use record::RunFolder;
 
 use crate::cli::{Format, ReportArguments};
+use crate::terminal::say;
 use crate::{conclude, report_command};
 
 /// What is wrong with the arguments, if anything; said before a run is read.
@@ -54,7 +55,7 @@ pub fn figures(paths: &[PathBuf], folder: &Path) -> Result<Vec<RunResult>, Strin
             let file = into.join(format!("{}.svg", figure.name));
             std::fs::write(&file, &figure.svg)
                 .map_err(|error| format!("writing {}: {error}", file.display()))?;
-            eprintln!("{}  {}", file.display(), figure.title);
+            say!("{}  {}", file.display(), figure.title);
         }
         results.push(result);
     }

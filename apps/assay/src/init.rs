@@ -11,6 +11,7 @@ use model::result::Exit;
 
 use crate::cli::{InitArguments, Template};
 use crate::terminal;
+use crate::terminal::say;
 
 /// What is written into the folder that `-o` names.
 const EXPERIMENT: &str = "experiment.toml";
@@ -37,7 +38,7 @@ pub fn init(arguments: &InitArguments) -> Exit {
     match done {
         Ok(()) => Exit::Ok,
         Err(message) => {
-            eprintln!("assay init: {message}");
+            say!("assay init: {message}");
             Exit::CouldNotRun
         }
     }
@@ -70,10 +71,10 @@ fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
         found.notes.retain(|note| !note.ends_with("put yours into system.deploy.url"));
     }
     for note in found.notes.iter().take(NOTES_MAX) {
-        eprintln!("assay init: {}", shown_note(note));
+        say!("assay init: {}", shown_note(note));
     }
     if found.notes.len() > NOTES_MAX {
-        eprintln!("assay init: and {} notes more", found.notes.len() - NOTES_MAX);
+        say!("assay init: and {} notes more", found.notes.len() - NOTES_MAX);
     }
     let name = name_of(from);
     let uses_file_itself = found.targets.is_none();
@@ -216,7 +217,7 @@ fn write_all(folder: &Path, files: &[(&str, &str)]) -> Result<(), String> {
             ));
         }
     }
-    eprintln!(
+    say!(
         "assay init: wrote {}; next: assay check {}",
         folder.display(),
         folder.join(EXPERIMENT).display()

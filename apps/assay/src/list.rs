@@ -1,5 +1,6 @@
 //! `assay list`: the runs on disk, or the words that have a meaning here, each from the one list of its sort.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use model::options::did_you_mean;
@@ -10,6 +11,10 @@ use report::{ListEntry, WordListed};
 
 use crate::cli::{ColorChoice, ListArguments, ListOf};
 use crate::terminal;
+use crate::terminal::say;
+
+/// Columns of a table of runs that goes into a file or another program.
+const PIPED_COLUMNS: usize = 1_000;
 
 /// Prints the runs, newest first, or a list of words.
 pub fn list(arguments: &ListArguments, colour: ColorChoice) -> Exit {
@@ -20,7 +25,7 @@ pub fn list(arguments: &ListArguments, colour: ColorChoice) -> Exit {
     match printed {
         Ok(()) => Exit::Ok,
         Err(message) => {
-            eprintln!("assay list: {message}");
+            say!("assay list: {message}");
             Exit::CouldNotRun
         }
     }
@@ -33,7 +38,12 @@ fn runs(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
     if arguments.json {
         terminal::print(&json(&entries))
     } else {
-        terminal::print(&report::list_table(&entries, terminal::stdout_style(colour, false)))
+        let mut style = terminal::stdout_style(colour, false);
+        if !std::io::stdout().is_terminal() {
+            // Whoever reads it wants whole names: nothing is cut, and nothing is broken into bands.
+            style.width = PIPED_COLUMNS;
+        }
+        terminal::print(&report::list_table(&entries, style))
     }
 }
 

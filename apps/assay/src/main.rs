@@ -3,6 +3,7 @@
 //! Each command is a module; this file only chooses. It must never compute a figure.
 
 mod check;
+mod check_secrets;
 mod cli;
 mod conclude;
 mod convert;
@@ -20,13 +21,36 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use model::result::Exit;
+use model::secret;
 
 use cli::{Cli, Command};
 
+/// Makes the secrets of the command line and of settings in the environment known before anything can be said, in a panic
+/// either.
+fn keep_secrets() {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    for (word, spans) in words.iter().zip(secret::command_spans(&words)) {
+        spans.into_iter().for_each(|span| secret::taint(&word[span.range]));
+    }
+    for (name, value) in std::env::vars_os() {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        if name.starts_with("ASSAY_") && secret::is_secret_name(&name) {
+            secret::taint(&value);
+        }
+    }
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if secret::is_any() { terminal::say!("assay: {panic}") } else { default(panic) }
+    }));
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    keep_secrets();
+    let parsed = shell::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output and are no errors.

@@ -7,18 +7,21 @@ use model::result::{Exit, RunResult};
 use record::RunFolder;
 
 use crate::cli::{ColorChoice, Format, ReportArguments};
-use crate::{conclude, formats, list, terminal};
+use crate::terminal::say;
+use crate::{check_secrets, conclude, formats, list, terminal};
 
-/// Writes the report. The exit code is the worst of the runs'.
+/// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
+/// the runs'.
 pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
     if let Some(message) = formats::usage(arguments) {
-        eprintln!("assay report: {message}");
+        say!("assay report: {message}");
         return Exit::Usage;
     }
     match write(arguments, colour) {
-        Ok(exit) => exit,
+        Ok(worst) if arguments.verdict || arguments.check_secrets => worst,
+        Ok(_) => Exit::Ok,
         Err(message) => {
-            eprintln!("assay report: {message}");
+            say!("assay report: {message}");
             Exit::CouldNotRun
         }
     }
@@ -28,6 +31,11 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     let mut paths = arguments.runs.clone();
     if paths.is_empty() {
         paths.push(newest()?);
+    }
+    if arguments.check_secrets {
+        let (is_clean, text) = check_secrets::check(&paths)?;
+        terminal::print(&text)?;
+        return Ok(if is_clean { Exit::Ok } else { Exit::CouldNotRun });
     }
     let all_at_once = match arguments.format {
         Format::Html => return page(&paths, &arguments.output),

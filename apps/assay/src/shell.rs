@@ -4,6 +4,7 @@ use analysis::NumberListed;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Command, CommandFactory as _};
 use model::result::Exit;
+use plan::keys::Fallback;
 
 use crate::cli::{Cli, CompletionsArguments, Schema, SchemaArguments};
 use crate::list::WORDS;
@@ -20,9 +21,40 @@ pub fn schema(arguments: &SchemaArguments) -> Exit {
 /// Prints a shell's completions.
 pub fn completions(arguments: &CompletionsArguments) -> Exit {
     let mut bytes = Vec::new();
-    clap_complete::generate(arguments.shell, &mut with_words(Cli::command()), "assay", &mut bytes);
+    clap_complete::generate(arguments.shell, &mut with_words(command()), "assay", &mut bytes);
     put(&String::from_utf8_lossy(&bytes))
 }
+
+/// The command line with the defaults of the keys that its flags stand for, from the one table of keys.
+pub fn command() -> Command {
+    let told = |mut it: Command| {
+        for (flag, path) in FLAGS_OF_KEYS {
+            let key = plan::keys::KEYS.iter().find(|key| key.path == path);
+            let default = match key.expect("a flag stands for a key").fallback {
+                Fallback::Fixed(value) => value,
+                Fallback::Rule(rule) => rule,
+                Fallback::Required | Fallback::Nothing => continue,
+            };
+            it = it.mut_arg(flag, |arg| {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                arg.help(format!("{help} [default: {default}]"))
+            });
+        }
+        it
+    };
+    Cli::command().mut_subcommand("run", told).mut_subcommand("check", told)
+}
+
+/// Flags that stand for keys with a default.
+const FLAGS_OF_KEYS: [(&str, &str); 7] = [
+    ("duration", "load.duration"),
+    ("warmup", "load.warmup"),
+    ("connections", "load.connections"),
+    ("threads", "load.threads"),
+    ("timeout", "load.timeout"),
+    ("trials", "trials"),
+    ("seed", "seed"),
+];
 
 /// The command line with the words of each list where they may be written. For completions alone: what is typed is checked
 /// by whoever reads it, who knows more than a list.
@@ -51,7 +83,7 @@ fn hint(word: String, meaning: String) -> PossibleValue {
 /// Prints the manual page.
 pub fn man() -> Exit {
     let mut bytes = Vec::new();
-    match clap_mangen::Man::new(Cli::command()).render(&mut bytes) {
+    match clap_mangen::Man::new(command()).render(&mut bytes) {
         Ok(()) => put(&String::from_utf8_lossy(&bytes)),
         Err(error) => {
             eprintln!("assay: rendering the manual page: {error}");

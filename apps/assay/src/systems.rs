@@ -27,6 +27,9 @@ pub fn serve(words: &[String]) -> ExitCode {
     let Some((kind, words)) = words.split_first() else {
         unreachable!("the command line requires a system");
     };
+    if ["--help", "-h", "help"].contains(&kind.as_str()) {
+        return help();
+    }
     match adapter(kind).and_then(|adapter| adapter.serve) {
         Some(serve) => serve(words),
         None => {
@@ -38,6 +41,22 @@ pub fn serve(words: &[String]) -> ExitCode {
             );
             ExitCode::from(2)
         }
+    }
+}
+
+/// What can be served, on standard output.
+fn help() -> ExitCode {
+    let mut text =
+        "Run one of the built-in systems for real, on loopback, until it is stopped.\n\n\
+                    Usage: assay serve SYSTEM [OPTIONS]\n\nSystems:\n"
+            .to_owned();
+    for adapter in ADAPTERS.iter().filter(|adapter| adapter.serve.is_some()) {
+        text.push_str(&format!("  {:<12} {}\n", adapter.kind, adapter.summary));
+    }
+    text.push_str("\nOptions of one: assay serve SYSTEM --help\nExample:\n  assay serve echo --http 127.0.0.1:8080 --service 2ms\n");
+    match crate::terminal::print(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

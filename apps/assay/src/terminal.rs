@@ -2,10 +2,14 @@
 
 use std::io::IsTerminal as _;
 
+use model::secret;
+
 use crate::cli::ColorChoice;
 
 /// Columns where nobody says how many there are.
 const COLUMNS_DEFAULT: usize = 100;
+/// The fewest columns that are written to.
+const COLUMNS_MIN: usize = 40;
 
 /// Whether output to `stream` is coloured.
 pub fn colour(choice: ColorChoice, is_terminal: bool) -> bool {
@@ -31,20 +35,33 @@ pub fn stdout_style(choice: ColorChoice, verbose: bool) -> report::Style {
     }
 }
 
-/// Columns of the terminal behind `stream`.
+/// Columns that are written to for `stream`: those of its terminal, and never so few that nothing fits.
 pub fn columns(stream: impl std::os::fd::AsFd) -> usize {
-    rustix::termios::tcgetwinsize(stream)
-        .map(|size| usize::from(size.ws_col))
-        .ok()
-        .filter(|columns| *columns >= 40)
-        .unwrap_or(COLUMNS_DEFAULT)
+    width(stream).map_or(COLUMNS_DEFAULT, |columns| columns.max(COLUMNS_MIN))
 }
 
-/// Writes to standard output; a closed pipe is quiet, because the reader has had enough.
+/// Columns of the terminal behind `stream`, if it is one that knows.
+pub fn width(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Writes a line to standard error, without the secrets that are known.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::terminal::say_line(&format!($($words)*)) };
+}
+pub(crate) use say;
+
+/// See [`say`].
+pub fn say_line(line: &str) {
+    eprintln!("{}", secret::scrub(line));
+}
+
+/// Writes to standard output, without the secrets that are known; a closed pipe is quiet, because the reader has had enough.
 pub fn print(text: &str) -> Result<(), String> {
     use std::io::Write as _;
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(secret::scrub(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(format!("writing to standard output: {error}"))
         }

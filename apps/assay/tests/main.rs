@@ -35,6 +35,7 @@ mod programs;
 mod reads;
 mod redis;
 mod resends;
+mod secrets;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

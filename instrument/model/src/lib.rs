@@ -17,6 +17,7 @@ pub mod plan;
 pub mod quantity;
 pub mod result;
 pub mod row;
+pub mod secret;
 pub mod seed;
 pub mod series;
 

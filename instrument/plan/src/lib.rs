@@ -44,7 +44,7 @@ pub use fuzz::fuzz_experiment;
 pub use outline::{Outline, OutlineSetting, outline};
 pub use quick::{UrlRun, from_url};
 pub use rejected::{Rejected, reject};
-pub use secret::{REDACTED, redact, redact_plan};
+pub use secret::{redact, redact_plan, taint, taint_plan};
 
 /// The JSON Schema of the experiment file (`assay schema experiment`).
 pub const EXPERIMENT_SCHEMA: &str = include_str!("../schema/experiment.schema.json");

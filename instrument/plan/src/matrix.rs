@@ -7,7 +7,7 @@ use model::options::{Options, Span, Value, did_you_mean};
 use model::result::Verdict;
 
 use crate::table::{Reading, Table, entries_as_written, not_a_list};
-use crate::{SETTINGS_MAX, keys};
+use crate::{SETTINGS_MAX, keys, secret};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
 const REACHABLE: [&str; 8] =
@@ -143,7 +143,7 @@ fn axis(name: &str, span: Span, options: &Options, reading: &mut Reading<'_>) ->
         }
     };
     check_path(&path, place, reading)?;
-    let values = labelled(name, options.span, values, labels, reading)?;
+    let values = labelled((name, &path), options.span, values, labels, reading)?;
     Some(Axis { name: name.to_owned(), path, place, values })
 }
 
@@ -188,8 +188,9 @@ fn check_path(path: &str, place: Span, reading: &mut Reading<'_>) -> Option<()> 
     None
 }
 
+/// Values with what they are called, which stands in names of folders: a secret is called by its variable.
 fn labelled(
-    name: &str,
+    (name, path): (&str, &str),
     span: Span,
     values: &[Options],
     labels: Option<Vec<&str>>,
@@ -206,10 +207,11 @@ fn labelled(
     }
     let mut seen = BTreeSet::new();
     let mut labelled = Vec::with_capacity(values.len());
+    let mut variables = secret::Variables::default();
     for (index, value) in values.iter().enumerate() {
         let label = match &labels {
             Some(labels) => labels[index].to_owned(),
-            None => value.label(),
+            None => secret::label(path, value, &mut variables).unwrap_or_else(|| value.label()),
         };
         if !check_label(name, &label, value.span, reading) {
             return None;

@@ -1,16 +1,16 @@
 //! `assay run URL --rate …` as an experiment file: the quick way leads into the file way, because the text
-//! made here is resolved like any other and, without its secrets, is what the run folder keeps.
-
-use crate::secret::redact;
+//! made here is resolved like any other and, without its secrets ([`crate::redact`]), is what the run folder keeps.
 
 /// What a quick run says.
 #[derive(Clone, Debug, Default)]
 pub struct UrlRun {
     /// The URL; empty if the targets come from a file.
     pub url: String,
+    /// Whether the server's certificate is not verified.
+    pub insecure: bool,
     /// Request method; empty = the adapter's default.
     pub method: String,
-    /// Header lines: name and value. A value `env:NAME` is read from the environment by the adapter when it
+    /// Header lines: name and value. `env:NAME` and `${NAME}` are read from the environment by the adapter when it
     /// runs, and never stored.
     pub headers: Vec<(String, String)>,
     /// Request body; empty = none.
@@ -33,14 +33,12 @@ pub struct UrlRun {
     pub threads: String,
     /// Threshold expressions.
     pub thresholds: Vec<String>,
-    /// Keep the values of secret headers: for the text that is run, never for one that is stored.
-    pub with_secrets: bool,
 }
 
 /// The rate of a quick run that names neither rate nor clients, as vegeta's default.
 const RATE: &str = "50/s";
 
-/// The experiment file of a quick run.
+/// The experiment file of a quick run, with its secrets.
 #[must_use]
 pub fn from_url(run: &UrlRun) -> String {
     let mut text = String::from("# Made from a command line. To repeat it: assay run FILE\n");
@@ -49,6 +47,10 @@ pub fn from_url(run: &UrlRun) -> String {
     if !run.url.is_empty() {
         text.push_str("[system.deploy]\n");
         line(&mut text, "url", &quoted(&run.url));
+    }
+    if run.insecure {
+        let table = if run.url.is_empty() { "[system.deploy]\n" } else { "" };
+        text.push_str(&format!("{table}insecure = true\n"));
     }
     text.push_str(&workload(run));
     text.push_str("\n[load]\n");
@@ -75,7 +77,7 @@ pub fn from_url(run: &UrlRun) -> String {
         text.push_str("\n[[threshold]]\n");
         line(&mut text, "expr", &quoted(threshold));
     }
-    if run.with_secrets { text } else { redact(&text) }
+    text
 }
 
 fn workload(run: &UrlRun) -> String {
@@ -198,10 +200,10 @@ mod tests {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = vec![header("Authorization", "abc"), header("Cookie", "env:COOKIE")];
         let run = UrlRun { url: "http://u:pw@h/".into(), headers, ..UrlRun::default() };
-        let stored = from_url(&run);
+        let text = from_url(&run);
+        let stored = crate::redact(&text);
         assert!(!stored.contains("abc") && !stored.contains(":pw@"), "{stored}");
         assert!(stored.contains("env:COOKIE"), "{stored}");
-        let text = from_url(&UrlRun { with_secrets: true, ..run });
         assert!(text.contains("abc") && text.contains(":pw@"), "{text}");
     }
 

@@ -1,199 +1,242 @@
-//! What may not be stored: values of secret headers, and passwords in URLs. The run uses them; the copies in
-//! the run folder do not have them. A header value `env:NAME` is a reference, not a secret, and stays.
+//! Which values of an experiment are secrets, by their place: headers, bodies, URLs, targets, and whatever has a
+//! secret-looking name ([`model::secret`]). The run uses them; the copies in the run folder have references to the
+//! environment instead (`${AUTHORIZATION}`), and say which variables to set.
+
+use std::collections::BTreeMap;
 
 use model::options::{Options, Problems, Span, Value};
 use model::plan::Plan;
+use model::secret::{self, SecretSpan};
 
 use crate::parse;
 use crate::quick::quoted;
 
-/// What stands in a stored file instead of a secret.
-pub const REDACTED: &str = "redacted";
-
-/// An experiment file's text without its secrets, everything else byte for byte as it was. A text that is not
-/// TOML is given back as it is: it cannot be run either.
+/// An experiment file's text without its secrets, everything else byte for byte as it was, under a line that says which
+/// variables to set to run it again. A text that is not TOML is given back without what is known to be secret: it cannot
+/// be run either.
 #[must_use]
 pub fn redact(text: &str) -> String {
     let Some(tree) = parse::document(text, 0, &mut Problems::default()) else {
-        return text.to_owned();
+        return secret::scrub(text).into_owned();
     };
     let mut found = Vec::new();
-    find(&tree, Place::Any, &mut found);
+    let mut variables = Variables::default();
+    each(&tree, &Place::Any, &mut |span, text, spans| {
+        if let Some(plain) = variables.plain(text, spans) {
+            found.push((span, plain));
+        }
+    });
+    if found.is_empty() {
+        return secret::scrub(text).into_owned();
+    }
     found.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     let mut redacted = text.to_owned();
     for (span, plain) in found {
         redacted.replace_range(span.start..span.end, &quoted(&plain));
     }
-    redacted
+    let scrubbed = secret::scrub(&redacted).into_owned();
+    // A comment may repeat a secret. Where one is a word of the file's own language, the file counts for more.
+    if parse::document(&scrubbed, 0, &mut Problems::default()).is_some() {
+        redacted = scrubbed;
+    }
+    let names = secret::references(&redacted).join(", ");
+    format!(
+        "# Secrets were left out. To run this again, set in the environment: {names}\n{redacted}"
+    )
 }
 
 /// A plan without its secrets, for plan.toml.
 #[must_use]
 pub fn redact_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
+    plan.question = secret::scrub(&plan.question).into_owned();
+    let mut variables = Variables::default();
     for setting in &mut plan.settings {
-        redact_options(&mut setting.system.deploy);
-        redact_options(&mut setting.system.workload);
+        redact_with(&mut setting.system.deploy, &mut variables);
+        redact_with(&mut setting.system.workload, &mut variables);
     }
     plan
 }
 
+/// Makes the secrets of an experiment file known, before anything of it can be told. Of a text that is not TOML, whatever
+/// looks like one.
+pub fn taint(text: &str) {
+    match parse::document(text, 0, &mut Problems::default()) {
+        Some(tree) => each(&tree, &Place::Any, &mut |_, text, spans| taint_spans(text, spans)),
+        None => taint_spans(text, &secret::spans(text)),
+    }
+}
+
+/// Makes the secrets of a plan known, from whatever layer they came.
+pub fn taint_plan(plan: &Plan) {
+    for setting in &plan.settings {
+        for options in [&setting.system.deploy, &setting.system.workload] {
+            each(options, &Place::Any, &mut |_, text, spans| taint_spans(text, spans));
+        }
+    }
+}
+
+fn taint_spans(text: &str, spans: &[SecretSpan]) {
+    for span in spans {
+        secret::taint(&text[span.range.clone()]);
+    }
+}
+
 /// Redacts a tree in place.
 pub(crate) fn redact_options(options: &mut Options) {
-    walk(options, Place::Any);
+    redact_with(options, &mut Variables::default());
+}
+
+/// What a value of the axis that sets `path` is called, if it is or holds a secret.
+pub(crate) fn label(path: &str, value: &Options, variables: &mut Variables) -> Option<String> {
+    let Value::String(text) = &value.value else { return None };
+    let place = path.split('.').fold(Place::Any, |place, key| place.under(key.trim_matches('"')));
+    variables.plain(text, &place.spans(text))
+}
+
+/// Variables by the secrets that they stand for.
+#[derive(Default)]
+pub(crate) struct Variables {
+    by_value: BTreeMap<(String, String), String>,
+    count: BTreeMap<String, usize>,
+}
+
+impl Variables {
+    /// The text with a reference in the place of each secret; `None`: it has none.
+    fn plain(&mut self, text: &str, spans: &[SecretSpan]) -> Option<String> {
+        let mut plain = text.to_owned();
+        let named: Vec<String> =
+            spans.iter().map(|span| self.name(&span.variable, &text[span.range.clone()])).collect();
+        for (span, name) in spans.iter().zip(named).rev() {
+            plain.replace_range(span.range.clone(), &format!("${{{name}}}"));
+        }
+        let plain = secret::scrub(&plain).into_owned();
+        (plain != text).then_some(plain)
+    }
+
+    fn name(&mut self, variable: &str, value: &str) -> String {
+        let key = (variable.to_owned(), value.to_owned());
+        if let Some(name) = self.by_value.get(&key) {
+            return name.clone();
+        }
+        let count = self.count.entry(variable.to_owned()).or_insert(0);
+        *count += 1;
+        let name = if *count == 1 { variable.to_owned() } else { format!("{variable}_{count}") };
+        self.by_value.insert(key, name.clone());
+        name
+    }
 }
 
 /// Where a value stands, as far as that makes it a secret.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Place {
-    /// Anywhere.
+    /// Anywhere: a URL may hold one.
     Any,
     /// Under `headers`.
     Headers,
-    /// The value, or one of the values, of a secret header.
-    Secret,
-    /// Targets in vegeta's formats.
-    Targets,
+    /// What is sent, or says what is: bodies, paths, targets.
+    Sent,
+    /// The value, or one of the values, of a secret name.
+    Secret(String),
 }
 
 impl Place {
-    fn under(self, key: &str) -> Self {
+    fn under(&self, key: &str) -> Self {
         match (self, key) {
-            (Self::Headers, name) if is_secret_header(name) => Self::Secret,
+            (Self::Secret(name), _) => Self::Secret(name.clone()),
             (_, "headers") => Self::Headers,
-            (_, "targets_text") => Self::Targets,
-            (place, _) => place,
+            (_, "body" | "url" | "path" | "targets_text") => Self::Sent,
+            (_, name) if secret::is_secret_name(name) => Self::Secret(name.to_owned()),
+            (place, _) => place.clone(),
         }
     }
 
-    /// What to write instead of `text`, if it is or holds a secret.
-    fn plain(self, text: &str) -> Option<String> {
+    fn spans(&self, text: &str) -> Vec<SecretSpan> {
         match self {
-            Self::Secret => (!text.starts_with("env:")).then(|| REDACTED.to_owned()),
-            Self::Headers => header_line(text),
-            Self::Targets => {
-                let lines: Vec<String> = text.split('\n').map(target_line).collect();
-                let plain = lines.join("\n");
-                (plain != text).then_some(plain)
+            Self::Secret(name) if !is_quantity(text) => {
+                secret::value_span(name, text).into_iter().collect()
             }
-            Self::Any => password(text),
+            Self::Secret(_) => Vec::new(),
+            Self::Headers | Self::Sent => secret::spans(text),
+            Self::Any if text.contains("://") => secret::spans(text),
+            Self::Any => Vec::new(),
         }
     }
 }
 
-fn walk(options: &mut Options, place: Place) {
-    match &mut options.value {
-        Value::Table(table) => {
-            for (key, (_, value)) in table {
-                walk(value, place.under(key));
-            }
+/// `50/s`, `16kB`: a name such as `token_bucket` has a word of secrets in it.
+fn is_quantity(text: &str) -> bool {
+    text.len() <= 8
+        && text.starts_with(|c: char| c.is_ascii_digit())
+        && text.ends_with(|c: char| c.is_ascii_alphabetic() || c == '%')
+}
+
+fn redact_with(options: &mut Options, variables: &mut Variables) {
+    let mut plain: BTreeMap<(u16, usize, String), String> = BTreeMap::new();
+    each(options, &Place::Any, &mut |span, text, spans| {
+        if let Some(redacted) = variables.plain(text, spans) {
+            plain.insert((span.source, span.start, text.to_owned()), redacted);
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, place)),
+    });
+    if !plain.is_empty() {
+        replace(options, &plain);
+    }
+}
+
+fn replace(options: &mut Options, plain: &BTreeMap<(u16, usize, String), String>) {
+    match &mut options.value {
+        Value::Table(table) => table.values_mut().for_each(|(_, value)| replace(value, plain)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, plain)),
         Value::String(text) => {
-            if let Some(plain) = place.plain(text) {
-                *text = plain;
+            let key = (options.span.source, options.span.start, text.clone());
+            if let Some(redacted) = plain.get(&key) {
+                *text = redacted.clone();
             }
         }
         _ => {}
     }
 }
 
-fn find(options: &Options, place: Place, found: &mut Vec<(Span, String)>) {
+/// Passes every text of a tree with the secrets in it.
+fn each(options: &Options, place: &Place, f: &mut impl FnMut(Span, &str, &[SecretSpan])) {
     match &options.value {
         Value::Table(table) => {
+            // An axis of a matrix: its values stand where it sets them.
+            let set = table.get("set").and_then(|(_, set)| match &set.value {
+                Value::String(path) => Some(path.as_str()),
+                _ => None,
+            });
             for (key, (_, value)) in table {
-                find(value, place.under(key), found);
+                let path = if key == "values" { set } else { None };
+                let path = path.unwrap_or(key);
+                let place = path.split('.').fold(place.clone(), |place, key| place.under(key));
+                each(value, &place, f);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| find(item, place, found)),
-        Value::String(text) => found.extend(place.plain(text).map(|plain| (options.span, plain))),
+        Value::Array(items) if matches!(place, Place::Any) => {
+            // The words of a command.
+            let words: Option<Vec<String>> = items
+                .iter()
+                .map(|item| match &item.value {
+                    Value::String(text) => Some(text.clone()),
+                    _ => None,
+                })
+                .collect();
+            match words {
+                Some(words) => {
+                    for (item, spans) in items.iter().zip(secret::command_spans(&words)) {
+                        if let Value::String(text) = &item.value {
+                            f(item.span, text, &spans);
+                        }
+                    }
+                }
+                None => items.iter().for_each(|item| each(item, place, f)),
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each(item, place, f)),
+        Value::String(text) => f(options.span, text, &place.spans(text)),
         _ => {}
     }
-}
-
-/// `Name: secret`.
-fn header_line(text: &str) -> Option<String> {
-    let (name, value) = text.split_once(':')?;
-    let hidden = is_secret_header(name.trim()) && !value.trim().starts_with("env:");
-    hidden.then(|| format!("{name}: {REDACTED}"))
-}
-
-/// A line of targets: a header, a request line with a URL, or a JSON object.
-fn target_line(line: &str) -> String {
-    if line.trim_start().starts_with('{') {
-        return json_line(line);
-    }
-    if let Some(plain) = header_line(line) {
-        return plain;
-    }
-    let words: Vec<String> =
-        line.split(' ').map(|word| password(word).unwrap_or_else(|| word.to_owned())).collect();
-    words.join(" ")
-}
-
-/// A JSON object of one line: the strings that are the value of a secret name, alone or in a list.
-fn json_line(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut rest = line;
-    let (mut name, mut hiding, mut in_list) = (String::new(), false, false);
-    while let Some(at) = rest.find(['"', ':', '[', ']', ',', '{', '}']) {
-        plain.push_str(&rest[..at]);
-        let mark = rest.as_bytes()[at];
-        rest = &rest[at..];
-        if mark == b'"' {
-            let end = string_end(rest);
-            let text = &rest[..end];
-            rest = &rest[end..];
-            if hiding {
-                plain.push_str(&format!("\"{REDACTED}\""));
-            } else {
-                name = text.trim_matches('"').to_owned();
-                plain.push_str(&password(text).unwrap_or_else(|| text.to_owned()));
-            }
-            continue;
-        }
-        match mark {
-            b':' => hiding = is_secret_header(&name),
-            b'[' => in_list = true,
-            b']' | b'{' | b'}' => (in_list, hiding) = (false, false),
-            _ => hiding &= in_list,
-        }
-        plain.push(char::from(mark));
-        rest = &rest[1..];
-    }
-    plain.push_str(rest);
-    plain
-}
-
-/// The byte after the closing quote of the JSON string that `text` begins with.
-fn string_end(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// A URL with a password.
-fn password(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (user, _) = authority.rsplit_once('@')?;
-    let name = user.split_once(':')?.0;
-    Some(format!("{scheme}://{name}:{REDACTED}{}", &rest[user.len()..]))
-}
-
-/// Whether a header's value is a secret by its name: the credentials of RFC 9110 and RFC 6265, and names
-/// that say key, token, secret, password or signature.
-fn is_secret_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words = ["authorization", "cookie", "api-key", "apikey", "access-key", "token", "secret"];
-    words.iter().chain(&["password", "signature"]).any(|word| name.contains(word))
 }
 
 #[cfg(test)]
@@ -201,46 +244,57 @@ mod tests {
     use super::*;
 
     /// Claim: secrets in header tables, header lines and URLs go; references, other values, comments and
-    /// layout stay byte for byte.
+    /// layout stay byte for byte, and the file says what to set.
     #[test]
     fn only_secrets_go() {
         let text = r#"
-token_bucket = "50/s"   # no header
-url = "https://me:hunter2@example.org/x?token=1"
+token_bucket = "50/s"   # no secret
+url = "https://me:hunter2@example.org/x?page=1"
 headers = { Authorization = "Bearer abc", Accept = "*/*", "X-Api-Key" = "env:KEY" }
 [workload]
 headers = ["Cookie: a=b", "Authorization: env:AUTH", 'Host: h']
+body = '{"user":"me","password":"x"}'
+command = ["tool", "--token", "t1", "-n", "3"]
 "#;
-        let expected = r#"
-token_bucket = "50/s"   # no header
-url = "https://me:redacted@example.org/x?token=1"
-headers = { Authorization = "redacted", Accept = "*/*", "X-Api-Key" = "env:KEY" }
+        let expected = r#"# Secrets were left out. To run this again, set in the environment: AUTH, AUTHORIZATION, COOKIE, KEY, PASSWORD, TOKEN, URL_PASSWORD
+
+token_bucket = "50/s"   # no secret
+url = "https://me:${URL_PASSWORD}@example.org/x?page=1"
+headers = { Authorization = "Bearer ${AUTHORIZATION}", Accept = "*/*", "X-Api-Key" = "env:KEY" }
 [workload]
-headers = ["Cookie: redacted", "Authorization: env:AUTH", 'Host: h']
+headers = ["Cookie: ${COOKIE}", "Authorization: env:AUTH", 'Host: h']
+body = "{\"user\":\"me\",\"password\":\"${PASSWORD}\"}"
+command = ["tool", "--token", "${TOKEN}", "-n", "3"]
 "#;
         assert_eq!(redact(text), expected);
         assert_eq!(redact(expected), expected);
         assert_eq!(redact("not = = toml"), "not = = toml");
     }
 
-    /// Claim: several values of one header, and targets in either of vegeta's formats, lose their secrets too.
+    /// Claim: several values of one header, those of an axis, and targets in either of vegeta's formats, lose their
+    /// secrets too.
     #[test]
     fn lists_and_targets() {
         for (text, expected) in [
             (
                 r#"headers = { cookie = ["a", "b"] }"#,
-                r#"headers = { cookie = ["redacted", "redacted"] }"#,
+                r#"headers = { cookie = ["${COOKIE}", "${COOKIE_2}"] }"#,
+            ),
+            (
+                r#"auth = { set = "workload.headers.Authorization", values = ["Bearer a", "Bearer b"] }"#,
+                r#"auth = { set = "workload.headers.Authorization", values = ["Bearer ${AUTHORIZATION}", "Bearer ${AUTHORIZATION_2}"] }"#,
             ),
             (
                 r#"targets_text = "GET http://u:p@h/\nX-Token: abc\nAccept: a:b\n""#,
-                r#"targets_text = "GET http://u:redacted@h/\nX-Token: redacted\nAccept: a:b\n""#,
+                r#"targets_text = "GET http://u:${URL_PASSWORD}@h/\nX-Token: ${X_TOKEN}\nAccept: a:b\n""#,
             ),
             (
                 r#"targets_text = '{"header":{"Authorization":["a\"b","c"],"X":["token"]},"url":"http://h/"}'"#,
-                r#"targets_text = "{\"header\":{\"Authorization\":[\"redacted\",\"redacted\"],\"X\":[\"token\"]},\"url\":\"http://h/\"}""#,
+                r#"targets_text = "{\"header\":{\"Authorization\":[\"${AUTHORIZATION}\",\"${AUTHORIZATION_2}\"],\"X\":[\"token\"]},\"url\":\"http://h/\"}""#,
             ),
         ] {
-            assert_eq!(redact(text), expected);
+            let redacted = redact(text);
+            assert_eq!(redacted.split_once('\n').map(|(_, rest)| rest), Some(expected));
         }
     }
 }

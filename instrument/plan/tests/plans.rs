@@ -352,8 +352,9 @@ fn secrets() {
         plan.settings[0].system.workload.get("headers.Authorization").map(|v| v.label())
     };
     assert_eq!(value(&resolved.plan).as_deref(), Some("Bearer abc"));
-    assert_eq!(value(&redact_plan(&resolved.plan)).as_deref(), Some("redacted"));
-    assert_eq!(origin(&resolved, "workload.headers.Authorization").0, "redacted");
+    let stored = "Bearer ${AUTHORIZATION}";
+    assert_eq!(value(&redact_plan(&resolved.plan)).as_deref(), Some(stored));
+    assert_eq!(origin(&resolved, "workload.headers.Authorization").0, stored);
     assert_eq!(origin(&resolved, "workload.headers.Accept").0, "x");
 }
 

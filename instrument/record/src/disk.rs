@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,20 @@ use crate::error::RecordError;
 
 /// The largest text file (JSON, TOML, NDJSON) that is read into memory.
 pub const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Whose the files and folders of a run are: their owner's alone. What a system answers is nobody else's business.
+pub(crate) const OWN_FILE: u32 = 0o600;
+const OWN_FOLDER: u32 = 0o700;
+
+/// Makes a folder, which must not be there, for its owner alone.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(OWN_FOLDER).create(path)
+}
+
+/// The same with all that lead to it, where they are not there.
+pub fn create_folders(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(OWN_FOLDER).recursive(true).create(path)
+}
 
 /// Length and checksum of a file that was written to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +142,7 @@ impl PartialFile {
             .write(true)
             .create(true)
             .truncate(true)
+            .mode(OWN_FILE)
             .open(&partial)
             .map_err(|error| RecordError::writing(path, error))?;
         Ok(Self {

@@ -5,9 +5,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use model::fault::{FAULTS_SCHEMA, FaultEvent};
+use model::secret;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -39,7 +41,9 @@ pub struct FaultLog {
 impl FaultLog {
     pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
         let at = |error| RecordError::writing(path, error);
-        let file = OpenOptions::new().create_new(true).append(true).open(path).map_err(at)?;
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true).mode(disk::OWN_FILE);
+        let file = options.open(path).map_err(at)?;
         let mut log = Self {
             path: path.to_owned(),
             file,
@@ -75,7 +79,8 @@ impl FaultLog {
     }
 
     fn push(&mut self, line: &impl Serialize) {
-        let mut line = serde_json::to_vec(line).expect("an event has only texts and numbers");
+        let line = serde_json::to_vec(line).expect("an event has only texts and numbers");
+        let mut line = secret::scrub_json(line);
         line.push(b'\n');
         if self.waiting.len() + line.len() > WAITING_BYTES_MAX {
             self.lost += 1;

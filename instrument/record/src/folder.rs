@@ -10,6 +10,7 @@ use model::facts::Environment;
 use model::picture::RawFile;
 use model::plan::{PLAN_SCHEMA, Plan};
 use model::result::{RunResult, SCHEMA as RESULT_SCHEMA};
+use model::secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +49,12 @@ impl RunFolder {
     /// When it cannot be made.
     pub fn create(runs: &Path, name: &str, started: WallTime) -> Result<Self, RecordError> {
         let at = |path: &Path, source| RecordError::Create { path: path.to_owned(), source };
-        fs::create_dir_all(runs).map_err(|error| at(runs, error))?;
+        disk::create_folders(runs).map_err(|error| at(runs, error))?;
         let stem = format!("{}_{}", started.compact(), folder_name(name));
         for attempt in 1..=SAME_SECOND_MAX {
             let path =
                 runs.join(if attempt == 1 { stem.clone() } else { format!("{stem}-{attempt}") });
-            match fs::create_dir(&path) {
+            match disk::create_folder(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(at(&path, error)),
@@ -236,7 +237,7 @@ impl RunFolder {
     /// When it cannot be made.
     pub fn trial(&self, setting_key: &str, trial_index: u32) -> Result<TrialFolder, RecordError> {
         let trial = self.trial_at(setting_key, trial_index);
-        fs::create_dir_all(trial.path())
+        disk::create_folders(trial.path())
             .map_err(|source| RecordError::Create { path: trial.path().to_owned(), source })?;
         Ok(trial)
     }
@@ -288,11 +289,12 @@ pub(crate) fn parse_plan(text: &str) -> Result<Plan, String> {
     toml::from_str(text).map_err(|error| format!("it is not a plan: {}", error.message()))
 }
 
-/// Writes a value as JSON, whole.
+/// Writes a value as JSON, whole, without the secrets that are known.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
+    let text = serde_json::to_vec_pretty(value).map_err(|error| {
         RecordError::writing(path, io::Error::new(io::ErrorKind::InvalidData, error))
     })?;
+    let mut text = secret::scrub_json(text);
     text.push(b'\n');
     disk::write_whole(path, &text)
 }

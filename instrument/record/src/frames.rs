@@ -13,8 +13,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::disk::OWN_FILE;
 use crate::error::RecordError;
 
 pub const HEADER_BYTES: usize = 16;
@@ -60,6 +62,7 @@ impl FramesWriter {
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
+            .mode(OWN_FILE)
             .open(path)
             .map_err(|error| RecordError::writing(path, error))?;
         Self::start(file, path, format)

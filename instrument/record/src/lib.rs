@@ -23,7 +23,8 @@
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
 //! ```
 //!
-//! Nothing in the folder holds an absolute path: a copy reads the same. Every file but the row log and
+//! Files and folders are their owner's alone (0600, 0700), and no text in them holds a secret that is known
+//! ([`model::secret`]). Nothing in the folder holds an absolute path: a copy reads the same. Every file but the row log and
 //! faults.ndjson appears whole or not at all (written beside, synced, renamed). A trial's rows are read from
 //! the Parquet file once seal.json names it, else from the row log; a reader never needs to know which.
 //!
@@ -48,6 +49,7 @@ mod row_code;
 mod row_log;
 mod sampled_spans;
 mod seal;
+mod secret_files;
 mod slots;
 mod stage_columns;
 mod tables;
@@ -65,6 +67,7 @@ pub use name::folder_name;
 pub use node_events::NodeEventsWriter;
 pub use observation_log::ObservationLogWriter;
 pub use row_log::RowLogWriter;
+pub use secret_files::{each_file, find_secrets, mask_secrets};
 pub use stage_columns::StageSecond;
 pub use transactions_file::TransactionsFile;
 pub use trial::{RowsRead, TrialFolder};

@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use model::observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
+use model::secret;
 
 use crate::error::RecordError;
 use crate::frames::{Format, FramesReader, FramesWriter, LogError};
@@ -55,7 +56,8 @@ impl ObservationLogWriter {
             payload.extend_from_slice(&one.tx.to_le_bytes());
             payload.extend_from_slice(&one.at.to_le_bytes());
             payload.extend_from_slice(&length.to_le_bytes());
-            payload.extend_from_slice(one.bytes);
+            // As long as before, so that whoever reads it finds the parts where they were.
+            payload.extend_from_slice(&secret::mask(one.bytes));
             self.frames.counted();
             if self.frames.payload_bytes() >= FRAME_PAYLOAD_BYTES {
                 self.frames.flush()?;

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use clock::WallTime;
 use model::facts::{Event, LedgerEntry, MetricSample};
+use model::secret;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 
@@ -64,8 +65,9 @@ fn ledger_columns() -> [Column; 9] {
     ]
 }
 
-/// A text as a column takes it, cut at a character's edge where it is too long.
+/// A text as a column takes it: without secrets, cut at a character's edge where it is too long.
 pub fn text(text: &str) -> ByteArray {
+    let text = &*secret::scrub(text);
     let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -223,7 +225,7 @@ impl<W: Write + Send> LedgerColumns<W> {
     pub fn push(&mut self, entry: LedgerEntry, content: Option<&[u8]>) -> Result<(), ParquetError> {
         self.group.push(entry);
         self.content_bytes += content.map_or(0, <[u8]>::len);
-        self.contents.push(content.map(|bytes| ByteArray::from(bytes.to_vec())));
+        self.contents.push(content.map(|bytes| ByteArray::from(secret::mask(bytes).into_owned())));
         let is_full =
             self.group.len() == GROUP_ROWS_MAX || self.content_bytes >= GROUP_CONTENT_BYTES;
         if is_full { self.write_group() } else { Ok(()) }

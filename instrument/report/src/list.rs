@@ -47,7 +47,10 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
     }
     // The folder's name begins with the time; people's form of it is shown where there is room to spare.
     let has_room = style.columns() >= 110;
-    grid = grid.words(1, "baseline");
+    let has_marks = entries.iter().any(|entry| !entry.marks.is_empty());
+    if has_marks {
+        grid = grid.words(1, "baseline");
+    }
     if has_room {
         grid = grid.words(2, "started");
     }
@@ -61,7 +64,9 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
             let value = entry.headline.iter().find(|(known, _)| known == head);
             cells.push(Cell::new(value.map(|(_, value)| clean(value)).unwrap_or_default()));
         }
-        cells.push(Cell::new(clean(&entry.marks.join(", "))));
+        if has_marks {
+            cells.push(Cell::new(clean(&entry.marks.join(", "))));
+        }
         if has_room {
             cells.push(Cell::painted(clean(&entry.started), Paint::Dim));
         }

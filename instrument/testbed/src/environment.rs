@@ -7,10 +7,10 @@ use std::path::Path;
 
 use clock::WallTime;
 use model::facts::Environment;
+use model::secret::masked_command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::TestbedError;
-use crate::redact::redact_command;
 
 /// Below this part of the clock rate that it is made for, a processor that is told to run at full rate is
 /// throttled. Ordinary turbo and rounding stay within a few percent.
@@ -31,7 +31,7 @@ fn environment_under(root: &Path, command: &[String], assay: String) -> Environm
     let mut found = Environment {
         schema: "assay.environment/1".to_owned(),
         assay,
-        command: redact_command(command),
+        command: masked_command(command),
         kernel: host.line("proc/sys/kernel/osrelease"),
         os: host.key("etc/os-release", "PRETTY_NAME=").trim_matches('"').to_owned(),
         cpu: host.cpu_field("model name"),

@@ -14,11 +14,13 @@ use model::facts::{Calibration, Environment};
 use model::options::Problems;
 use model::plan::SettingPlan;
 use model::result::{Exit, RunResult};
+use model::secret;
 use record::RunFolder;
 
 use crate::cli::{ColorChoice, RunArguments};
 use crate::experiment::{self, Experiment, Refusal};
 use crate::interrupt::Interrupt;
+use crate::terminal::say;
 use crate::{conclude, terminal};
 use progress::{Progress, Title};
 use trial::Trial;
@@ -35,7 +37,7 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
     match carry_out(arguments, colour, &experiment) {
         Ok(exit) => exit,
         Err(message) => {
-            eprintln!("assay: {message}");
+            say!("assay: {message}");
             Exit::CouldNotRun
         }
     }
@@ -46,6 +48,9 @@ fn carry_out(
     colour: ColorChoice,
     experiment: &Experiment,
 ) -> Result<Exit, String> {
+    // Nobody else may read what a system answers, nor what its nodes write.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    tell_of_secrets();
     let interrupt = Interrupt::listen()?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
@@ -60,7 +65,7 @@ fn carry_out(
     if let Err(error) = trials(arguments, colour, experiment, &run, &interrupt, calibration) {
         let kept = format!("what was recorded until then is kept: {}", run.path().display());
         if interrupt.is_set() {
-            eprintln!("assay: {error}\nassay: {kept}");
+            say!("assay: {error}\nassay: {kept}");
             return Ok(Exit::Interrupted);
         }
         return Err(format!(
@@ -80,7 +85,7 @@ fn carry_out(
     let page = conclude::write_reports(&run, &result, picture);
     show(arguments, colour, experiment, &run, &result, page.as_deref().ok())?;
     if let Err(message) = page {
-        eprintln!(
+        say!(
             "assay: the report could not be written: {message}\nassay: try again: assay report --format html -o report.html {}",
             run.path().display()
         );
@@ -141,6 +146,24 @@ fn trials(
     Ok(())
 }
 
+/// Tells the user what only he can keep secret.
+fn tell_of_secrets() {
+    let words: Vec<String> = std::env::args().collect();
+    if secret::command_spans(&words).iter().any(|spans| !spans.is_empty()) {
+        say!(
+            "assay: a secret on the command line can be seen in the list of processes: put it into an environment variable and \
+             write '${{NAME}}' in its place"
+        );
+    }
+    let short = secret::left_out();
+    if short > 0 {
+        say!(
+            "assay: {short} secrets are shorter than six characters (or one too many): they are kept out of what is stored, \
+             but not looked for in what the system answers"
+        );
+    }
+}
+
 fn planned_length(setting: &SettingPlan) -> Duration {
     setting.load.warmup + setting.load.duration
 }
@@ -155,7 +178,7 @@ fn calibrate() -> Option<Calibration> {
     match load::calibrate(Clock::start()) {
         Ok(calibration) => Some(calibration),
         Err(error) => {
-            eprintln!("assay: calibration: {error}");
+            say!("assay: calibration: {error}");
             None
         }
     }

@@ -108,14 +108,14 @@ impl Drop for Progress {
 
 fn show(shared: &Shared) {
     let mut histories = Histories::default();
-    let mut lines_drawn = 0;
+    let mut drawn = Vec::new();
     let mut turn = 0_u32;
     while !shared.ended.load(Ordering::SeqCst) {
         std::thread::sleep(REDRAW);
         turn = turn.wrapping_add(1);
         let trial = shared.trial.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some((title, live)) = trial else {
-            erase(&mut lines_drawn);
+            erase(&mut drawn);
             histories = Histories::default();
             continue;
         };
@@ -123,26 +123,43 @@ fn show(shared: &Shared) {
         histories.add(&snapshot, turn.is_multiple_of(HISTORY_EVERY));
         let view = view(&title, &snapshot, &histories);
         if shared.is_block {
-            erase(&mut lines_drawn);
-            let block = live_block(&view, shared.style);
-            lines_drawn = block.lines().count();
+            erase(&mut drawn);
+            let width = terminal::columns(std::io::stderr());
+            let block = live_block(&view, Style { width, ..shared.style });
+            drawn = block.lines().map(cells).collect();
             put(&block);
         } else if turn.is_multiple_of(LINE_EVERY) {
             put(&format!("{}\n", live_line(&view).trim_end()));
         }
     }
-    erase(&mut lines_drawn);
+    erase(&mut drawn);
 }
 
-/// Moves up over the block and clears it.
-fn erase(lines_drawn: &mut usize) {
-    if *lines_drawn > 0 {
-        put(&format!("\x1b[{lines_drawn}A\x1b[J"));
-        *lines_drawn = 0;
+/// Moves up over the block and clears it. `drawn` are the cells of its lines: a terminal that has become narrower since
+/// has broken them into more.
+fn erase(drawn: &mut Vec<usize>) {
+    if !drawn.is_empty() {
+        put(&format!("\x1b[{}A\r\x1b[J", rows(drawn, terminal::width(std::io::stderr()))));
+        drawn.clear();
     }
 }
 
+/// Rows of the terminal that lines of so many cells take; `None`: nobody knows how wide it is.
+fn rows(cells: &[usize], width: Option<usize>) -> usize {
+    let width = width.unwrap_or(usize::MAX);
+    cells.iter().map(|cells| cells.div_ceil(width).max(1)).sum()
+}
+
+/// Cells that a line takes: its characters, without what only colours it.
+fn cells(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().map_or(0, |text| text.chars().count());
+    let behind = |part: &str| part.split_once('m').map_or(0, |(_, text)| text.chars().count());
+    first + parts.map(behind).sum::<usize>()
+}
+
 fn put(text: &str) {
+    let text = model::secret::scrub(text);
     // Progress that cannot be written is no reason to stop a measurement.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
@@ -224,5 +241,21 @@ fn view(title: &Title, snapshot: &LiveSnapshot, histories: &Histories) -> LiveVi
         },
         thresholds: Vec::new(),
         keys_hint: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a block of lines is as high as the terminal that it stands in now makes it.
+    #[test]
+    fn a_narrower_terminal() {
+        let drawn: Vec<usize> = ["\x1b[32m✓\x1b[0m ab", "", "0123456789"].map(cells).to_vec();
+        assert_eq!(drawn, [4, 0, 10]);
+        assert_eq!(rows(&drawn, Some(80)), 3);
+        assert_eq!(rows(&drawn, Some(10)), 3);
+        assert_eq!(rows(&drawn, Some(4)), 1 + 1 + 3);
+        assert_eq!(rows(&drawn, None), 3);
     }
 }

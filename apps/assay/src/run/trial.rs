@@ -1,5 +1,6 @@
 //! One trial: deploy, preflight, load, drain, read the ledger, seal. Here the parts meet; none of them knows another.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use super::node_events;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
 use crate::systems;
+use crate::terminal::say;
 
 /// The most events that a trial keeps; the engine's counters go on.
 const EVENTS_MAX: usize = 100_000;
@@ -66,6 +68,7 @@ pub struct Trial<'a> {
 /// When the trial could not be carried out or kept, for people.
 pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
+    let _kept = OfNodes(folder.path().join("nodes"));
     // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
     let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
     bed.set_seed(trial.seed);
@@ -98,6 +101,17 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let grace = if trial.interrupt.is_set() { STOPPED_GRACE } else { STOP_GRACE };
     bed.stop_all(grace).map_err(|e| e.to_string())?;
     folder.seal().map_err(|e| e.to_string())
+}
+
+/// What nodes write themselves, which loses its secrets when the last of them has ended, whatever the trial came to.
+struct OfNodes(PathBuf);
+
+impl Drop for OfNodes {
+    fn drop(&mut self) {
+        if let Err(error) = record::mask_secrets(&self.0) {
+            say!("assay: looking for secrets in {}: {error}", self.0.display());
+        }
+    }
 }
 
 /// Makes the network of the plan's links, if it has any, and goes there.
@@ -161,7 +175,7 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
         let (over, is_over) = std::sync::mpsc::channel::<()>();
         scope.spawn(move || {
             if is_over.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
-                eprintln!(
+                say!(
                     "assay: preflight: asking for each kind before the load; Ctrl-C ends the run here"
                 );
             }

@@ -181,7 +181,7 @@ impl Place {
     /// `assay report` of the newest run, as a document.
     pub fn report(&self) -> (Said, Value) {
         let run = self.run_folder().display().to_string();
-        let said = self.assay(&["report", &run, "--format", "json"]);
+        let said = self.assay(&["report", &run, "--format", "json", "--verdict"]);
         let document = serde_json::from_str(&said.stdout).unwrap_or(Value::Null);
         (said, document)
     }

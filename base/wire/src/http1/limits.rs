@@ -55,6 +55,14 @@ pub enum HttpError {
     /// Too many header lines.
     #[error("the head has more than {0} header lines")]
     TooManyHeaders(usize),
+    /// The frames of HTTP/2 where an answer of HTTP/1.1 is due.
+    #[error(
+        "the server answers in HTTP/2; turn HTTP/1.1 on there, or put a proxy that speaks it in front"
+    )]
+    Http2,
+    /// The records of TLS where plain text is due.
+    #[error("the server speaks TLS on this port; is it https://?")]
+    Tls,
     /// The start line is not one.
     #[error("the answer does not begin with an HTTP/1.x status line")]
     StatusLine,

@@ -199,6 +199,7 @@ impl ResponseReader {
             self.keep_watched(bytes, self.learned.watched);
             return Ok(Some(length));
         }
+        not_another_protocol(bytes)?;
         let Some(end) = find_end(bytes, &mut self.scanned, &self.limits)? else { return Ok(None) };
         self.parse(&bytes[..end])?;
         Ok(Some(end))
@@ -280,5 +281,16 @@ impl ResponseReader {
             body_bytes: body.bytes(),
             keep_alive: self.learned.facts.keep_alive && !body.ends_with_connection(),
         }
+    }
+}
+
+/// What a server of another protocol begins with. Without this it would be waited for: neither has to hold a line feed.
+fn not_another_protocol(bytes: &[u8]) -> Result<(), HttpError> {
+    match *bytes {
+        // A frame's length of less than 64 KiB, then SETTINGS or GOAWAY (RFC 9113, section 4.1).
+        [0, _, _, 4 | 7, _, ..] => Err(HttpError::Http2),
+        // An alert or a handshake of SSL 3.0 to TLS 1.3 (RFC 8446, section 5.1).
+        [0x15 | 0x16, 3, 0..=4, ..] => Err(HttpError::Tls),
+        _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! What the dispatcher and the callers share: streams, callers and what each of them is calling for. One lock guards
 //! it. It starts no thread and calls nothing.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use clock::Instant;
 use model::facts::{Event, PoolFacts, WorkerFacts};
 use model::plan::{LoadPlan, ProbePlan};
-use model::{NO_STAMP, Outcome, Row, Stamp};
+use model::{NO_STAMP, Outcome, Row, Stamp, secret};
 use sut::Returned;
 
 use crate::demand::Demand;
@@ -262,7 +263,7 @@ impl<'t> State<'t> {
         if outcome != Outcome::Committed {
             row.error = match call.text {
                 "" => self.texts.index(&format!("the client library said: {outcome}")),
-                text => self.texts.index(beginning(text)),
+                text => self.texts.index(&beginning(text)),
             };
         }
         self.finish(self.callers[caller].stream, row, outcome, end);
@@ -391,8 +392,12 @@ impl<'t> State<'t> {
     }
 }
 
-/// The beginning of an error text, cut between two characters.
-fn beginning(text: &str) -> &str {
+/// The beginning of an error text, cut between two characters. Half a secret would not be known for one later.
+fn beginning(text: &str) -> Cow<'_, str> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    let text = secret::scrub(text);
     let end = (0..=text.len().min(TEXT_BYTES_MAX)).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
+    Cow::Owned(text[..end.unwrap_or(0)].to_owned())
 }

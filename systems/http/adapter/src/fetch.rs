@@ -31,7 +31,8 @@ pub fn fetch(text: &str, clock: Clock) -> Result<(Vec<u8>, String), String> {
         .to_socket_addrs()
         .map_err(|error| format!("looking up `{}`: {error}", origin.host))?;
     let address = addresses.next().ok_or_else(|| format!("`{}` has no address", origin.host))?;
-    let tls = if origin.is_tls { Some(tls::tls(&origin.host, None)?) } else { None };
+    let tls =
+        if origin.is_tls { Some(tls::tls(&origin.host, tls::Trust::default())?) } else { None };
     let mut questioner = Questioner::new(address, tls, LIMITS, clock);
     let mut request = Vec::new();
     let host = origin.authority();

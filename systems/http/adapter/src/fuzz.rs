@@ -34,6 +34,7 @@ fn check(target: &Target) {
     let wish = Wish {
         method: target.method.clone(),
         target: target.place.target.clone(),
+        shown: target.place.target.clone(),
         headers: target.headers.clone(),
         body,
     };

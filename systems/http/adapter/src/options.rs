@@ -8,18 +8,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use model::options::{Options, Problems, Section, Value};
+use model::secret;
 use sut::{Request, System, Tls};
 
 use crate::requests::{Requests, Wish};
 use crate::rules::Rules;
 use crate::system::HttpSystem;
 use crate::targets::{self, Body, FILE_BYTES_MAX, Format, MISTAKES_MAX, Target};
+use crate::tls::Trust;
 use crate::url::{self, Origin, Place};
 use crate::workload::Order;
 
 /// The longest body of one request.
 const BODY_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of a body that are looked through for secrets: passwords stand at its beginning, and files may be large.
+const SECRETS_BYTES_MAX: usize = 64 << 10;
+
+/// The shortest value in a cookie that is taken for a secret of its own, in bytes.
+const COOKIE_BYTES_MIN: usize = 8;
 
 /// The deepest pipeline. Beyond it nothing is gained (facts: the cost falls 40-fold at 64) and a lost
 /// connection loses everything in it.
@@ -72,6 +82,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
         order,
         pipeline: u32::try_from(pipeline).expect("bounded by PIPELINE_MAX"),
         has_preflight,
+        is_insecure: server.is_insecure,
         patience: request.load.map_or(Duration::MAX, |load| load.timeout),
     })
 }
@@ -82,6 +93,7 @@ struct Server {
     place: Option<Place>,
     ca: Option<(String, Vec<u8>)>,
     server_name: Option<String>,
+    is_insecure: bool,
     span: model::options::Span,
 }
 
@@ -91,7 +103,14 @@ impl Server {
         let url = deploy.raw("url");
         let (has_url, span) = (url.is_some(), url.map_or(deploy.span(), |url| url.span));
         let text = deploy.string("url", problems);
-        let place = text.and_then(|text| match url::parse(text) {
+        let text = text.and_then(|text| match given(text) {
+            Ok(text) => Some(text),
+            Err(message) => {
+                deploy.reject("url", message, None, problems);
+                None
+            }
+        });
+        let place = text.and_then(|text| match url::parse(&text) {
             Ok(Place { origin: None, .. }) => {
                 deploy.reject(
                     "url",
@@ -117,17 +136,18 @@ impl Server {
             }
         });
         let server_name = deploy.string("server_name", problems).map(str::to_owned);
+        let is_insecure = deploy.boolean("insecure", problems).unwrap_or(false);
         deploy.one_of("http_version", &["1.1"], problems);
         deploy.finish(problems);
-        Self { has_url, place, ca, server_name, span }
+        Self { has_url, place, ca, server_name, is_insecure, span }
     }
 
     /// `Some(None)` for http.
     fn tls(&self, origin: &Origin, problems: &mut Problems) -> Option<Option<Tls>> {
         if !origin.is_tls {
-            if self.ca.is_some() || self.server_name.is_some() {
+            if self.ca.is_some() || self.server_name.is_some() || self.is_insecure {
                 let message = format!(
-                    "`system.deploy.ca` and `server_name` are for https, but the server is {origin}"
+                    "`ca`, `server_name` and `insecure` of `system.deploy` are for https, but the server is {origin}"
                 );
                 problems.add(self.span, message, None);
             }
@@ -135,7 +155,8 @@ impl Server {
         }
         let name = self.server_name.as_deref().unwrap_or(&origin.host);
         let ca = self.ca.as_ref().map(|(path, pem)| (path.as_str(), pem.as_slice()));
-        match crate::tls::tls(name, ca) {
+        let trust = Trust { ca, is_insecure: self.is_insecure };
+        match crate::tls::tls(name, trust) {
             Ok(tls) => Some(Some(tls)),
             Err(message) => {
                 problems.add(self.span, message, None);
@@ -310,14 +331,57 @@ fn headers(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<(String, 
     headers
 }
 
-/// `env:NAME` is the value of an environment variable: secrets then stand in no file.
+/// A text with the variables of the environment that it names (`${NAME}`): secrets then stand in no file. What it holds
+/// that is secret is known from here on.
+fn given(text: &str) -> Result<String, String> {
+    let value = secret::expand(text, &variable)?;
+    taint(&value);
+    Ok(value)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn taint(text: &str) {
+    secret::spans(text).iter().for_each(|span| secret::taint(&text[span.range.clone()]));
+}
+
+/// A header's value, which may also be `env:NAME`, or `Bearer env:NAME`.
 fn looked_up(header: &str, text: &str) -> Result<String, String> {
-    let Some(name) = text.strip_prefix("env:") else { return Ok(text.to_owned()) };
-    let value = std::env::var(name).map_err(|_| {
-        format!("header `{header}` takes its value from the environment variable `{name}`, which is not set")
-    })?;
+    let value =
+        secret::expand(text, &variable).map_err(|why| format!("header `{header}`: {why}"))?;
+    if secret::is_secret_name(header) || secret::looks_secret(&value) {
+        taint_header(header, &value);
+    }
     targets::check_header(header, &value)?;
     Ok(value)
+}
+
+/// The value of a header with credentials, without its scheme; the password in basic ones; each part of a cookie that is
+/// long enough to be one.
+fn taint_header(header: &str, value: &str) {
+    let Some(span) = secret::value_span(header, value) else { return };
+    let credentials = &value[span.range];
+    secret::taint(credentials);
+    let pair =
+        STANDARD.decode(credentials.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some((_, password)) = pair.as_deref().and_then(|pair| pair.split_once(':')) {
+        secret::taint(password);
+    }
+    let parts = credentials.split("; ").filter_map(|part| part.split_once('='));
+    parts
+        .filter(|(_, value)| value.len() >= COOKIE_BYTES_MIN)
+        .for_each(|(_, value)| secret::taint(value));
+}
+
+/// The first bytes of a body, as far as it is text: what is looked through for secrets.
+fn beginning(body: &[u8]) -> &str {
+    let bytes = &body[..body.len().min(SECRETS_BYTES_MAX)];
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
 }
 
 /// What targets are completed with.
@@ -389,6 +453,14 @@ impl Reading<'_, '_> {
             ("", None) => "/".to_owned(),
             (path, _) => path.to_owned(),
         };
+        let shown = secret::masked(&path, &secret::spans(&path));
+        let path = given(&path)?;
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "`{shown}`: what a variable puts into a URL must be percent-encoded, and holds a space or something else \
+                 that cannot stand there"
+            ));
+        }
         let mut headers = Vec::with_capacity(target.headers.len() + self.headers.len());
         for (name, text) in &target.headers {
             headers.push((name.clone(), looked_up(name, text)?));
@@ -401,7 +473,9 @@ impl Reading<'_, '_> {
             Body::Bytes(bytes) => bytes.clone(),
             Body::File(path) => file(path, folder, files)?,
         };
-        Ok(Wish { method: target.method.clone(), target: path, headers, body })
+        let body = secret::expand_bytes(&body, &variable).map_err(|why| format!("body: {why}"))?;
+        taint(beginning(&body));
+        Ok(Wish { method: target.method.clone(), target: path, shown, headers, body })
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) const ID_PLACE: &str = "0000000000000000";
 pub(crate) struct Wish {
     pub(crate) method: String,
     pub(crate) target: String,
+    /// The target as it may be shown: without the secrets in it.
+    pub(crate) shown: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -153,7 +155,7 @@ impl Requests {
 }
 
 fn name(wish: &Wish) -> String {
-    let name = format!("{} {}", wish.method, wish.target);
+    let name = format!("{} {}", wish.method, wish.shown);
     match name.char_indices().nth(NAME_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name,
@@ -188,7 +190,13 @@ mod tests {
     fn wish(target: &str, headers: &[(&str, &str)], body: &[u8]) -> Wish {
         let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let method = if body.is_empty() { "GET" } else { "POST" };
-        Wish { method: method.into(), target: target.into(), headers, body: body.to_vec() }
+        Wish {
+            method: method.into(),
+            target: target.into(),
+            shown: target.into(),
+            headers,
+            body: body.to_vec(),
+        }
     }
 
     /// Claim: the bytes are the request as described, with our headers where the user brings none.

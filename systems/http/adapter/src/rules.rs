@@ -1,10 +1,11 @@
 //! What an answer means: the status by the table, and where the experiment asks for it, what its body says.
 //! Never touches the bytes of a connection, and looks at a body only if a rule needs it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use model::options::{Problems, Section};
-use model::{Class, Outcome};
+use model::{Class, Outcome, secret};
 use serde_json::Value;
 use wire::http1::{Limits, Response, is_token};
 
@@ -209,6 +210,13 @@ fn status_line(answered: &Answered<'_>, text: &mut String) {
 
 fn cut(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
+        // Half a secret would not be known for one later.
+        if let Cow::Owned(scrubbed) = secret::scrub(text) {
+            *text = scrubbed;
+        }
+        if text.len() <= TEXT_BYTES_MAX {
+            return;
+        }
         let is_whole = |at: &usize| text.is_char_boundary(*at);
         let end = (0..=TEXT_BYTES_MAX).rev().find(is_whole).unwrap_or(0);
         text.truncate(end);

@@ -36,6 +36,8 @@ pub(crate) struct HttpSystem {
     pub(crate) order: Order,
     pub(crate) pipeline: u32,
     pub(crate) has_preflight: bool,
+    /// Whether the server's certificate is not verified.
+    pub(crate) is_insecure: bool,
     /// How long the load waits for an answer; before it nobody waits for longer.
     pub(crate) patience: Duration,
 }
@@ -118,6 +120,11 @@ impl System for HttpSystem {
     /// Nothing is read back, so what a ledger would record is not asked.
     fn kinds(&self) -> Vec<Kind> {
         self.requests.kinds.iter().map(Kind::recorded).collect()
+    }
+
+    fn fidelity(&self) -> Vec<String> {
+        let told = "insecure: the server's certificate was not verified, so this may have been another server";
+        if self.is_insecure { vec![told.to_owned()] } else { Vec::new() }
     }
 
     fn code_remarks(&self) -> Vec<CodeRemark> {

@@ -58,7 +58,9 @@ pub(crate) fn parse(text: &str) -> Result<Place, String> {
     let (authority, target) = rest.split_at(end);
     if authority.contains('@') {
         return Err(format!(
-            "`{text}` holds a user name; send it as a header instead, such as Authorization = \"env:TOKEN\""
+            "the URL holds a user name{}; send it as a header instead, such as Authorization = \"Basic ${{BASIC}}\", where \
+             BASIC is name:password in base64",
+            if authority.contains(':') { " and a password" } else { "" }
         ));
     }
     let (host, port) =
@@ -176,7 +178,7 @@ mod tests {
             ("http://a_b/", "`http://a_b/` is fine"),
             (
                 "http://u:p@a/",
-                "`http://u:p@a/` holds a user name; send it as a header instead, such as Authorization = \"env:TOKEN\"",
+                "the URL holds a user name and a password; send it as a header instead, such as Authorization = \"Basic ${BASIC}\", where BASIC is name:password in base64",
             ),
             ("http://a%20b/", "`http://a%20b/`: '%' cannot stand in a host name"),
         ] {

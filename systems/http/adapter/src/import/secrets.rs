@@ -1,63 +1,10 @@
-//! What is a secret by its name, in headers, queries and bodies, and how it is taken out. A name too many costs
-//! a value that a user puts back; a name too few would put a password into a file.
+//! How secrets are taken out of a recording: out of queries, paths, forms and texts. What is one is said by
+//! [`model::secret`].
 
-/// Parts of names.
-const PARTS: [&str; 20] = [
-    "authorization",
-    "authentication",
-    "cookie",
-    "api-key",
-    "apikey",
-    "access-key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "signature",
-    "credential",
-    "session",
-    "csrf",
-    "xsrf",
-    "jwt",
-    "assertion",
-    "dpop",
-    "saml",
-];
-/// Whole words of names.
-const WORDS: [&str; 8] = ["key", "auth", "sig", "pwd", "sid", "otp", "bearer", "pass"];
+pub(super) use model::secret::{is_secret_name as is_secret, looks_secret};
 
 /// What stands where a secret stood.
 pub(super) const REMOVED: &str = "REMOVED";
-
-/// Whether a value is a secret by its name.
-pub(super) fn is_secret(name: &str) -> bool {
-    let mut plain = String::with_capacity(name.len());
-    for (index, c) in name.char_indices() {
-        // accessToken, access_token and Access-Token are one name.
-        if c.is_ascii_uppercase() && index > 0 && name.as_bytes()[index - 1].is_ascii_lowercase() {
-            plain.push('-');
-        }
-        plain.push(if c == '_' || c == '.' { '-' } else { c.to_ascii_lowercase() });
-    }
-    PARTS.iter().any(|part| plain.contains(part))
-        || plain.split('-').any(|word| WORDS.contains(&word))
-}
-
-/// Whether a value is a secret by itself: credentials of an Authorization header, or a JSON web token.
-pub(super) fn looks_secret(value: &str) -> bool {
-    let value = value.trim_start();
-    let is_scheme = ["bearer ", "basic ", "digest "].iter().any(|scheme| {
-        value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    });
-    is_scheme || is_token(value)
-}
-
-/// `eyJ` is what a JSON object in base64 begins with; three parts (five, encrypted) make a token.
-fn is_token(text: &str) -> bool {
-    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    text.starts_with("eyJ") && text.matches('.').count() >= 2 && text.bytes().all(is_of_token)
-}
 
 /// Whether a text of no known form names a secret, as `"pwd": …`, `name="pwd"`, `pwd=…` or `<pwd>…`, or holds one.
 pub(super) fn names_secret(text: &str) -> bool {
@@ -68,7 +15,7 @@ pub(super) fn names_secret(text: &str) -> bool {
         let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
         let is_name = after.trim_start().starts_with(['"', '\'', '=', ':', '>', '\\']);
-        if is_token(name) || PLAIN.iter().any(|word| name.eq_ignore_ascii_case(word)) {
+        if looks_secret(name) || PLAIN.iter().any(|word| name.eq_ignore_ascii_case(word)) {
             return true;
         }
         if is_name && is_secret(name) {

@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use model::secret::escaped;
 use serde_json::{Map, Value};
 
 use crate::targets::FILE_BYTES_MAX;
@@ -31,17 +32,17 @@ impl TargetLines {
     pub(super) fn push(&mut self, request: &Request) {
         let mut object = Map::new();
         object.insert("method".to_owned(), request.method.as_str().into());
-        object.insert("url".to_owned(), request.path.as_str().into());
+        object.insert("url".to_owned(), literally(&request.path).into());
         let mut headers: Map<String, Value> = Map::new();
         for (name, value) in &request.headers {
             let values = headers.entry(name.as_str()).or_insert_with(|| Value::Array(Vec::new()));
-            values.as_array_mut().expect("only arrays are put in").push(value.as_str().into());
+            values.as_array_mut().expect("only arrays are put in").push(literally(value).into());
         }
         if !headers.is_empty() {
             object.insert("header".to_owned(), headers.into());
         }
         if !request.body.is_empty() {
-            object.insert("body".to_owned(), STANDARD.encode(&request.body).into());
+            object.insert("body".to_owned(), STANDARD.encode(escaped(&request.body)).into());
         }
         let line = Value::from(object).to_string();
         if (self.text.len() + line.len()) as u64 >= FILE_BYTES_MAX {
@@ -52,6 +53,11 @@ impl TargetLines {
         self.text.push('\n');
         self.count += 1;
     }
+}
+
+/// A text that names no variable of this host.
+fn literally(text: &str) -> String {
+    String::from_utf8(escaped(text.as_bytes())).expect("text with a dollar put in")
 }
 
 /// A text as it may stand in a URL: what is no graphic ASCII is percent-encoded, the rest stays.

@@ -1,0 +1,28 @@
+//! Secrets: how they are known, where they come from, and how they are kept out of everything that leaves the process.
+//!
+//! Three ways in: a reference to the environment (`${NAME}`, `env:NAME`; [`expand`]), a value with a secret-looking name
+//! (a header, a member of a JSON body, a parameter of a URL, a flag; [`spans`]), and a password in a URL. Each is
+//! tainted where it enters ([`taint`]). From then on whatever writes ([`scrub`] for text, [`scrub_json`] for documents, [`mask`]
+//! for bytes whose length counts) takes it out, also in the forms that servers and programs give it: percent-encoded, in
+//! base64, escaped for JSON, HTML or a debugger.
+//!
+//! What is known is known to the whole process, as what a log may not hold is: a value handed on from part to part would
+//! be forgotten by the first part that is added. It must never be written anywhere, and only grows.
+
+mod forms;
+mod known;
+mod names;
+mod reference;
+mod spans;
+
+pub use known::{Secrets, is_any, left_out, mask, scrub, scrub_json, taint, with_known};
+pub use names::{is_secret_name, looks_secret};
+pub use reference::{
+    Lookup, escaped, expand, expand_bytes, is_reference, references, variable_name,
+};
+pub use spans::{
+    SecretSpan, command_spans, credentials, masked, masked_command, spans, value_span,
+};
+
+/// What stands where a secret stood.
+pub const MARK: &str = "<redacted>";
