@@ -280,7 +280,7 @@ fn ten_kinds_said_back_in_ten_ways() {
     }
 
     let folder = run.display().to_string();
-    let check = || harness::finish(&mut with_variables(&["report", &folder, "--check-secrets"]));
+    let check = || harness::finish(&mut with_variables(&["report", "--check-secrets", &folder]));
     check().expect_code(0).expect_stdout("✓ no secret").expect_stdout("TEST_BEARER");
     std::fs::write(run.join("notes.txt"), format!("see {}", percent(SECRETS[0]))).unwrap();
     let found = check();

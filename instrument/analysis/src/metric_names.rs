@@ -305,7 +305,7 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
         );
     }
     if let Some(help) = foreign_names::here(name) {
-        return format!("`{name}` is not a number that a result has; {help}");
+        return format!("unknown metric `{name}`; {help}");
     }
     let latencies: Vec<String> = names_listed::latencies().map(|(name, _, _)| name).collect();
     let mut known: Vec<&str> = declared.stages.iter().map(String::as_str).collect();
@@ -322,7 +322,7 @@ fn unknown(name: &str, declared: &DeclaredNames) -> String {
             declared.stages.join(", ")
         )
     });
-    format!("`{name}` is not a number that a result has; {help}")
+    format!("unknown metric `{name}`; {help}")
 }
 
 /// What is said of a figure that no audit has.
@@ -434,7 +434,7 @@ mod tests {
             ("stage.stored.thruput", "there are stage.NAME.throughput"),
             ("p99.stored", "write stage.stored.throughput or stage.stored.p99"),
             ("stored", "`stored` is stamped by nodes"),
-            ("rejected.limitd", "is not a number that a result has"),
+            ("rejected.limitd", "unknown metric `rejected.limitd`"),
             ("p101", "is not a number"),
             ("service.", "is not a number"),
             ("p99..accepted", "is not a number"),

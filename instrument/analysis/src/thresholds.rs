@@ -303,7 +303,7 @@ fn why_not(name: &str, trial: &TrialResult) -> String {
             format!("`{name}` ({}) is unknown: this trial has no such sample", entry.meaning)
         }
         Some(_) => format!("`{name}` is unknown: this trial has no such sample"),
-        None => format!("`{name}` is not a number that a result has"),
+        None => format!("unknown metric `{name}`"),
     }
 }
 

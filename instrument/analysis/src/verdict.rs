@@ -134,11 +134,25 @@ pub(crate) fn of_run(settings: &[SettingResult], across: &[AuditResult]) -> (Ver
     match (settings, trials) {
         ([setting], 1) => (Verdict::Pass, setting.trials[0].reason.clone()),
         (_, 0) => (Verdict::Invalid, "the run holds no trial".to_owned()),
-        _ => (
-            Verdict::Pass,
-            format!("{trials} trials of {} settings hold what they promise", settings.len()),
-        ),
+        _ => (Verdict::Pass, all_passed(settings, trials)),
     }
+}
+
+/// Why a run of several trials passed.
+fn all_passed(settings: &[SettingResult], trials: usize) -> String {
+    let who = match settings.len() {
+        1 => format!("all {trials} trials"),
+        count if count == trials => format!("all {count} settings"),
+        count => format!("all {trials} trials of {count} settings"),
+    };
+    let all = || settings.iter().flat_map(|setting| &setting.trials);
+    if settings.iter().any(|it| it.expect.is_some_and(|expected| expected != Verdict::Pass)) {
+        return format!("{who} met their thresholds or came out as declared");
+    }
+    if all().all(|trial| trial.thresholds.is_empty()) {
+        return format!("{who} were measured, without thresholds; no audit failed");
+    }
+    format!("{who} met their thresholds")
 }
 
 fn judge(setting: &SettingResult) -> (Verdict, String) {

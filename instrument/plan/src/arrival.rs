@@ -167,7 +167,7 @@ fn burst(table: &mut Table<'_>, rate: Rate, reading: &mut Reading<'_>) -> Option
             let mut inner = Table::open(options, "load.burst", reading);
             let every = inner.duration_or("every", fixed, reading);
             if every.is_zero() {
-                let message = "`load.burst.every` must be longer than nothing";
+                let message = "`load.burst.every` must be greater than zero";
                 inner.reject("every", message, None, reading);
             }
             inner.finish(reading);

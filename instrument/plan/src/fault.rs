@@ -251,7 +251,7 @@ fn check_length(
     }
     table.require("for", length, "for = \"5s\"", reading);
     if kind.length == Length::Positive && length.is_some_and(|length| length.is_zero()) {
-        let message = format!("{} must be longer than nothing", kind.called);
+        let message = format!("{} must be greater than zero", kind.called);
         table.reject("for", message, None, reading);
     }
 }

@@ -3,7 +3,7 @@
 use model::fault::FaultKind;
 use model::plan::Plan;
 
-use crate::{Input, Outside, Source, outline, resolve};
+use crate::{Input, Outside, Source, outline, redact, resolve};
 
 /// Settings beyond which the plan is not written and read back, so that one input stays quick.
 const SETTINGS_ROUND_TRIP_MAX: usize = 8;
@@ -15,6 +15,9 @@ const SETTINGS_ROUND_TRIP_MAX: usize = 8;
 /// If it does not: that is the fuzzer's finding.
 pub fn fuzz_experiment(bytes: &[u8], faults: &[FaultKind]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
+    // What is stored of a file is without its secrets, whatever the file holds, and stays so.
+    let stored = redact(&text);
+    assert_eq!(redact(&stored), stored, "what has no secrets loses none");
     // The first line, where it is a comment, is the profile and a `--set`; so the fuzzer reaches these too.
     let first = text.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
     let profile = first.split_whitespace().next().map(str::to_owned);

@@ -27,7 +27,7 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     let model = table.one_of_or("model", &["open", "closed"], keys::fixed("load.model"), reading);
     let timeout = table.duration_or("timeout", keys::fixed_duration("load.timeout"), reading);
     if timeout.is_zero() {
-        table.reject("timeout", "`load.timeout` must be longer than nothing", None, reading);
+        table.reject("timeout", "`load.timeout` must be greater than zero", None, reading);
     }
     let (shape, connections) = match model {
         Some("closed") => {
@@ -142,7 +142,7 @@ fn resend(
     let after = inner.duration_or("after", timeout, reading);
     if after.is_zero() || after > timeout {
         let message = format!(
-            "`load.resend.after` is {}; it must be longer than nothing and at most the timeout, {}",
+            "`load.resend.after` is {}; it must be greater than zero and at most the timeout, {}",
             show_duration(after),
             show_duration(timeout)
         );
@@ -329,7 +329,7 @@ fn window(
     };
     let duration = table.duration_or("duration", fallback, reading);
     if duration.is_zero() {
-        let message = "`load.duration` must be longer than nothing: it is the measured window";
+        let message = "`load.duration` must be greater than zero: it is the measured window";
         table.reject("duration", message, None, reading);
     }
     if let (Some(length), true) = (length, shape.is_some_and(|shape| shape.exact))

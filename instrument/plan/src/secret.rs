@@ -90,8 +90,12 @@ pub(crate) fn redact_options(options: &mut Options) {
 /// What a value of the axis that sets `path` is called, if it is or holds a secret.
 pub(crate) fn label(path: &str, value: &Options, variables: &mut Variables) -> Option<String> {
     let Value::String(text) = &value.value else { return None };
-    let place = path.split('.').fold(Place::Any, |place, key| place.under(key.trim_matches('"')));
-    variables.plain(text, &place.spans(text))
+    variables.plain(text, &of_path(path).spans(text))
+}
+
+/// The place that a dotted path leads to.
+fn of_path(path: &str) -> Place {
+    path.split('.').fold(Place::Any, |place, key| place.under(key.trim_matches('"')))
 }
 
 /// Variables by the secrets that they stand for.
@@ -138,12 +142,15 @@ enum Place {
     Sent,
     /// The value, or one of the values, of a secret name.
     Secret(String),
+    /// Where axes of the matrix are named, and not what they set.
+    Axes,
 }
 
 impl Place {
     fn under(&self, key: &str) -> Self {
         match (self, key) {
             (Self::Secret(name), _) => Self::Secret(name.clone()),
+            (Self::Axes, _) | (Self::Any, "include" | "exclude" | "expect") => Self::Axes,
             (_, "headers") => Self::Headers,
             (_, "body" | "url" | "path" | "targets_text") => Self::Sent,
             (_, name) if secret::is_secret_name(name) => Self::Secret(name.to_owned()),
@@ -159,7 +166,7 @@ impl Place {
             Self::Secret(_) => Vec::new(),
             Self::Headers | Self::Sent => secret::spans(text),
             Self::Any if text.contains("://") => secret::spans(text),
-            Self::Any => Vec::new(),
+            Self::Any | Self::Axes => Vec::new(),
         }
     }
 }
@@ -202,14 +209,19 @@ fn each(options: &Options, place: &Place, f: &mut impl FnMut(Span, &str, &[Secre
     match &options.value {
         Value::Table(table) => {
             // An axis of a matrix: its values stand where it sets them.
-            let set = table.get("set").and_then(|(_, set)| match &set.value {
+            let set = table.get("set").filter(|_| table.contains_key("values"));
+            let set = set.and_then(|(_, set)| match &set.value {
                 Value::String(path) => Some(path.as_str()),
                 _ => None,
             });
             for (key, (_, value)) in table {
-                let path = if key == "values" { set } else { None };
-                let path = path.unwrap_or(key);
-                let place = path.split('.').fold(place.clone(), |place, key| place.under(key));
+                let place = match (set, key.as_str()) {
+                    (Some(path), "values") => of_path(path),
+                    (Some(_), _) => Place::Axes,
+                    (None, key) => {
+                        key.split('.').fold(place.clone(), |place, key| place.under(key))
+                    }
+                };
                 each(value, &place, f);
             }
         }

@@ -111,12 +111,12 @@ fn probe(options: &Options, load: &LoadPlan, reading: &mut Reading<'_>) -> Probe
     };
     let interval = table.duration_or("interval", keys::fixed_duration("probe.interval"), reading);
     if interval.is_zero() && schedule == ProbeSchedule::Open {
-        let message = "`probe.interval` must be longer than nothing";
+        let message = "`probe.interval` must be greater than zero";
         table.reject("interval", message, None, reading);
     }
     let timeout = table.duration_or("timeout", load.timeout, reading);
     if timeout.is_zero() {
-        table.reject("timeout", "`probe.timeout` must be longer than nothing", None, reading);
+        table.reject("timeout", "`probe.timeout` must be greater than zero", None, reading);
     }
     let fitting = times_in(load.duration, interval).max(1);
     let trials = table.integer_or("trials", 1, TRANSACTIONS_MAX, fitting, reading);
@@ -155,7 +155,7 @@ fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
     };
     let window = table.duration_or("window", keys::fixed_duration("measure.window"), reading);
     if window.is_zero() {
-        table.reject("window", "`measure.window` must be longer than nothing", None, reading);
+        table.reject("window", "`measure.window` must be greater than zero", None, reading);
     }
     let ledger = table.boolean_or("ledger", keys::fixed("measure.ledger") == "true", reading);
     // Read once for the whole experiment.

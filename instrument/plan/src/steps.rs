@@ -61,7 +61,7 @@ fn length(step: &mut Table<'_>, reading: &mut Reading<'_>) -> Option<Duration> {
     let length = step.duration("for", reading);
     let length = step.require("for", length, "for = \"30s\"", reading);
     if length.is_some_and(|length| length.is_zero()) {
-        step.reject("for", "a step must be longer than nothing", None, reading);
+        step.reject("for", "a step must be greater than zero", None, reading);
     }
     length
 }
@@ -168,7 +168,7 @@ fn back(inner: &mut Table<'_>, every: Option<Duration>, reading: &mut Reading<'_
     let leave = inner.boolean_or("leave", keys::fixed("load.steps.leave") == "true", reading);
     let hold = inner.duration_or("hold", every.unwrap_or_default(), reading);
     if hold.is_zero() && every.is_some_and(|every| !every.is_zero()) {
-        inner.reject("hold", "the highest step must be longer than nothing", None, reading);
+        inner.reject("hold", "the highest step must be greater than zero", None, reading);
         return None;
     }
     Some(Back { hold, leave })

@@ -166,3 +166,28 @@ fn outlines() {
     assert_eq!((closed.offered_max_per_s, closed.transactions), (None, None));
     assert_eq!(closed.settings[0].load, "16 clients");
 }
+
+/// Claim: no experiment and no template of this repository holds anything that is taken for a secret, so that what is
+/// stored of each is what was written.
+#[test]
+fn nothing_here_is_a_secret() {
+    fn texts(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                texts(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let mut found = vec![root.join("apps/assay/demo.toml")];
+    texts(&root.join("experiments"), &mut found);
+    texts(&root.join("apps/assay/templates"), &mut found);
+    assert!(found.len() > 10, "only {found:?}");
+    for path in found {
+        let text = std::fs::read_to_string(&path).expect("it was found");
+        assert_eq!(plan::redact(&text), text, "{}", path.display());
+    }
+}

@@ -150,7 +150,7 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     let mut all = Vec::new();
     let stage = shown.first().map(|row| clean(&row.trial.final_stage)).unwrap_or_default();
     let method = clean(&run.percentile_method);
-    let title = format!("Response time, due to {stage} (percentiles: {method})");
+    let title = format!("Response time (due → {stage}; percentiles: {method})");
     match shown {
         [only] => all.push((title, tables::quantiles_of_one(only))),
         _ => all.push((title, tables::quantiles_of_several(shown, true, true))),

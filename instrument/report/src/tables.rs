@@ -42,10 +42,12 @@ pub(crate) use steps::{step_lines, steps};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 pub(crate) use void::{marked, marked_cell, void_legend};
 
+use std::collections::BTreeSet;
+
 use model::result::{RunResult, SettingResult, TrialResult};
 
 use crate::grid::{Cell, Grid};
-use crate::paint::{Paint, clean};
+use crate::paint::{Paint, clean, columns_of};
 
 /// A trial with the name that its rows carry.
 pub(crate) struct Shown<'a> {
@@ -92,6 +94,47 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
         }
     }
     all
+}
+
+/// Calls settings by the axes that vary, and by their values alone where the names of the axes do not fit into
+/// `columns_max`.
+pub(crate) fn shorten(shown: &mut [Shown<'_>], columns_max: usize) {
+    let longest =
+        |labels: &[String]| labels.iter().map(|label| columns_of(label)).max().unwrap_or(0);
+    let labels: Vec<String> = shown.iter().map(|row| row.label.clone()).collect();
+    if longest(&labels) <= columns_max {
+        return;
+    }
+    let values_of = |axis: &str| -> BTreeSet<&String> {
+        shown.iter().filter_map(|row| row.setting.values.get(axis)).collect()
+    };
+    let axes: BTreeSet<&String> = shown.iter().flat_map(|row| row.setting.values.keys()).collect();
+    let varying: Vec<&String> = axes.into_iter().filter(|axis| values_of(axis).len() > 1).collect();
+    let called = |with_names: bool| -> Vec<String> {
+        let call = |row: &Shown<'_>| {
+            let part = |axis: &&String| {
+                let value = clean(row.setting.values.get(*axis)?);
+                Some(if with_names { format!("{}={value}", clean(axis)) } else { value })
+            };
+            let parts: Vec<String> = varying.iter().filter_map(part).collect();
+            let key = parts.join(if with_names { "," } else { " · " });
+            if row.setting.trials.len() > 1 {
+                format!("{key} #{}", row.trial.trial + 1)
+            } else {
+                key
+            }
+        };
+        shown.iter().map(call).collect()
+    };
+    let with_names = called(true);
+    let labels = if longest(&with_names) <= columns_max { with_names } else { called(false) };
+    // Settings that axes do not tell apart keep their keys.
+    let different: BTreeSet<&String> = labels.iter().collect();
+    if different.len() == labels.len() {
+        for (row, label) in shown.iter_mut().zip(labels) {
+            row.label = label;
+        }
+    }
 }
 
 /// Whether the latencies are those of a probe.

@@ -1,5 +1,8 @@
 //! What a user sees on standard output after a run: the answer first, then the promises, the numbers, and what
 //! the instrument distrusts about them. If the measurement does not hold, the distrust comes before the numbers.
+//!
+//! Of several settings there is one table, and what is worth reading beside it; everything else, and how percentiles are
+//! computed, stands there with `--verbose`, and in the page.
 
 mod distrust;
 mod numbers;
@@ -11,6 +14,9 @@ use crate::page::{Marked, Page};
 use crate::paint::{Paint, Style, clean, verdict_mark};
 use crate::tables::{self, Shown};
 
+/// The share of the width that names of settings may take before they are shortened.
+const SETTING_SHARE: usize = 4;
+
 /// The whole page.
 #[must_use]
 pub fn terminal(run: &RunResult, style: Style) -> String {
@@ -20,7 +26,8 @@ pub fn terminal(run: &RunResult, style: Style) -> String {
 /// The page without its last line, for callers that add paths before it.
 #[must_use]
 pub fn terminal_body(run: &RunResult, style: Style) -> String {
-    let shown = tables::shown(run);
+    let mut shown = tables::shown(run);
+    tables::shorten(&mut shown, style.columns() / SETTING_SHARE);
     let mut page = Page::new(style);
     answer(&mut page, run, &shown);
     let is_invalid = run.verdict == Verdict::Invalid;
@@ -31,7 +38,7 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     distrust::preflight(&mut page, &shown);
     numbers::numbers(&mut page, run, &shown, style.verbose);
     distrust::faults(&mut page, &shown);
-    distrust::ledger(&mut page, &shown);
+    distrust::ledger(&mut page, &shown, style.verbose);
     distrust::checks(&mut page, &shown, style.verbose);
     if !is_invalid {
         distrust::audits(&mut page, run, &shown, style.verbose);

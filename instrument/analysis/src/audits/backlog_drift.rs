@@ -63,7 +63,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let is_steady = mann_kendall_score(&means) >= SCORE_MIN && last >= STEADY_RATIO_MIN * first;
     if growth < GROWTH_MIN || !(is_large || is_steady) {
         return figures(ok(format!(
-            "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth): no rise that counts"
+            "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth): no significant growth"
         )));
     }
     // Whose limit it is: what waits for a connection that the client does not open is outstanding, too.

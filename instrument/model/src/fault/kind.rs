@@ -80,7 +80,7 @@ pub enum Length {
     },
     /// As long as `for`, which may be nothing.
     Any,
-    /// As long as `for`, which must be longer than nothing.
+    /// As long as `for`, which must be greater than zero.
     Positive,
 }
 

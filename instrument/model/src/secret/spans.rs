@@ -145,6 +145,9 @@ pub fn masked_command(words: &[String]) -> Vec<String> {
     words.iter().zip(&spans).map(|(word, spans)| masked(word, spans)).collect()
 }
 
+/// Options with a secret-looking name and no value.
+const SWITCHES: [&str; 1] = ["check-secrets"];
+
 /// What the word behind an option is.
 enum Next {
     Anything,
@@ -157,7 +160,9 @@ fn after(word: &str) -> Next {
         "-u" | "--user" => Next::User,
         _ if word.contains(['=', ' ', ':']) => Next::Anything,
         _ => match word.strip_prefix("--") {
-            Some(name) if is_secret_name(name) => Next::Secret(name.to_owned()),
+            Some(name) if is_secret_name(name) && !SWITCHES.contains(&name) => {
+                Next::Secret(name.to_owned())
+            }
             _ => Next::Anything,
         },
     }
@@ -322,8 +327,8 @@ mod tests {
             ("GET http://u:p%40w@h/", "GET http://u:<redacted>@h/"),
             ("https://ghp_token@h/x", "https://<redacted>@h/x"),
             ("http://h/p@q?key=k&keys=2", "http://h/p@q?key=<redacted>&keys=2"),
-            ("/a?access%5Ftoken=t#f", "/a?access%5Ftoken=<redacted>"),
-            ("/a;jsessionid=12?b=1", "/a;jsessionid=<redacted>"),
+            ("/a?access%5Ftoken=t#f", "/a?access%5Ftoken=<redacted>#f"),
+            ("/a;jsessionid=12?b=1", "/a;jsessionid=<redacted>?b=1"),
             ("Authorization: Bearer abc\nAccept: a", "Authorization: Bearer <redacted>\nAccept: a"),
             ("Cookie: a=b; c=d", "Cookie: <redacted>"),
             ("X-Api-Key: ${KEY}", "X-Api-Key: ${KEY}"),
@@ -390,6 +395,7 @@ mod tests {
             ),
             ("--token|abc|next", "--token|<redacted>|next"),
             ("--token=abc", "--token=<redacted>"),
+            ("report|--check-secrets|runs/x", "report|--check-secrets|runs/x"),
             ("-u|me:pw", "-u|me:<redacted>"),
             ("-b|{\"password\":\"x\"}", "-b|{\"password\":\"<redacted>\"}"),
             (

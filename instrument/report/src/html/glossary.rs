@@ -69,7 +69,7 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
         "counted over everything that fell due, where no answer counts as infinitely long (inf)",
     ),
     ("inf, ∞", "infinite: no answer came"),
-    ("kept", "goodput as a share of the offered rate"),
+    ("achieved", "goodput as a share of the offered rate"),
     ("outstanding", "due, and not ended yet"),
     (
         "samples beyond",

@@ -165,7 +165,7 @@ fn key_numbers(document: &Document, shown: &[Shown<'_>]) -> String {
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "offered");
     grid = grid.number(1, "goodput");
     if !is_probe {
-        grid = grid.words(1, "kept");
+        grid = grid.words(1, "achieved");
     }
     for head in ["n", "p50", "p99"] {
         grid = grid.number(1, head);

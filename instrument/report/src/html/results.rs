@@ -23,7 +23,7 @@ pub(super) fn results(run: &Run<'_>) -> String {
         &tables::results(shown),
     ));
     if !tables::is_probe(first.trial) {
-        let legend = "kept = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
+        let legend = "achieved = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
         markup.push_str(&paragraph("legend", legend));
     }
     let steps = tables::steps(shown);
@@ -39,7 +39,7 @@ pub(super) fn results(run: &Run<'_>) -> String {
         markup.push_str(&list("legend", &lines));
     }
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
-    let title = format!("Response time{of}, due to {}", clean(&first.trial.final_stage));
+    let title = format!("Response time{of} (due → {})", clean(&first.trial.final_stage));
     let caption = "Means and percentiles with their intervals";
     let grid = match shown.as_slice() {
         [only] => {

@@ -29,7 +29,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
     if has_late {
         grid = grid.number(1, "committed/s");
     }
-    grid = grid.number(1, "goodput/s").words(1, "kept").number(1, "failed");
+    grid = grid.number(1, "goodput/s").words(1, "achieved").number(1, "failed");
     grid = grid.number(2, "p50").number(2, "p99");
     for (index, row) in shown.iter().enumerate() {
         let rates = &row.trial.rates;

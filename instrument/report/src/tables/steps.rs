@@ -37,7 +37,7 @@ pub(crate) fn steps(shown: &[Shown<'_>]) -> Grid {
             grid = grid.number(0, head);
         }
     }
-    grid = grid.number(1, "offered/s").number(1, "goodput/s").words(1, "kept");
+    grid = grid.number(1, "offered/s").number(1, "goodput/s").words(1, "achieved");
     grid = grid.number(2, "p50").number(2, "p99");
     grid = grid.number(3, "due").number(3, "committed");
     for class in &classes {

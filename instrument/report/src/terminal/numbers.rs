@@ -1,7 +1,7 @@
 //! The numbers of a run: latency with what never got an answer beside it, the published form, stages, groups, and
 //! the tables that the experiment asks for.
 //!
-//! It must never print a percentile without its sample count, its method and the failures beside it.
+//! It must never print a percentile without its sample count, the way to its method, and the failures beside it.
 
 use model::quantity::show_count;
 use model::result::{RunResult, TrialResult};
@@ -19,7 +19,14 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     if shown.is_empty() {
         return;
     }
-    latency(page, run, shown, verbose);
+    // Of several settings the results have p50 and p99 already.
+    let is_whole = verbose || shown.len() == 1;
+    if is_whole {
+        latency(page, run, shown, verbose);
+    } else {
+        legend(page, run, shown, verbose);
+        failures_by_class(page, shown);
+    }
     let steps = tables::steps(shown);
     if !steps.is_empty() {
         page.heading("Step by step", "");
@@ -28,6 +35,22 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
             page.indented(Paint::Dim, &line);
         }
     }
+    if is_whole {
+        parts(page, shown, verbose);
+    } else {
+        let more = "More with --verbose and in the report: response times with intervals, stages, connections, every audit";
+        page.indented(Paint::Dim, more);
+    }
+    groups(page, shown, verbose);
+    errors(page, shown, verbose);
+    for (index, table) in run.tables.iter().enumerate() {
+        page.heading(&clean(&table.title), "");
+        page.grid(&tables::asked_for(table, &format!("/tables/{index}")));
+    }
+}
+
+/// What the numbers are made of: statuses, stages, nodes, resends, batches, connections.
+fn parts(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     if verbose || tables::has_statuses(shown) {
         page.heading("As vegeta computes it", "by sent time, all results, answered or not");
         page.grid(&tables::published(shown));
@@ -65,12 +88,6 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
             page.indented(Paint::Dim, &line);
         }
     }
-    groups(page, shown, verbose);
-    errors(page, shown, verbose);
-    for (index, table) in run.tables.iter().enumerate() {
-        page.heading(&clean(&table.title), "");
-        page.grid(&tables::asked_for(table, &format!("/tables/{index}")));
-    }
 }
 
 /// `failed 771 of 30,000 (2.57%): invalid 744 · unknown 27`.
@@ -93,7 +110,7 @@ pub(super) fn failed_line(trial: &TrialResult) -> String {
 /// What the marks mean, and where the knee is.
 pub(super) fn saturation_legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     if !shown.iter().any(|row| tables::is_probe(row.trial)) {
-        let marks = ["kept = goodput of offered", "● 98% or more", "◐ 90–98%", "○ saturated"];
+        let marks = ["achieved = goodput ÷ offered", "● 98% or more", "◐ 90–98%", "○ saturated"];
         page.flow(Paint::Dim, &marks.map(str::to_owned));
     }
     if !run.knee.is_empty() {
@@ -104,7 +121,7 @@ pub(super) fn saturation_legend(page: &mut Page, run: &RunResult, shown: &[Shown
 fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let Some(first) = shown.first().map(|row| row.trial) else { return };
     let of = if tables::is_probe(first) { " of the probe" } else { "" };
-    let title = format!("Response time{of}, due to {}", clean(&first.final_stage));
+    let title = format!("Response time{of} (due → {})", clean(&first.final_stage));
     if let [only] = shown {
         let reached = tables::final_latency(only.trial).map_or(0, |it| it.response.count);
         let due = only.trial.counts.due;
@@ -126,7 +143,14 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
         page.heading(&title, "");
         page.grid(&tables::quantiles_of_several(shown, verbose, true));
     }
-    legend(page, run, shown);
+    legend(page, run, shown, verbose);
+    failures_by_class(page, shown);
+}
+
+/// Failures of several settings by class, and those of the background load.
+fn failures_by_class(page: &mut Page, shown: &[Shown<'_>]) {
+    let is_probed = shown.first().is_some_and(|row| tables::is_probe(row.trial));
+    let of = if is_probed { " of the probe" } else { "" };
     if shown.len() > 1 {
         let classes = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
         if !classes.is_empty() {
@@ -142,8 +166,9 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
     }
 }
 
-/// The method, and what `~` and `inf` mean if they were printed.
-fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+/// What `~` and `inf` mean if they were printed, and how percentiles and intervals are computed: in full if everything is
+/// wanted.
+fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let latencies = || shown.iter().filter_map(|row| tables::final_latency(row.trial));
     let mut quantiles = latencies().flat_map(|latency| &latency.response.quantiles);
     if quantiles.any(is_thin) {
@@ -154,6 +179,14 @@ fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
     }
     if let Some(text) = tables::said_of_all_due(latencies()) {
         page.indented(Paint::Dim, &text);
+    }
+    if !verbose {
+        if shown.len() == 1 {
+            let open = tables::said_of_open_ends(latencies()).map_or("", |_| "? is an open end; ");
+            let text = format!("{open}how percentiles and intervals are computed: --verbose");
+            page.indented(Paint::Dim, &text);
+        }
+        return;
     }
     if let Some(said) = tables::said_of_open_ends(latencies()) {
         page.indented(Paint::Dim, &said);

@@ -41,7 +41,7 @@ const TECHNICAL: &[&str] = &[
     "ledger",
     "interval",
     "inf",
-    "kept",
+    "achieved",
     "saturation",
     "saturated",
     "knee",

@@ -97,7 +97,7 @@ fn table(
         (column_axis, ColumnType::Text),
         ("offered/s", ColumnType::Number),
         ("goodput/s", ColumnType::Number),
-        ("kept", ColumnType::Text),
+        ("achieved", ColumnType::Text),
     ]);
     for (row_index, row) in rows.iter().enumerate() {
         let y = top + cell_height * float(row_index);

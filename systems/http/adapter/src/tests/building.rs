@@ -121,7 +121,7 @@ fn broken_options() {
         (
             r#"{"url":"http://a/","server_name":"b"}"#,
             "{}",
-            "`system.deploy.ca` and `server_name` are for https, but the server is http://a:80",
+            "`ca`, `server_name` and `insecure` of `system.deploy` are for https, but the server is http://a:80",
         ),
         (r#"{"url":"https://a/","ca":"empty.pem"}"#, "{}", "empty.pem holds no PEM certificate"),
         (
@@ -204,7 +204,7 @@ fn broken_options() {
         (
             url,
             r#"{"targets_text":"GET /a\nX: env:ASSAY_TEST_NOT_SET"}"#,
-            "targets_text:1: header `X` takes its value from the environment variable `ASSAY_TEST_NOT_SET`, which is not set",
+            "targets_text:1: header `X`: the environment variable `ASSAY_TEST_NOT_SET` is not set; set it (export ASSAY_TEST_NOT_SET=…), or write $${ASSAY_TEST_NOT_SET} where ${ASSAY_TEST_NOT_SET} itself is meant",
         ),
         (
             r#"{"url":"x"}"#,
