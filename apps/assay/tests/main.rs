@@ -36,6 +36,7 @@ mod reads;
 mod redis;
 mod resends;
 mod secrets;
+mod stumbles;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

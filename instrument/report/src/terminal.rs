@@ -29,7 +29,7 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     let mut shown = tables::shown(run);
     tables::shorten(&mut shown, style.columns() / SETTING_SHARE);
     let mut page = Page::new(style);
-    answer(&mut page, run, &shown);
+    answer(&mut page, run, &shown, style);
     let is_invalid = run.verdict == Verdict::Invalid;
     if is_invalid {
         distrust::audits(&mut page, run, &shown, style.verbose);
@@ -58,7 +58,7 @@ pub fn exit_line(run: &RunResult, style: Style) -> String {
 }
 
 /// Verdict, reason, the few numbers.
-fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     let (mark, paint) = verdict_mark(run.verdict);
     let word = run.verdict.word().to_uppercase();
     let name = clean(&run.name);
@@ -90,6 +90,9 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
             page.heading("Results", "");
             page.grid(&tables::results(shown));
             numbers::saturation_legend(page, run, shown);
+            if !style.verbose {
+                numbers::legend(page, run, shown, false);
+            }
         }
     }
 }
@@ -126,6 +129,9 @@ fn promises(page: &mut Page, shown: &[Shown<'_>]) {
 /// Said where the slower of the two drivers carried the load: in many containers io_uring is refused.
 const EPOLL: &str = "sent through epoll: io_uring is refused here, or ASSAY_DRIVER asks for epoll; a request costs this host more with it";
 
+/// What several settings have beside their one table.
+const MORE: &str = "with --verbose, and in the report: response times with intervals, stages, connections, every audit";
+
 /// What is needed to repeat it.
 fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     page.line(Paint::Plain, "");
@@ -145,6 +151,9 @@ fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bo
         page.line(Paint::Dim, EPOLL);
     }
     if !verbose {
+        if shown.len() > 1 {
+            page.line(Paint::Dim, MORE);
+        }
         return;
     }
     for row in shown {

@@ -56,7 +56,9 @@ fn carry_out(
     let plan = &experiment.plan;
     let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now())
         .map_err(|e| e.to_string())?;
-    run.write_text("experiment.toml", &experiment.text).map_err(|e| e.to_string())?;
+    // Once more: since it was read, the systems have said what else is secret.
+    let text = plan::redact(&experiment.text);
+    run.write_text("experiment.toml", &text).map_err(|e| e.to_string())?;
     run.write_plan(&plan::redact_plan(plan)).map_err(|e| e.to_string())?;
     let environment = environment();
     run.write_environment(&environment).map_err(|e| e.to_string())?;

@@ -99,7 +99,8 @@ pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
         if verbose {
             page.grid(&tables::fates_of_several(shown));
         } else if !read.iter().any(is_broken) {
-            let text = "✓ nothing that was acknowledged is lost, nothing is there twice, and nothing that nobody sent";
+            let text =
+                "✓ nothing that was acknowledged is lost, and nothing is duplicated or invented";
             page.indented(Paint::Good, text);
             return;
         }

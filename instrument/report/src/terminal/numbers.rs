@@ -24,7 +24,6 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     if is_whole {
         latency(page, run, shown, verbose);
     } else {
-        legend(page, run, shown, verbose);
         failures_by_class(page, shown);
     }
     let steps = tables::steps(shown);
@@ -37,9 +36,6 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     }
     if is_whole {
         parts(page, shown, verbose);
-    } else {
-        let more = "More with --verbose and in the report: response times with intervals, stages, connections, every audit";
-        page.indented(Paint::Dim, more);
     }
     groups(page, shown, verbose);
     errors(page, shown, verbose);
@@ -168,7 +164,7 @@ fn failures_by_class(page: &mut Page, shown: &[Shown<'_>]) {
 
 /// What `~` and `inf` mean if they were printed, and how percentiles and intervals are computed: in full if everything is
 /// wanted.
-fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
+pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let latencies = || shown.iter().filter_map(|row| tables::final_latency(row.trial));
     let mut quantiles = latencies().flat_map(|latency| &latency.response.quantiles);
     if quantiles.any(is_thin) {

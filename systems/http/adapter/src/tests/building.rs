@@ -172,7 +172,7 @@ fn broken_options() {
         (
             url,
             r#"{"headers":{"A":"env:ASSAY_TEST_NOT_SET"}}"#,
-            "header `A` takes its value from the environment variable `ASSAY_TEST_NOT_SET`, which is not set",
+            "header `A`: the environment variable `ASSAY_TEST_NOT_SET` is not set; set it (export ASSAY_TEST_NOT_SET=…), or write $${ASSAY_TEST_NOT_SET} where ${ASSAY_TEST_NOT_SET} itself is meant",
         ),
         (url, r#"{"redirects":5}"#, "`workload.redirects` must lie between 0 and 0, but is 5"),
         (url, r#"{"pipeline":0}"#, "`workload.pipeline` must lie between 1 and 1024, but is 0"),
