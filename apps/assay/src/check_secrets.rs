@@ -17,6 +17,9 @@ const TEXT_BYTES_MAX: u64 = 64 << 20;
 /// The shortest value of a variable that only its name makes a secret, in bytes.
 const VALUE_BYTES_MIN: usize = 8;
 
+/// Variables of a shell that are called like passwords and hold folders.
+const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
+
 /// Looks through the folders and says what was found, in words; whether nothing was.
 ///
 /// # Errors
@@ -71,7 +74,8 @@ fn values(experiment: &str) -> (Vec<(String, Secrets)>, Vec<String>) {
     for (name, value) in std::env::vars_os() {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let is_meant = named.iter().any(|it| *it == *name);
-        if is_meant || (secret::is_secret_name(&name) && value.len() >= VALUE_BYTES_MIN) {
+        let is_secret = secret::is_secret_name(&name) && !FOLDERS.contains(&&*name);
+        if is_meant || (is_secret && value.len() >= VALUE_BYTES_MIN) {
             let mut secrets = Secrets::default();
             secrets.add(&value);
             values.insert(name.into_owned(), secrets);
