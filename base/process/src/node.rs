@@ -78,6 +78,9 @@ pub enum Input<'a, M = Infallible> {
         /// Which machine.
         machine: usize,
     },
+    /// All that had arrived when the turn began has been told. Asked for with [`Outputs::at_turn_end`], and told before
+    /// anything that was asked for in the turn leaves: for what is worth doing once for many inputs.
+    TurnEnd,
     /// The time has come that the node asked to be woken at. Every node is woken once at its start, too, before
     /// anything else happens to it.
     Wake,

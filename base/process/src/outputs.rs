@@ -22,6 +22,8 @@ const RECORD_WEIGHT: usize = 64;
 pub struct Outputs<M = Infallible> {
     used: usize,
     wake: Option<Instant>,
+    /// The node wants to be told of the turn's end.
+    awaits_turn_end: bool,
     /// One entry a place in the table of connections.
     slots: Vec<Slot>,
     /// What is sent on connections that have ended: emptied at the next such call, read by nobody.
@@ -90,6 +92,11 @@ impl<M> Outputs<M> {
     #[must_use]
     pub const fn wake(&self) -> Option<Instant> {
         self.wake
+    }
+
+    /// Asks for [`crate::Input::TurnEnd`], once, when all that has arrived by now has been told.
+    pub fn at_turn_end(&mut self) {
+        self.awaits_turn_end = true;
     }
 
     /// How many bytes wait to be sent on `connection`, those of this step included: what its peer has not

@@ -145,6 +145,13 @@ impl<N: Node> Rehearsal<N> {
     }
 
     fn carry_out(&mut self) {
+        // Each call of a test is a turn of its own.
+        let mut ends = 0;
+        while self.out.take_turn_end() {
+            ends += 1;
+            assert!(ends < WAKES_AT_ONCE_MAX, "the node never rests at {:?}", self.now);
+            self.node.step(self.now, Input::TurnEnd, &mut self.out);
+        }
         let mut touched = Vec::new();
         self.out.take_touched(&mut touched);
         for connection in touched {

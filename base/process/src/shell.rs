@@ -3,7 +3,9 @@
 //!
 //! Bytes are handed over as they come out of the kernel, with the time read right after the call that brought
 //! them. What a step sends leaves right after it, in one write a connection; what it sends on other connections
-//! leaves at the end of the turn, so that an observer of many gets one write a turn. A wake-up comes when the
+//! leaves at the end of the turn, so that an observer of many gets one write a turn. Connections of the first listener are
+//! the crowd: of theirs a turn tells as many as it has room for, after everything else, so that other replicas, the disk and
+//! who is accepted never wait for thousands of clients. A wake-up comes when the
 //! kernel gives it, some tens of microseconds late; a node whose timing is its purpose asks for
 //! [`Shell::waking_exactly`], which sleeps to shortly before it and then looks without sleeping.
 //!

@@ -20,6 +20,7 @@ mod replacer;
 mod segments;
 #[cfg(test)]
 mod tests;
+mod worker;
 mod writer;
 
 use std::fs::File;
@@ -58,6 +59,37 @@ impl Default for StoreOptions {
         Self { sync: Sync::Data, segment_bytes: 64 << 20 }
     }
 }
+
+/// Which thread writes logs and syncs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogThread {
+    /// One of the store's own: the node goes on while the disk works.
+    #[default]
+    Own,
+    /// The node's. Nobody has to be woken twice for each batch, which on few processors costs more than the disk does; what
+    /// arrives meanwhile is one turn, and so one batch. What is more than a sync (room on a full disk, a
+    /// segment that is not made yet) is left to the store's own thread.
+    Node,
+    /// The node's where the process has at most two processors, else one of its own.
+    ByProcessors,
+}
+
+impl LogThread {
+    /// Whether the node's thread is to write.
+    fn is_node(self) -> bool {
+        match self {
+            Self::Own => false,
+            Self::Node => true,
+            Self::ByProcessors => {
+                let processors = std::thread::available_parallelism();
+                processors.is_ok_and(|processors| processors.get() <= FEW_PROCESSORS)
+            }
+        }
+    }
+}
+
+/// So many processors are few: with a node's other threads and its clients there is always more to run than that.
+const FEW_PROCESSORS: usize = 2;
 
 /// What a store has done, counted as it goes on.
 #[derive(Debug, Default)]
@@ -124,6 +156,7 @@ pub struct Store {
     logs: Vec<log::Log>,
     cells: Vec<PathBuf>,
     options: StoreOptions,
+    log_thread: LogThread,
     counters: Arc<StoreCounters>,
 }
 
@@ -170,7 +203,17 @@ impl Store {
             stored.cells.push(cell::read(path)?);
         }
         let folder = folder.to_owned();
-        Ok((Self { folder, _lock: lock, logs: opened, cells, options, counters }, stored))
+        let log_thread = LogThread::default();
+        let store =
+            Self { folder, _lock: lock, logs: opened, cells, options, log_thread, counters };
+        Ok((store, stored))
+    }
+
+    /// Has its logs written by this thread.
+    #[must_use]
+    pub const fn written_by(mut self, log_thread: LogThread) -> Self {
+        self.log_thread = log_thread;
+        self
     }
 
     /// What it has done, to be read while it is at it.

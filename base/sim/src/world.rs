@@ -163,6 +163,8 @@ struct Stepped<N, M> {
     inbox: VecDeque<(usize, M)>,
     /// The wake-up for which there is an event.
     wake: Option<Instant>,
+    /// It has asked for its turn's end, for which there is an event.
+    is_turn_open: bool,
     is_told_full: bool,
 }
 

@@ -41,6 +41,7 @@ impl<M> Default for Outputs<M> {
         Self {
             used: 0,
             wake: None,
+            awaits_turn_end: false,
             slots: Vec::new(),
             dropped: Vec::new(),
             touched: Vec::new(),
@@ -92,6 +93,17 @@ impl<M> Outputs<M> {
     /// Takes back the wake-up that was asked for.
     pub fn take_wake(&mut self) -> Option<Instant> {
         self.wake.take()
+    }
+
+    /// Whether the node wants to be told of the turn's end.
+    #[must_use]
+    pub const fn awaits_turn_end(&self) -> bool {
+        self.awaits_turn_end
+    }
+
+    /// Takes back that it does; whether it did.
+    pub fn take_turn_end(&mut self) -> bool {
+        std::mem::take(&mut self.awaits_turn_end)
     }
 
     /// Places with something new to carry out since the last call, each once; exchanged with an empty list, so

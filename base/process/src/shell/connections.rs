@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use clock::Instant;
+use rustix::event::epoll::EventFlags;
 
 use super::tls::Layer;
 use super::waiting::Waiting;
@@ -119,6 +120,8 @@ pub(super) struct Slot {
     pub(super) is_paused: bool,
     /// The node is to be told when all has been sent.
     pub(super) owes_drained: bool,
+    /// What the kernel has reported and nobody was told: it waits for its turn.
+    pub(super) reported: EventFlags,
     /// It has said something, and its handshake begins when one under way has ended.
     pub(super) waits_for_handshake: bool,
     /// It is not read from until the disk has caught up.
@@ -175,6 +178,7 @@ impl Table {
             is_blocked: false,
             is_paused: false,
             owes_drained: false,
+            reported: EventFlags::empty(),
             waits_for_handshake: false,
             waits_for_disk: false,
             stands_by: Instant::FAR_FUTURE,

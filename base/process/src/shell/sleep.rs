@@ -22,8 +22,8 @@ const MARGIN_NS_MIN: i64 = 5_000;
 const MARGIN_NS_MAX: i64 = 120_000;
 /// Further away than this, epoll's own timeout in milliseconds is exact enough to begin with.
 const FAR_NS: i64 = 3_000_000;
-/// Events taken at once.
-const EVENTS_MAX: usize = 256;
+/// Events taken at once: of thousands of ready clients so many that others are behind few such looks.
+const EVENTS_MAX: usize = 1024;
 
 /// How late wake-ups were: counts by whole microseconds, the last for all beyond.
 #[derive(Clone, Debug)]

@@ -27,6 +27,12 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// Read at once where anything is encrypted: the library's own buffer is small, and so are most records.
 const ENCRYPTED_READ_BYTES_MAX: usize = 256 << 10;
 
+/// How many connections of the first listener, which is the crowd's, are told in a turn what was reported of them, and for how
+/// long at most: other replicas, the disk and other machines are looked at before each such turn, however many clients are
+/// ready. A handshake takes as long as a hundred requests.
+const CROWD_MAX: usize = 256;
+const CROWD_NS_MAX: i64 = 2_000_000;
+
 /// Tokens from here on are other machines, the store, listeners and ends; below are connections, whose places are fewer.
 const STORE_TOKEN: u64 = u64::MAX - 0x1_0000;
 const POST_TOKEN: u64 = u64::MAX - 0x1_0001;
@@ -66,6 +72,8 @@ pub(super) struct Turns<'a, M> {
     /// Bytes that the node has not read, of all connections.
     unread_bytes: usize,
     due: VecDeque<Due>,
+    /// Connections of the crowd of which something was reported that they were not told, in that order.
+    crowd: VecDeque<Connection>,
     /// When a connection that does not stand yet is given up. All have the same time, so they come in order.
     given_up_at: VecDeque<(Instant, Connection)>,
     /// Connections that are not read from because the disk is behind.
@@ -139,6 +147,7 @@ impl<'a, M> Turns<'a, M> {
             buffer: vec![0; read_bytes_max],
             unread_bytes: 0,
             due: VecDeque::new(),
+            crowd: VecDeque::new(),
             given_up_at: VecDeque::new(),
             wait_for_disk: Vec::new(),
             handshakes: 0,
@@ -154,17 +163,24 @@ impl<'a, M> Turns<'a, M> {
     pub(super) fn run(mut self) -> Result<Facts, ShellError> {
         let mut sleeper = Sleeper::new(self.epoll, self.clock, self.shell.wakes_exactly);
         self.node.step(self.clock.now(), Input::Wake, &mut self.out);
-        self.carry_out();
+        self.carry_out()?;
         while self.ended_by.is_none() {
             let now = sleeper.wait(self.next_wake())?;
-            self.wake_if_due(now);
+            self.wake_if_due(now)?;
             self.give_up(now);
             for event in &sleeper.events {
-                let now = self.event(event.data.u64(), event.flags)?;
-                self.wake_if_due(now);
+                let (token, flags) = (event.data.u64(), event.flags);
+                if !self.is_of_crowd(token, flags) {
+                    let now = self.event(token, flags)?;
+                    self.wake_if_due(now)?;
+                }
             }
+            self.tell_crowd()?;
             self.tell_due();
-            self.carry_out();
+            if self.out.take_turn_end() {
+                self.node.step(self.clock.now(), Input::TurnEnd, &mut self.out);
+            }
+            self.carry_out()?;
         }
         let store = self.stop()?;
         Ok(Facts {
@@ -179,7 +195,11 @@ impl<'a, M> Turns<'a, M> {
 
     /// When the next turn begins at the latest.
     fn next_wake(&self) -> Option<Instant> {
-        if !self.due.is_empty() {
+        let is_at_once = !self.due.is_empty()
+            || !self.crowd.is_empty()
+            || self.out.awaits_turn_end()
+            || self.out.stores_anything();
+        if is_at_once {
             return Some(Instant::ZERO);
         }
         let given_up = self.given_up_at.front().map(|(at, _)| *at);
@@ -198,25 +218,73 @@ impl<'a, M> Turns<'a, M> {
         } else if token == POST_TOKEN {
             self.posted();
         } else {
-            let connection = from_token(token);
-            if !self.given_up_at.is_empty() {
-                self.answered(connection);
-            }
-            if flags.contains(EventFlags::OUT) {
-                self.writable(connection);
-            }
-            let hangs_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-            if flags.intersects(EventFlags::IN | hangs_up) {
-                return Ok(self.read(connection, flags.intersects(hangs_up)));
-            }
+            return Ok(self.reported(from_token(token), flags));
         }
         Ok(self.clock.now())
+    }
+
+    /// The kernel has reported something of a connection. Gives the time after it.
+    fn reported(&mut self, connection: Connection, flags: EventFlags) -> Instant {
+        if !self.given_up_at.is_empty() {
+            self.answered(connection);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.writable(connection);
+        }
+        let hangs_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | hangs_up) {
+            return self.read(connection, flags.intersects(hangs_up));
+        }
+        self.clock.now()
+    }
+
+    /// Whether an event is of a connection of the crowd; then it waits for its turn.
+    fn is_of_crowd(&mut self, token: u64, flags: EventFlags) -> bool {
+        if token >= POST_TOKEN {
+            return false;
+        }
+        let connection = from_token(token);
+        let Some(slot) = self.table.get(connection) else { return false };
+        if slot.origin != Origin::Listener(0) {
+            return false;
+        }
+        if slot.reported.is_empty() {
+            self.crowd.push_back(connection);
+        }
+        slot.reported |= flags;
+        true
+    }
+
+    /// Tells of the crowd's connections what was reported of them, as far as a turn has room for it.
+    fn tell_crowd(&mut self) -> Result<(), ShellError> {
+        let Some(mut now) = (!self.crowd.is_empty()).then(|| self.clock.now()) else {
+            return Ok(());
+        };
+        let began = now;
+        for _ in 0..CROWD_MAX {
+            let Some(connection) = self.crowd.pop_front() else { break };
+            let Some(slot) = self.table.get(connection) else { continue };
+            let flags = std::mem::replace(&mut slot.reported, EventFlags::empty());
+            now = self.reported(connection, flags);
+            self.wake_if_due(now)?;
+            if now.ns_since(began) > CROWD_NS_MAX {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The store has something to tell.
     fn stored(&mut self) -> Result<(), ShellError> {
         let Some(keeping) = &mut self.keeping else { return Ok(()) };
         keeping.writer.take(&mut keeping.done)?;
+        self.tell_stored();
+        Ok(())
+    }
+
+    /// Tells the node what the store has done.
+    fn tell_stored(&mut self) {
+        let Some(keeping) = &self.keeping else { return };
         let now = self.clock.now();
         for done in &keeping.done {
             let input = match *done {
@@ -237,7 +305,6 @@ impl<'a, M> Turns<'a, M> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Another machine has passed something, has taken something out of its queue, or has ended.
@@ -257,17 +324,18 @@ impl<'a, M> Turns<'a, M> {
         }
     }
 
-    fn wake_if_due(&mut self, now: Instant) {
+    fn wake_if_due(&mut self, now: Instant) -> Result<(), ShellError> {
         while let Some(due) = self.out.wake().filter(|due| *due <= now) {
             self.lateness.record(now.ns_since(due));
             self.out.take_wake();
             self.node.step(now, Input::Wake, &mut self.out);
-            self.carry_out();
+            self.carry_out()?;
             if self.out.wake().is_some_and(|next| next <= now) {
                 // Due again within the same instant: time must have moved on before the next look.
                 break;
             }
         }
+        Ok(())
     }
 
     /// Tells the node what is due; what that makes due is told in the next turn.
@@ -287,25 +355,45 @@ impl<'a, M> Turns<'a, M> {
         }
     }
 
-    /// What the steps since the last call want. A write that fails is a step of its own, which may want more.
-    fn carry_out(&mut self) {
-        while !self.out.touched().is_empty() {
-            self.out.take_touched(&mut self.carried_out);
-            for index in 0..self.carried_out.len() {
-                self.write(self.carried_out[index]);
-            }
-            self.carried_out.clear();
-        }
+    /// What the steps since the last call want. The disk comes last: where this thread waits for it, others go on with
+    /// what they were sent.
+    fn carry_out(&mut self) -> Result<(), ShellError> {
+        self.write_all();
         for peer in self.out.take_dials() {
             self.dial(peer);
+        }
+        if let Some(post) = &mut self.post {
+            post.pass(&mut self.out);
         }
         if self.out.stores_anything() {
             let keeping = self.keeping.as_mut().expect("a node that stores is given a store");
             self.out.take_stores(&mut keeping.stores, &mut keeping.records);
-            keeping.writer.submit(&mut keeping.stores, &mut keeping.records);
+            let Keeping { writer, stores, records, done, .. } = keeping;
+            writer.submit(stores, records, done)?;
+            if !done.is_empty() {
+                self.tell_stored();
+                self.write_all();
+            }
         }
-        if let Some(post) = &mut self.post {
-            post.pass(&mut self.out);
+        Ok(())
+    }
+
+    /// Sends what the steps since the last call have sent, to peers first, which have more to do with it. A write that fails
+    /// is a step of its own, which may want more.
+    fn write_all(&mut self) {
+        while !self.out.touched().is_empty() {
+            self.out.take_touched(&mut self.carried_out);
+            for are_peers in [true, false] {
+                for index in 0..self.carried_out.len() {
+                    let connection = self.carried_out[index];
+                    let slot = self.table.get(connection);
+                    let is_peer = slot.is_some_and(|it| matches!(it.origin, Origin::Peer(_)));
+                    if is_peer == are_peers {
+                        self.write(connection);
+                    }
+                }
+            }
+            self.carried_out.clear();
         }
     }
 
@@ -344,7 +432,7 @@ impl<'a, M> Turns<'a, M> {
 
     fn stop(&mut self) -> Result<StoreCounts, ShellError> {
         self.node.step(self.clock.now(), Input::Stop, &mut self.out);
-        self.carry_out();
+        self.carry_out()?;
         for connection in self.table.all() {
             self.forget(connection);
         }

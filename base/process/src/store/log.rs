@@ -93,20 +93,21 @@ impl Log {
         self.at + self.framed.len() + format::record_bytes(length) > self.options.segment_bytes
     }
 
-    /// Adds a record, for which there is room. What is framed may be written, and is not durable yet.
+    /// Adds a record, for which there is room. What was framed before may be written, and is not durable yet. After an error
+    /// the same can be tried again.
     ///
     /// # Panics
     /// If the record is longer than a segment, or not the next one.
     pub(super) fn append(&mut self, number: u64, record: &[u8]) -> Result<(), StoreError> {
         assert!(!self.is_full_for(record.len()), "a record is longer than a segment");
         assert_eq!(number, self.next, "records come in the order of their numbers");
+        if self.framed.len() >= FRAMED_BYTES_MAX {
+            self.write()?;
+        }
         let framed = self.framed.buffer(format::record_bytes(record.len()));
         format::write_record(self.header.stamp, number, self.durable, record, framed);
         self.is_written = false;
         self.next += 1;
-        if self.framed.len() >= FRAMED_BYTES_MAX {
-            self.write()?;
-        }
         Ok(())
     }
 
@@ -181,7 +182,7 @@ impl Log {
     }
 
     /// Goes on in the next segment, which waits for it to be made. Everything before is durable.
-    pub(super) fn switch(&mut self, index: usize, maker: &Maker) -> Result<(), StoreError> {
+    pub(super) fn switch(&mut self, index: usize, maker: &mut Maker) -> Result<(), StoreError> {
         self.order_next(index, maker);
         let made = maker.take(index);
         // Asked for again after an error, and ahead of the one after next otherwise.

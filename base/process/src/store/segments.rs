@@ -88,11 +88,19 @@ enum Order {
     Retire { log: usize, start: u64, retired: Vec<PathBuf> },
 }
 
+/// Where a log's segments come out.
+#[derive(Debug)]
+struct Made {
+    comes: Receiver<Result<File, StoreError>>,
+    /// One that has come and was not taken.
+    is_there: Option<Result<File, StoreError>>,
+}
+
 /// The thread that makes segments, and where they come out, by log.
 #[derive(Debug)]
 pub(super) struct Maker {
     orders: Option<Sender<Order>>,
-    made: Vec<Receiver<Result<File, StoreError>>>,
+    made: Vec<Made>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -113,6 +121,7 @@ impl Maker {
                 }
             }
         });
+        let made = made.into_iter().map(|comes| Made { comes, is_there: None }).collect();
         Self { orders: Some(orders), made, thread: Some(thread) }
     }
 
@@ -133,9 +142,22 @@ impl Maker {
         self.order(Order::Retire { log, start, retired });
     }
 
+    /// Whether [`Maker::take`] gives it at once.
+    pub(super) fn is_made(&mut self, log: usize) -> bool {
+        let Made { comes, is_there } = &mut self.made[log];
+        if is_there.is_none() {
+            *is_there = comes.try_recv().ok();
+        }
+        is_there.is_some()
+    }
+
     /// The segment that was asked for, when it is there.
-    pub(super) fn take(&self, log: usize) -> Result<File, StoreError> {
-        self.made[log].recv().unwrap_or_else(|gone| {
+    pub(super) fn take(&mut self, log: usize) -> Result<File, StoreError> {
+        let Made { comes, is_there } = &mut self.made[log];
+        if let Some(made) = is_there.take() {
+            return made;
+        }
+        comes.recv().unwrap_or_else(|gone| {
             let why = std::io::Error::other(gone);
             Err(StoreError::system("waiting for the thread that makes segments of", "the log")(why))
         })

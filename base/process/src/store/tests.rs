@@ -9,7 +9,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use tempfile::TempDir;
 
 use super::format::{self, HEADER_BYTES, record_bytes};
-use super::{Done, Store, StoreCounts, StoreError, StoreOptions, Sync, Writer, segments};
+use super::{
+    Done, LogThread, Store, StoreCounts, StoreError, StoreOptions, Sync, Writer, segments,
+};
 use crate::{Outputs, Stored};
 
 /// Small segments: four records of a hundred bytes.
@@ -25,8 +27,12 @@ struct Kept {
 
 impl Kept {
     fn open(folder: &Path) -> (Self, Stored) {
+        Self::open_by(folder, LogThread::Own)
+    }
+
+    fn open_by(folder: &Path, log_thread: LogThread) -> (Self, Stored) {
         let (store, stored) = Store::open(folder, &["log"], &["cell"], OPTIONS).unwrap();
-        (Self::start(store), stored)
+        (Self::start(store.written_by(log_thread)), stored)
     }
 
     fn start(store: Store) -> Self {
@@ -40,10 +46,16 @@ impl Kept {
     }
 
     fn hand_over(&mut self) {
-        let (mut stores, mut records) = (Vec::new(), Vec::new());
+        self.try_hand_over().unwrap();
+    }
+
+    fn try_hand_over(&mut self) -> Result<(), StoreError> {
+        let (mut stores, mut records, mut done) = (Vec::new(), Vec::new(), Vec::new());
         self.out.take_stores(&mut stores, &mut records);
-        self.writer.submit(&mut stores, &mut records);
+        self.writer.submit(&mut stores, &mut records, &mut done)?;
         assert!(stores.is_empty() && records.is_empty());
+        self.told.extend(done);
+        Ok(())
     }
 
     /// Appends one record and waits until it is durable.
@@ -106,11 +118,16 @@ fn segment(folder: &Path, sequence: u64) -> PathBuf {
 }
 
 /// Claim: what was told to be durable is found again, over segments and starts, with its numbers; cells hold
-/// their last content; and a second process is refused the folder.
+/// their last content; and a second process is refused the folder; whichever thread writes.
 #[test]
 fn kept_and_found() {
+    kept_and_found_by(LogThread::Own);
+    kept_and_found_by(LogThread::Node);
+}
+
+fn kept_and_found_by(log_thread: LogThread) {
     let folder = tempfile::tempdir().unwrap();
-    let (mut kept, stored) = Kept::open(folder.path());
+    let (mut kept, stored) = Kept::open_by(folder.path(), log_thread);
     assert_eq!((stored.logs[0].next(), &stored.cells[0]), (0, &None));
     for number in 0..10 {
         kept.keep(&record(number));
@@ -234,6 +251,52 @@ fn damage_is_refused() {
     }
 }
 
+/// Claim: where the node's thread writes, what it is told of is told at once and nobody is woken; a turn that
+/// wants more than fits the segment goes on in the next, made or not.
+#[test]
+fn the_nodes_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut kept, _) = Kept::open_by(folder.path(), LogThread::Node);
+    kept.out.append(0, &record(0));
+    kept.hand_over();
+    assert_eq!(kept.told, [Done::Persisted { log: 0, below: 1 }]);
+    let mut descriptors = [PollFd::new(kept.writer.told(), PollFlags::IN)];
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    assert_eq!(poll(&mut descriptors, Some(&now)).unwrap(), 0, "there is nothing to come for");
+    for number in 1..40 {
+        kept.out.append(0, &record(number));
+    }
+    kept.hand_over();
+    kept.wait_for(Done::Persisted { log: 0, below: 40 });
+    assert_eq!(kept.end().records, 40);
+    assert_eq!(open(folder.path()).unwrap(), (0, 40));
+}
+
+/// Claim: after a failure of the log nothing is written or told any more, whichever thread writes.
+#[test]
+fn a_failed_log() {
+    for log_thread in [LogThread::Own, LogThread::Node] {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(folder.path(), &["log"], &["cell"], OPTIONS).unwrap();
+        // Takes every byte and cannot be synced.
+        symlink("/dev/null", segment(folder.path(), 2)).unwrap();
+        let mut kept = Kept::start(store.written_by(log_thread));
+        for number in 0..20 {
+            kept.out.append(0, &record(number));
+        }
+        let mut ended = kept.try_hand_over();
+        while ended.is_ok() {
+            ended = kept.wait();
+        }
+        let error = ended.unwrap_err();
+        assert!(error.to_string().contains("2.segment"), "{error}");
+        kept.told.clear();
+        kept.out.append(0, &record(20));
+        let _ = kept.try_hand_over();
+        assert!(kept.told.is_empty(), "{:?}", kept.told);
+    }
+}
+
 /// Claim: trimmed segments are used again, whatever they held is never read again, and numbers go on also when
 /// everything was trimmed.
 #[test]
@@ -276,15 +339,20 @@ fn made_ahead() {
 }
 
 /// Claim: a full disk is told once, what was asked waits, and becomes durable when there is room: for a segment
-/// and for a cell.
+/// and for a cell; whichever thread writes.
 #[test]
 fn a_full_disk() {
+    a_full_disk_by(LogThread::Own);
+    a_full_disk_by(LogThread::Node);
+}
+
+fn a_full_disk_by(log_thread: LogThread) {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(folder.path(), &["log"], &["cell"], OPTIONS).unwrap();
     symlink("/dev/full", segment(folder.path(), 2)).unwrap();
     let cell = folder.path().join("cell.new");
     symlink("/dev/full", &cell).unwrap();
-    let mut kept = Kept::start(store);
+    let mut kept = Kept::start(store.written_by(log_thread));
     for number in 0..6 {
         kept.keep(&record(number));
     }

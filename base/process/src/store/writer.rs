@@ -1,7 +1,8 @@
-//! The thread that writes logs. It takes everything that was asked for since its last sync, and tells what is
-//! durable a batch at a time. Cells go to a thread of their own, so that no record waits for a large one.
+//! How logs are written: all that was asked for since the last sync is one write and one sync, and what is durable is told
+//! a batch at a time. Either a thread of its own does it, or the node's, which hands over to the other what it would have to
+//! wait for: room on a full disk, a segment that is not made yet. Cells go to a thread of their own, so that no
+//! record waits for a large one.
 
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,16 +11,17 @@ use std::time::Duration;
 use clock::Clock;
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::log::Log;
-use super::replacer::Replacer;
-use super::segments::Maker;
-use super::{Store, StoreCounters, StoreError, count};
+use super::worker::{Stop, Worker};
+use super::{Store, StoreError};
 use crate::host;
 
 /// How long a full disk is left alone before it is asked again.
 pub(super) const FULL_PAUSE: Duration = Duration::from_millis(100);
 /// Emptied batches that are kept for the next.
 const SPENT_MAX: usize = 4;
+
+/// More than this the node's thread does not write itself: the disk takes longer for it than waking another thread does.
+const NODE_BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// What the node is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +33,9 @@ pub(crate) enum Done {
 
 /// What one turn of the node asked of the disk.
 #[derive(Debug, Default)]
-struct Batch {
-    stores: Vec<host::Store>,
-    records: Vec<u8>,
+pub(super) struct Batch {
+    pub(super) stores: Vec<host::Store>,
+    pub(super) records: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,10 @@ struct State {
     spent: Vec<Batch>,
     done: Vec<Done>,
     failed: Option<StoreError>,
+    /// Something has failed, whether or not that was taken: nothing is written any more.
+    has_failed: bool,
+    /// The thread has something to do.
+    is_busy: bool,
     is_ending: bool,
 }
 
@@ -67,7 +73,10 @@ impl Desk {
 
     /// Nothing goes on after this.
     pub(super) fn fail(&self, error: StoreError) {
-        self.lock().failed.get_or_insert(error);
+        let mut state = self.lock();
+        state.failed.get_or_insert(error);
+        state.has_failed = true;
+        drop(state);
         self.signal();
     }
 
@@ -94,6 +103,10 @@ impl Desk {
 #[derive(Debug)]
 pub(crate) struct Writer {
     desk: Arc<Desk>,
+    /// Its thread has it where that is busy, and all the time where it writes everything.
+    worker: Arc<Mutex<Worker>>,
+    /// Whether the node's thread writes what it need not wait for.
+    is_inline: bool,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -102,15 +115,16 @@ impl Writer {
         let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| StoreError::system("watching", &store.folder)(error.into()))?;
         let desk = Arc::new(Desk { state: Mutex::default(), asked: Condvar::new(), told });
-        let theirs = Arc::clone(&desk);
+        let is_inline = store.log_thread.is_node();
+        let worker = Arc::new(Mutex::new(Worker::new(store, clock, Arc::clone(&desk))));
+        let (theirs, their_worker) = (Arc::clone(&desk), Arc::clone(&worker));
         let thread = std::thread::spawn(move || {
             let ended = Ended(Arc::clone(&theirs));
-            let mut worker = Worker::new(store, clock, theirs);
-            if let Err(error) = worker.run() {
+            if let Err(error) = run(&theirs, &their_worker) {
                 ended.0.fail(error);
             }
         });
-        Ok(Self { desk, thread: Some(thread) })
+        Ok(Self { desk, worker, is_inline, thread: Some(thread) })
     }
 
     /// Readable when [`Writer::take`] has something to give.
@@ -118,15 +132,50 @@ impl Writer {
         &self.desk.told
     }
 
-    /// Hands over what a turn has asked for; gives empty lists back in its place.
-    pub(crate) fn submit(&self, stores: &mut Vec<host::Store>, records: &mut Vec<u8>) {
+    /// Hands over what a turn has asked for; gives empty lists back in its place. What was done at once is in `done`; the
+    /// rest is told later.
+    pub(crate) fn submit(
+        &self,
+        stores: &mut Vec<host::Store>,
+        records: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Result<(), StoreError> {
+        done.clear();
         let mut state = self.desk.lock();
+        if state.has_failed {
+            stores.clear();
+            records.clear();
+            return Ok(());
+        }
         let mut batch = state.spent.pop().unwrap_or_default();
         std::mem::swap(&mut batch.stores, stores);
         std::mem::swap(&mut batch.records, records);
         state.pending.push(batch);
+        let is_short =
+            state.pending.iter().map(|it| it.records.len()).sum::<usize>() <= NODE_BATCH_BYTES_MAX;
+        if self.is_inline && !state.is_busy && is_short {
+            let mut worker = lock(&self.worker);
+            std::mem::swap(&mut state.pending, worker.take());
+            drop(state);
+            let stopped = worker.go_on(false);
+            worker.take_done(done);
+            match stopped {
+                Ok(()) => {
+                    give_back(&mut self.desk.lock(), worker.take());
+                    return Ok(());
+                }
+                Err(Stop::Failed(error)) => {
+                    self.desk.lock().has_failed = true;
+                    return Err(error);
+                }
+                // The thread goes on from here.
+                Err(Stop::Full | Stop::NotMade) => state = self.desk.lock(),
+            }
+        }
+        state.is_busy = true;
         drop(state);
         self.desk.asked.notify_one();
+        Ok(())
     }
 
     /// What is to be told since the last call; exchanged with an empty list.
@@ -171,165 +220,67 @@ impl Drop for Ended {
     }
 }
 
-struct Worker {
-    clock: Clock,
-    desk: Arc<Desk>,
-    logs: Vec<Log>,
-    replacer: Replacer,
-    maker: Maker,
-    counters: Arc<StoreCounters>,
-    done: Vec<Done>,
-    _lock: File,
+fn lock(worker: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
+    // Whoever panicked holding it ends the process by that.
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why the thread stops in the middle of a batch.
-enum Stop {
-    Failed(StoreError),
-    /// The process ends while the disk is full.
-    Ending,
-}
-
-impl Worker {
-    fn new(store: Store, clock: Clock, desk: Arc<Desk>) -> Self {
-        let Store { logs, cells, options, counters, _lock, .. } = store;
-        let folders = logs.iter().map(|log| log.folder.clone()).collect();
-        let maker = Maker::start(folders, options.segment_bytes, Arc::clone(&counters));
-        let replacer = Replacer::start(cells, Arc::clone(&desk), Arc::clone(&counters));
-        Self { clock, desk, logs, replacer, maker, counters, done: Vec::new(), _lock }
-    }
-
-    fn run(&mut self) -> Result<(), StoreError> {
-        for (index, log) in self.logs.iter_mut().enumerate() {
-            log.order_next(index, &self.maker);
-        }
-        let mut batches = Vec::new();
-        while self.wait(&mut batches) {
-            match self.carry_out(&mut batches) {
-                Ok(()) => {}
-                Err(Stop::Ending) => return Ok(()),
+/// The thread: everything, or what the node's thread would have had to wait for.
+fn run(desk: &Desk, worker: &Mutex<Worker>) -> Result<(), StoreError> {
+    while wait(desk) {
+        let mut worker = lock(worker);
+        loop {
+            {
+                let mut state = desk.lock();
+                if worker.take().is_empty() {
+                    std::mem::swap(&mut state.pending, worker.take());
+                }
+                if worker.take().is_empty() {
+                    state.is_busy = false;
+                    break;
+                }
+            }
+            match worker.go_on(true) {
+                Ok(()) => give_back(&mut desk.lock(), worker.take()),
                 Err(Stop::Failed(error)) => return Err(error),
-            }
-            self.give_back(&mut batches);
-        }
-        Ok(())
-    }
-
-    /// Waits for something to do; gives whether there is.
-    fn wait(&self, batches: &mut Vec<Batch>) -> bool {
-        let mut state = self.desk.lock();
-        while state.pending.is_empty() && !state.is_ending {
-            state = self.desk.asked.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        std::mem::swap(&mut state.pending, batches);
-        !batches.is_empty()
-    }
-
-    fn give_back(&self, batches: &mut Vec<Batch>) {
-        let mut state = self.desk.lock();
-        for mut batch in batches.drain(..) {
-            if state.spent.len() < SPENT_MAX {
-                batch.stores.clear();
-                batch.records.clear();
-                state.spent.push(batch);
-            }
-        }
-    }
-
-    /// All records of all batches that were there are one write and one sync of each log that they go to.
-    fn carry_out(&mut self, batches: &mut [Batch]) -> Result<(), Stop> {
-        for batch in &mut *batches {
-            begin_others(&mut batch.stores, &mut self.logs, &self.maker, &self.replacer);
-        }
-        for batch in batches {
-            for store in &batch.stores {
-                if let host::Store::Append { log, number, bytes } = store {
-                    self.append(*log, *number, &batch.records[bytes.clone()])?;
+                Err(Stop::Full | Stop::NotMade) => {
+                    if pause(desk, &mut worker) {
+                        return Ok(());
+                    }
                 }
             }
         }
-        let are_behind = self.logs.iter().any(Log::is_behind);
-        count(&self.counters.batches, u64::from(are_behind));
-        (0..self.logs.len()).try_for_each(|log| self.sync(log))
     }
+    Ok(())
+}
 
-    fn append(&mut self, log: usize, number: u64, record: &[u8]) -> Result<(), Stop> {
-        if self.logs[log].is_full_for(record.len()) {
-            self.sync(log)?;
-            self.retry(log, |worker| worker.logs[log].switch(log, &worker.maker))?;
-        }
-        match self.logs[log].append(number, record) {
-            // The record is framed, and only its write has failed.
-            Err(error) if error.is_full() => self.retry(log, |worker| worker.logs[log].write()),
-            other => other.map_err(Stop::Failed),
-        }
+/// Waits for something to do; gives whether there is.
+fn wait(desk: &Desk) -> bool {
+    let mut state = desk.lock();
+    while !state.is_busy && !state.is_ending {
+        state = desk.asked.wait(state).unwrap_or_else(PoisonError::into_inner);
     }
+    state.is_busy
+}
 
-    fn sync(&mut self, log: usize) -> Result<(), Stop> {
-        if !self.logs[log].is_behind() {
-            return Ok(());
+fn give_back(state: &mut State, batches: &mut Vec<Batch>) {
+    for mut batch in batches.drain(..) {
+        if state.spent.len() < SPENT_MAX {
+            batch.stores.clear();
+            batch.records.clear();
+            state.spent.push(batch);
         }
-        self.retry(log, |worker| worker.logs[log].write())?;
-        let below = self.logs[log].sync(self.clock).map_err(Stop::Failed)?;
-        self.logs[log].order_next(log, &self.maker);
-        self.done.push(Done::Persisted { log, below });
-        self.desk.tell(&mut self.done);
-        Ok(())
-    }
-
-    /// Does something until the disk has room for it; says once that it has not.
-    fn retry(
-        &mut self,
-        log: usize,
-        mut attempt: impl FnMut(&mut Self) -> Result<(), StoreError>,
-    ) -> Result<(), Stop> {
-        let mut is_told = false;
-        loop {
-            match attempt(self) {
-                Err(error) if error.is_full() => {}
-                other => return other.map_err(Stop::Failed),
-            }
-            if !is_told {
-                is_told = true;
-                count(&self.counters.full, 1);
-                self.done.push(Done::Full { log: Some(log) });
-                self.desk.tell(&mut self.done);
-            }
-            if self.pause() {
-                return Err(Stop::Ending);
-            }
-        }
-    }
-
-    /// Waits a while; what else is asked for meanwhile is begun, because it may make room. Gives whether the
-    /// process ends.
-    fn pause(&mut self) -> bool {
-        let state = self.desk.lock();
-        let waited = self.desk.asked.wait_timeout(state, FULL_PAUSE);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        for batch in &mut state.pending {
-            begin_others(&mut batch.stores, &mut self.logs, &self.maker, &self.replacer);
-        }
-        state.is_ending
     }
 }
 
-/// Lets go of what is trimmed, and hands over the cells; records are left. Neither waits for a record: a log that
-/// has no room may be waiting for just that.
-fn begin_others(
-    stores: &mut Vec<host::Store>,
-    logs: &mut [Log],
-    maker: &Maker,
-    replacer: &Replacer,
-) {
-    stores.retain_mut(|store| match store {
-        host::Store::Append { .. } => true,
-        host::Store::Trim { log, below } => {
-            logs[*log].trim(*below, *log, maker);
-            false
-        }
-        host::Store::Replace { cell, content } => {
-            replacer.replace(*cell, std::mem::take(content));
-            false
-        }
-    });
+/// Waits a while for room on the disk; what else is asked for meanwhile is begun, because it may make room. Gives whether
+/// the process ends.
+fn pause(desk: &Desk, worker: &mut Worker) -> bool {
+    let state = desk.lock();
+    let waited = desk.asked.wait_timeout(state, FULL_PAUSE);
+    let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+    for batch in &mut state.pending {
+        worker.begin_others(&mut batch.stores);
+    }
+    state.is_ending
 }

@@ -21,6 +21,8 @@ pub(super) struct Event {
 pub(super) enum What {
     /// A machine wants to be woken.
     Wake(Place),
+    /// A machine has been told all that arrived with what it was told last.
+    TurnEnd(Place),
     /// A machine's first step.
     First(Place),
     /// Bytes arrive at a side of a wire.
@@ -100,6 +102,7 @@ impl<N: Node<M>, M> World<N, M> {
         }
         match what {
             What::Wake(place) => self.wake(place),
+            What::TurnEnd(place) => self.turn_end(place),
             What::First(place) => self.first(place),
             What::Arrive { wire, side, bytes } => self.arrive(wire, side, bytes),
             What::Ended { wire, side } => self.ended(wire, side),
@@ -126,6 +129,7 @@ impl<N: Node<M>, M> World<N, M> {
     fn process_of(&mut self, what: &What) -> Option<usize> {
         let place = match what {
             What::Wake(place)
+            | What::TurnEnd(place)
             | What::First(place)
             | What::Unreachable { from: place, .. }
             | What::Logged { place, .. }

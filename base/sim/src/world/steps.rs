@@ -9,6 +9,9 @@ use crate::trace::Step;
 use crate::world::events::What;
 use crate::world::{Line, Start, Stepped, World};
 
+/// How long a turn may take in which a machine has asked for its end, nanoseconds.
+const TURN_NS_MAX: u64 = 50_000;
+
 impl<N: Node<M>, M> World<N, M> {
     /// Starts a process with what is on its disk.
     pub(super) fn start(&mut self, index: usize) {
@@ -104,6 +107,18 @@ impl<N: Node<M>, M> World<N, M> {
         self.step(place, "wake", 0, Input::Wake)
     }
 
+    pub(super) fn turn_end(&mut self, place: Place) -> Option<usize> {
+        if !self.is_alive(place) {
+            return None;
+        }
+        let machine = self.stepped(place);
+        machine.is_turn_open = false;
+        if !machine.out.take_turn_end() {
+            return None;
+        }
+        self.step(place, "turn end", 0, Input::TurnEnd)
+    }
+
     /// A queue between machines has so much room.
     fn set_rooms(&mut self, place: Place) {
         let queue = self.settings.queue;
@@ -166,6 +181,12 @@ impl<N: Node<M>, M> World<N, M> {
             let after = Duration::from_nanos(self.random.below(50_000));
             self.later(after, What::Message(to));
         }
+        let machine = self.stepped(place);
+        if machine.out.awaits_turn_end() && !std::mem::replace(&mut machine.is_turn_open, true) {
+            // What arrives before then belongs to the same turn.
+            let after = Duration::from_nanos(self.random.below(TURN_NS_MAX));
+            self.later(after, What::TurnEnd(place));
+        }
         self.plan_wake(place);
     }
 
@@ -225,6 +246,7 @@ impl<N, M> Stepped<N, M> {
             free: Vec::new(),
             inbox: std::collections::VecDeque::new(),
             wake: None,
+            is_turn_open: false,
             is_told_full: false,
         }
     }

@@ -293,7 +293,8 @@ impl Node for EchoNode {
             | Input::Persisted { .. }
             | Input::Replaced { .. }
             | Input::Full { .. }
-            | Input::Room { .. } => {}
+            | Input::Room { .. }
+            | Input::TurnEnd => {}
         }
         self.plan(now, out);
     }

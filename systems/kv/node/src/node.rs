@@ -395,6 +395,7 @@ fn announces_more(bytes: &[u8], bytes_max: usize) -> bool {
 
 impl Node for KvNode {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        let is_turn_end = matches!(input, Input::TurnEnd);
         match &input {
             Input::Full { log } => {
                 self.counts.disk_full += 1;
@@ -406,7 +407,7 @@ impl Node for KvNode {
         if let Some(input) = self.order.take(now, input, out) {
             self.take(now, input, out);
         }
-        self.follow(now, out);
+        self.follow(now, is_turn_end, out);
         if !self.unwelcomed.is_empty() && self.leader() != NOBODY {
             for connection in std::mem::take(&mut self.unwelcomed) {
                 self.welcome(connection, self.leader(), out);
@@ -434,7 +435,7 @@ impl KvNode {
             Input::Bytes(connection, bytes) => self.read_frames(now, connection, bytes, out),
             Input::Closed(connection) => self.unwelcomed.retain(|it| *it != connection),
             Input::Stop => {
-                self.follow(now, out);
+                self.follow(now, false, out);
                 self.ledger.flush();
             }
             _ => {}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 use process::shell::{Bounds, Counters, Identity, Peer, Shell, Until, listen_address};
-use process::store::{Store, StoreOptions, Sync};
+use process::store::{LogThread, Store, StoreOptions, Sync};
 use process::{Input, Node, Outputs};
 use replicated::{Broken, Config, Members, ReplicaId, Settings};
 
@@ -31,6 +31,8 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
   --bytes-max BYTES   from how much held on nothing that needs memory is executed (4294967296)
   --window COUNT      entries that a leader has proposed and that are not decided, at most (4)
   --sync WHAT         what is synced before an entry counts as kept: data, segment (a published system did that) or none (data)
+  --log-thread WHICH  which thread writes the log: own, the node's (node), or the node's where there are at most two
+                      processors (by-processors; that is what holds)
   --segment-bytes B   how long a piece of the log is (67108864)
   --snapshot-after-bytes B  a snapshot is made after so many bytes of entries (268435456)
   --heartbeat-ms MS   how often a leader says that it is there (50)
@@ -96,6 +98,7 @@ struct Command {
     limits: Limits,
     window: u64,
     store: StoreOptions,
+    log_thread: LogThread,
     snapshot_after_bytes: u64,
     heartbeat_ms: u64,
     election_ms: u64,
@@ -121,6 +124,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         limits: Limits::default(),
         window: 4,
         store: StoreOptions::default(),
+        log_thread: LogThread::ByProcessors,
         snapshot_after_bytes: 256 << 20,
         heartbeat_ms: 50,
         election_ms: 1000,
@@ -154,6 +158,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--tls" => command.tls = Some(value()?.into()),
             "--window" => command.window = number(name, &value()?)?,
             "--sync" => command.store.sync = sync(&value()?)?,
+            "--log-thread" => command.log_thread = log_thread(&value()?)?,
             "--segment-bytes" => command.store.segment_bytes = segment(number(name, &value()?)?)?,
             "--snapshot-after-bytes" => {
                 command.snapshot_after_bytes = number(name, &value()?)?;
@@ -200,6 +205,17 @@ fn sync(text: &str) -> Result<Sync, String> {
         "segment" => Ok(Sync::Whole),
         "none" => Ok(Sync::None),
         _ => Err(format!("--sync takes data, segment or none, and `{text}` is none of them")),
+    }
+}
+
+fn log_thread(text: &str) -> Result<LogThread, String> {
+    match text {
+        "own" => Ok(LogThread::Own),
+        "node" => Ok(LogThread::Node),
+        "by-processors" => Ok(LogThread::ByProcessors),
+        _ => Err(format!(
+            "--log-thread takes own, node or by-processors, and `{text}` is none of them"
+        )),
     }
 }
 
@@ -394,5 +410,5 @@ fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), St
     let (config, settings) = config(command)?;
     let node = KvNode::of_group(config, &settings, &stored, command.limits, ledger)
         .map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok((node, Some(store)))
+    Ok((node, Some(store.written_by(command.log_thread))))
 }

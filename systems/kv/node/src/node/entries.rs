@@ -13,15 +13,19 @@ use crate::database::{Applied, Database, LOOKED_AHEAD, Limits};
 use crate::protocol::{Reads, Why, write_refused, write_results};
 
 impl KvNode {
-    /// Does what the order says, and proposes what waits as far as the log takes it.
-    pub(super) fn follow(&mut self, now: Instant, out: &mut Outputs) {
+    /// Does what the order says. At the end of a turn it proposes what waits as far as the log takes it: so what has arrived
+    /// together is one entry, on however many connections it came.
+    pub(super) fn follow(&mut self, now: Instant, is_turn_end: bool, out: &mut Outputs) {
         loop {
             while let Some(event) = self.order.next() {
                 self.event(event, out);
             }
-            if !self.propose(now, out) {
-                return;
+            if !is_turn_end || !self.propose(now, out) {
+                break;
             }
+        }
+        if !is_turn_end && self.submissions.next_bytes().is_some() {
+            out.at_turn_end();
         }
     }
 
