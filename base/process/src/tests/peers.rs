@@ -108,3 +108,96 @@ fn a_peer_that_says_nothing_is_given_up() {
     });
     assert_eq!((facts.counters.unreachable, facts.counters.late), (1, 1));
 }
+
+/// Claim: who comes by another listener than the first is told before hundreds of clients of that one who were ready
+/// earlier; and those all have their turn.
+#[test]
+fn other_replicas_before_the_crowd() {
+    const CLIENTS: usize = 600;
+    let any = "127.0.0.1:0".parse().unwrap();
+    let shell = Shell::bind(&[("clients", any), ("peers", any)], Bounds::default()).unwrap();
+    let addresses = shell.addresses();
+    let (until, pipe) = std::io::pipe().unwrap();
+    let ((all_stand, stand), (all_wrote, wrote)) =
+        (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let others = std::thread::spawn(move || {
+        let connect = |address| std::net::TcpStream::connect(address).unwrap();
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| connect(addresses[0])).collect();
+        let mut peer = connect(addresses[1]);
+        stand.recv().unwrap();
+        clients.iter_mut().for_each(|client| client.write_all(b"c").unwrap());
+        peer.write_all(b"p").unwrap();
+        all_wrote.send(()).unwrap();
+        (clients, peer)
+    });
+    let (mut pipe, mut opened, mut told) = (Some(pipe), 0, Vec::new());
+    run(shell, until, |_, input, out| match input {
+        Input::Opened { .. } => {
+            opened += 1;
+            if opened == CLIENTS + 1 {
+                // Nothing is read before everybody has written.
+                all_stand.send(()).unwrap();
+                wrote.recv().unwrap();
+            }
+        }
+        Input::Bytes(_, bytes) => {
+            told.extend_from_slice(bytes);
+            out.used(bytes.len());
+            if told.len() == CLIENTS + 1 {
+                pipe = None;
+            }
+        }
+        Input::Wake | Input::Stop => {}
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(told[0], b'p', "the peer was told first");
+    assert_eq!(told.iter().filter(|byte| **byte == b'c').count(), CLIENTS);
+    drop(others.join().unwrap());
+}
+
+/// Claim: the end of a turn is told once for everything that arrived in it, and before what was sent in it leaves.
+#[test]
+fn the_end_of_a_turn() {
+    let any = "127.0.0.1:0".parse().unwrap();
+    let shell = Shell::bind(&[("one", any)], Bounds::default()).unwrap();
+    let address = shell.addresses()[0];
+    let (until, pipe) = std::io::pipe().unwrap();
+    let ((all_stand, stand), (all_wrote, wrote)) =
+        (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let others = std::thread::spawn(move || {
+        let connect = |_| std::net::TcpStream::connect(address).unwrap();
+        let mut clients: Vec<_> = (0..20).map(connect).collect();
+        stand.recv().unwrap();
+        clients.iter_mut().for_each(|client| client.write_all(b"c").unwrap());
+        all_wrote.send(()).unwrap();
+        let mut answer = [0; 2];
+        clients[0].read_exact(&mut answer).unwrap();
+        answer
+    });
+    let (mut pipe, mut opened, mut ends) = (Some(pipe), Vec::new(), 0);
+    let mut heard = 0;
+    run(shell, until, |_, input, out| match input {
+        Input::Opened { connection, .. } => {
+            opened.push(connection);
+            if opened.len() == 20 {
+                all_stand.send(()).unwrap();
+                wrote.recv().unwrap();
+            }
+        }
+        Input::Bytes(_, bytes) => {
+            heard += bytes.len();
+            out.used(bytes.len());
+            out.at_turn_end();
+        }
+        Input::TurnEnd => {
+            ends += 1;
+            assert_eq!(heard, 20, "all that had arrived was told before");
+            out.send(opened[0]).extend_from_slice(b"20");
+            pipe = None;
+        }
+        Input::Closed(_) | Input::Wake | Input::Stop => {}
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ends, 1);
+    assert_eq!(others.join().unwrap(), *b"20");
+}
