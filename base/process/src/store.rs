@@ -66,30 +66,11 @@ pub enum LogThread {
     /// One of the store's own: the node goes on while the disk works.
     #[default]
     Own,
-    /// The node's. Nobody has to be woken twice for each batch, which on few processors costs more than the disk does; what
-    /// arrives meanwhile is one turn, and so one batch. What is more than a sync (room on a full disk, a
-    /// segment that is not made yet) is left to the store's own thread.
+    /// The node's. Nobody has to be woken twice for each batch, and what arrives meanwhile is one turn, and so one batch; but
+    /// the node does nothing while its disk works, also where others' disks would have been quicker. What is more than a
+    /// sync (room on a full disk, a segment that is not made yet) is left to the store's own thread.
     Node,
-    /// The node's where the process has at most two processors, else one of its own.
-    ByProcessors,
 }
-
-impl LogThread {
-    /// Whether the node's thread is to write.
-    fn is_node(self) -> bool {
-        match self {
-            Self::Own => false,
-            Self::Node => true,
-            Self::ByProcessors => {
-                let processors = std::thread::available_parallelism();
-                processors.is_ok_and(|processors| processors.get() <= FEW_PROCESSORS)
-            }
-        }
-    }
-}
-
-/// So many processors are few: with a node's other threads and its clients there is always more to run than that.
-const FEW_PROCESSORS: usize = 2;
 
 /// What a store has done, counted as it goes on.
 #[derive(Debug, Default)]

@@ -30,8 +30,8 @@ const ENCRYPTED_READ_BYTES_MAX: usize = 256 << 10;
 /// How many connections of the first listener, which is the crowd's, are told in a turn what was reported of them, and for how
 /// long at most: other replicas, the disk and other machines are looked at before each such turn, however many clients are
 /// ready. A handshake takes as long as a hundred requests.
-const CROWD_MAX: usize = 256;
-const CROWD_NS_MAX: i64 = 2_000_000;
+const CROWD_MAX: usize = 1024;
+const CROWD_NS_MAX: i64 = 10_000_000;
 
 /// Tokens from here on are other machines, the store, listeners and ends; below are connections, whose places are fewer.
 const STORE_TOKEN: u64 = u64::MAX - 0x1_0000;

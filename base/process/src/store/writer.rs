@@ -12,7 +12,7 @@ use clock::Clock;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::worker::{Stop, Worker};
-use super::{Store, StoreError};
+use super::{LogThread, Store, StoreError};
 use crate::host;
 
 /// How long a full disk is left alone before it is asked again.
@@ -115,7 +115,7 @@ impl Writer {
         let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| StoreError::system("watching", &store.folder)(error.into()))?;
         let desk = Arc::new(Desk { state: Mutex::default(), asked: Condvar::new(), told });
-        let is_inline = store.log_thread.is_node();
+        let is_inline = store.log_thread == LogThread::Node;
         let worker = Arc::new(Mutex::new(Worker::new(store, clock, Arc::clone(&desk))));
         let (theirs, their_worker) = (Arc::clone(&desk), Arc::clone(&worker));
         let thread = std::thread::spawn(move || {
@@ -172,9 +172,11 @@ impl Writer {
                 Err(Stop::Full | Stop::NotMade) => state = self.desk.lock(),
             }
         }
-        state.is_busy = true;
+        let was_busy = std::mem::replace(&mut state.is_busy, true);
         drop(state);
-        self.desk.asked.notify_one();
+        if !was_busy {
+            self.desk.asked.notify_one();
+        }
         Ok(())
     }
 

@@ -113,7 +113,7 @@ fn a_peer_that_says_nothing_is_given_up() {
 /// earlier; and those all have their turn.
 #[test]
 fn other_replicas_before_the_crowd() {
-    const CLIENTS: usize = 600;
+    const CLIENTS: usize = 700;
     let any = "127.0.0.1:0".parse().unwrap();
     let shell = Shell::bind(&[("clients", any), ("peers", any)], Bounds::default()).unwrap();
     let addresses = shell.addresses();

@@ -139,7 +139,7 @@ fn arguments(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<String> {
     arguments.extend(window.map(|window| format!("--window={window}")));
     let sync = deploy.one_of("sync", &["data", "segment", "none"], problems);
     arguments.extend(sync.map(|sync| format!("--sync={sync}")));
-    let log_thread = deploy.one_of("log_thread", &["own", "node", "by-processors"], problems);
+    let log_thread = deploy.one_of("log_thread", &["own", "node"], problems);
     arguments.extend(log_thread.map(|which| format!("--log-thread={which}")));
     for (key, option) in [("wait_for_all", "--wait-for-all"), ("resend_values", "--resend-values")]
     {

@@ -31,8 +31,7 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
   --bytes-max BYTES   from how much held on nothing that needs memory is executed (4294967296)
   --window COUNT      entries that a leader has proposed and that are not decided, at most (4)
   --sync WHAT         what is synced before an entry counts as kept: data, segment (a published system did that) or none (data)
-  --log-thread WHICH  which thread writes the log: own, the node's (node), or the node's where there are at most two
-                      processors (by-processors; that is what holds)
+  --log-thread WHICH  which thread writes the log: one of its own, or the one that does all else: own or node (own)
   --segment-bytes B   how long a piece of the log is (67108864)
   --snapshot-after-bytes B  a snapshot is made after so many bytes of entries (268435456)
   --heartbeat-ms MS   how often a leader says that it is there (50)
@@ -124,7 +123,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         limits: Limits::default(),
         window: 4,
         store: StoreOptions::default(),
-        log_thread: LogThread::ByProcessors,
+        log_thread: LogThread::Own,
         snapshot_after_bytes: 256 << 20,
         heartbeat_ms: 50,
         election_ms: 1000,
@@ -212,10 +211,7 @@ fn log_thread(text: &str) -> Result<LogThread, String> {
     match text {
         "own" => Ok(LogThread::Own),
         "node" => Ok(LogThread::Node),
-        "by-processors" => Ok(LogThread::ByProcessors),
-        _ => Err(format!(
-            "--log-thread takes own, node or by-processors, and `{text}` is none of them"
-        )),
+        _ => Err(format!("--log-thread takes own or node, and `{text}` is neither")),
     }
 }
 
