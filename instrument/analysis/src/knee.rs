@@ -33,6 +33,7 @@ pub(crate) fn load_series(plan: &Plan, results: &[SettingResult]) -> Vec<LoadSer
             .filter(|bad| !points[*bad].is_of_the_client())
             .and_then(|bad| bad.checked_sub(1))
             .map(|knee| points[knee].key.to_owned()),
+        limit: first_bad(&points).map(|bad| points[bad].key.to_owned()),
     };
     series(plan, results).into_iter().map(of).filter(|series| series.settings.len() > 1).collect()
 }

@@ -101,6 +101,9 @@ pub struct LoadSeries {
     pub settings: Vec<String>,
     /// The last that kept up before the first that did not; null = none such.
     pub knee: Option<String>,
+    /// The first that did not keep up, in ascending order of load; null = all did.
+    #[serde(default)]
+    pub limit: Option<String>,
 }
 
 /// One setting.

@@ -28,20 +28,22 @@ pub fn study() -> (RunResult, RunPicture) {
     let mut trials = Vec::new();
     for (set, capacity, base_ms) in sets {
         let mut keys = Vec::new();
-        let mut knee = None;
+        let (mut knee, mut limit) = (None, None);
         for label in labels {
             let rate: f64 = label.trim_end_matches("/s").parse().expect("a number");
             let key = format!("set={set},rate={label}");
             let of = loaded_trial(&key, rate, capacity, base_ms);
             if rate <= capacity {
                 knee = Some(key.clone());
+            } else if limit.is_none() {
+                limit = Some(key.clone());
             }
             trials.push(picture_of(&of));
             settings.push(setting(&key, vec![of]));
             keys.push(key);
         }
         let values = BTreeMap::from([("set".to_owned(), set.to_owned())]);
-        load_series.push(LoadSeries { values, settings: keys, knee });
+        load_series.push(LoadSeries { values, settings: keys, knee, limit });
     }
     let mut result = run("api-study", Exit::Failed, "p99 < 1s is broken", settings);
     result.load_series = load_series;

@@ -287,10 +287,13 @@ pub fn matrix() -> RunResult {
     run.knee =
         "Knee: rate=48/s is the last setting before saturation (46.5/s of goodput, p99 387 ms)"
             .to_owned();
+    let settings: Vec<String> = run.settings.iter().map(|setting| setting.key.clone()).collect();
+    let knee = settings.iter().position(|key| key == "rate=48/s");
     run.load_series = vec![LoadSeries {
         values: BTreeMap::new(),
-        settings: run.settings.iter().map(|setting| setting.key.clone()).collect(),
         knee: Some("rate=48/s".to_owned()),
+        limit: knee.and_then(|knee| settings.get(knee + 1).cloned()),
+        settings,
     }];
     let cell = |text: &str, value: Option<f64>, grey: bool| Cell {
         text: text.to_owned(),
