@@ -40,6 +40,12 @@ function matcher(text: string): (name: string) => boolean {
   return (name) => words.every((word) => name.toLowerCase().includes(word));
 }
 
+/** Opens all that something lies folded in, but for the tables of charts. */
+function unfold(of: HTMLElement): void {
+  for (let parent = of.parentElement; parent !== null; parent = parent.parentElement)
+    if (parent instanceof HTMLDetailsElement && !parent.matches(".as-table")) parent.open = true;
+}
+
 function apply(text: string, charts: TimeChart[]): string {
   const matches = matcher(text);
   const isEmpty = text.trim() === "";
@@ -51,8 +57,7 @@ function apply(text: string, charts: TimeChart[]): string {
     const lines = (figure.dataset.series ?? "").split(" ");
     const hasLine = lines.some(matches);
     figure.hidden = !isNamed && !hasLine;
-    const folded = figure.closest<HTMLDetailsElement>("details.quiet");
-    if (folded !== null && !isEmpty && !figure.hidden) folded.open = true;
+    if (!isEmpty && !figure.hidden) unfold(figure);
     byFigure.get(figure)?.filter((line) => isNamed || line.key === undefined || matches(line.key));
     all++;
     if (!figure.hidden) shown++;
@@ -67,6 +72,7 @@ function apply(text: string, charts: TimeChart[]): string {
       if (!row.hidden) left++;
     }
     shown += left;
+    if (!isEmpty && left > 0) unfold(table);
     (table.closest(".table") ?? table).classList.toggle("none-left", left === 0 && !isEmpty);
   }
   document.documentElement.classList.toggle("filtered", !isEmpty);

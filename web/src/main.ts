@@ -58,6 +58,8 @@ async function start(): Promise<void> {
   });
   onSchemeChange(() => charts.forEach((chart) => chart.redraw()));
   resizing();
+  // A chart whose table was opened takes a row of its own.
+  document.addEventListener("toggle", () => requestAnimationFrame(() => charts.forEach((chart) => chart.resize())), true);
   // Every time chart of the selected trials is printed, also those that nobody scrolled to.
   const openAll = () =>
     figures

@@ -10,7 +10,11 @@ const PRINT_RATIO = 3;
 const PAPER_PX = 680;
 
 export function printable(charts: () => TimeChart[], openAll: () => void): void {
+  let opened: HTMLDetailsElement[] = [];
   addEventListener("beforeprint", () => {
+    // On paper nothing can be unfolded.
+    opened = Array.from(document.querySelectorAll<HTMLDetailsElement>("details.fold:not([open])"));
+    for (const fold of opened) fold.open = true;
     document.documentElement.classList.add("printing");
     forgetColours();
     openAll();
@@ -22,6 +26,8 @@ export function printable(charts: () => TimeChart[], openAll: () => void): void 
     }
   });
   addEventListener("afterprint", () => {
+    for (const fold of opened) fold.open = false;
+    opened = [];
     document.documentElement.classList.remove("printing");
     forgetColours();
     setPixelRatio(0);

@@ -13,8 +13,10 @@ const HINT =
 
 export function addSelectors(index: PageIndex, view: View): void {
   index.runs.forEach((run, r) => {
-    const time = document.getElementById(`r${r}-time`)?.querySelector(".trial");
-    time?.before(element("p", { class: "hint" }, HINT));
+    const hinted = ["verdict", "time"].map((key) => document.querySelector(`#r${r}-${key} .trial`));
+    const [first, time] = hinted;
+    if (first !== null && first !== undefined) first.after(element("p", { class: "hint" }, HINT));
+    else time?.before(element("p", { class: "hint" }, HINT));
     if (run.trials.length < 2) return;
     const choices: HTMLSelectElement[] = [];
     for (const key of SECTIONS) {

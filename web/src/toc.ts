@@ -19,7 +19,9 @@ export function addNavigation(view: View): void {
   const follow = () => {
     const target = view.section === section ? null : document.getElementById(view.section);
     section = view.section;
-    target?.scrollIntoView();
+    if (target === null) return;
+    unfold(target);
+    target.scrollIntoView();
   };
   follow();
   view.onChange(follow);
@@ -41,7 +43,14 @@ export function addNavigation(view: View): void {
   }
 }
 
+/** Opens what a section is folded into. */
+function unfold(target: HTMLElement): void {
+  const fold = target.querySelector<HTMLDetailsElement>(":scope > details.fold");
+  if (fold !== null) fold.open = true;
+}
+
 function arrive(target: HTMLElement): void {
+  unfold(target);
   target.scrollIntoView();
   const head = target.querySelector<HTMLElement>("h1, h2") ?? target;
   head.tabIndex = -1;

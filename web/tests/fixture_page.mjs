@@ -17,7 +17,7 @@ export function page({ css, js, policy, summary, index, trials, packed }) {
 <title>fixture</title><style>${css}</style></head><body>
 <nav id="toc" aria-label="Sections"><ul>${sections.map(([key, title]) => `<li><a href="#r0-${key}">${key === "verdict" ? "Verdict" : title}</a></li>`).join("")}</ul></nav>
 <main><article class="run" data-run="0">
-${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" class="section ${key}" aria-labelledby="h-${key}"><h${i === 0 ? 1 : 2} id="h-${key}">${title}</h${i === 0 ? 1 : 2}><p class="question">${question}</p>${body}</section>`).join("\n")}
+${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" class="section ${key}" aria-labelledby="h-${key}">${i === 0 ? "" : `<h2 id="h-${key}">${title}</h2><p class="question">${question}</p>`}${body}</section>`).join("\n")}
 </article><section class="section" aria-labelledby="h-words"><h2 id="h-words">Words</h2><dl id="glossary"><dt>goodput</dt><dd id="g-goodput">rate of transactions that reached the final stage in time</dd></dl></section></main>
 <script type="application/octet-stream" id="assay-data">${packed}</script>
 <script>${js}</script></body></html>
@@ -25,8 +25,11 @@ ${sections.map(([key, title, question, body], i) => `<section id="r0-${key}" cla
 }
 
 function header() {
-  return `<div class="banner fail"><p class="word"><span aria-hidden="true">✗</span> FAIL</p><p class="reason">p99 &lt; 100 ms is broken in rate=110/s.</p><p class="exit">Exit code 99: a threshold failed.</p></div>
-<p>What does a queue look like that is frozen for a while? Its <span class="term" tabindex="0" aria-describedby="g-goodput" data-def="rate of transactions that reached the final stage in time">goodput</span> says so.</p>`;
+  const tile = (what, value, below) => `<div class="card"><dt>${what}</dt><dd class="value">${value}</dd><dd class="below">${below}</dd></div>`;
+  return `<div class="banner fail"><p class="word"><span class="mark" aria-hidden="true">✗</span> FAIL</p><h1 id="h-verdict">fixture</h1><p class="reason">p99 &lt; 100 ms is broken in rate=110/s.</p><p class="exit">Exit code 99: a threshold failed.</p></div>
+<p class="asked">What does a queue look like that is frozen for a while? Its <span class="term" tabindex="0" aria-describedby="g-goodput" data-def="rate of transactions that reached the final stage in time">goodput</span> says so.</p>
+<p class="answer">It keeps up with 90/s, where p99 is 40 ms; at 110/s, 20% does not get through and p99 is 2.18 s.</p>
+<dl class="cards">${tile("p50 at 90/s", "8 ms", "900 samples beyond it")}${tile("p99 at 90/s", "40 ms", "18 samples beyond it")}${tile("goodput at 90/s", "90/s", "of 90/s offered")}${tile("failed, all settings", "175", "1.2% of all due")}</dl>`;
 }
 
 function results(summary) {

@@ -49,9 +49,33 @@ export const trials = (summary) => summary.settings.flatMap((setting) => setting
 /** A figure of the first trial, in sight and drawn. */
 export async function chart(page, kind, trial = 0) {
   const figure = page.locator(`.trial[data-trial="${trial}"] figure.time[data-chart="${kind}"]`).first();
+  await figure.evaluate((of) => {
+    for (let parent = of.parentElement; parent !== null; parent = parent.parentElement)
+      if (parent instanceof HTMLDetailsElement) parent.open = true;
+  });
   await figure.scrollIntoViewIfNeeded();
   await figure.locator(".u-over").waitFor();
+  // It is higher now that it is drawn.
+  await settled(figure);
+  await figure.scrollIntoViewIfNeeded();
+  await settled(figure);
   return figure;
+}
+
+/** Waits until a figure stays where it is: what is unfolded or drawn above it moves it. */
+async function settled(figure) {
+  const isStill = await figure.evaluate(async (of) => {
+    const frame = () => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+    for (let [last, turn] = ["", 0]; turn < 200; turn++) {
+      await frame();
+      const { x, y, width, height } = of.getBoundingClientRect();
+      const place = [x, y, width, height].join();
+      if (place === last) return true;
+      last = place;
+    }
+    return false;
+  });
+  assert.ok(isStill, "the figure comes to rest");
 }
 
 /** Puts the pointer on the middle of a column. */

@@ -39,12 +39,17 @@ pub fn run(root: &Path, check: bool) -> Result<(), String> {
             Command::new("node").arg("--test").args(WITHOUT_BROWSER).current_dir(&web).status();
         return ended(tests, "testing web/ without a browser");
     }
-    let folder = page(root)?;
+    build(root)?;
+    let runs = root.join("target/web-runs");
+    let _ = std::fs::remove_dir_all(&runs);
+    let folder = run_of(root, &runs.join("fixture"), "web/tests/fixture.toml", &[])?;
+    let typical = typical(root, &runs)?;
     let tests = Command::new("npm")
         .args(["test", "--silent"])
         .current_dir(&web)
         .env("ASSAY_PAGE", folder.join("report.html"))
         .env("ASSAY_SUMMARY", folder.join("summary.json"))
+        .env("ASSAY_TYPICAL", typical)
         .stdin(Stdio::null())
         .status();
     ended(tests, "testing the page")
@@ -89,30 +94,54 @@ pub fn install(root: &Path, web: &Path) -> Result<(), String> {
     std::fs::write(&stamp, wanted).map_err(|e| format!("writing {}: {e}", stamp.display()))
 }
 
-/// A run of web/tests/fixture.toml by the built binary: its folder.
-fn page(root: &Path) -> Result<PathBuf, String> {
-    // The page carries the script that was built a moment ago.
+/// The binary, which carries the script that was built a moment ago.
+fn build(root: &Path) -> Result<(), String> {
     let build = ["build", "--release", "--package", "assay"];
-    succeed(Command::new("cargo").args(build).current_dir(root), "building assay")?;
-    let runs = root.join("target/web-runs");
-    let _ = std::fs::remove_dir_all(&runs);
+    succeed(Command::new("cargo").args(build).current_dir(root), "building assay")
+}
+
+/// The pages that most readers will see, by what is run for them. The demo is cut short: its page is what is looked at.
+const TYPICAL: [(&str, &str, &[&str]); 5] = [
+    ("one", "web/tests/typical/one.toml", &[]),
+    ("ramp", "web/tests/typical/ramp.toml", &[]),
+    ("rates", "web/tests/typical/rates.toml", &[]),
+    ("network", "web/tests/typical/network.toml", &[]),
+    ("demo", "demo", &["--set", "load.duration=6s"]),
+];
+
+/// A folder with the typical pages, each named by its run.
+fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
+    let pages = runs.join("pages");
+    std::fs::create_dir_all(&pages).map_err(|e| format!("making {}: {e}", pages.display()))?;
+    for (name, experiment, more) in TYPICAL {
+        let folder = run_of(root, &runs.join(name), experiment, more)?;
+        let page = pages.join(format!("{name}.html"));
+        std::fs::copy(folder.join("report.html"), &page)
+            .map_err(|e| format!("writing {}: {e}", page.display()))?;
+    }
+    Ok(pages)
+}
+
+/// A run by the built binary: its folder.
+fn run_of(root: &Path, runs: &Path, experiment: &str, more: &[&str]) -> Result<PathBuf, String> {
     let status = Command::new(root.join("target/release/assay"))
-        .args(["run", "web/tests/fixture.toml", "--progress", "none", "--runs"])
-        .arg(&runs)
+        .args(["run", experiment, "--progress", "none", "--runs"])
+        .arg(runs)
+        .args(more)
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()
-        .map_err(|error| format!("running web/tests/fixture.toml: {error}"))?;
+        .map_err(|error| format!("running {experiment}: {error}"))?;
     if !status.code().is_some_and(|code| EXITS.contains(&code)) {
-        return Err(format!("running web/tests/fixture.toml: assay ended with {status}"));
+        return Err(format!("running {experiment}: assay ended with {status}"));
     }
     let entries =
-        std::fs::read_dir(&runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;
-    let found = entries.filter_map(Result::ok).map(|entry| entry.path());
-    found.into_iter().find(|folder| folder.join("report.html").is_file()).ok_or_else(|| {
-        format!("running web/tests/fixture.toml: no report.html in {}", runs.display())
-    })
+        std::fs::read_dir(runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;
+    let mut found = entries.filter_map(Result::ok).map(|entry| entry.path());
+    found
+        .find(|folder| folder.join("report.html").is_file())
+        .ok_or_else(|| format!("running {experiment}: no report.html in {}", runs.display()))
 }
 
 fn succeed(command: &mut Command, what: &str) -> Result<(), String> {

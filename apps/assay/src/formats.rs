@@ -53,7 +53,7 @@ pub fn figures(paths: &[PathBuf], folder: &Path) -> Result<Vec<RunResult>, Strin
             .map_err(|error| format!("making the folder {}: {error}", into.display()))?;
         for figure in report::svg_figures(&result, &picture, report::Detail::Full) {
             let file = into.join(format!("{}.svg", figure.name));
-            std::fs::write(&file, &figure.svg)
+            std::fs::write(&file, figure.svg())
                 .map_err(|error| format!("writing {}: {error}", file.display()))?;
             say!("{}  {}", file.display(), figure.title);
         }

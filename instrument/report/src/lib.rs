@@ -3,6 +3,7 @@
 //! Pure: a value in, text out. It does no I/O, reads no clock, and computes no figure that a verdict rests on:
 //! what it prints stands in the result. Whether there is colour, and how wide the terminal is, the caller says.
 
+mod answer;
 mod check;
 mod csv;
 mod figures;
@@ -17,6 +18,7 @@ mod markdown;
 mod metrics;
 mod page;
 mod paint;
+mod sections;
 mod svg;
 mod tables;
 mod terminal;
@@ -25,13 +27,14 @@ mod vegeta;
 pub use check::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
 pub use csv::{csv, csv_of};
 pub use go_duration::{parse_go, show_go};
-pub use html::{Assets, PAGE_SECTIONS, PageError, PageSection, html};
+pub use html::{Assets, PageError, html};
 pub use json::{RESULT_SCHEMA, json};
 pub use junit::{junit, junit_of};
 pub use list::{ListEntry, WordListed, list_table, word_list};
 pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};
 pub use markdown::markdown;
 pub use paint::{Style, WIDTH_MIN};
+pub use sections::{PAGE_SECTIONS, PageSection};
 pub use svg::{
     ColumnType, Detail, Figure, FigureCell, FigureTable, Raw, SVG_STYLE, Section,
     figures as svg_figures,

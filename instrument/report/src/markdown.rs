@@ -9,6 +9,7 @@ use model::result::{AuditOutcome, RunResult};
 use crate::figures::plural;
 use crate::grid::{Grid, escape};
 use crate::paint::{clean, verdict_mark};
+use crate::sections::{Extent, PAGE_SECTIONS, PageSection};
 use crate::tables::{self, Shown};
 
 /// The page.
@@ -29,7 +30,9 @@ pub fn markdown(run: &RunResult) -> String {
     push_list(&mut text, "Thresholds", &thresholds(&shown));
     push_list(&mut text, "Cannot succeed", &preflight(&shown));
     push_list(&mut text, "Ledger", &ledger(&shown));
-    push_list(&mut text, "Inside the nodes", &inside(&shown));
+    for section in PAGE_SECTIONS {
+        push_list(&mut text, section.heading, &findings(section, &shown));
+    }
     push_list(&mut text, "Checks of the ledger's content", &checks(&shown));
     let audits = tables::audits(run, &shown);
     push_list(
@@ -119,10 +122,24 @@ fn ledger(shown: &[Shown<'_>]) -> Vec<String> {
     lines
 }
 
-/// What the nodes' own stamps say that a reader must know.
-fn inside(shown: &[Shown<'_>]) -> Vec<String> {
-    let lines = tables::node_stage_lines(shown).into_iter().filter(|line| line.is_finding);
+/// What a section found that a reader must know.
+fn findings(section: &PageSection, shown: &[Shown<'_>]) -> Vec<String> {
+    let tables = (section.tables)(shown, Extent::Brief).into_iter();
+    let lines = tables.flat_map(|table| table.lines).filter(|line| line.is_finding);
     lines.map(|line| format!("! {}", escape(&line.text))).collect()
+}
+
+/// The tables of all sections that have some.
+fn sections(shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
+    let of = |section: &PageSection| {
+        let title = match section.remark {
+            "" => section.heading.to_owned(),
+            remark => format!("{}, {remark}", section.heading),
+        };
+        let tables = (section.tables)(shown, Extent::Brief).into_iter();
+        tables.map(|table| (title.clone(), table.grid)).collect::<Vec<_>>()
+    };
+    PAGE_SECTIONS.iter().flat_map(of).collect()
 }
 
 fn checks(shown: &[Shown<'_>]) -> Vec<String> {
@@ -155,21 +172,12 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
         [only] => all.push((title, tables::quantiles_of_one(only))),
         _ => all.push((title, tables::quantiles_of_several(shown, true, true))),
     }
-    all.push(("Step by step".to_owned(), tables::steps(shown)));
-    if tables::has_statuses(shown) {
-        let title = "As vegeta computes it: by sent time, all results".to_owned();
-        all.push((title, tables::published(shown)));
-    }
+    all.extend(sections(shown));
     let classes = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
     all.push(("Failures by class".to_owned(), classes));
     let background =
         tables::failure_classes(shown, "background", |trial| trial.background.as_ref());
     all.push(("Failures of the background load by class".to_owned(), background));
-    all.push(("Stages".to_owned(), tables::stages(shown)));
-    all.push(("Inside the nodes, as they stamped it".to_owned(), tables::node_stages(shown)));
-    all.push(("Sent again".to_owned(), tables::attempts(shown)));
-    all.push(("Batches".to_owned(), tables::batches(shown)));
-    all.push(("Connections".to_owned(), tables::connections(shown, true)));
     all.push(("Ledger".to_owned(), tables::fates_of_several(shown)));
     let (faults, left_out) = tables::faults(shown, FAULTS_MAX);
     let rest =
@@ -182,10 +190,6 @@ fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
             if left_out > 0 { format!(" ({left_out} more in the result)") } else { String::new() };
         (format!("Nodes{of}: metrics over all of them{rest}"), grid)
     }));
-    let stated = shown.iter().find_map(|row| row.trial.stated.as_ref());
-    let clocks = stated.map_or("", |it| tables::clock_words(it.clocks));
-    let title = format!("Latency by two definitions ({clocks})");
-    all.push((title, tables::two_definitions(shown)));
     if let [only] = shown {
         for (head, key) in [("kind", "kinds"), ("code", "codes")] {
             if tables::groups_of(only.trial, key).len() > 1 {

@@ -20,7 +20,8 @@ mod thresholds;
 mod void;
 
 pub(crate) use audits::{
-    AuditLine, Of, audit_count, audit_lines, audits, checks, skipped_names, voids,
+    AuditLine, Of, audit_count, audit_lines, audits, audits_ok, checks, objecting, skipped_names,
+    voids,
 };
 pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
@@ -35,9 +36,9 @@ pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use published::{has_statuses, published};
-pub(crate) use results::{headline, kept, kept_cell, quantile_named, results, verdict_cell};
+pub(crate) use results::{headline, kept, quantile_named, results};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
-pub(crate) use stated::{clock_words, definition_lines, two_definitions};
+pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use steps::{step_lines, steps};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 pub(crate) use void::{marked, marked_cell, void_legend};

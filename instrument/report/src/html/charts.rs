@@ -6,7 +6,7 @@ use model::picture::Series;
 use model::quantity::show_count;
 
 use super::Run;
-use super::markup::{coded, details, list, paragraph, text};
+use super::markup::{Element, Markup, coded, details, el, paragraph};
 use super::tables::{of_figure, of_grid, slow_column};
 use crate::metrics::Declared;
 use crate::svg::{Figure, FigureTable, Raw, Section};
@@ -36,68 +36,104 @@ fn is_packed(of: &Figure) -> bool {
     !of.chart.is_empty() && of.section != Section::Inside
 }
 
-/// Charts that are not of one trial, and what follows them.
-pub(super) fn plain(run: &Run<'_>, section: Section, after: &str) -> String {
-    let charts: String = run
-        .figures
-        .iter()
-        .filter(|it| it.section == section && it.chart.is_empty())
-        .map(|it| figure(run, it, None))
-        .collect();
-    format!("{charts}{after}")
+/// Charts that are not of one trial, but for those of the first screen.
+fn plain(run: &Run<'_>, section: Section) -> Markup {
+    let is_here = |(index, it): &(usize, &Figure)| {
+        it.section == section && it.chart.is_empty() && !run.first.contains(index)
+    };
+    let charts = run.figures.iter().enumerate().filter(is_here);
+    let charts: Markup = charts.map(|(_, it)| figure(run, it, None, Said::All)).collect();
+    if charts.is_empty() { charts } else { el("div").class("charts").add(charts).into() }
 }
 
-/// Charts of time, a block a trial.
-pub(super) fn over_time(run: &Run<'_>, section: Section) -> String {
-    let mut markup = plain(run, section, "");
+/// The charts of the first screen. What they show is said in their tables: there is no room for it.
+pub(super) fn of_first_screen(run: &Run<'_>) -> Markup {
+    let chosen = run.first.iter().filter_map(|index| run.figures.get(*index));
+    let (of_time, others): (Vec<&Figure>, Vec<&Figure>) =
+        chosen.partition(|it| !it.chart.is_empty());
+    let draw = |it: &&Figure| {
+        let slow = it.trial.and_then(|index| slowest(run, index));
+        figure(run, it, slow.as_deref(), Said::Below)
+    };
+    let others: Markup = others.iter().map(draw).collect();
+    if !others.is_empty() {
+        return el("div").class("charts first").add(others).into();
+    }
+    let Some((trial, row)) = of_time
+        .first()
+        .and_then(|it| it.trial)
+        .and_then(|index| Some((index, run.shown.get(index)?)))
+    else {
+        return Markup::new();
+    };
+    let charts: Markup = of_time.iter().map(draw).collect();
+    trial_of(run, trial, row).class("trial charts first").add(charts).into()
+}
+
+/// What holds the charts of a trial.
+fn trial_of(run: &Run<'_>, index: usize, row: &Shown<'_>) -> Element {
+    el("div")
+        .attr("data-trial", (run.trials_before + index).to_string())
+        .attr("data-key", row.label.as_str())
+        .attr("data-path", row.trial.path.as_str())
+}
+
+/// The charts of a section: those that are not of one trial, then, of time, a block a trial.
+pub(super) fn of_section(run: &Run<'_>, section: Section) -> Markup {
+    let mut markup = plain(run, section);
     if section == Section::Nodes && !run.left_out.is_empty() {
         let names = run.left_out.join(", ");
         let said = format!(
             "This page has no room for charts of {names}. Their numbers are in the tables and in the result; `assay report \
              --format svg` draws them."
         );
-        markup.push_str(&format!("<p class=\"legend\">{}</p>\n", coded(&said)));
+        markup.push(el("p").class("legend").add(coded(&said)));
     }
     for (index, row) in run.shown.iter().enumerate() {
         let of_trial: Vec<&Figure> = run
             .figures
             .iter()
-            .filter(|it| it.section == section && !it.chart.is_empty() && it.trial == Some(index))
+            .enumerate()
+            .filter(|(place, it)| {
+                it.section == section
+                    && !it.chart.is_empty()
+                    && it.trial == Some(index)
+                    && !run.first.contains(place)
+            })
+            .map(|(_, it)| it)
             .collect();
         if of_trial.is_empty() {
             continue;
         }
         let slow = slowest(run, index);
-        let draw = |it: &&&Figure| figure(run, it, slow.as_deref());
+        let draw = |it: &&Figure| figure(run, it, slow.as_deref(), Said::All);
         let (quiet, lively): (Vec<&Figure>, Vec<&Figure>) =
             of_trial.iter().copied().partition(|it| is_zero_throughout(run, it));
         let (more, lively): (Vec<&Figure>, Vec<&Figure>) =
             lively.into_iter().partition(|it| is_of_nodes_alone(it, Declared(&row.trial.series)));
-        let charts: String = lively.iter().map(|it| draw(&it)).collect();
-        let folded: String =
-            [("More of what nodes say of themselves", more), ("Zero throughout", quiet)]
-                .into_iter()
-                .map(|(why, figures)| {
-                    let names: Vec<String> = figures.iter().map(|it| title(run, it)).collect();
-                    let charts: String = figures.iter().map(|it| draw(&it)).collect();
-                    details("quiet", &format!("{why}: {}", names.join(", ")), &charts)
-                })
-                .collect();
-        let heading = match run.shown.len() {
-            1 => String::new(),
-            _ => format!("<h3 class=\"trial-name\">{}</h3>\n", text(&row.label)),
+        let folded = [("More of what nodes say of themselves", more), ("Zero throughout", quiet)];
+        let folded: Markup = folded
+            .into_iter()
+            .map(|(why, figures)| {
+                let names: Vec<String> = figures.iter().map(|it| title(run, it)).collect();
+                let charts: Markup = figures.iter().map(draw).collect();
+                details("quiet", &format!("{why}: {}", names.join(", ")), charts)
+            })
+            .collect();
+        let heading = (run.shown.len() > 1).then(|| el("h3").class("trial-name").text(&row.label));
+        let of_section = match section {
+            Section::Time => bands(run, index).into(),
+            Section::Nodes => nodes(run, row),
+            _ => Markup::new(),
         };
-        markup.push_str(&format!(
-            "<div class=\"trial\" data-trial=\"{}\" data-key=\"{}\" data-path=\"{}\">\n{heading}{}{charts}{folded}</div>\n",
-            run.trials_before + index,
-            text(&row.label),
-            text(&row.trial.path),
-            match section {
-                Section::Time => bands(run, index),
-                Section::Nodes => nodes(run, row),
-                _ => String::new(),
-            },
-        ));
+        markup.push(
+            trial_of(run, index, row)
+                .class("trial charts")
+                .add(heading)
+                .add(of_section)
+                .add(lively.iter().map(draw).collect::<Markup>())
+                .add(folded),
+        );
     }
     markup
 }
@@ -115,9 +151,9 @@ fn is_of_nodes_alone(of: &Figure, declared: Declared<'_>) -> bool {
 const NODE_CELLS_MAX: usize = 900;
 
 /// What the nodes of a trial used and say of themselves, in numbers.
-fn nodes(run: &Run<'_>, row: &Shown<'_>) -> String {
+fn nodes(run: &Run<'_>, row: &Shown<'_>) -> Markup {
     if tables::nodes_of(row).is_empty() {
-        return String::new();
+        return Markup::new();
     }
     let cells_max = NODE_CELLS_MAX / run.shown.len().max(1);
     let each = tables::nodes(row, cells_max * 2 / 3);
@@ -126,16 +162,14 @@ fn nodes(run: &Run<'_>, row: &Shown<'_>) -> String {
         0 => String::new(),
         _ => format!("{} more in the result.", show_count(left_out as u64)),
     };
+    let caption = "What each node used, and what it says of itself";
     let metrics = of_grid(&run.document, "metrics-of-nodes", "Metrics over all nodes", &metrics);
-    format!(
-        "{}{}",
-        of_grid(&run.document, "nodes", "What each node used, and what it says of itself", &each),
-        details(
-            "as-table",
-            "Every metric over all nodes",
-            &format!("{metrics}{}", paragraph("legend", &said)),
-        )
-    )
+    let metrics = Markup::from(metrics).and(paragraph("legend", &said));
+    Markup::from(of_grid(&run.document, "nodes", caption, &each)).and(details(
+        "as-table",
+        "Every metric over all nodes",
+        metrics,
+    ))
 }
 
 /// Whether it is a chart of series in which nothing ever happened: that is one line, not a picture.
@@ -161,43 +195,8 @@ fn title(run: &Run<'_>, of: &Figure) -> String {
     without.unwrap_or_else(|| of.title.clone())
 }
 
-/// Stages, if there is more than one.
-pub(super) fn stages(run: &Run<'_>) -> String {
-    let mut grid = tables::stages(&run.shown);
-    // A reader can sort the rows, so each says whose it is.
-    let mut setting = String::new();
-    for row in &mut grid.rows {
-        if row[0].text.is_empty() {
-            row[0].text.clone_from(&setting);
-        } else {
-            setting.clone_from(&row[0].text);
-        }
-    }
-    let charts = over_time(run, Section::Stages);
-    if grid.is_empty() {
-        return charts;
-    }
-    format!(
-        "{}{charts}",
-        of_grid(&run.document, "stages", "Rates and response times by stage", &grid)
-    )
-}
-
-/// What nodes stamped, if they did.
-pub(super) fn inside(run: &Run<'_>) -> String {
-    let grid = tables::node_stages(&run.shown);
-    if grid.is_empty() {
-        return String::new();
-    }
-    let caption = "Throughput and time by stage, as the nodes stamped it";
-    let table = of_grid(&run.document, "node-stages", caption, &grid);
-    let said: Vec<String> =
-        tables::node_stage_lines(&run.shown).iter().map(|line| text(&line.text)).collect();
-    format!("{table}{}{}", list("legend", &said), over_time(run, Section::Inside))
-}
-
 /// What the shaded stretches of a trial's charts are, in words.
-fn bands(run: &Run<'_>, index: usize) -> String {
+fn bands(run: &Run<'_>, index: usize) -> Option<Element> {
     let picture = &run.picture.trials[index];
     let show = model::quantity::show_ns;
     let mut said: Vec<String> = picture
@@ -268,8 +267,17 @@ fn largest(count: usize, kept: usize, of: impl Fn(usize) -> f64) -> Vec<usize> {
     places
 }
 
+/// Where a chart says how to read it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// Above it.
+    All,
+    /// With its table, where there is no room above it.
+    Below,
+}
+
 /// One chart.
-fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
+fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>, where_said: Said) -> Element {
     let rows = of.table.rows.len();
     let keep = match (run.columns_kept, of.chart) {
         // Samples of a series may be rarer than columns: those without any say nothing.
@@ -279,21 +287,13 @@ fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
     };
     let keep = keep.filter(|keep| keep.len() < rows);
     let table = of_figure(&run.document, &of.name, &of.title, &of.table, keep.as_deref());
-    let said = match keep {
+    let partial = match &keep {
         Some(keep) => format!(
             "{} of {rows} columns of time: those with the {}. A script fills in the rest.",
             keep.len(),
             if of.chart == "series" { "highest values" } else { "highest p99" }
         ),
         None => String::new(),
-    };
-    let table = if table.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "<details class=\"as-table\"><summary>Table</summary>\n{}{table}</details>\n",
-            paragraph("partial", &said)
-        )
     };
     // What the script adds is said here, not in the SVG: a downloaded one has neither.
     let more = match of.chart {
@@ -302,23 +302,25 @@ fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>) -> String {
         }
         _ => "",
     };
-    let caption = format!(
-        "<figcaption><strong>{}</strong> {}{more}</figcaption>\n",
-        text(&title(run, of)),
-        text(&of.description)
-    );
-    let (id, name) = (text(&of.id), text(&of.name));
+    let how_to_read = format!("{}{more}", of.description);
+    let caption = el("figcaption").add(el("strong").text(&title(run, of)));
+    let (caption, below) = match where_said {
+        Said::All => (caption.said(" ").text(&how_to_read), None),
+        Said::Below => (caption, paragraph("legend", &how_to_read)),
+    };
+    let table =
+        table.map(|table| Markup::from(below).and(paragraph("partial", &partial)).and(table));
+    let summary = if where_said == Said::Below { "Table, and how to read it" } else { "Table" };
+    let table = details("as-table", summary, table.unwrap_or_default());
+    let chart = el("figure").attr("id", of.id.as_str()).attr("data-name", of.name.as_str());
     if of.chart.is_empty() {
-        return format!(
-            "<figure class=\"chart\" id=\"{id}\" data-name=\"{name}\">\n{caption}{}\n{table}</figure>\n",
-            of.inline()
-        );
+        return chart.class("chart").add(caption).add(of.inline()).add(table);
     }
-    format!(
-        "<figure class=\"chart time\" id=\"{id}\" data-chart=\"{}\" data-series=\"{}\" data-name=\"{name}\">\n\
-         {caption}<div class=\"plot\">{}</div>\n{table}</figure>\n",
-        of.chart,
-        text(&of.series),
-        of.inline()
-    )
+    chart
+        .class("chart time")
+        .attr("data-chart", of.chart)
+        .attr("data-series", of.series.as_str())
+        .add(caption)
+        .add(el("div").class("plot").add(of.inline()))
+        .add(table)
 }

@@ -7,8 +7,8 @@ use model::result::ErrorResult;
 
 use super::Run;
 use super::fates::fates;
-use super::markup::{details, list, paragraph, text};
-use super::tables::{of_grid, of_words};
+use super::markup::{Element, Markup, details, el, list, paragraph, said, text};
+use super::tables::{of_cells, of_grid, words};
 use crate::figures::plural;
 use crate::grid::Source;
 use crate::tables::{self, Shown};
@@ -22,71 +22,75 @@ pub(super) const FAULTS_SHOWN_MAX: usize = 100;
 /// Classes that are not the system's answer.
 const CLIENT_SIDE: &[&str] = &["transport", "client"];
 
-pub(super) fn failures(run: &Run<'_>) -> String {
+pub(crate) fn failures(run: &Run<'_>) -> Markup {
     if run.shown.is_empty() {
-        return String::new();
+        return Markup::new();
     }
-    let mut markup = classes(run);
-    markup.push_str(&preflight(&run.shown));
     let is_client_side = |error: &ErrorResult| CLIENT_SIDE.contains(&error.class.as_str());
-    markup.push_str(&errors(run, "errors", "Answers that were failures", |it| !is_client_side(it)));
-    markup.push_str(&errors(
-        run,
-        "client-errors",
-        "Client-side failures: no answer of the system",
-        is_client_side,
-    ));
-    markup.push_str(&groups(run));
-    markup.push_str(&faults(run));
-    markup.push_str(&fates(run));
-    markup
+    let of_client = "Client-side failures: no answer of the system";
+    classes(run)
+        .and(preflight(&run.shown))
+        .and(errors(run, "errors", "Answers that were failures", |it| !is_client_side(it)))
+        .and(errors(run, "client-errors", of_client, is_client_side))
+        .and(groups(run))
+        .and(faults(run))
+        .and(fates(run))
 }
 
-fn classes(run: &Run<'_>) -> String {
+/// Whether there is something to look at: a failure, a fate that breaks a promise, a fault, or what cannot succeed.
+pub(crate) fn is_eventful(run: &Run<'_>) -> bool {
+    run.shown.iter().any(|row| {
+        let trial = row.trial;
+        let background = trial.background.as_ref().map_or(0, crate::figures::failed);
+        let fates = trial.fates.iter().flat_map(tables::fate_lines).any(|it| it.is_broken);
+        crate::figures::failed(&trial.counts) + background > 0
+            || fates
+            || !trial.faults.is_empty()
+            || trial.preflight.iter().any(|it| !it.ok)
+    })
+}
+
+fn classes(run: &Run<'_>) -> Markup {
     let (shown, document) = (&run.shown, &run.document);
     let own = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
     let background =
         tables::failure_classes(shown, "background", |trial| trial.background.as_ref());
     if own.is_empty() && background.is_empty() {
-        return paragraph(
-            "empty",
-            "Nothing failed: every transaction that fell due in the measured window was committed in time.",
-        );
+        let nothing = "Nothing failed: every transaction that fell due in the measured window was committed in time.";
+        return paragraph("empty", nothing).into();
     }
-    let mut markup = of_grid(document, "failures", "Failures by class, of all that fell due", &own);
     let caption = "Failures of the background load by class";
-    markup.push_str(&of_grid(document, "background-failures", caption, &background));
-    markup
+    Markup::from(of_grid(document, "failures", "Failures by class, of all that fell due", &own))
+        .and(of_grid(document, "background-failures", caption, &background))
 }
 
 /// Kinds that cannot succeed, each once.
-fn preflight(shown: &[Shown<'_>]) -> String {
-    let mut lines: Vec<String> = Vec::new();
+fn preflight(shown: &[Shown<'_>]) -> Markup {
+    let mut found: Vec<(&str, &str)> = Vec::new();
     for it in shown.iter().flat_map(|row| &row.trial.preflight).filter(|it| !it.ok) {
-        let line = format!(
-            "<span class=\"bad\">✗</span> <strong>{}</strong> {}",
-            text(&it.kind),
-            text(&it.detail)
-        );
-        if !lines.contains(&line) {
-            lines.push(line);
+        let of = (it.kind.as_str(), it.detail.as_str());
+        if !found.contains(&of) {
+            found.push(of);
         }
     }
-    if lines.is_empty() {
-        return String::new();
+    if found.is_empty() {
+        return Markup::new();
     }
-    format!(
-        "<h3>Preflight</h3>\n{}{}",
-        paragraph(
-            "legend",
-            "These cannot succeed, whatever the rate; they were tried once before the load."
-        ),
-        list("findings", &lines)
-    )
+    let line = |(kind, detail): (&str, &str)| {
+        Markup::from(el("span").class("bad").text("✗"))
+            .and(said(" "))
+            .and(el("strong").text(kind))
+            .and(said(" "))
+            .and(text(detail))
+    };
+    let why = "These cannot succeed, whatever the rate; they were tried once before the load.";
+    Markup::from(el("h3").text("Preflight"))
+        .and(paragraph("legend", why))
+        .and(list("findings", found.into_iter().map(line).collect()))
 }
 
 /// Error texts of all trials: those that are alike stand together, the most frequent first.
-fn errors(run: &Run<'_>, name: &str, title: &str, wanted: impl Fn(&ErrorResult) -> bool) -> String {
+fn errors(run: &Run<'_>, name: &str, title: &str, wanted: impl Fn(&ErrorResult) -> bool) -> Markup {
     let mut found: Vec<(&Shown<'_>, usize, &ErrorResult)> = Vec::new();
     for row in &run.shown {
         let of_row = row.trial.errors.iter().enumerate().filter(|(_, it)| wanted(it));
@@ -102,7 +106,7 @@ fn errors(run: &Run<'_>, name: &str, title: &str, wanted: impl Fn(&ErrorResult) 
         b.cmp(a).then_with(|| x.2.text.cmp(&y.2.text)).then_with(|| x.2.class.cmp(&y.2.class))
     });
     let more = keyed.len().saturating_sub(ERRORS_SHOWN_MAX);
-    let rows: Vec<Vec<String>> = keyed
+    let rows = keyed
         .iter()
         .take(ERRORS_SHOWN_MAX)
         .map(|(_, (row, index, it))| error(run, row, *index, it))
@@ -116,24 +120,20 @@ fn errors(run: &Run<'_>, name: &str, title: &str, wanted: impl Fn(&ErrorResult) 
         ("last", "time"),
         ("example tx", "number"),
     ];
-    let table = of_words(name, title, &heads, &rows);
-    if table.is_empty() {
-        return table;
-    }
     let more =
         if more == 0 { String::new() } else { format!("… and {more} more in summary.json.") };
-    format!("{table}{}", paragraph("legend", &more))
+    Markup::from(of_cells(name, title, &heads, rows)).and(paragraph("legend", &more))
 }
 
-fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<String> {
+fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<Element> {
     let cell = |key: &str, shown: String| {
         let at = row.at(&format!("errors/{index}/{key}"));
-        format!("<td{}>{}</td>", run.document.attributes(&Source::At(at)), text(&shown))
+        words(&shown).attrs(run.document.attributes(&Source::At(at)))
     };
     vec![
-        text(&it.text),
-        text(&it.class),
-        text(&row.label),
+        words(&it.text),
+        words(&it.class),
+        words(&row.label),
         cell("count", show_count(it.count)),
         cell("first_ns", show_ns(it.first_ns)),
         cell("last_ns", show_ns(it.last_ns)),
@@ -142,24 +142,23 @@ fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<
 }
 
 /// What the experiment did to nodes and links.
-fn faults(run: &Run<'_>) -> String {
+fn faults(run: &Run<'_>) -> Markup {
     let (grid, left_out) = tables::faults(&run.shown, FAULTS_SHOWN_MAX);
     let caption = "Faults: what was done to nodes and links, by time after the start";
-    let mut markup = of_grid(&run.document, "faults", caption, &grid);
-    if left_out > 0 {
-        let said =
-            format!("… and {} more in summary.json and the events.", plural(left_out, "fault"));
-        markup.push_str(&paragraph("legend", &said));
-    }
-    markup
+    let said = match left_out {
+        0 => String::new(),
+        _ => format!("… and {} more in summary.json and the events.", plural(left_out, "fault")),
+    };
+    Markup::from(of_grid(&run.document, "faults", caption, &grid)).and(paragraph("legend", &said))
 }
 
 /// By kind and by the system's own code: of the only trial in the open, of several folded away.
-fn groups(run: &Run<'_>) -> String {
-    let mut markup = String::new();
+fn groups(run: &Run<'_>) -> Markup {
+    let mut markup = Markup::new();
+    let is_alone = run.shown.len() == 1;
     for (title, head, key) in [("By kind (target)", "kind", "kinds"), ("By code", "code", "codes")]
     {
-        let mut each = String::new();
+        let mut each = Markup::new();
         for (index, row) in run.shown.iter().enumerate() {
             // One group is the whole, which stands above.
             if tables::groups_of(row.trial, key).len() < 2 {
@@ -167,29 +166,25 @@ fn groups(run: &Run<'_>) -> String {
             }
             let (grid, left_out) = tables::groups(head, row, key, GROUPS_SHOWN_MAX);
             let name = format!("{key}-{}", run.trials_before + index);
-            let caption = match run.shown.len() {
-                1 => title.to_owned(),
-                _ => format!("{title}: {}", row.label),
+            let caption =
+                if is_alone { title.to_owned() } else { format!("{title}: {}", row.label) };
+            let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
+            let said = match left_out {
+                0 => String::new(),
+                _ => format!("… and {} more in summary.json.", plural(left_out, head)),
             };
-            let mut table = of_grid(&run.document, &name, &caption, &grid);
-            if left_out > 0 {
-                let left_out = u64::try_from(left_out).unwrap_or(u64::MAX);
-                let said = format!("… and {} more in summary.json.", plural(left_out, head));
-                table.push_str(&paragraph("legend", &said));
-            }
-            each.push_str(&match run.shown.len() {
-                1 => table,
-                _ => details("groups", &row.label, &table),
+            let table = Markup::from(of_grid(&run.document, &name, &caption, &grid))
+                .and(paragraph("legend", &said));
+            each.push(match is_alone {
+                true => table,
+                false => details("groups", &row.label, table).into(),
             });
         }
-        if !each.is_empty() {
-            // The only table has the title for a caption.
-            let heading = match run.shown.len() {
-                1 => String::new(),
-                _ => format!("<h3>{title}</h3>\n"),
-            };
-            markup.push_str(&format!("{heading}{each}"));
+        // The only table has the title for a caption.
+        if !each.is_empty() && !is_alone {
+            markup.push(el("h3").text(title));
         }
+        markup.push(each);
     }
     markup
 }

@@ -1,47 +1,62 @@
-//! The head of a run: good or not in two seconds, why, and the few numbers that one looks for first.
+//! The head of a run, which is the first screen of a laptop: good or not, why, the question answered in one sentence, the
+//! few numbers that one looks for first, and the one chart that answers.
 //!
 //! It must never show numbers of an invalid run without saying so before them.
 
 use model::quantity::show_count;
-use model::result::{RunResult, SettingResult, Verdict};
+use model::result::Verdict;
 
-use super::markup::{coded, list, pairs, paragraph, text};
+use super::markup::{Element, Markup, coded, el, list, pairs, paragraph, said, text};
 use super::numbers::Document;
-use super::{Run, tables as markup_tables};
-use crate::figures::{latency, plural, rate, share, span_ns, unconditional};
-use crate::grid::{Cell, Grid, Source};
+use super::tables::{of_cells, words};
+use super::{Run, charts};
+use crate::answer::answer;
+use crate::figures::{failed, plural, rate, share, span_ns, unconditional};
+use crate::grid::{Cell, Source};
 use crate::paint::verdict_mark;
+use crate::svg::{Figure, Section};
 use crate::tables::{self, Shown, final_latency};
 
-pub(super) fn header(run: &Run<'_>) -> String {
+pub(crate) fn header(run: &Run<'_>) -> Markup {
     let result = run.result;
-    let mut markup = banner(result);
-    markup.push_str(&paragraph("asked", &result.question));
-    let mut cautions: Vec<String> = Vec::new();
+    let answer = answer(result, &run.shown);
+    let mut cautions: Vec<Markup> = Vec::new();
+    let strong = |of: &str| Markup::from(el("strong").text(of)).and(said(" "));
     if result.verdict == Verdict::Invalid && !run.shown.is_empty() {
-        cautions
-            .push(format!("<strong>Do not use the numbers below:</strong> {}.", holds_not(run)));
+        let why = format!("{}.", holds_not(run));
+        cautions.push(strong("Do not use the numbers below:").and(text(&why)));
     }
     if result.interrupted {
-        cautions
-            .push("<strong>Interrupted:</strong> this is what was recorded until then.".to_owned());
+        cautions.push(strong("Interrupted:").and(said("this is what was recorded until then.")));
     }
-    cautions.extend(
-        result
-            .fidelity
-            .iter()
-            .map(|it| format!("<strong>Fidelity switch on:</strong> {}", text(it))),
-    );
-    cautions.extend(declared(result));
-    markup.push_str(&list("cautions", &cautions));
-    markup.push_str(&match run.shown.as_slice() {
-        [] => paragraph("empty", "No trial was recorded."),
-        [only] => cards(&run.document, only),
-        several => key_numbers(&run.document, several),
-    });
-    markup.push_str(&paragraph("knee", &result.knee));
-    markup.push_str(&facts(run));
-    markup
+    let switches = result.fidelity.iter();
+    cautions.extend(switches.map(|it| strong("Fidelity switch on:").and(text(it))));
+    let tiles =
+        answer.focus.map_or_else(Markup::new, |focus| tiles(run, focus, &answer.focus_label));
+    Markup::from(banner(run))
+        .and(paragraph("asked", &result.question))
+        .and(list("cautions", cautions))
+        .and(paragraph("answer", &answer.sentence))
+        .and(tiles)
+        .and(charts::of_first_screen(run))
+        .and(facts(run))
+}
+
+/// The figures that answer: of several loads what they brought, of one trial its course, else how settings differ.
+pub(super) fn chosen(figures: &[Figure], trials: usize) -> Vec<usize> {
+    let places = |wanted: &dyn Fn(&Figure) -> bool| -> Vec<usize> {
+        let all = figures.iter().enumerate().filter(|(_, it)| wanted(it));
+        all.map(|(index, _)| index).collect()
+    };
+    let of_loads = places(&|it| it.section == Section::Answer);
+    if !of_loads.is_empty() {
+        return of_loads;
+    }
+    match trials {
+        0 => Vec::new(),
+        1 => places(&|it| it.section == Section::Time && ["latency", "rates"].contains(&it.chart)),
+        _ => places(&|it| it.section == Section::Distribution).into_iter().take(2).collect(),
+    }
 }
 
 /// How much of the measurement does not hold, in words.
@@ -56,71 +71,33 @@ fn holds_not(run: &Run<'_>) -> String {
     format!("{bad} of {} do not hold; the table says which", plural(all, "trial"))
 }
 
-/// The word, its mark, and the reason.
-fn banner(result: &RunResult) -> String {
+/// The word with its mark, the name, the reason, and what the exit code means.
+fn banner(run: &Run<'_>) -> Element {
+    let result = run.result;
     let (mark, _) = verdict_mark(result.verdict);
     let word = result.verdict.word();
     // What was cut short has passed nothing yet: it must not look as if it had.
-    let (more, said) = match (result.interrupted, result.verdict) {
+    let (more, also) = match (result.interrupted, result.verdict) {
         (true, Verdict::Pass) => (" interrupted", ", as far as it got: INTERRUPTED"),
         (true, _) => (" interrupted", " · INTERRUPTED"),
         (false, _) => ("", ""),
     };
-    format!(
-        "<div class=\"banner {word}{more}\"><p class=\"word\"><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}{said}</p>\n\
-         <p class=\"reason\">{}</p>\n<p class=\"exit\">Exit code {}: {}.</p></div>\n",
-        word.to_uppercase(),
-        coded(&result.reason),
-        result.exit_code,
-        text(&result.exit_meaning),
-    )
+    let exit = format!("Exit code {}: {}.", result.exit_code, result.exit_meaning);
+    let mark = el("span").class("mark").attr("aria-hidden", "true").text(mark);
+    let word_line = el("p").class("word").add(mark).said(" ");
+    el("div")
+        .class(&format!("banner {word}{more}"))
+        .add(word_line.text(&word.to_uppercase()).said(also))
+        .add(el("h1").attr("id", format!("r{}-name", run.index)).text(&run.name))
+        .add(el("p").class("reason").add(coded(&result.reason)))
+        .add(el("p").class("exit").text(&exit))
 }
 
-/// Settings whose verdict was declared before the run.
-fn declared(result: &RunResult) -> Vec<String> {
-    let line = |setting: &SettingResult| {
-        let expect = setting.expect?;
-        let (key, word) = (text(&setting.key), setting.verdict.word());
-        Some(if expect == setting.verdict {
-            format!(
-                "<strong>✓ {word}, as declared:</strong> the experiment says beforehand that {key} comes out {word}, and it does. {}",
-                match setting.verdict {
-                    Verdict::Invalid =>
-                        "That is as it should be; its numbers mean nothing all the same.",
-                    _ => "That is as it should be.",
-                }
-            )
-        } else {
-            format!("<strong>✗ {word}, declared {}:</strong> {key}", expect.word())
-        })
-    };
-    result.settings.iter().filter_map(line).collect()
-}
-
-/// The numbers of the only setting.
-fn cards(document: &Document, row: &Shown<'_>) -> String {
+/// The numbers of the trial that stands for the run, what failed in all of them, and what the audits say.
+fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
     let trial = row.trial;
-    let mut cards = Vec::new();
-    let mut card = |what: &str, cell: Cell, below: String| {
-        let attributes =
-            cell.source.as_ref().map_or_else(String::new, |it| document.attributes(it));
-        let cell = tables::marked_cell(cell, row);
-        let class = match cell.text.chars().next() {
-            Some('!') => " warn",
-            Some('~') => " grey",
-            _ => "",
-        };
-        cards.push(format!(
-            "<div class=\"card\"><dt>{}</dt><dd class=\"value{class}\"{attributes}>{}</dd><dd class=\"below\">{}</dd></div>\n",
-            text(what),
-            text(&cell.text),
-            text(&below)
-        ));
-    };
-    let due = format!("{} due in {}", show_count(trial.counts.due), span_ns(trial.window_ns));
-    card("offered", offered(row), due);
-    let committed = share(trial.counts.committed, trial.counts.due);
-    card("goodput", goodput(row), format!("{committed} committed"));
+    let at = if label.is_empty() { String::new() } else { format!(" at {label}") };
+    let mut tiles = Markup::new();
     if let Some(of) = final_latency(trial) {
         for name in ["p50", "p99"] {
             if let Some(q) = of.response.quantiles.iter().find(|q| q.name == name) {
@@ -130,130 +107,95 @@ fn cards(document: &Document, row: &Shown<'_>) -> String {
                     0 => beyond,
                     _ => format!("of those committed; of all due {}", unconditional(q)),
                 };
-                card(name, tables::quantile_named(row, name), below);
+                let cell = tables::quantile_named(row, name);
+                tiles.push(tile(&run.document, &format!("{name}{at}"), &cell, &below));
             }
         }
-        let samples = format!("of {}", plural(of.response.count, "sample"));
-        card("max", max(row), samples);
     }
-    let failed = crate::figures::failed(&trial.counts);
-    let failed_of = Source::Sum(tables::failed_parts(&row.at("counts")));
-    let below = format!("{} of all due", share(failed, trial.counts.due));
-    card("failed", Cell::new(show_count(failed)).of(failed_of), below);
-    format!("<dl class=\"cards\">\n{}</dl>\n", cards.concat())
+    let rates = &trial.rates;
+    let goodput = Cell::new(format!("{}/s", rate(rates.goodput_per_s)));
+    let goodput = tables::marked_cell(goodput.at(row.at("rates/goodput_per_s")), row);
+    let below = format!("of {}/s offered", rate(rates.offered_per_s));
+    tiles.push(tile(&run.document, &format!("goodput{at}"), &goodput, &below));
+    let sum = |of: fn(&Shown<'_>) -> u64| run.shown.iter().map(of).fold(0, u64::saturating_add);
+    let (lost, due) = (sum(|it| failed(&it.trial.counts)), sum(|it| it.trial.counts.due));
+    let parts = run.shown.iter().flat_map(|it| tables::failed_parts(&it.at("counts")));
+    let lost_cell = Cell::new(show_count(lost)).of(Source::Sum(parts.collect()));
+    let lost_cell = run.shown.iter().fold(lost_cell, tables::marked_cell);
+    let below = format!("{} of all due", share(lost, due));
+    let what = if run.shown.len() > 1 { "failed, all settings" } else { "failed" };
+    tiles.push(tile(&run.document, what, &lost_cell, &below));
+    let audits = tables::audits(run.result, &run.shown);
+    if !audits.is_empty() {
+        let object = tables::objecting(&audits);
+        let below = match object {
+            0 => "nothing objects".to_owned(),
+            1 => "1 objects: see below".to_owned(),
+            _ => format!("{} object: see below", show_count(object)),
+        };
+        let count = Cell::new(tables::audits_ok(&audits));
+        tiles.push(tile(&run.document, "audits ok", &count, &below));
+    }
+    el("dl").class("cards").add(tiles).into()
 }
 
-fn offered(row: &Shown<'_>) -> Cell {
-    let per_s = rate(row.trial.rates.offered_per_s);
-    Cell::new(format!("{per_s}/s")).at(row.at("rates/offered_per_s"))
-}
-
-fn goodput(row: &Shown<'_>) -> Cell {
-    let per_s = rate(row.trial.rates.goodput_per_s);
-    Cell::new(format!("{per_s}/s")).at(row.at("rates/goodput_per_s"))
-}
-
-fn max(row: &Shown<'_>) -> Cell {
-    let largest = final_latency(row.trial).and_then(|it| it.response.max_ns);
-    Cell::new(latency(largest)).at(format!("{}/response/max_ns", row.latency_at()))
-}
-
-/// The numbers of several settings.
-fn key_numbers(document: &Document, shown: &[Shown<'_>]) -> String {
-    let has_inf = shown.iter().filter_map(|row| final_latency(row.trial)).any(|it| it.inf > 0);
-    let is_probe = shown.iter().any(|row| tables::is_probe(row.trial));
-    let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "offered");
-    grid = grid.number(1, "goodput");
-    if !is_probe {
-        grid = grid.words(1, "achieved");
-    }
-    for head in ["n", "p50", "p99"] {
-        grid = grid.number(1, head);
-    }
-    grid = grid.number(1, if has_inf { "p99 of all due" } else { "max" });
-    for row in shown {
-        let count = final_latency(row.trial).map_or(0, |it| it.response.count);
-        let mut cells = vec![
-            Cell::new(row.label.as_str()),
-            tables::verdict_cell(row),
-            offered(row),
-            goodput(row),
-        ];
-        if !is_probe {
-            cells.push(tables::kept_cell(row));
-        }
-        cells.extend([
-            Cell::new(show_count(count)).at(format!("{}/response/count", row.latency_at())),
-            tables::quantile_named(row, "p50"),
-            tables::quantile_named(row, "p99"),
-            if has_inf { of_all_due(row, "p99") } else { max(row) },
-        ]);
-        grid.row(cells);
-    }
-    let grid = tables::marked(grid, shown);
-    markup_tables::of_grid(document, "key", "Key numbers: response time by setting", &grid)
-}
-
-/// A quantile over all that were due.
-fn of_all_due(row: &Shown<'_>, name: &str) -> Cell {
-    let quantiles = final_latency(row.trial).map(|it| it.response.quantiles.as_slice());
-    let quantiles = quantiles.unwrap_or_default();
-    match quantiles.iter().position(|q| q.name == name) {
-        Some(index) => Cell::new(unconditional(&quantiles[index]))
-            .at(format!("{}/response/quantiles/{index}/unconditional_ns", row.latency_at())),
-        None => Cell::new(crate::figures::NONE),
-    }
+fn tile(document: &Document, what: &str, cell: &Cell, below: &str) -> Element {
+    let attributes = cell.source.as_ref().map(|it| document.attributes(it)).unwrap_or_default();
+    let class = match cell.text.chars().next() {
+        Some('!') => "value warn",
+        Some('~') => "value grey",
+        _ => "value",
+    };
+    el("div")
+        .class("card")
+        .add(el("dt").text(what))
+        .add(el("dd").class(class).attrs(attributes).text(&cell.text))
+        .add(el("dd").class("below").text(below))
 }
 
 /// Date, length, seed and tool.
-fn facts(run: &Run<'_>) -> String {
+fn facts(run: &Run<'_>) -> Option<Element> {
     let result = run.result;
     let settings = u64::try_from(result.settings.len()).unwrap_or(u64::MAX);
     let trials = u64::try_from(run.shown.len()).unwrap_or(u64::MAX);
     let windows: Vec<String> = run.shown.iter().map(|row| row.at("window_ns")).collect();
     let total: i64 = run.shown.iter().fold(0, |sum, row| sum.saturating_add(row.trial.window_ns));
     let measured = run.document.attributes(&Source::Sum(windows));
-    let pair = |word: &str, content: String| (word.to_owned(), content);
+    let count = format!("{}, {}", plural(settings, "setting"), plural(trials, "trial"));
+    let seed = result.seed.to_string();
+    let seed_at = vec![("data-v", seed.clone()), ("data-k", "/seed".to_owned())];
     pairs(
-        "facts",
-        &[
-            pair("started", text(&result.started)),
-            pair("measured", format!("<span{measured}>{}</span>", text(&span_ns(total)))),
-            pair(
-                "settings",
-                format!(
-                    "{}, {}",
-                    text(&plural(settings, "setting")),
-                    text(&plural(trials, "trial"))
-                ),
-            ),
-            pair("seed", format!("<span data-v=\"{0}\" data-k=\"/seed\">{0}</span>", result.seed)),
-            pair("tool", text(&result.environment.assay)),
+        "facts brief",
+        vec![
+            ("started", text(&result.started)),
+            ("measured", el("span").attrs(measured).text(&span_ns(total)).into()),
+            ("settings", text(&count)),
+            ("seed", el("span").attrs(seed_at).text(&seed).into()),
+            ("tool", text(&result.environment.assay)),
         ],
     )
 }
 
 /// Verdicts of several runs.
-pub(super) fn overview(runs: &[Run<'_>]) -> String {
-    let rows: Vec<Vec<String>> = runs
-        .iter()
-        .map(|run| {
-            let result = run.result;
-            let (mark, _) = verdict_mark(result.verdict);
-            let word = result.verdict.word();
-            vec![
-                format!("<a href=\"#r{}\">{}</a>", run.index, text(&run.name)),
-                text(&result.started),
-                format!("<td class=\"{word}\">{mark} {word}</td>"),
-                coded(&result.reason),
-            ]
-        })
-        .collect();
+pub(super) fn overview(runs: &[Run<'_>]) -> Element {
+    let row = |run: &Run<'_>| {
+        let result = run.result;
+        let (mark, _) = verdict_mark(result.verdict);
+        let word = result.verdict.word();
+        let link = el("a").attr("href", format!("#r{}", run.index)).text(&run.name);
+        vec![
+            el("td").add(link),
+            words(&result.started),
+            words(&format!("{mark} {word}")).class(word),
+            el("td").add(coded(&result.reason)),
+        ]
+    };
     let heads = [("run", "text"), ("started", "text"), ("verdict", "text"), ("reason", "text")];
-    let table =
-        markup_tables::of_words("runs", "Verdicts of the runs in this report", &heads, &rows);
-    format!(
-        "<section class=\"section overview\" aria-labelledby=\"overview-h\">\n<h2 id=\"overview-h\">{} runs</h2>\n{table}</section>\n",
-        runs.len()
-    )
+    let caption = "Verdicts of the runs in this report";
+    let heading = el("h2").attr("id", "overview-h").text(&format!("{} runs", runs.len()));
+    el("section")
+        .class("section overview")
+        .attr("aria-labelledby", "overview-h")
+        .add(heading)
+        .add(of_cells("runs", caption, &heads, runs.iter().map(row).collect()))
 }

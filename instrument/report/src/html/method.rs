@@ -8,85 +8,88 @@ use model::quantity::{show_count, show_ns};
 
 use super::Run;
 use super::failures::{ERRORS_SHOWN_MAX, GROUPS_SHOWN_MAX};
-use super::markup::{details, lines, list, pairs, paragraph, text};
-use super::tables::of_words;
+use super::markup::{Element, Markup, details, el, lines, list, pairs, paragraph, text};
+use super::tables::{of_cells, words};
 use crate::figures::{bytes, is_thin};
 use crate::tables::final_latency;
 
 /// Files that are listed; the rest is counted.
 const FILES_MAX: usize = 300;
 
-pub(super) fn method(run: &Run<'_>) -> String {
-    let mut markup = repeat(run);
-    markup.push_str(&format!("<h3>Environment</h3>\n{}", environment(run)));
-    markup.push_str("<h3>How the numbers were made</h3>\n");
-    markup
-        .push_str(&paragraph("method", &format!("Percentiles: {}.", run.result.percentile_method)));
-    markup.push_str(&format!("<h3>What was left out</h3>\n{}", list("left-out", &left_out(run))));
-    if !run.picture.experiment.is_empty() {
-        let code =
-            format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines(&run.picture.experiment));
-        markup.push_str(&details(
+pub(crate) fn method(run: &Run<'_>) -> Markup {
+    let heading = |of: &str| el("h3").text(of);
+    repeat(run)
+        .and(heading("Environment"))
+        .and(environment(run))
+        .and(heading("How the numbers were made"))
+        .and(paragraph("method", &format!("Percentiles: {}.", run.result.percentile_method)))
+        .and(heading("What was left out"))
+        .and(list("left-out", left_out(run)))
+        .and(verbatim(
             "experiment",
             "The experiment, as it was written (secrets replaced by a mark)",
-            &code,
-        ));
-    }
-    if !run.picture.plan.is_empty() {
-        let code = format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines(&run.picture.plan));
-        markup.push_str(&details("plan", "Every effective value (plan.toml)", &code));
-    }
-    markup.push_str(&files(run));
-    markup
+            &run.picture.experiment,
+        ))
+        .and(verbatim("plan", "Every effective value (plan.toml)", &run.picture.plan))
+        .and(files(run))
 }
 
-fn repeat(run: &Run<'_>) -> String {
+/// A file as it is, folded; none if it is empty.
+fn verbatim(class: &str, summary: &str, of: &str) -> Option<Element> {
+    let code = (!of.is_empty()).then(|| command(lines(of)));
+    details(class, summary, Markup::from(code))
+}
+
+/// Code in a block that the keyboard can scroll.
+fn command(of: Markup) -> Element {
+    el("pre").attr("tabindex", "0").add(el("code").add(of))
+}
+
+fn repeat(run: &Run<'_>) -> Markup {
     let seed = run.result.seed;
-    let command = run.result.environment.command.join(" ");
-    format!(
-        "<h3>How to repeat it</h3>\n<p>With the <code>experiment.toml</code> of the run folder:</p>\n\
-         <pre tabindex=\"0\"><code>assay run experiment.toml --seed {seed}</code></pre>\n\
-         <p>The same seed gives the same due times and the same transactions. The report again, from the folder alone: \
-         <code>assay report --format html -o report.html FOLDER</code>.</p>\n{}",
-        if command.is_empty() {
-            String::new()
-        } else {
-            format!(
-                "<p>It was started with:</p>\n<pre tabindex=\"0\"><code>{}</code></pre>\n",
-                text(&command)
-            )
-        }
-    )
+    let started = run.result.environment.command.join(" ");
+    let code = |of: &str| el("code").text(of);
+    let folder = el("p").said("With the ").add(code("experiment.toml")).said(" of the run folder:");
+    let again = el("p")
+        .said("The same seed gives the same due times and the same transactions. The report again, from the folder alone: ")
+        .add(code("assay report --format html -o report.html FOLDER"))
+        .said(".");
+    let markup = Markup::from(el("h3").text("How to repeat it"))
+        .and(folder)
+        .and(command(text(&format!("assay run experiment.toml --seed {seed}"))))
+        .and(again);
+    if started.is_empty() {
+        return markup;
+    }
+    markup.and(el("p").text("It was started with:")).and(command(text(&started)))
 }
 
-fn environment(run: &Run<'_>) -> String {
+fn environment(run: &Run<'_>) -> Option<Element> {
     let host = &run.result.environment;
     let known = |is_known: bool, of: String| if is_known { of } else { String::new() };
     let (low, high) = host.cpu_mhz;
     let of = [
-        ("tool", text(&host.assay)),
-        ("started", text(&host.started)),
-        ("operating system", text(&host.os)),
-        ("kernel", text(&host.kernel)),
-        ("processor", text(&host.cpu)),
+        ("tool", host.assay.clone()),
+        ("started", host.started.clone()),
+        ("operating system", host.os.clone()),
+        ("kernel", host.kernel.clone()),
+        ("processor", host.cpu.clone()),
         ("processors", known(host.cpus > 0, host.cpus.to_string())),
         ("clock rate", known(high > 0.0, format!("{low:.0} to {high:.0} MHz"))),
-        ("governor", text(&host.governor)),
+        ("governor", host.governor.clone()),
         ("memory", known(host.memory_bytes > 0, bytes(host.memory_bytes))),
         ("open files", known(host.files_max > 0, show_count(host.files_max))),
         ("local ports", known(host.ports > 0, show_count(u64::from(host.ports)))),
-        ("clock source", text(&host.clock_source)),
+        ("clock source", host.clock_source.clone()),
         ("load average", format!("{:.2}", host.load_average)),
-        ("virtual machine", text(&host.virtualisation)),
+        ("virtual machine", host.virtualisation.clone()),
         ("seed", run.result.seed.to_string()),
     ];
-    let of: Vec<(String, String)> =
-        of.into_iter().map(|(word, it)| (word.to_owned(), it)).collect();
-    pairs("facts environment", &of)
+    pairs("facts environment", of.into_iter().map(|(word, it)| (word, text(&it))).collect())
 }
 
 /// What a reader could miss here, in words.
-fn left_out(run: &Run<'_>) -> Vec<String> {
+fn left_out(run: &Run<'_>) -> Vec<Markup> {
     let mut said = Vec::new();
     let mut say = |line: String| said.push(text(&line));
     let bands = |kind: BandKind| {
@@ -151,24 +154,20 @@ fn left_out(run: &Run<'_>) -> Vec<String> {
 }
 
 /// Files with length and checksum.
-fn files(run: &Run<'_>) -> String {
+fn files(run: &Run<'_>) -> Option<Element> {
     let all = &run.picture.files;
-    let rows: Vec<Vec<String>> = all
-        .iter()
-        .take(FILES_MAX)
-        .map(|it| {
-            vec![
-                text(&it.path),
-                format!("<td data-v=\"{}\">{}</td>", it.bytes, text(&show_count(it.bytes))),
-                format!("<code>{:08x}</code>", it.crc32),
-            ]
-        })
-        .collect();
+    let row = |it: &model::picture::RawFile| {
+        let length = words(&show_count(it.bytes)).attr("data-v", it.bytes.to_string());
+        let sum = el("td").add(el("code").text(&format!("{:08x}", it.crc32)));
+        vec![words(&it.path), length, sum]
+    };
+    let rows = all.iter().take(FILES_MAX).map(row).collect();
     let heads = [("file", "text"), ("bytes", "number"), ("CRC-32", "text")];
-    let mut table =
-        of_words("files", "Files of the run folder that hold what was measured", &heads, &rows);
-    if all.len() > FILES_MAX {
-        table.push_str(&paragraph("legend", &format!("… and {} more.", all.len() - FILES_MAX)));
-    }
-    details("files", "Files, with lengths and checksums", &table)
+    let caption = "Files of the run folder that hold what was measured";
+    let more = match all.len().saturating_sub(FILES_MAX) {
+        0 => String::new(),
+        more => format!("… and {more} more."),
+    };
+    let table = Markup::from(of_cells("files", caption, &heads, rows));
+    details("files", "Files, with lengths and checksums", table.and(paragraph("legend", &more)))
 }

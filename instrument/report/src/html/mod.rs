@@ -5,6 +5,7 @@
 //! become markup.
 
 mod charts;
+mod course;
 mod failures;
 mod fates;
 mod glossary;
@@ -23,10 +24,19 @@ mod terms;
 use model::picture::RunPicture;
 use model::result::RunResult;
 
-use crate::svg::{Detail, Figure, SVG_STYLE, Section, figures};
+use crate::paint::clean;
+use crate::sections::{Extent, PAGE_SECTIONS, PageSection, Place, Table as SectionTable};
+use crate::svg::{Detail, Figure, SVG_STYLE, escape, figures};
 use crate::tables::{Shown, shown};
-use markup::text;
+use markup::{Element, Writer, el};
 use numbers::Document;
+
+pub(crate) use failures::{failures, is_eventful};
+pub(crate) use header::header;
+pub(crate) use markup::Markup;
+pub(crate) use method::method;
+pub(crate) use promises::promises;
+pub(crate) use results::{calls, results};
 
 /// Style and script of the page.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +90,7 @@ impl std::fmt::Display for PageError {
 impl std::error::Error for PageError {}
 
 /// A run as its sections see it.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
     /// Its name, with when it started if another run of the document has the same.
     name: String,
     /// Its place in the document.
@@ -91,6 +101,8 @@ struct Run<'a> {
     picture: &'a RunPicture,
     shown: Vec<Shown<'a>>,
     figures: Vec<Figure>,
+    /// Indices of those that stand on the first screen, and nowhere else.
+    first: Vec<usize>,
     document: Document,
     /// Metrics of nodes that the page has no room for.
     left_out: Vec<String>,
@@ -117,7 +129,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
         let shown = shown(result);
         if shown.len() != picture.trials.len() {
             return Err(PageError::OtherTrials {
-                run: text(&result.name),
+                run: clean(&result.name),
                 of_result: shown.len(),
                 of_picture: picture.trials.len(),
             });
@@ -138,6 +150,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
             trials_before,
             result,
             picture,
+            first: header::chosen(&figures, trials),
             shown,
             figures,
             document,
@@ -156,161 +169,162 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
 fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &Assets) -> String {
     let style = format!("{SVG_STYLE}\n{}", assets.style);
     let script = assets.script;
-    let names: Vec<String> = runs.iter().map(|run| text(&run.name)).collect();
+    let names: Vec<String> = runs.iter().map(|run| escape(&run.name)).collect();
     let title = format!("{} · Assay", names.join(", "));
     let entries = glossary::entries(runs.iter().flat_map(|run| &run.result.audits_asked));
+    let parts: Vec<Vec<Part>> = runs.iter().map(parts).collect();
+    let contents = runs.iter().zip(&parts).map(|(run, parts)| contents(run, parts));
+    let contents = el("nav")
+        .attr("id", "toc")
+        .attr("aria-label", "Sections")
+        .add(contents.collect::<Markup>());
+    let mut main = el("main").attr("id", "main");
+    if runs.len() > 1 {
+        main = main.add(header::overview(runs));
+    }
+    for (run, parts) in runs.iter().zip(parts) {
+        main = main.add(article(run, parts));
+    }
     let terms = terms::Terms::of(&entries);
-    let articles: Vec<(String, String)> = runs.iter().map(|run| article(run, &terms)).collect();
-    let (tocs, articles): (Vec<String>, Vec<String>) = articles.into_iter().unzip();
-    let overview = if runs.len() > 1 { terms.mark(&header::overview(runs)) } else { String::new() };
+    let mut body = Writer::new(&terms);
+    body.write(&contents.into());
+    body.write(&main.into());
+    // Its words stand where they are explained.
+    let none = terms::Terms::of(&[]);
+    let mut list = Writer::new(&none);
+    list.write(&words(&entries).into());
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"Assay\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n\
-         <nav id=\"toc\" aria-label=\"Sections\">\n{toc}</nav>\n<main id=\"main\">\n{overview}{articles}</main>\n\
-         {words}{template}\
+         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n{body}{words}{template}\
          <script type=\"application/octet-stream\" id=\"assay-data\">{data}</script>\n\
          <script>{script}</script>\n</body>\n</html>\n",
         policy = policy::meta(&style, script),
-        toc = tocs.concat(),
-        articles = articles.concat(),
-        words = words(&entries),
+        body = body.finish(),
+        words = list.finish(),
         template =
             format_args!("<template id=\"svg-style\"><style>{SVG_STYLE}</style></template>\n"),
         data = pack::pack(packed_of),
     )
 }
 
-/// A section of the page.
-#[derive(Clone, Copy, Debug)]
-pub struct PageSection {
-    /// The end of its address: `#r0-promises`.
-    pub key: &'static str,
-    /// Its heading.
-    pub heading: &'static str,
-    /// The question that it answers; empty = the heading says all.
-    pub question: &'static str,
-    /// Its content for a run; a run for which there is none has no such section.
-    content: fn(&Run<'_>) -> String,
-}
-
 /// A section of a run.
 struct Part {
-    key: &'static str,
-    heading: &'static str,
-    question: &'static str,
-    content: String,
-}
-
-/// The contents of the run and its article.
-fn article(run: &Run<'_>, terms: &terms::Terms) -> (String, String) {
-    let parts: Vec<Part> = parts(run).into_iter().filter(|it| !it.content.is_empty()).collect();
-    let r = run.index;
-    let name = text(&run.name);
-    let links: String = parts
-        .iter()
-        .map(|part| {
-            // The first words are enough to go by, and all of them fit into a row.
-            let short = part
-                .heading
-                .split([',', ' '])
-                .next()
-                .filter(|_| part.key != "time")
-                .unwrap_or(part.heading);
-            let (key, heading) = (part.key, text(short));
-            format!("<li><a href=\"#r{r}-{key}\">{heading}</a></li>\n")
-        })
-        .collect();
-    let toc =
-        format!("<p class=\"toc-run\"><a href=\"#r{r}\">{name}</a></p>\n<ol>\n{links}</ol>\n");
-    let sections: String = parts.iter().map(|part| section(run, part, terms)).collect();
-    let article = format!(
-        "<article class=\"run\" id=\"r{r}\" data-run=\"{r}\" aria-labelledby=\"r{r}-name\">\n{sections}</article>\n"
-    );
-    (toc, article)
-}
-
-fn section(run: &Run<'_>, part: &Part, terms: &terms::Terms) -> String {
-    let (r, key) = (run.index, part.key);
-    let heading = if key == "verdict" {
-        format!(
-            "<h1 id=\"r{r}-name\">{}</h1>\n<h2 id=\"r{r}-verdict-h\" class=\"sr\">Verdict</h2>\n",
-            text(&run.name)
-        )
-    } else {
-        let (heading, question) = (text(part.heading), text(part.question));
-        format!("<h2 id=\"r{r}-{key}-h\">{heading}</h2>\n<p class=\"question\">{question}</p>\n")
-    };
-    let content = terms.mark(&format!("{heading}{}", part.content));
-    format!(
-        "<section id=\"r{r}-{key}\" class=\"section {key}\" aria-labelledby=\"r{r}-{key}-h\">\n{content}</section>\n"
-    )
+    of: PageSection,
+    content: Markup,
 }
 
 fn parts(run: &Run<'_>) -> Vec<Part> {
-    let part = |of: &PageSection| {
-        let PageSection { key, heading, question, content } = *of;
-        Part { key, heading, question, content: content(run) }
+    let own = PAGE_SECTIONS.iter().filter(|of| !matches!(of.place, Place::WithResults));
+    let parts = own.map(|of| Part { of: *of, content: content(run, of) });
+    parts.filter(|part| !part.content.is_empty()).collect()
+}
+
+/// All that a section has of a run; a section of which there is nothing is not on the page.
+fn content(run: &Run<'_>, of: &PageSection) -> Markup {
+    let dressed =
+        |dress: Option<fn(&Run<'_>) -> Markup>| dress.map_or_else(Markup::new, |dress| dress(run));
+    dressed(of.before)
+        .and(tables_of(run, of))
+        .and(of.figures.map_or_else(Markup::new, |figures| charts::of_section(run, figures)))
+        .and(dressed(of.after))
+}
+
+/// The tables of a section, with what is to be read with them.
+fn tables_of(run: &Run<'_>, of: &PageSection) -> Markup {
+    let table = |table: SectionTable| {
+        let grid = tables::each_row_headed(table.grid);
+        let drawn = tables::of_grid(&run.document, table.name, table.caption, &grid);
+        let lines = table.lines.iter().map(|line| markup::text(&line.text)).collect();
+        drawn.map(|drawn| Markup::from(drawn).and(markup::list("legend", lines)))
     };
-    PAGE_SECTIONS.iter().map(part).collect()
+    (of.tables)(&run.shown, Extent::Full).into_iter().filter_map(table).collect()
 }
 
-const fn of(
-    key: &'static str,
-    heading: &'static str,
-    question: &'static str,
-    content: fn(&Run<'_>) -> String,
-) -> PageSection {
-    PageSection { key, heading, question, content }
+/// The sections that stand folded below the results.
+fn with_results(run: &Run<'_>) -> Markup {
+    let all = PAGE_SECTIONS.iter().filter(|of| matches!(of.place, Place::WithResults));
+    let fold = |of: &PageSection| {
+        let fold = markup::details("part", of.heading, content(run, of))?;
+        Some(fold.attr("id", format!("r{}-{}", run.index, of.key)))
+    };
+    all.filter_map(fold).collect()
 }
 
-/// The sections in the order in which they stand: the contents of the page and `assay list sections` are told from here.
-pub const PAGE_SECTIONS: &[PageSection] = &[
-    of("verdict", "Verdict", "", header::header),
-    of(
-        "promises",
-        "Promises",
-        "Which promise broke, and can the measurement be trusted?",
-        promises::promises,
-    ),
-    of("results", "Results", "What are the numbers?", results::results),
-    of("saturation", "Saturation", "How much can it take?", |run| {
-        charts::plain(run, Section::Saturation, "")
-    }),
-    of("distribution", "Distribution", "How slow is the slowest 1 in N?", |run| {
-        charts::plain(run, Section::Distribution, &results::calls(run))
-    }),
-    of("time", "Over time", "When was it slow?", |run| charts::over_time(run, Section::Time)),
-    of("stages", "Stages", "Where in the pipeline is the time spent?", charts::stages),
-    of("inside", "Inside the nodes", "Which step inside the nodes falls behind?", charts::inside),
-    of("nodes", "Nodes, host and generator", "What were they doing, and was it the tool?", |run| {
-        charts::over_time(run, Section::Nodes)
-    }),
-    of("failures", "Failures and fates", "What went wrong?", failures::failures),
-    of("method", "Method and environment", "Can I repeat it?", method::method),
-    of("notes", "Notes", "What do the authors conclude?", notes),
-];
+/// The contents of a run.
+fn contents(run: &Run<'_>, parts: &[Part]) -> Markup {
+    let r = run.index;
+    let link = |to: String, of: &str| el("a").attr("href", to).text(of);
+    let item = |part: &Part| {
+        let PageSection { key, heading, .. } = part.of;
+        // The first words are enough to go by, and all of them fit into a row.
+        let short = heading.split([',', ' ']).next().filter(|_| key != "time").unwrap_or(heading);
+        el("li").add(link(format!("#r{r}-{key}"), short))
+    };
+    let name = el("p").class("toc-run").add(link(format!("#r{r}"), &run.name));
+    Markup::from(name).and(el("ol").add(parts.iter().map(item).collect::<Markup>()))
+}
+
+fn article(run: &Run<'_>, parts: Vec<Part>) -> Element {
+    let r = run.index;
+    let sections: Markup = parts.into_iter().map(|part| section(run, part)).collect();
+    el("article")
+        .class("run")
+        .attr("id", format!("r{r}"))
+        .attr("data-run", r.to_string())
+        .attr("aria-labelledby", format!("r{r}-name"))
+        .add(sections)
+}
+
+fn section(run: &Run<'_>, part: Part) -> Element {
+    let PageSection { key, heading, question, place, .. } = part.of;
+    let id = format!("r{}-{key}", run.index);
+    let heading_id = format!("{id}-h");
+    let section = el("section")
+        .attr("id", id)
+        .class(&format!("section {key}"))
+        .attr("aria-labelledby", heading_id.as_str());
+    let heading = el("h2").attr("id", heading_id).text(heading);
+    let is_open = match place {
+        Place::First => return section.add(heading.class("sr")).add(part.content),
+        Place::Open => {
+            let asked = el("p").class("question").text(question);
+            return section.add(heading).add(asked).add(part.content);
+        }
+        Place::Folded | Place::WithResults => false,
+        Place::OpenIf(is_open) => is_open(run),
+    };
+    let asked = el("span").class("question").text(question);
+    let head = el("summary").add(heading).said(" ").add(asked);
+    let fold = el("details").class("fold");
+    let fold = if is_open { fold.attr("open", "") } else { fold };
+    section.add(fold.add(head).add(part.content))
+}
+
+/// Where the limit lies, in words.
+pub(crate) fn knee(run: &Run<'_>) -> Markup {
+    markup::paragraph("knee", &run.result.knee).into()
+}
 
 /// The authors' notes, paragraph by paragraph.
-fn notes(run: &Run<'_>) -> String {
+pub(crate) fn notes(run: &Run<'_>) -> Markup {
     let paragraphs = run.result.notes.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
     paragraphs.map(|it| markup::paragraph("note", it)).collect()
 }
 
 /// The list of words.
-fn words(entries: &[glossary::Entry]) -> String {
-    let each: String = entries
-        .iter()
-        .map(|entry| {
-            let (id, words, meaning) =
-                (entry.id(), text(&entry.forms.join(", ")), text(&entry.meaning));
-            format!("<div><dt>{words}</dt><dd id=\"{id}\">{meaning}</dd></div>\n")
-        })
-        .collect();
-    format!(
-        "<section class=\"section words\" aria-labelledby=\"words-h\">\n<h2 id=\"words-h\">Words</h2>\n\
-         <details class=\"words\"><summary>What the words mean</summary>\n<dl id=\"glossary\">\n{each}</dl>\n</details>\n</section>\n"
-    )
+fn words(entries: &[glossary::Entry]) -> Element {
+    let entry = |entry: &glossary::Entry| {
+        let meaning = el("dd").attr("id", entry.id()).text(&entry.meaning);
+        el("div").add(el("dt").text(&entry.forms.join(", "))).add(meaning)
+    };
+    let list = el("dl").attr("id", "glossary").add(entries.iter().map(entry).collect::<Markup>());
+    let summary = el("summary").text("What the words mean");
+    el("section")
+        .class("section words")
+        .attr("aria-labelledby", "words-h")
+        .add(el("h2").attr("id", "words-h").text("Words"))
+        .add(el("details").class("words").add(summary).add(list))
 }

@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use super::markup::Attributes;
 use crate::grid::Source;
 
 /// The document, as summary.json holds it.
@@ -16,45 +17,36 @@ impl Document {
         Self(serde_json::to_value(run).expect("every map of a result has text keys"))
     }
 
-    /// The attributes of an element that shows a number: ` data-v="…" data-k="…"`. Empty if there is no number.
-    pub(super) fn attributes(&self, source: &Source) -> String {
+    /// The attributes of an element that shows a number: `data-v` and `data-k`. None if there is no number.
+    pub(super) fn attributes(&self, source: &Source) -> Attributes {
         match source {
             Source::At(at) => match self.raw(at) {
-                Some(raw) => format!(" data-v=\"{raw}\" data-k=\"{}\"", super::markup::text(at)),
-                None => String::new(),
+                Some(raw) => vec![("data-v", raw), ("data-k", at.clone())],
+                None => Vec::new(),
             },
             Source::Between(low, high) => {
                 let end = |at: &str| self.raw(at).unwrap_or_default();
                 match (end(low), end(high)) {
-                    (low, high) if low.is_empty() && high.is_empty() => String::new(),
-                    (from, to) => {
-                        format!(
-                            " data-from=\"{from}\" data-to=\"{to}\" data-between=\"{low} {high}\""
-                        )
-                    }
+                    (low, high) if low.is_empty() && high.is_empty() => Vec::new(),
+                    (from, to) => vec![
+                        ("data-from", from),
+                        ("data-to", to),
+                        ("data-between", format!("{low} {high}")),
+                    ],
                 }
             }
-            Source::Sum(parts) => self.sum(parts).map_or_else(String::new, |sum| {
-                format!(" data-v=\"{sum}\" data-sum=\"{}\"", joined(parts))
+            Source::Sum(parts) => self.sum(parts).map_or_else(Vec::new, |sum| {
+                vec![("data-v", sum.to_string()), ("data-sum", parts.join(" "))]
             }),
             Source::Share(parts, whole) => {
                 let share = self.total(parts).zip(self.number(whole));
-                self.made(share, "share", &format!("{} / {whole}", joined(parts)))
+                made(share, "data-share", format!("{} / {whole}", parts.join(" ")))
             }
             Source::PerSecond(count, window) => {
                 let parts = self.number(count).zip(self.number(window).map(|ns| ns / 1e9));
-                self.made(parts, "per-second", &format!("{count} / {window}"))
+                made(parts, "data-per-second", format!("{count} / {window}"))
             }
         }
-    }
-
-    /// The attributes of `part ÷ whole`.
-    fn made(&self, of: Option<(f64, f64)>, how: &str, pointers: &str) -> String {
-        let value = of.map(|(part, whole)| part / whole).and_then(serde_json::Number::from_f64);
-        let pointers = super::markup::text(pointers);
-        value.map_or_else(String::new, |value| {
-            format!(" data-v=\"{value}\" data-{how}=\"{pointers}\"")
-        })
     }
 
     /// The number there, as JSON prints it.
@@ -79,6 +71,8 @@ impl Document {
     }
 }
 
-fn joined(parts: &[String]) -> String {
-    super::markup::text(&parts.join(" "))
+/// The attributes of `part ÷ whole`.
+fn made(of: Option<(f64, f64)>, how: &'static str, pointers: String) -> Attributes {
+    let value = of.map(|(part, whole)| part / whole).and_then(serde_json::Number::from_f64);
+    value.map_or_else(Vec::new, |value| vec![("data-v", value.to_string()), (how, pointers)])
 }

@@ -1,33 +1,81 @@
-//! Thresholds with what they were compared with, and audits: what objects in full, what holds in little room.
+//! Thresholds with what they were compared with, and audits: what objects in full and in the open, what holds in one line
+//! with all of it folded below.
 //!
 //! It must never let a skipped audit or a threshold that could not be evaluated pass for one that holds.
 
-use model::result::{Answer, AuditFacts, AuditOutcome, AuditResult, ThresholdResult};
+use model::result::{
+    Answer, AuditFacts, AuditOutcome, AuditResult, RunResult, SettingResult, ThresholdResult,
+    Verdict,
+};
 
 use super::Run;
-use super::markup::{details, list, paragraph, text};
-use super::tables::of_words;
+use super::markup::{Element, Markup, details, el, list, paragraph, said, text};
+use super::tables::{class_of, of_cells, words};
 use crate::paint::{Paint, outcome_mark};
 use crate::tables::{self, AuditLine, Of, Shown};
 
-pub(super) fn promises(run: &Run<'_>) -> String {
+pub(crate) fn promises(run: &Run<'_>) -> Markup {
     if run.shown.is_empty() {
-        return String::new();
+        return Markup::new();
     }
-    let mut markup = thresholds(&run.shown);
-    markup.push_str(&audits(run));
-    markup.push_str(&checks(&run.shown));
-    markup
+    thresholds(run).and(audits(run)).and(checks(&run.shown))
 }
 
-/// A row a trial, a column a threshold.
-fn thresholds(shown: &[Shown<'_>]) -> String {
+/// Settings whose verdict was declared before the run.
+fn declared(result: &RunResult) -> Vec<Markup> {
+    let line = |setting: &SettingResult| {
+        let expect = setting.expect?;
+        let word = setting.verdict.word();
+        Some(if expect == setting.verdict {
+            let so = match setting.verdict {
+                Verdict::Invalid => "Its numbers mean nothing all the same.",
+                _ => "",
+            };
+            Markup::from(el("strong").text(&format!("✓ {word}, as declared:"))).and(said(" ")).and(
+                text(&format!(
+                    "the experiment says beforehand that {} comes out {word}, and it does. {so}",
+                    setting.key
+                )),
+            )
+        } else {
+            let came = format!("✗ {word}, declared {}:", expect.word());
+            Markup::from(el("strong").text(&came)).and(said(" ")).and(text(&setting.key))
+        })
+    };
+    result.settings.iter().filter_map(line).collect()
+}
+
+/// What does not hold everywhere, how many hold, and all of them folded: a row a trial, a column a threshold.
+fn thresholds(run: &Run<'_>) -> Markup {
+    let shown = &run.shown;
     let keys = tables::threshold_keys(shown);
+    let heading = Markup::from(el("h3").text("Thresholds"));
+    let declared = list("declared", declared(run.result));
     if keys.is_empty() {
         let none =
             "The experiment declares no threshold: nothing was promised, so nothing can break.";
-        return format!("<h3>Thresholds</h3>\n{}", paragraph("empty", none));
+        return heading.and(paragraph("empty", none)).and(declared);
     }
+    let (broken, held): (Vec<_>, Vec<_>) =
+        tables::thresholds(shown).into_iter().zip(&keys).partition(|(line, _)| line.is_broken);
+    let lines = broken.iter().map(|(line, (_, level))| {
+        // A limit that was looked for is no promise: that it broke is the finding.
+        let (mark, found) = match *level {
+            "saturated" if line.paint == Paint::Caution => ("◐", "limit found, as intended: "),
+            _ => (line.mark, ""),
+        };
+        Markup::from(el("span").class(class_of(line.paint)).text(mark))
+            .and(said(" "))
+            .and(el("strong").text(&line.expr))
+            .and(said(" "))
+            .and(said(found))
+            .and(text(&line.text))
+    });
+    let holds: Vec<String> = held.iter().map(|(line, _)| line.expr.clone()).collect();
+    let holds = match holds.as_slice() {
+        [] => String::new(),
+        some => format!("✓ everywhere: {}", some.join(" · ")),
+    };
     let names: Vec<String> = keys
         .iter()
         .map(|(expr, level)| match *level {
@@ -37,33 +85,35 @@ fn thresholds(shown: &[Shown<'_>]) -> String {
         .collect();
     let mut heads = vec![("setting", "text")];
     heads.extend(names.iter().map(|name| (name.as_str(), "text")));
-    let rows: Vec<Vec<String>> = shown
-        .iter()
-        .map(|row| {
-            let cell = |(expr, level): &(&str, &str)| {
-                let of = &row.trial.thresholds;
-                let found = of.iter().find(|it| it.expr == *expr && it.level == *level);
-                found.map_or_else(|| "<td class=\"dim\">–</td>".to_owned(), threshold)
-            };
-            let mut cells = vec![text(&row.label)];
-            cells.extend(keys.iter().map(cell));
-            cells
-        })
-        .collect();
-    let legend = if shown.iter().flat_map(|row| &row.trial.thresholds).any(|it| it.level != "fail")
-    {
+    let rows = shown.iter().map(|row| {
+        let cell = |(expr, level): &(&str, &str)| {
+            let of = &row.trial.thresholds;
+            let found = of.iter().find(|it| it.expr == *expr && it.level == *level);
+            found.map_or_else(|| words("–").class("dim"), threshold)
+        };
+        std::iter::once(words(&row.label)).chain(keys.iter().map(cell)).collect()
+    });
+    let has_levels =
+        shown.iter().flat_map(|row| &row.trial.thresholds).any(|it| it.level != "fail");
+    let legend = if has_levels {
         "A threshold without a word after it makes the run fail; [saturated] marks a setting as saturated, \
          [invalid] makes it invalid, [warn] only warns."
     } else {
         ""
     };
+    let caption = "Thresholds with the values they were compared with";
+    let table = Markup::from(of_cells("thresholds", caption, &heads, rows.collect()));
     let table =
-        of_words("thresholds", "Thresholds with the values they were compared with", &heads, &rows);
-    format!("<h3>Thresholds</h3>\n{table}{}", paragraph("legend", legend))
+        details("part", "Every threshold with its value", table.and(paragraph("legend", legend)));
+    heading
+        .and(list("objections", lines.collect()))
+        .and(paragraph("count", &holds))
+        .and(declared)
+        .and(table)
 }
 
 /// What a threshold came to.
-fn threshold(of: &ThresholdResult) -> String {
+fn threshold(of: &ThresholdResult) -> Element {
     let (mark, paint) = tables::threshold_mark(of);
     let class = match paint {
         Paint::Good => "good",
@@ -77,44 +127,34 @@ fn threshold(of: &ThresholdResult) -> String {
         (Answer::Broken, _) => " broken",
         _ => "",
     };
-    let said = format!("{mark} {}{word}", tables::threshold_words(of));
-    format!("<td class=\"{class}\">{}</td>", text(&said))
+    words(&format!("{mark} {}{word}", tables::threshold_words(of))).class(class)
 }
 
-fn audits(run: &Run<'_>) -> String {
+fn audits(run: &Run<'_>) -> Markup {
     let all = tables::audits(run.result, &run.shown);
     let host = &run.result.environment.warnings;
     if all.is_empty() && host.is_empty() {
-        return String::new();
+        return Markup::new();
     }
-    let mut markup = format!(
-        "<h3>Audits</h3>\n{}",
-        paragraph(
-            "count",
-            &format!("Tests of the measurement itself: {}.", tables::audit_count(&all))
-        )
-    );
+    let count = format!("Tests of the measurement itself: {}.", tables::audit_count(&all));
     let mut objections = lines(&all, &run.shown, |outcome| outcome >= AuditOutcome::Warn);
     objections.extend(host.iter().map(|it| Line {
         class: "warn",
         verdict: "! warns".to_owned(),
         name: "host".to_owned(),
-        said: text(it),
+        said: it.clone(),
     }));
-    markup.push_str(&folded("objections", &objections, &run.result.audits_asked));
-    markup.push_str(&matrix(run));
     let skipped = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Skipped);
-    markup.push_str(&details("skipped", "Why audits were skipped", &plain("audits", &skipped)));
     let ok = lines(&all, &run.shown, |outcome| outcome == AuditOutcome::Ok);
-    markup.push_str(&details(
-        "satisfied",
-        "What the satisfied audits found",
-        &plain("audits", &ok),
-    ));
-    markup
+    Markup::from(el("h3").text("Audits"))
+        .and(paragraph("count", &count))
+        .and(folded("objections", &objections, &run.result.audits_asked))
+        .and(details("part", "Every audit by setting", matrix(run)))
+        .and(details("skipped", "Why audits were skipped", plain("audits", &skipped).into()))
+        .and(details("satisfied", "What the satisfied audits found", plain("audits", &ok).into()))
 }
 
-/// What an audit or a check said, as markup but for its name.
+/// What an audit or a check said.
 struct Line {
     class: &'static str,
     verdict: String,
@@ -123,20 +163,23 @@ struct Line {
 }
 
 impl Line {
-    fn markup(&self, name: &str) -> String {
-        let Self { class, verdict, said, .. } = self;
-        format!("<span class=\"{class}\">{verdict}</span> <strong>{name}</strong> {said}")
+    fn markup(&self, name: Markup) -> Markup {
+        Markup::from(el("span").class(self.class).text(&self.verdict))
+            .and(said(" "))
+            .and(el("strong").add(name))
+            .and(said(" "))
+            .and(text(&self.said))
     }
 }
 
 /// A line each.
-fn plain(class: &str, lines: &[Line]) -> String {
-    list(class, &lines.iter().map(|it| it.markup(&text(&it.name))).collect::<Vec<_>>())
+fn plain(class: &str, lines: &[Line]) -> Option<Element> {
+    list(class, lines.iter().map(|it| it.markup(text(&it.name))).collect())
 }
 
 /// The same audit with the same outcome at many settings says much the same: the first stand here, the others are
 /// one click away.
-fn folded(class: &str, lines: &[Line], asked: &[AuditFacts]) -> String {
+fn folded(class: &str, lines: &[Line], asked: &[AuditFacts]) -> Option<Element> {
     const OPEN_MAX: usize = 2;
     let mut groups: Vec<Vec<&Line>> = Vec::new();
     for line in lines {
@@ -146,33 +189,34 @@ fn folded(class: &str, lines: &[Line], asked: &[AuditFacts]) -> String {
             None => groups.push(vec![line]),
         }
     }
-    let mut items: Vec<String> = Vec::new();
+    let mut items: Vec<Markup> = Vec::new();
     for group in groups {
         let open =
             if group.len() == OPEN_MAX + 1 { group.len() } else { OPEN_MAX.min(group.len()) };
         let (open, rest) = group.split_at(open);
         items.extend(open.iter().enumerate().map(|(index, it)| match index {
-            0 => it.markup(&audit_word(&it.name, asked)),
-            _ => it.markup(&text(&it.name)),
+            0 => it.markup(audit_word(&it.name, asked)),
+            _ => it.markup(text(&it.name)),
         }));
         if let (Some(last), false) = (items.last_mut(), rest.is_empty()) {
             let summary = format!("{} more times {}", rest.len(), group[0].name);
-            let rest: Vec<String> = rest.iter().map(|it| it.markup(&text(&it.name))).collect();
-            last.push_str(&details("alike", &summary, &list("audits", &rest)));
+            let rest = rest.iter().map(|it| it.markup(text(&it.name))).collect();
+            last.push(details("alike", &summary, list("audits", rest).into()));
         }
     }
-    list(class, &items)
+    list(class, items)
 }
 
 /// The name of an audit with what it asks: names such as `clock` and `host` are words of the text, too.
-fn audit_word(name: &str, asked: &[AuditFacts]) -> String {
+fn audit_word(name: &str, asked: &[AuditFacts]) -> Markup {
     match asked.iter().find(|it| it.name == name).map(super::glossary::audit) {
-        Some(entry) => format!(
-            "<dfn class=\"term\" tabindex=\"0\" aria-describedby=\"{}\" data-def=\"{}\">{}</dfn>",
-            entry.id(),
-            text(&entry.meaning),
-            text(name)
-        ),
+        Some(entry) => el("dfn")
+            .class("term")
+            .attr("tabindex", "0")
+            .attr("aria-describedby", entry.id())
+            .attr("data-def", entry.meaning.as_str())
+            .text(name)
+            .into(),
         None => text(name),
     }
 }
@@ -188,13 +232,13 @@ fn lines(all: &[Of<'_>], shown: &[Shown<'_>], wanted: impl Fn(AuditOutcome) -> b
                 Paint::Caution => ("warn", "warns"),
                 _ => ("dim", "skipped"),
             };
-            Line { class, verdict: format!("{mark} {word}"), name, said: text(&said) }
+            Line { class, verdict: format!("{mark} {word}"), name, said }
         })
         .collect()
 }
 
 /// Audits by trial, a mark each.
-fn matrix(run: &Run<'_>) -> String {
+fn matrix(run: &Run<'_>) -> Markup {
     let shown = &run.shown;
     let mut names: Vec<&str> = Vec::new();
     for audit in shown.iter().flat_map(|row| &row.trial.audits) {
@@ -206,7 +250,7 @@ fn matrix(run: &Run<'_>) -> String {
     let mut heads = vec![("audit", "text")];
     heads.extend(short.iter().map(|label| (label.as_str(), "text")));
     let cell = |audit: Option<&AuditResult>| {
-        let Some(audit) = audit else { return "<td class=\"dim\">–</td>".to_owned() };
+        let Some(audit) = audit else { return words("–").class("dim") };
         let (mark, _) = outcome_mark(audit.outcome);
         let (class, word) = match audit.outcome {
             AuditOutcome::Ok => ("good", "ok"),
@@ -214,35 +258,28 @@ fn matrix(run: &Run<'_>) -> String {
             AuditOutcome::Warn => ("warn", "warns"),
             AuditOutcome::Failed => ("bad", "failed"),
         };
+        let cell = words(mark).class(class).said(" ");
         // Where all is well the mark says enough to the eye.
-        let word = match audit.outcome {
-            AuditOutcome::Ok => format!("<span class=\"sr\"> {word}</span>"),
-            _ => format!(" {word}"),
-        };
-        format!("<td class=\"{class}\">{mark}{word}</td>")
+        match audit.outcome {
+            AuditOutcome::Ok => cell.add(el("span").class("sr").text(word)),
+            _ => cell.text(word),
+        }
     };
-    let mut rows: Vec<Vec<String>> = names
-        .iter()
-        .map(|name| {
-            let mut cells = vec![audit_word(name, &run.result.audits_asked)];
-            cells.extend(
-                shown
-                    .iter()
-                    .map(|row| cell(row.trial.audits.iter().find(|audit| audit.name == *name))),
-            );
-            cells
-        })
-        .collect();
+    let asked = &run.result.audits_asked;
+    let of_name = |name: &&str| {
+        let cells = shown
+            .iter()
+            .map(|row| cell(row.trial.audits.iter().find(|audit| audit.name == **name)));
+        std::iter::once(el("td").add(audit_word(name, asked))).chain(cells).collect()
+    };
+    let mut rows: Vec<Vec<Element>> = names.iter().map(of_name).collect();
     for audit in &run.result.audits {
-        let mut cells =
-            vec![format!("{} (across trials)", audit_word(&audit.name, &run.result.audits_asked))];
-        cells.extend(shown.iter().map(|_| cell(Some(audit))));
-        rows.push(cells);
+        let name = el("td").add(audit_word(&audit.name, asked)).said(" (across trials)");
+        let cells = shown.iter().map(|_| cell(Some(audit)));
+        rows.push(std::iter::once(name).chain(cells).collect());
     }
-    format!(
-        "<div class=\"matrix\">{}</div>\n",
-        of_words("audits", "Audits by setting", &heads, &rows)
-    )
+    let table = of_cells("audits", "Audits by setting", &heads, rows);
+    Markup::from(table.map(|table| el("div").class("matrix").add(table)))
 }
 
 /// Labels without what all settings share, and without the names of the axes: heads of narrow columns.
@@ -271,16 +308,17 @@ fn short_labels(shown: &[Shown<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The system's own checks of the ledger's content.
-fn checks(shown: &[Shown<'_>]) -> String {
+/// The system's own checks of the ledger's content: what objects in the open.
+fn checks(shown: &[Shown<'_>]) -> Markup {
     let all = tables::checks(shown);
     if all.is_empty() {
-        return String::new();
+        return Markup::new();
     }
     let count = format!("Tests of what the ledger holds: {}.", tables::audit_count(&all));
-    format!(
-        "<h3>Checks of the ledger's content</h3>\n{}{}",
-        paragraph("count", &count),
-        plain("audits", &lines(&all, shown, |_| true))
-    )
+    let objections = lines(&all, shown, |outcome| outcome >= AuditOutcome::Warn);
+    let others = lines(&all, shown, |outcome| outcome < AuditOutcome::Warn);
+    Markup::from(el("h3").text("Checks of the ledger's content"))
+        .and(paragraph("count", &count))
+        .and(plain("audits", &objections))
+        .and(details("satisfied", "What the other checks found", plain("audits", &others).into()))
 }

@@ -1,47 +1,83 @@
-//! The numbers: the table of the published reports, response times with intervals, and the experiment's own tables.
+//! The numbers: one table with the course of each row, and, folded, response times with intervals, the published form and
+//! the experiment's own tables.
 //!
 //! It must never print a percentile without its sample count, its method and what never got an answer beside it.
 
 use model::quantity::show_count;
+use model::result::Verdict;
 
 use super::Run;
-use super::markup::{list, paragraph, text};
-use super::tables::of_grid;
+use super::course;
+use super::markup::{Element, Markup, details, el, list, paragraph, text};
+use super::tables::{Course, of_grid, with_course};
 use crate::figures::{is_thin, percent, unconditional};
 use crate::grid::{Cell, Grid};
-use crate::paint::clean;
-use crate::tables::{self, final_latency};
+use crate::paint::{Paint, clean};
+use crate::tables::{self, Shown, final_latency};
 
-pub(super) fn results(run: &Run<'_>) -> String {
-    let (shown, document) = (&run.shown, &run.document);
-    let Some(first) = shown.first() else { return String::new() };
-    let mut markup = String::new();
-    markup.push_str(&of_grid(
-        document,
-        "results",
-        "What was offered, and what came of it",
-        &tables::results(shown),
-    ));
+/// Letters that the name of a setting may take in the table of results before it is shortened.
+const SETTING_COLUMNS_MAX: usize = 24;
+
+pub(crate) fn results(run: &Run<'_>) -> Markup {
+    let Some(first) = run.shown.first() else { return Markup::new() };
+    let mut markup = Markup::from(overview(run));
     if !tables::is_probe(first.trial) {
         let legend = "achieved = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
-        markup.push_str(&paragraph("legend", legend));
+        markup.push(paragraph("legend", legend));
     }
-    let steps = tables::steps(shown);
-    if !steps.is_empty() {
-        markup.push_str("<h3>Step by step</h3>\n");
-        markup.push_str(&of_grid(
-            document,
-            "steps",
-            "What each step was offered, and what came of it",
-            &steps,
-        ));
-        let lines: Vec<String> = tables::step_lines(shown).iter().map(|it| text(it)).collect();
-        markup.push_str(&list("legend", &lines));
+    markup.push(list("legend", marks(run)));
+    for (index, table) in run.result.tables.iter().enumerate() {
+        let grid = tables::asked_for(table, &format!("/tables/{index}"));
+        let title = clean(&table.title);
+        markup.push(of_grid(&run.document, &format!("table-{index}"), &title, &grid));
     }
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
-    let title = format!("Response time{of} (due → {})", clean(&first.trial.final_stage));
+    let title = format!("Response time{of} (due → {}), with intervals", first.trial.final_stage);
+    markup.push(details("part", &title, response_times(run)));
+    markup.and(super::with_results(run))
+}
+
+/// The table of all settings, in the words of the page, with the course of each at the end of its row.
+fn overview(run: &Run<'_>) -> Option<Element> {
+    // The names of axes that do not vary would fill the row.
+    let mut shown = tables::shown(run.result);
+    tables::shorten(&mut shown, SETTING_COLUMNS_MAX);
+    let mut grid = tables::results(&shown);
+    let verdict = grid.columns.iter().position(|it| it.head == "verdict");
+    let (curves, has_curves) = course::curves(&shown);
+    // Rows of all trials of a setting stand between those of trials and have no course of their own.
+    let mut drawings = vec![Markup::new(); grid.rows.len()];
+    for (row, curve) in shown.iter().zip(curves) {
+        let place = grid.rows.iter().position(|cells| cells[0].text == row.label);
+        let Some(place) = place else { continue };
+        drawings[place] = curve;
+        if is_limit_found(row) {
+            if let Some(verdict) = verdict {
+                let found = "◐ limit found, as intended";
+                grid.rows[place][verdict] = Cell::painted(found, Paint::Caution);
+            }
+            // What was looked for and found is no alarm.
+            for cell in grid.rows[place].iter_mut().filter(|cell| cell.paint == Paint::Bad) {
+                cell.paint = Paint::Caution;
+            }
+        }
+    }
+    let caption = "What was offered, and what came of it";
+    let course = Course {
+        drawings: has_curves.then_some(("p99 over time", drawings.as_slice())),
+        kept: &["setting", "verdict", "goodput/s", "probes", "p50", "p99"],
+    };
+    with_course(&run.document, "results", caption, &grid, &course)
+}
+
+/// Whether a threshold of level `saturated` was there to find the limit, and found it here.
+fn is_limit_found(row: &Shown<'_>) -> bool {
+    row.setting.saturated && row.setting.expect.is_none() && row.trial.verdict == Verdict::Pass
+}
+
+fn response_times(run: &Run<'_>) -> Markup {
     let caption = "Means and percentiles with their intervals";
-    let grid = match shown.as_slice() {
+    let grid = match run.shown.as_slice() {
         [only] => {
             let mut grid = tables::quantiles_of_one(only);
             // A head without a word could be sorted by, and not be named.
@@ -52,52 +88,8 @@ pub(super) fn results(run: &Run<'_>) -> String {
         }
         several => each_row_named(tables::quantiles_of_several(several, true, false)),
     };
-    markup.push_str(&format!("<h3>{}</h3>\n", text(&title)));
-    markup.push_str(&of_grid(document, "response-time", caption, &grid));
-    markup.push_str(&list("legend", &legend(run)));
-    if tables::has_statuses(shown) {
-        markup.push_str("<h3>In the form of the published reports</h3>\n");
-        let caption = "As vegeta computes it: by sent time, all results, answered or not";
-        markup.push_str(&of_grid(document, "published", caption, &tables::published(shown)));
-        let said = "A request that was sent late looks fast here; the response times above count from when it was due.";
-        markup.push_str(&paragraph("legend", said));
-    }
-    for (name, title, grid, line) in [
-        ("attempts", "Sent again", tables::attempts(shown), tables::attempts_line()),
-        ("batches", "Batches", tables::batches(shown), tables::batches_line()),
-        (
-            "connections",
-            "Connections",
-            tables::connections(shown, false),
-            tables::connections_line(),
-        ),
-    ] {
-        if !grid.is_empty() {
-            markup.push_str(&format!("<h3>{title}</h3>\n"));
-            let caption = match name {
-                "attempts" => "How often transactions were sent",
-                "connections" => "How connections fared",
-                _ => "What left together, and why it left",
-            };
-            markup.push_str(&of_grid(document, name, caption, &grid));
-            markup.push_str(&paragraph("legend", line));
-        }
-    }
-    let definitions = tables::two_definitions(shown);
-    if !definitions.is_empty() {
-        markup.push_str("<h3>Latency by two definitions</h3>\n");
-        let caption = "The client's, and the one that the ledger states of itself";
-        markup.push_str(&of_grid(document, "two-definitions", caption, &definitions));
-        let lines: Vec<String> =
-            tables::definition_lines(shown).iter().map(|it| text(it)).collect();
-        markup.push_str(&list("legend", &lines));
-    }
-    for (index, table) in run.result.tables.iter().enumerate() {
-        let grid = tables::asked_for(table, &format!("/tables/{index}"));
-        let title = clean(&table.title);
-        markup.push_str(&of_grid(document, &format!("table-{index}"), &title, &grid));
-    }
-    markup
+    let table = of_grid(&run.document, "response-time", caption, &grid);
+    Markup::from(table).and(list("legend", method(run)))
 }
 
 /// The same rows, each with its setting and what it is: a reader can sort them, and each still says whose it is.
@@ -122,8 +114,8 @@ fn each_row_named(mut grid: Grid) -> Grid {
     named
 }
 
-/// What the marks mean, if they were printed, and the method.
-fn legend(run: &Run<'_>) -> Vec<String> {
+/// What the marks mean, if they were printed.
+fn marks(run: &Run<'_>) -> Vec<Markup> {
     let latencies = || run.shown.iter().filter_map(|row| final_latency(row.trial));
     let mut lines = Vec::new();
     if latencies().flat_map(|it| &it.response.quantiles).any(is_thin) {
@@ -135,6 +127,13 @@ fn legend(run: &Run<'_>) -> Vec<String> {
     if let Some(said) = tables::said_of_all_due(latencies()) {
         lines.push(text(&said));
     }
+    lines
+}
+
+/// How the intervals were made, and what they say.
+fn method(run: &Run<'_>) -> Vec<Markup> {
+    let latencies = || run.shown.iter().filter_map(|row| final_latency(row.trial));
+    let mut lines = Vec::new();
     if let Some(said) = tables::said_of_open_ends(latencies()) {
         lines.push(text(&said));
     }
@@ -152,7 +151,7 @@ fn legend(run: &Run<'_>) -> Vec<String> {
 }
 
 /// What users who make several calls see: a row a number of calls, a column a chance.
-pub(super) fn calls(run: &Run<'_>) -> String {
+pub(crate) fn calls(run: &Run<'_>) -> Markup {
     let of_all = || run.shown.iter().flat_map(|row| &row.trial.calls);
     let mut chances: Vec<f64> = Vec::new();
     let mut counts: Vec<u32> = Vec::new();
@@ -194,13 +193,11 @@ pub(super) fn calls(run: &Run<'_>) -> String {
         }
     }
     let caption = "Of users who make this many calls, how many see at least one that is slower";
-    let table = of_grid(&run.document, "calls", caption, &grid);
-    if table.is_empty() {
-        return table;
-    }
+    let Some(table) = of_grid(&run.document, "calls", caption, &grid) else {
+        return Markup::new();
+    };
     let said = "Response times of all due: no answer counts as infinitely long (inf). Calls are taken as independent of each other.";
-    format!(
-        "<h3>What a user sees who makes several calls</h3>\n{table}{}",
-        paragraph("legend", said)
-    )
+    Markup::from(el("h3").text("What a user sees who makes several calls"))
+        .and(table)
+        .and(paragraph("legend", said))
 }

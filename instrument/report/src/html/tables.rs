@@ -2,34 +2,71 @@
 //!
 //! It must never cut a figure, and never show a number without its raw form where it has one.
 
-use super::markup::text;
+use super::markup::{Element, Markup, el, text};
 use super::numbers::Document;
 use crate::grid::{Align, Cell, Grid, Source};
 use crate::paint::Paint;
 use crate::svg::{ColumnType, FigureCell, FigureTable};
 
-/// A table of the report; empty if it has no rows.
-pub(super) fn of_grid(document: &Document, name: &str, caption: &str, grid: &Grid) -> String {
-    if grid.is_empty() {
-        return String::new();
-    }
-    let heads: String = (0..grid.columns.len())
-        .map(|index| head(&grid.columns[index].head, kind_of(grid, index)))
-        .collect();
-    let mut rows = String::new();
-    for (place, row) in grid.rows.iter().enumerate() {
+/// A table of the report; none if it has no rows.
+pub(super) fn of_grid(
+    document: &Document,
+    name: &str,
+    caption: &str,
+    grid: &Grid,
+) -> Option<Element> {
+    with_course(document, name, caption, grid, &Course::default())
+}
+
+/// What the table of results has that no other has.
+#[derive(Default)]
+pub(super) struct Course<'a> {
+    /// The head of a column of drawings at its end, and a drawing a row.
+    pub(super) drawings: Option<(&'a str, &'a [Markup])>,
+    /// Heads of columns that stay on a telephone; empty = all.
+    pub(super) kept: &'a [&'a str],
+}
+
+/// The same with a column of drawings.
+pub(super) fn with_course(
+    document: &Document,
+    name: &str,
+    caption: &str,
+    grid: &Grid,
+    of: &Course<'_>,
+) -> Option<Element> {
+    let more = of.drawings;
+    let slim = |index: usize| {
+        let is_kept = of.kept.is_empty() || of.kept.contains(&grid.columns[index].head.as_str());
+        if is_kept { "" } else { "slim" }
+    };
+    let heads = (0..grid.columns.len())
+        .map(|index| head(&grid.columns[index].head, kind_of(grid, index)).class(slim(index)))
+        .chain(more.map(|(word, _)| head(word, "text").class("slim")));
+    let row = |(place, row): (usize, &Vec<Cell>)| {
         let above = place.checked_sub(1).and_then(|above| grid.rows[above].first());
-        let cells: String = row
-            .iter()
-            .enumerate()
-            .map(|(index, of)| match index {
-                0 => row_head(of, above),
-                _ => cell(document, of),
-            })
-            .collect();
-        rows.push_str(&format!("<tr>{cells}</tr>\n"));
+        let cells = row.iter().enumerate().map(|(index, of)| match index {
+            0 => row_head(of, above),
+            _ => cell(document, of, slim(index)),
+        });
+        let drawn = more.and_then(|(_, drawings)| drawings.get(place).cloned());
+        let drawn = more.map(|_| el("td").class("slim").add(drawn.unwrap_or_default()));
+        el("tr").add(cells.chain(drawn).collect::<Markup>())
+    };
+    let rows: Vec<Element> = grid.rows.iter().enumerate().map(row).collect();
+    wrap(name, caption, heads.collect(), rows)
+}
+
+/// The same rows, each with its head: a text leaves out what the row above says, and a reader of the page can sort.
+pub(super) fn each_row_headed(mut grid: Grid) -> Grid {
+    let mut above = String::new();
+    for head in grid.rows.iter_mut().filter_map(|row| row.first_mut()) {
+        match head.text.as_str() {
+            "" => head.text.clone_from(&above),
+            text => above = text.to_owned(),
+        }
     }
-    wrap(name, "", caption, &heads, &rows)
+    grid
 }
 
 /// `time` where the numbers are durations: those that the document holds as nanoseconds.
@@ -49,72 +86,94 @@ fn kind_of(grid: &Grid, index: usize) -> &'static str {
 }
 
 /// The head of a column; a line end in it is one on the page.
-fn head(of: &str, kind: &str) -> String {
+fn head(of: &str, kind: &str) -> Element {
+    let head = el("th").attr("scope", "col").attr("data-type", kind);
     // A head without a word can be sorted by all the same: it must have a name.
     if of.is_empty() {
-        return format!(
-            "<th scope=\"col\" data-type=\"{kind}\"><span class=\"sr\">remark</span></th>"
-        );
+        return head.add(el("span").class("sr").text("remark"));
     }
-    let lines: Vec<String> = of.split('\n').map(text).collect();
-    format!("<th scope=\"col\" data-type=\"{kind}\">{}</th>", lines.join("<br>"))
+    of.split('\n').enumerate().fold(head, |head, (index, line)| {
+        let head = if index > 0 { head.add(el("br")) } else { head };
+        head.text(line)
+    })
 }
 
 /// The head of a row. Every row has one, so that rows can be sorted; the eye needs it once.
-fn row_head(of: &Cell, above: Option<&Cell>) -> String {
+fn row_head(of: &Cell, above: Option<&Cell>) -> Element {
+    let head = el("th").attr("scope", "row");
     if above.is_some_and(|above| above.text == of.text) {
-        return format!("<th scope=\"row\" class=\"again\"><span>{}</span></th>", text(&of.text));
+        return head.class("again").add(el("span").text(&of.text));
     }
-    let class = if of.paint == Paint::Dim { " class=\"dim\"" } else { "" };
-    format!("<th scope=\"row\"{class}>{}</th>", text(&of.text))
+    head.class(if of.paint == Paint::Dim { "dim" } else { "" }).text(&of.text)
 }
 
-fn cell(document: &Document, of: &Cell) -> String {
-    let class = match of.paint {
-        _ if of.text.starts_with('~') => " class=\"grey\"",
-        _ if matches!(of.source, Some(Source::Between(..))) => " class=\"dim num\"",
+/// The class of a paint.
+pub(super) const fn class_of(paint: Paint) -> &'static str {
+    match paint {
         Paint::Plain => "",
-        Paint::Bold => " class=\"strong\"",
-        Paint::Dim => " class=\"dim\"",
-        Paint::Good => " class=\"good\"",
-        Paint::Bad => " class=\"bad\"",
-        Paint::Caution => " class=\"warn\"",
+        Paint::Bold => "strong",
+        Paint::Dim => "dim",
+        Paint::Good => "good",
+        Paint::Bad => "bad",
+        Paint::Caution => "warn",
+    }
+}
+
+fn cell(document: &Document, of: &Cell, slim: &str) -> Element {
+    let paint = match of.paint {
+        _ if of.text.starts_with('~') => "grey",
+        _ if matches!(of.source, Some(Source::Between(..))) => "dim num",
+        paint => class_of(paint),
     };
-    let attributes = of.source.as_ref().map_or_else(String::new, |it| document.attributes(it));
-    format!("<td{class}{attributes}>{}</td>", text(&of.text))
+    let attributes = of.source.as_ref().map(|it| document.attributes(it)).unwrap_or_default();
+    let class = [paint, slim].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
+    el("td").class(&class.join(" ")).attrs(attributes).text(&of.text)
 }
 
-/// A table whose rows are markup already.
-pub(super) fn wrap(name: &str, more: &str, caption: &str, heads: &str, rows: &str) -> String {
-    format!(
-        "<div class=\"table\" role=\"group\" aria-label=\"{0}\" tabindex=\"0\"><table class=\"data\" data-name=\"{name}\"{more}>\n<caption>{0}</caption>\n\
-         <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
-        text(caption),
-    )
+/// The table in its frame, which scrolls sideways if it must.
+fn wrap(name: &str, caption: &str, heads: Vec<Element>, rows: Vec<Element>) -> Option<Element> {
+    framed(el("table").class("data").attr("data-name", name), caption, heads, rows)
 }
 
-/// A table of words and markup: heads with their types, rows whose first cell is the row's head.
-pub(super) fn of_words(
+fn framed(
+    table: Element,
+    caption: &str,
+    heads: Vec<Element>,
+    rows: Vec<Element>,
+) -> Option<Element> {
+    if rows.is_empty() {
+        return None;
+    }
+    let heads = el("tr").add(heads.into_iter().collect::<Markup>());
+    let table = table
+        .add(el("caption").text(caption))
+        .add(el("thead").add(heads))
+        .add(el("tbody").add(rows.into_iter().collect::<Markup>()));
+    let frame = el("div").class("table").attr("role", "group").attr("aria-label", caption);
+    Some(frame.attr("tabindex", "0").add(table))
+}
+
+/// A cell of words.
+pub(super) fn words(of: &str) -> Element {
+    el("td").text(of)
+}
+
+/// A table of cells that are made already: heads with their types, rows whose first cell is the row's head.
+pub(super) fn of_cells(
     name: &str,
     caption: &str,
     heads: &[(&str, &str)],
-    rows: &[Vec<String>],
-) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let heads: String = heads.iter().map(|(word, kind)| head(word, kind)).collect();
-    let mut markup = String::new();
-    for row in rows {
-        let cells =
-            row.iter().enumerate().map(|(index, of)| match (index, of.starts_with("<td")) {
-                (0, _) => format!("<th scope=\"row\">{of}</th>"),
-                (_, true) => of.clone(),
-                (_, false) => format!("<td>{of}</td>"),
-            });
-        markup.push_str(&format!("<tr>{}</tr>\n", cells.collect::<String>()));
-    }
-    wrap(name, "", caption, &heads, &markup)
+    rows: Vec<Vec<Element>>,
+) -> Option<Element> {
+    let heads = heads.iter().map(|(word, kind)| head(word, kind)).collect();
+    let row = |cells: Vec<Element>| {
+        let cells = cells.into_iter().enumerate().map(|(index, cell)| match index {
+            0 => cell.named("th").attr("scope", "row"),
+            _ => cell,
+        });
+        el("tr").add(cells.collect::<Markup>())
+    };
+    wrap(name, caption, heads, rows.into_iter().map(row).collect())
 }
 
 /// The numbers of a chart; `keep` says which rows stand here if not all do.
@@ -124,40 +183,27 @@ pub(super) fn of_figure(
     caption: &str,
     table: &FigureTable,
     keep: Option<&[usize]>,
-) -> String {
-    if table.rows.is_empty() {
-        return String::new();
-    }
-    let heads: String = table.columns.iter().map(|(word, kind)| head(word, kind.word())).collect();
-    let all: Vec<usize>;
-    let kept = match keep {
-        Some(keep) => keep,
-        None => {
-            all = (0..table.rows.len()).collect();
-            &all
-        }
-    };
-    let mut rows = String::new();
-    for row in kept.iter().filter_map(|index| table.rows.get(*index)) {
+) -> Option<Element> {
+    let heads = table.columns.iter().map(|(word, kind)| head(word, kind.word())).collect();
+    let is_kept = |index: usize| keep.is_none_or(|keep| keep.contains(&index));
+    let rows = table.rows.iter().enumerate().filter(|(index, _)| is_kept(*index));
+    let row = |(_, row): (usize, &Vec<FigureCell>)| {
         let cells = row.iter().enumerate().map(|(index, of)| figure_cell(document, of, index == 0));
-        rows.push_str(&format!("<tr>{}</tr>\n", cells.collect::<String>()));
-    }
-    let more = if keep.is_some() { " data-partial=\"\"" } else { "" };
-    wrap(name, more, caption, &heads, &rows)
+        el("tr").add(cells.collect::<Markup>())
+    };
+    let element = el("table").class("data").attr("data-name", name);
+    let element = if keep.is_some() { element.attr("data-partial", "") } else { element };
+    framed(element, caption, heads, rows.map(row).collect())
 }
 
-fn figure_cell(document: &Document, of: &FigureCell, is_head: bool) -> String {
-    let class = if of.grey { " class=\"grey\"" } else { "" };
+fn figure_cell(document: &Document, of: &FigureCell, is_head: bool) -> Element {
     let place = match (&of.pointer, &of.value) {
         (Some(at), _) => document.attributes(&Source::At(at.clone())),
-        (None, Some(value)) => format!(" data-v=\"{value}\""),
-        (None, None) => String::new(),
+        (None, Some(value)) => vec![("data-v", value.to_string())],
+        (None, None) => Vec::new(),
     };
-    if is_head {
-        format!("<th scope=\"row\"{class}{place}>{}</th>", text(&of.text))
-    } else {
-        format!("<td{class}{place}>{}</td>", text(&of.text))
-    }
+    let cell = if is_head { el("th").attr("scope", "row") } else { el("td") };
+    cell.class(if of.grey { "grey" } else { "" }).attrs(place).add(text(&of.text))
 }
 
 /// Index of the column that says what is slow: the first whose head is `p99`, or the last of numbers.

@@ -23,13 +23,26 @@ pub(crate) struct Canvas {
     body: String,
 }
 
-/// A finished picture.
+/// A finished picture, to be written with the id that it has where it is shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drawn {
-    /// A file of its own: with style and visible title.
-    pub(crate) svg: String,
-    /// For a page that has both already.
-    pub(crate) inline: String,
+    width: f64,
+    height: f64,
+    title: String,
+    subtitle: String,
+    description: String,
+    body: String,
+}
+
+/// A picture as a part of a page: an `<svg>` element whose texts are escaped.
+#[derive(Clone, Debug)]
+pub(crate) struct Inline(String);
+
+impl Inline {
+    /// The element.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl Canvas {
@@ -145,56 +158,83 @@ impl Canvas {
         self.path(&data, class);
     }
 
-    /// The whole element. The title is shown by a file that stands alone, with the subtitle below it.
-    pub(crate) fn finish(
-        self,
-        id: &str,
-        (title, subtitle): (&str, &str),
-        description: &str,
-    ) -> Drawn {
-        let named =
-            if subtitle.is_empty() { title.to_owned() } else { format!("{title}, {subtitle}") };
-        let names = format!(
-            "<title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
-            escape(&named),
-            escape(description)
-        );
-        let open = |left: f64, top: f64, width: f64, height: f64| {
-            let [left, top, width, height] = [left, top, width, height].map(number);
-            format!(
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"assay-figure\" role=\"img\" \
-                 aria-labelledby=\"{id}-t {id}-d\" viewBox=\"{left} {top} {width} {height}\" \
-                 width=\"{width}\" height=\"{height}\">"
-            )
-        };
-        let mut over = Self::new(self.width, 0.0);
-        let below = if subtitle.is_empty() { 0.0 } else { SUBTITLE };
-        let letters = self.width / HEAD_LETTER * LETTER;
-        over.text(0.0, -14.0 - below, "head", &fitted(title, letters));
-        if !subtitle.is_empty() {
-            over.text(0.0, -14.0, "m", &fitted(subtitle, self.width));
-        }
-        let head = HEAD + below;
-        let (outer_width, outer_height) = (self.width + 2.0 * MARGIN, self.height + head + MARGIN);
-        over.rect(-MARGIN, -head, outer_width, outer_height, "paper");
-        // The paper first: what comes later lies on top.
-        let at = over.body.find("<rect").unwrap_or(0);
-        let (texts, paper) = over.body.split_at(at);
+    /// The picture. The title is shown by a file that stands alone, with the subtitle below it.
+    pub(crate) fn finish(self, (title, subtitle): (&str, &str), description: &str) -> Drawn {
         Drawn {
-            svg: format!(
-                "{}{names}<style>{}{}</style>{paper}{texts}{}</svg>\n",
-                open(-MARGIN, -head, outer_width, outer_height),
-                style::ROOT,
-                style::RULES,
-                self.body
-            ),
-            inline: format!(
-                "{}{names}{}</svg>",
-                open(0.0, 0.0, self.width, self.height),
-                self.body
-            ),
+            width: self.width,
+            height: self.height,
+            title: title.to_owned(),
+            subtitle: subtitle.to_owned(),
+            description: description.to_owned(),
+            body: self.body,
         }
     }
+
+    /// A small picture in a line of text or a cell, with a label for those who do not see it.
+    pub(crate) fn small(self, class: &str, label: &str) -> Inline {
+        let [width, height] = [self.width, self.height].map(number);
+        Inline(format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"assay-figure {class}\" role=\"img\" \
+             aria-label=\"{}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">{}</svg>",
+            escape(label),
+            self.body
+        ))
+    }
+}
+
+impl Drawn {
+    /// A file of its own: with style and visible title.
+    pub(crate) fn file(&self, id: &str) -> String {
+        let mut over = Canvas::new(self.width, 0.0);
+        let below = if self.subtitle.is_empty() { 0.0 } else { SUBTITLE };
+        let letters = self.width / HEAD_LETTER * LETTER;
+        over.text(0.0, -14.0 - below, "head", &fitted(&self.title, letters));
+        if !self.subtitle.is_empty() {
+            over.text(0.0, -14.0, "m", &fitted(&self.subtitle, self.width));
+        }
+        let head = HEAD + below;
+        let mut paper = Canvas::new(0.0, 0.0);
+        let (width, height) = (self.width + 2.0 * MARGIN, self.height + head + MARGIN);
+        paper.rect(-MARGIN, -head, width, height, "paper");
+        format!(
+            "{}{}<style>{}{}</style>{}{}{}</svg>\n",
+            opening(id, [-MARGIN, -head, width, height]),
+            self.names(id),
+            style::ROOT,
+            style::RULES,
+            paper.body,
+            over.body,
+            self.body
+        )
+    }
+
+    /// For a page that has style and title already.
+    pub(crate) fn inline(&self, id: &str) -> Inline {
+        let open = opening(id, [0.0, 0.0, self.width, self.height]);
+        Inline(format!("{open}{}{}</svg>", self.names(id), self.body))
+    }
+
+    fn names(&self, id: &str) -> String {
+        let named = match self.subtitle.as_str() {
+            "" => self.title.clone(),
+            subtitle => format!("{}, {subtitle}", self.title),
+        };
+        format!(
+            "<title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>",
+            escape(&named),
+            escape(&self.description)
+        )
+    }
+}
+
+/// The opening tag, with the box that is seen: left, top, width, height.
+fn opening(id: &str, of: [f64; 4]) -> String {
+    let [left, top, width, height] = of.map(number);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"assay-figure\" role=\"img\" \
+         aria-labelledby=\"{id}-t {id}-d\" viewBox=\"{left} {top} {width} {height}\" \
+         width=\"{width}\" height=\"{height}\">"
+    )
 }
 
 /// Width of a letter of small size, as wide as common fonts set it.

@@ -6,11 +6,12 @@
 //! the description of the chart says so. What they draw may be empty, infinite or not a number; the text never is.
 
 mod canvas;
+mod course;
 mod distribution;
 mod plot;
 mod saturation;
 mod scale;
-mod settings;
+pub(crate) mod settings;
 mod style;
 mod table;
 mod time;
@@ -19,7 +20,8 @@ use model::picture::RunPicture;
 use model::result::RunResult;
 
 use canvas::{Canvas, Drawn};
-pub(crate) use canvas::{escape, escape_visible};
+pub(crate) use canvas::{Inline, escape, escape_visible};
+pub(crate) use course::course;
 pub(crate) use scale::Unit;
 
 pub use style::RULES as SVG_STYLE;
@@ -45,39 +47,42 @@ pub struct Figure {
     pub chart: &'static str,
     /// Charts of `series`: `source.name` of each line, separated by blanks. Empty otherwise.
     pub series: String,
-    /// The SVG element, complete and with its own style: a file as it is. See [`Figure::inline`].
-    pub svg: String,
     /// The same numbers as a table.
     pub table: FigureTable,
-    inline: String,
+    drawn: Drawn,
 }
 
 impl Figure {
     /// The same figure with ids that are unique in a document of several runs.
     #[must_use]
-    pub fn of_run(mut self, run: usize) -> Self {
-        let id = format!("r{run}-{}", self.id);
-        // A quotation mark in a text is escaped, so this meets nothing but the figure's own ids.
-        let renamed = |svg: &str| {
-            let first = svg.replace(&format!("\"{}-", self.id), &format!("\"{id}-"));
-            first.replace(&format!(" {}-d\"", self.id), &format!(" {id}-d\""))
-        };
-        (self.svg, self.inline) = (renamed(&self.svg), renamed(&self.inline));
-        self.id = id;
-        self
+    pub fn of_run(self, run: usize) -> Self {
+        Self { id: format!("r{run}-{}", self.id), ..self }
     }
 
-    /// The SVG without its own style and visible title, for a page that holds [`SVG_STYLE`] once and shows the title
+    /// The SVG element, complete and with its own style: a file as it is.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        self.drawn.file(&self.id)
+    }
+
+    /// The element without its own style and visible title, for a page that holds [`SVG_STYLE`] once and shows the title
     /// as the figure's caption.
     #[must_use]
-    pub fn inline(&self) -> &str {
-        &self.inline
+    pub fn svg_inline(&self) -> String {
+        self.inline().as_str().to_owned()
+    }
+
+    /// The same as a part of a page.
+    pub(crate) fn inline(&self) -> Inline {
+        self.drawn.inline(&self.id)
     }
 }
 
 /// A section of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
+    /// What is the answer?
+    Answer,
     /// How much can it take?
     Saturation,
     /// How slow is the slowest 1 in N?
@@ -156,12 +161,12 @@ impl Meta {
     pub(crate) fn figure(self, canvas: Canvas, table: FigureTable) -> Figure {
         let id = format!("fig-{}", self.name);
         let titles = (self.title.as_str(), self.subtitle.as_str());
-        let Drawn { svg, inline } = canvas.finish(&id, titles, &self.description);
+        let drawn = canvas.finish(titles, &self.description);
         let title = match self.subtitle.as_str() {
             "" => self.title,
             subtitle => format!("{}, {subtitle}", self.title),
         };
         let Self { section, name, description, trial, chart, series, .. } = self;
-        Figure { id, name, title, description, section, trial, chart, series, svg, table, inline }
+        Figure { id, name, title, description, section, trial, chart, series, table, drawn }
     }
 }

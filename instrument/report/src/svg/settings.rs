@@ -129,6 +129,8 @@ pub(crate) struct Series<'a> {
     pub(crate) points: Vec<(Shown<'a>, String)>,
     /// Index of the knee in `points`.
     pub(crate) knee: Option<usize>,
+    /// Index of the first that did not keep up.
+    pub(crate) limit: Option<usize>,
 }
 
 /// All series with at least two settings that have a trial.
@@ -142,13 +144,17 @@ pub(crate) fn load_series<'a>(result: &'a RunResult) -> Vec<Series<'a>> {
         let labels = labels(&points);
         let name: Vec<String> =
             series.values.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
-        let knee = series.knee.as_ref();
-        let knee = knee.and_then(|key| points.iter().position(|s| s.setting.key == *key));
+        let place = |key: &Option<String>| {
+            let key = key.as_ref()?;
+            points.iter().position(|s| s.setting.key == *key)
+        };
+        let (knee, limit) = (place(&series.knee), place(&series.limit));
         Series {
             stem: stem(&name.join(",")),
             name: clean(&name.join(" ")),
             points: points.into_iter().zip(labels).collect(),
             knee,
+            limit,
         }
     });
     series.filter(|series| series.points.len() > 1).collect()

@@ -62,15 +62,27 @@ fn of_trials<'a>(
         .collect()
 }
 
+fn count(all: &[Of<'_>], wanted: impl Fn(AuditOutcome) -> bool) -> u64 {
+    let of = all.iter().filter(|it| wanted(it.audit.outcome)).count();
+    u64::try_from(of).unwrap_or(u64::MAX)
+}
+
+/// `82 of 84`: of those that could be judged.
+pub(crate) fn audits_ok(all: &[Of<'_>]) -> String {
+    let ok = count(all, |outcome| outcome == AuditOutcome::Ok);
+    let judged = count(all, |outcome| outcome != AuditOutcome::Skipped);
+    format!("{} of {}", show_count(ok), show_count(judged))
+}
+
+/// How many warn or fail.
+pub(crate) fn objecting(all: &[Of<'_>]) -> u64 {
+    count(all, |outcome| outcome >= AuditOutcome::Warn)
+}
+
 /// `82 of 84 ok, 12 skipped`.
 pub(crate) fn audit_count(all: &[Of<'_>]) -> String {
-    let count = |outcome| {
-        let of = all.iter().filter(|it| it.audit.outcome == outcome).count();
-        u64::try_from(of).unwrap_or(u64::MAX)
-    };
-    let skipped = count(AuditOutcome::Skipped);
-    let judged = u64::try_from(all.len()).unwrap_or(u64::MAX) - skipped;
-    let text = format!("{} of {} ok", show_count(count(AuditOutcome::Ok)), show_count(judged));
+    let text = format!("{} ok", audits_ok(all));
+    let skipped = count(all, |outcome| outcome == AuditOutcome::Skipped);
     if skipped == 0 { text } else { format!("{text}, {} skipped", show_count(skipped)) }
 }
 

@@ -9,6 +9,7 @@ use super::{Shown, marked};
 use crate::figures::{latency, latency_f64, quantile, rate};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
+use crate::sections::Line;
 
 /// Problems of reading that are said of a trial; the rest stands in the result.
 const PROBLEMS_MAX: usize = 3;
@@ -82,16 +83,8 @@ fn behind(all: &NodeStagesResult, index: usize, row: &Shown<'_>) -> Cell {
     Cell::painted(show_count(gap.behind_max), paint).at(at)
 }
 
-/// A line to be read with the table.
-pub(crate) struct NodeStageLine {
-    /// In words.
-    pub(crate) text: String,
-    /// Whether it is something that was found, and no explanation.
-    pub(crate) is_finding: bool,
-}
-
 /// What the columns are, what never came out of a stage, when a stage was most behind, and what could not be read.
-pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<NodeStageLine> {
+pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in shown {
         let Some(all) = &row.trial.node_stages else { continue };
@@ -100,13 +93,13 @@ pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<NodeStageLine> {
             let text = "Passed: transactions of the whole trial. Rates, least and most by the second, and times are over \
                         the whole seconds of the measured window; times are the nodes' own. Most behind: how many more \
                         had passed the stage before, by the end of a second.";
-            lines.push(NodeStageLine { text: text.to_owned(), is_finding: false });
+            lines.push(Line { text: text.to_owned(), is_finding: false });
         }
         if all.seconds == 0 {
             let text = format!(
                 "{of}the measured window holds no whole second, so there are no rates and times."
             );
-            lines.push(NodeStageLine { text, is_finding: true });
+            lines.push(Line { text, is_finding: true });
         }
         for gap in all.gaps.iter().filter(|gap| gap.missing > 0) {
             let text = format!(
@@ -116,7 +109,7 @@ pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<NodeStageLine> {
                 clean(&gap.before),
                 clean(&gap.stage)
             );
-            lines.push(NodeStageLine { text, is_finding: true });
+            lines.push(Line { text, is_finding: true });
         }
         if let Some(gap) = all.gaps.iter().max_by_key(|gap| gap.behind_max)
             && gap.behind_max > 0
@@ -127,14 +120,14 @@ pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<NodeStageLine> {
                 show_count(gap.behind_max),
                 show_ns(gap.behind_max_ns)
             );
-            lines.push(NodeStageLine { text, is_finding: false });
+            lines.push(Line { text, is_finding: false });
         }
         lines.extend(read(all, &of));
     }
     lines
 }
 
-fn read(all: &NodeStagesResult, of: &str) -> Vec<NodeStageLine> {
+fn read(all: &NodeStagesResult, of: &str) -> Vec<Line> {
     let facts = &all.read;
     let mut texts: Vec<String> =
         facts.problems.iter().map(|it| format!("{of}{}", clean(it))).collect();
@@ -156,5 +149,5 @@ fn read(all: &NodeStagesResult, of: &str) -> Vec<NodeStageLine> {
             texts.push(format!("{of}{} events are left out: they {why}.", show_count(count)));
         }
     }
-    texts.into_iter().map(|text| NodeStageLine { text, is_finding: true }).collect()
+    texts.into_iter().map(|text| Line { text, is_finding: true }).collect()
 }

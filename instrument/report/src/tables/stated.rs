@@ -103,7 +103,7 @@ fn of_ledger(it: &StatedLatency, row: &Shown<'_>) -> [Cell; 7] {
 }
 
 /// Whose clocks two times are by.
-pub(crate) const fn clock_words(clocks: ClockRelation) -> &'static str {
+const fn clock_words(clocks: ClockRelation) -> &'static str {
     match clocks {
         ClockRelation::Unknown => "whose clocks these are is not known",
         ClockRelation::OneHost => "nodes and instrument are on one host: one clock",

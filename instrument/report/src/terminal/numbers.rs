@@ -9,6 +9,7 @@ use model::result::{RunResult, TrialResult};
 use crate::figures::{failed, failures, is_thin, plural, share};
 use crate::page::{Marked, Page};
 use crate::paint::{Paint, clean};
+use crate::sections::{Extent, PAGE_SECTIONS, PageSection};
 use crate::tables::{self, Shown};
 
 /// Error texts that are shown unless everything is.
@@ -26,16 +27,9 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     } else {
         failures_by_class(page, shown);
     }
-    let steps = tables::steps(shown);
-    if !steps.is_empty() {
-        page.heading("Step by step", "");
-        page.grid(&steps);
-        for line in tables::step_lines(shown) {
-            page.indented(Paint::Dim, &line);
-        }
-    }
-    if is_whole {
-        parts(page, shown, verbose);
+    let extent = if verbose { Extent::Full } else { Extent::Brief };
+    for section in PAGE_SECTIONS.iter().filter(|section| is_whole || section.is_brief) {
+        tables_of(page, section, shown, extent);
     }
     groups(page, shown, verbose);
     errors(page, shown, verbose);
@@ -45,43 +39,15 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
     }
 }
 
-/// What the numbers are made of: statuses, stages, nodes, resends, batches, connections.
-fn parts(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
-    if verbose || tables::has_statuses(shown) {
-        page.heading("As vegeta computes it", "by sent time, all results, answered or not");
-        page.grid(&tables::published(shown));
-    }
-    let stages = tables::stages(shown);
-    if !stages.is_empty() {
-        page.heading("Stages", "");
-        page.grid(&stages);
-    }
-    let inside = tables::node_stages(shown);
-    if !inside.is_empty() {
-        page.heading("Inside the nodes", "as they stamped it themselves");
-        page.grid(&inside);
-        for line in tables::node_stage_lines(shown) {
+/// The tables of a section, those that there are.
+fn tables_of(page: &mut Page, section: &PageSection, shown: &[Shown<'_>], extent: Extent) {
+    let tables = (section.tables)(shown, extent).into_iter();
+    for table in tables.filter(|table| !table.grid.is_empty()) {
+        page.heading(section.heading, section.remark);
+        page.grid(&table.grid);
+        for line in table.lines {
             let paint = if line.is_finding { Paint::Caution } else { Paint::Dim };
             page.indented(paint, &line.text);
-        }
-    }
-    for (title, grid, line) in [
-        ("Sent again", tables::attempts(shown), tables::attempts_line()),
-        ("Batches", tables::batches(shown), tables::batches_line()),
-        ("Connections", tables::connections(shown, !verbose), tables::connections_line()),
-    ] {
-        if !grid.is_empty() {
-            page.heading(title, "");
-            page.grid(&grid);
-            page.indented(Paint::Dim, line);
-        }
-    }
-    let definitions = tables::two_definitions(shown);
-    if !definitions.is_empty() {
-        page.heading("Latency by two definitions", "");
-        page.grid(&definitions);
-        for line in tables::definition_lines(shown) {
-            page.indented(Paint::Dim, &line);
         }
     }
 }

@@ -55,7 +55,7 @@ fn the_divergence_is_shaded() {
         figures.iter().find(is_it).expect("it is drawn")
     };
     let areas: Vec<f64> = named("node-stages")
-        .svg
+        .svg()
         .split('<')
         .filter(|tag| tag.contains("class=\"fbad wash\"") && tag.starts_with("pa"))
         .map(height_of)
@@ -63,7 +63,7 @@ fn the_divergence_is_shaded() {
     assert_eq!(areas.len(), 3, "between four stages");
     assert!(areas[0] < 1.0 && areas[1] > 20.0, "{areas:?}");
     let waterfall = named("waterfall");
-    assert_eq!(waterfall.svg.matches(">tx ").count(), 8);
+    assert_eq!(waterfall.svg().matches(">tx ").count(), 8);
     assert_eq!(waterfall.table.rows.len(), 32);
     assert!(waterfall.description.contains("9 spans"), "{}", waterfall.description);
     let times = named("node-stage-times");

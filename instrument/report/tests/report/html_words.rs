@@ -1,10 +1,10 @@
-//! The words of the page: every technical one is explained where a section first uses it.
+//! The words of the page: every technical one is explained where the page first uses it.
 
 use std::collections::BTreeSet;
 
 use report::Assets;
 
-use crate::html_reader::{Piece, pieces};
+use crate::html_reader::{Piece, elements, pieces};
 use crate::html_samples;
 
 /// Words that a release engineer need not know: those that the page uses anywhere, beyond plain English.
@@ -93,34 +93,27 @@ const TECHNICAL: &[&str] = &[
 /// Not looked into: code and charts, and what can be clicked.
 const LEFT_ALONE: &[&str] = &["svg", "pre", "code", "a", "button", "summary", "select", "h1"];
 
-/// The texts of a section in order, with whether each is the content of a term.
-fn texts(page: &str) -> Vec<(String, Vec<(String, bool)>)> {
-    let mut sections: Vec<(String, Vec<(String, bool)>)> = Vec::new();
-    let (mut section, mut alone, mut term) = (0, 0, false);
+/// The texts of a page's sections in order, with whether each is the content of a term. What only ears get is left out.
+fn texts(page: &str) -> Vec<(String, bool)> {
+    let mut texts = Vec::new();
+    let mut open: Vec<(bool, bool, bool)> = Vec::new();
     for piece in pieces(page) {
+        let (in_section, alone, term) = open.last().copied().unwrap_or_default();
         match piece {
             Piece::Open(tag) => {
-                if tag.name == "section" && tag.get("id").is_some() {
-                    section += 1;
-                    sections.push((tag.get("id").unwrap_or("").to_owned(), Vec::new()));
-                }
-                alone += usize::from(LEFT_ALONE.contains(&tag.name.as_str()));
-                term |= tag.get("class") == Some("term");
+                let class = tag.get("class").unwrap_or("");
+                let is_section = tag.name == "section" && tag.get("id").is_some();
+                let is_alone = LEFT_ALONE.contains(&tag.name.as_str()) || class == "sr";
+                open.push((in_section || is_section, alone || is_alone, term || class == "term"));
             }
-            Piece::Close(name) => {
-                section -= usize::from(name == "section" && section > 0);
-                alone -= usize::from(LEFT_ALONE.contains(&name.as_str()));
-                term &= !matches!(name.as_str(), "span" | "dfn");
+            Piece::Close(_) => {
+                open.pop();
             }
-            Piece::Text(text) if section > 0 && alone == 0 => {
-                if let Some((_, texts)) = sections.last_mut() {
-                    texts.push((text, term));
-                }
-            }
+            Piece::Text(text) if in_section && !alone => texts.push((text, term)),
             Piece::Text(_) => {}
         }
     }
-    sections
+    texts
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -136,21 +129,27 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Claim: where a section uses a technical word, its first use is marked, and the mark explains it.
+/// Claim: where a page first uses a technical word it is marked, the mark explains it, and no word is marked twice.
 #[test]
 fn technical_words_are_explained() {
     let mut met = BTreeSet::new();
     for (name, run) in html_samples::all() {
         let page = report::html(&[run], &Assets::built()).expect("a page");
-        for (section, texts) in texts(&page) {
-            for word in TECHNICAL {
-                let Some((text, is_term)) = texts.iter().find(|(text, _)| has_word(text, word))
-                else {
-                    continue;
-                };
-                met.insert(*word);
-                assert!(*is_term, "{name}, {section}: `{word}` is not explained in: {text}");
-            }
+        let texts = texts(&page);
+        for word in TECHNICAL {
+            let Some((text, is_term)) = texts.iter().find(|(text, _)| has_word(text, word)) else {
+                continue;
+            };
+            met.insert(*word);
+            assert!(*is_term, "{name}: `{word}` is not explained in: {text}");
+        }
+        let all = elements(&page);
+        let terms = all.iter().filter(|it| it.tag.name == "span");
+        let terms = terms.filter(|it| it.tag.get("class") == Some("term"));
+        let mut marked = BTreeSet::new();
+        for term in terms {
+            let is_first = marked.insert(term.text.to_lowercase());
+            assert!(is_first, "{name}: `{}` is explained twice", term.text);
         }
     }
     assert!(met.len() > TECHNICAL.len() * 2 / 3, "the list is of other pages: only {met:?}");

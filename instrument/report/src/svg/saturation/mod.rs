@@ -4,6 +4,7 @@
 //! Nothing is judged here: marks follow the shares that the results table uses, knees and thresholds stand in the
 //! result.
 
+mod answer;
 mod goodput;
 mod heat;
 mod percentiles;
@@ -21,7 +22,8 @@ pub(crate) const SERIES_MAX: usize = 12;
 
 /// All charts of the section.
 pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
-    let mut figures = heat::figures(result, picture);
+    let mut figures = answer::figures(result);
+    figures.extend(heat::figures(result, picture));
     figures.extend(throughput::figures(result));
     figures.extend(goodput::figures(result));
     figures.extend(percentiles::figures(result));
