@@ -51,6 +51,9 @@ fn the_study() {
     assert_eq!(named(setting), ["GET /block/last/"], "{}", setting["trials"][0]["preflight"]);
     let (due, committed) = counts(setting);
     assert!(due >= 40 && committed < due && committed + 2 >= due, "{committed} of {due}");
+    let calls = setting["trials"][0]["resources_last"]["gateway.node_calls"].as_f64();
+    // Nothing is saved: each request is a call, but those of paths that do not reach the node.
+    assert!(calls.is_some_and(|calls| calls > 20.0), "{calls:?}");
 }
 
 /// Claim: every request that is drawn from the chain of a real node is answered, the calls and searches of its token

@@ -283,6 +283,10 @@ mod tests {
         let message = signed.challenge(&address, "1", now).unwrap();
         let changed = message.replace("Chain ID: 1", "Chain ID: 2");
         assert_eq!(ask(&changed, sign(&key, &changed)), Err(Unsigned::UnknownMessage));
+        let message = signed.challenge(&address, "1", now).unwrap();
+        let body = json!({ "message": message, "signature": sign(&key, &message) }).to_string();
+        let too_late = later(now, CHALLENGE_AGE);
+        assert_eq!(signed.token(body.as_bytes(), too_late), Err(Unsigned::UnknownMessage));
         let elsewhere = Signed::new("", "gateway.example", Duration::from_secs(60)).unwrap();
         assert_eq!(elsewhere.check(Some(&header), now), Err(Unsigned::BadToken));
     }

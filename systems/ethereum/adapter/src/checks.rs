@@ -136,7 +136,12 @@ impl CheckState for Trial {
             (false, true) => Stands::Reverted,
             (false, false) => Stands::Mined,
         };
-        self.stands.insert(entry.tx, stands);
+        if stands == Stands::Waiting {
+            // The pool was listed before the last blocks were read: what stands in one does not wait any more.
+            self.stands.entry(entry.tx).or_insert(stands);
+        } else {
+            self.stands.insert(entry.tx, stands);
+        }
     }
 
     fn finish(mut self: Box<Self>) -> CheckFinding {
@@ -299,6 +304,30 @@ mod tests {
         assert_eq!(found(&plain, &left), [("left_in_pool", vec![1, 2])]);
         let dropped = [(0, true, Some(Mined)), (0, true, None)];
         assert_eq!(found(&plain, &dropped), [("dropped", vec![1])]);
+    }
+
+    /// Claim: a transfer that stands in the chain has been mined, also where the pool still listed it.
+    #[test]
+    fn mined_while_the_pool_was_listed() {
+        let (plain, deploy) = (workload(1, "0%"), Options::empty());
+        let input = CheckInput {
+            seed: Seed(3),
+            deploy: &deploy,
+            workload: &plain,
+            kinds: &[],
+            stages: &[],
+            final_stage: 1,
+        };
+        for check in ALL {
+            let mut state = (check.start)(&input);
+            let mut row = Row { tx: 0, client: 0, outcome: Outcome::Committed, ..Row::EMPTY };
+            row.marks[0] = 5;
+            state.row(&row);
+            let mined = LedgerEntry::new(7, 0, true);
+            state.entry(&mined, b"");
+            state.entry(&LedgerEntry { is_waiting: true, ..LedgerEntry::new(9, 0, true) }, b"");
+            assert!(state.finish().holds, "{}", check.name);
+        }
     }
 
     /// Claim: two clients of one account are both named where they gave one nonce, and of the two the one that was
