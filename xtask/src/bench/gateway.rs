@@ -19,6 +19,9 @@ const SERVER_CPU: &str = "1";
 const CONNECTIONS: &str = "64";
 /// Clock ticks of `/proc/*/stat` in a second.
 const TICKS: f64 = 100.0;
+/// How a page is to be read that was made on a machine with other work.
+const BUSY: &str = "A load average above 0.5 says that other programs had their part of the processors: requests a CPU-second and ratios hold \
+                    then, latencies are theirs as well.";
 /// Blocks of the mock chain; each has four transactions, so there are five times as many paths that nothing has asked for.
 const BLOCKS: u32 = 20_000;
 /// Below this a request costs what its head costs, and a body next to nothing.
@@ -73,7 +76,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
         "# The Ethereum gateway beside nginx\n\nMade by `cargo xtask bench gateway`. {}\n\nOne thread of each server on a processor of its own; wrk with \
          {CONNECTIONS} connections, which asks as fast as it is answered, and the mock node on the other. {rounds} rounds of {seconds} s each, the \
          contenders of a round one after the other; medians. The ratio is to nginx of the same round and the same TLS, which serves the body of one \
-         block from a file. Calls are JSON-RPC calls of the node.\n\n",
+         block from a file. Calls are JSON-RPC calls of the node. {BUSY}\n\n",
         machine()
     );
     for is_tls in [false, true] {
