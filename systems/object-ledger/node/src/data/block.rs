@@ -1,0 +1,169 @@
+//! Blocks, timestamp tokens and sequence attestations: each links to the one before by its hash.
+
+use super::{BatchId, COUNT_MAX, Domain, Hash, Malformed, Reader, Signature, hash};
+
+const BLOCK_TAG: [u8; 4] = *b"BLK1";
+const TOKEN_TAG: [u8; 4] = *b"TIM1";
+const ATTESTATION_TAG: [u8; 4] = *b"SEQ1";
+
+const BLOCK_BYTES: usize = 88;
+const SIGNED_LENGTH: usize = 44;
+/// Of a token and of an attestation the first so many bytes are signed: all but the signature. They begin with different
+/// tags, so that one is never the other.
+pub const SIGNED_BYTES: std::ops::Range<usize> = 0..SIGNED_LENGTH;
+const STATEMENT_BYTES: usize = SIGNED_LENGTH + 64;
+/// What a block and its token have together.
+pub const PROPOSAL_BYTES: usize = BLOCK_BYTES + STATEMENT_BYTES;
+
+/// A block: the root of one batch's tree, and a link to the timestamp token of the block before. Encoded: tag, batch id, count
+/// of leaves (4 bytes), root, link: 88 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The batch.
+    pub batch: BatchId,
+    /// How many transactions it has.
+    pub count: u32,
+    /// The root of its tree.
+    pub root: Hash,
+    /// The link to the token of a preceding block, or the ledger's beginning.
+    pub previous: Hash,
+}
+
+impl Block {
+    /// Its bytes.
+    #[must_use]
+    pub fn encoded(&self) -> Vec<u8> {
+        let count = self.count.to_be_bytes();
+        [&BLOCK_TAG[..], &self.batch, &count, &self.root, &self.previous].concat()
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When the bytes are not those of a block, to the last one.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        reader.tag(BLOCK_TAG)?;
+        let (batch, count) = (reader.array()?, reader.u32()?);
+        if count == 0 || usize::try_from(count).map_or(true, |count| count > COUNT_MAX) {
+            return Err(Malformed::Range);
+        }
+        let (root, previous) = (reader.array()?, reader.array()?);
+        reader.end()?;
+        Ok(Self { batch, count, root, previous })
+    }
+
+    /// The link to it.
+    #[must_use]
+    pub fn link(&self) -> Hash {
+        hash(Domain::Block, &[&self.encoded()])
+    }
+}
+
+/// What the timestamp service says: this link existed at this time. Encoded: tag, link, nanoseconds after the Unix epoch
+/// (8 bytes, signed), signature: 108 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What was timestamped: the link to a block.
+    pub link: Hash,
+    /// When it was issued.
+    pub issued_unix_ns: i64,
+    /// The timestamp service's signature.
+    pub signature: Signature,
+}
+
+impl Token {
+    /// Its bytes.
+    #[must_use]
+    pub fn encoded(&self) -> Vec<u8> {
+        let issued = self.issued_unix_ns.to_be_bytes();
+        [&TOKEN_TAG[..], &self.link, &issued, &self.signature].concat()
+    }
+
+    /// Reads one; whether it is signed rightly is not looked at.
+    ///
+    /// # Errors
+    /// When the bytes are not those of a token, to the last one.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        reader.tag(TOKEN_TAG)?;
+        let link = reader.array()?;
+        let issued_unix_ns = i64::from_be_bytes(reader.array()?);
+        if issued_unix_ns < 0 {
+            return Err(Malformed::Range);
+        }
+        let signature = reader.array()?;
+        reader.end()?;
+        Ok(Self { link, issued_unix_ns, signature })
+    }
+
+    /// The link to it, signature included.
+    #[must_use]
+    pub fn link(&self) -> Hash {
+        hash(Domain::Token, &[&self.encoded()])
+    }
+}
+
+/// What the sequencer says: this link is the one with this number. Encoded: tag, number (8 bytes, from 1), link, signature:
+/// 108 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attestation {
+    /// The number.
+    pub number: u64,
+    /// What was numbered: the link to a timestamp token.
+    pub link: Hash,
+    /// The sequencer's signature.
+    pub signature: Signature,
+}
+
+impl Attestation {
+    /// Its bytes.
+    #[must_use]
+    pub fn encoded(&self) -> Vec<u8> {
+        let number = self.number.to_be_bytes();
+        [&ATTESTATION_TAG[..], &number, &self.link, &self.signature].concat()
+    }
+
+    /// Reads one; whether it is signed rightly is not looked at.
+    ///
+    /// # Errors
+    /// When the bytes are not those of an attestation, to the last one.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        reader.tag(ATTESTATION_TAG)?;
+        let number = reader.u64()?;
+        if number == 0 {
+            return Err(Malformed::Range);
+        }
+        let (link, signature) = (reader.array()?, reader.array()?);
+        reader.end()?;
+        Ok(Self { number, link, signature })
+    }
+}
+
+/// A block with its timestamp token: what is stored before a number is asked for. Encoded: the one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The block.
+    pub block: Block,
+    /// Its token.
+    pub token: Token,
+}
+
+impl Proposal {
+    /// Its bytes.
+    #[must_use]
+    pub fn encoded(&self) -> Vec<u8> {
+        [self.block.encoded(), self.token.encoded()].concat()
+    }
+
+    /// Reads one; whether the token is the block's is not looked at.
+    ///
+    /// # Errors
+    /// When the bytes are not those of a block and a token, to the last one.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let block = Block::parse(reader.bytes(BLOCK_BYTES)?)?;
+        Ok(Self { block, token: Token::parse(reader.rest())? })
+    }
+}

@@ -1,0 +1,198 @@
+//! The HTTP client that the stores are given: connections that are kept and used again, with TLS where the address asks for it.
+//!
+//! Nothing is tried again here: that is the business of whoever knows what may be repeated.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::header::HOST;
+use http::{HeaderValue, Uri};
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+    HttpResponse, HttpResponseBody, HttpService,
+};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+/// How long a connection may take to be there.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// How long an answer's head may take.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// Idle connections that are kept.
+const IDLE_MAX: usize = 64;
+
+/// Makes clients; each has connections of its own.
+#[derive(Debug, Default)]
+pub struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Client { idle: Mutex::new(Vec::new()), tls: Mutex::new(None) }))
+    }
+}
+
+/// A connection, and what it goes to.
+type Idle = (String, SendRequest<HttpRequestBody>);
+
+struct Client {
+    idle: Mutex<Vec<Idle>>,
+    /// Made when the first address asks for it.
+    tls: Mutex<Option<TlsConnector>>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+fn failed(kind: HttpErrorKind, why: impl Into<String>) -> HttpError {
+    HttpError::new(kind, std::io::Error::other(why.into()))
+}
+
+#[async_trait]
+impl HttpService for Client {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let uri = request.uri().clone();
+        let place = place_of(&uri)?;
+        let path = uri.path_and_query().map_or("/", |it| it.as_str());
+        *request.uri_mut() =
+            path.parse().map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        if !request.headers().contains_key(HOST) {
+            let host = uri.authority().map_or("", |it| it.as_str());
+            let host = HeaderValue::from_str(host)
+                .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+            request.headers_mut().insert(HOST, host);
+        }
+        let answered = timeout(ANSWER_MAX, self.exchange(&uri, &place, request)).await;
+        answered.unwrap_or_else(|_| Err(failed(HttpErrorKind::Timeout, "no answer in time")))
+    }
+}
+
+impl Client {
+    async fn exchange(
+        &self,
+        uri: &Uri,
+        place: &str,
+        mut request: HttpRequest,
+    ) -> Result<HttpResponse, HttpError> {
+        // A kept connection may have ended while it was idle. What was not sent on it is sent on another.
+        while let Some(mut connection) = self.take_idle(place) {
+            match connection.try_send_request(request).await {
+                Ok(response) => return self.receive(place, connection, response).await,
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(kind_of(error.into_error())),
+                },
+            }
+        }
+        let connecting = timeout(CONNECT_MAX, self.connect(uri)).await;
+        let mut connection = connecting
+            .unwrap_or_else(|_| Err(failed(HttpErrorKind::Connect, "no connection in time")))?;
+        let response = connection.send_request(request).await.map_err(kind_of)?;
+        self.receive(place, connection, response).await
+    }
+
+    fn take_idle(&self, place: &str) -> Option<SendRequest<HttpRequestBody>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(_, connection)| !connection.is_closed());
+        let ready = idle.iter().rposition(|(to, it)| to == place && it.is_ready())?;
+        Some(idle.swap_remove(ready).1)
+    }
+
+    /// The whole answer is read before its connection is kept: objects are bounded, and no other request waits behind it.
+    async fn receive(
+        &self,
+        place: &str,
+        connection: SendRequest<HttpRequestBody>,
+        response: http::Response<hyper::body::Incoming>,
+    ) -> Result<HttpResponse, HttpError> {
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.map_err(kind_of)?.to_bytes();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push((place.to_owned(), connection));
+        }
+        drop(idle);
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(body)))
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<SendRequest<HttpRequestBody>, HttpError> {
+        let is_tls = uri.scheme_str() == Some("https");
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let connect = |error| HttpError::new(HttpErrorKind::Connect, error);
+        let stream = TcpStream::connect((host.as_str(), port)).await.map_err(connect)?;
+        stream.set_nodelay(true).map_err(connect)?;
+        if is_tls {
+            let name = rustls::pki_types::ServerName::try_from(host)
+                .map_err(|error| HttpError::new(HttpErrorKind::Connect, error))?;
+            let stream = self.tls()?.connect(name, stream).await.map_err(connect)?;
+            return begin(TokioIo::new(stream)).await;
+        }
+        begin(TokioIo::new(stream)).await
+    }
+
+    fn tls(&self) -> Result<TlsConnector, HttpError> {
+        let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tls) = &*tls {
+            return Ok(tls.clone());
+        }
+        let made = connector().map_err(|why| failed(HttpErrorKind::Unknown, why))?;
+        Ok(tls.insert(made).clone())
+    }
+}
+
+async fn begin<S>(stream: TokioIo<S>) -> Result<SendRequest<HttpRequestBody>, HttpError>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, drives) = handshake(stream).await.map_err(kind_of)?;
+    // It ends when its connection does; what went wrong with it is told to who waits for an answer.
+    tokio::spawn(async move { drives.await.ok() });
+    Ok(connection)
+}
+
+fn place_of(uri: &Uri) -> Result<String, HttpError> {
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(failed(HttpErrorKind::Unknown, format!("{uri} is no whole address")));
+    };
+    Ok(format!("{scheme}://{authority}"))
+}
+
+fn kind_of(error: hyper::Error) -> HttpError {
+    let kind = if error.is_timeout() {
+        HttpErrorKind::Timeout
+    } else if error.is_closed() || error.is_incomplete_message() || error.is_canceled() {
+        HttpErrorKind::Request
+    } else if error.is_parse() {
+        HttpErrorKind::Decode
+    } else {
+        HttpErrorKind::Interrupted
+    };
+    HttpError::new(kind, error)
+}
+
+/// TLS that trusts what the host trusts.
+fn connector() -> Result<TlsConnector, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(
+            "this host has no certificates that it trusts; install ca-certificates".to_owned()
+        );
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS: {error}"))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}

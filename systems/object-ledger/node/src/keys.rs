@@ -1,0 +1,101 @@
+//! The key of a service, and what it signs.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+
+use crate::data::{Attestation, Hash, PublicKey, SIGNED_BYTES, Signature, Token, from_hex, hex};
+
+/// A file in a service's folder: the seed of its key in hexadecimal. Nobody but its owner may read it.
+const SECRET_FILE: &str = "key.secret";
+/// A file beside it: the public key in hexadecimal.
+pub const PUBLIC_FILE: &str = "key.public";
+
+/// A service's key.
+pub struct Key(Ed25519KeyPair);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({})", hex(&self.public()))
+    }
+}
+
+impl Key {
+    /// The key of a seed.
+    ///
+    /// # Panics
+    /// Never: every 32 bytes are a seed.
+    #[must_use]
+    pub fn of_seed(seed: &[u8; 32]) -> Self {
+        Self(Ed25519KeyPair::from_seed_unchecked(seed).expect("32 bytes are a seed"))
+    }
+
+    /// The key in a folder; a new one is made where none is.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or written, or what is there is no key.
+    pub fn in_folder(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(SECRET_FILE);
+        let key = match fs::read_to_string(&path) {
+            Ok(text) => {
+                let seed = from_hex(text.trim_end()).ok_or_else(|| {
+                    io::Error::other(format!("{} is no key: 64 digits are wanted", path.display()))
+                })?;
+                Self::of_seed(&seed)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut seed = [0; 32];
+                let failed = |_| io::Error::other("the system has no randomness");
+                SystemRandom::new().fill(&mut seed).map_err(failed)?;
+                write_new(folder, SECRET_FILE, &hex(&seed), 0o600)?;
+                Self::of_seed(&seed)
+            }
+            Err(error) => return Err(error),
+        };
+        write_new(folder, PUBLIC_FILE, &hex(&key.public()), 0o644)?;
+        Ok(key)
+    }
+
+    /// Its public half.
+    ///
+    /// # Panics
+    /// Never: Ed25519 has keys of 32 bytes.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        self.0.public_key().as_ref().try_into().expect("Ed25519 has keys of 32 bytes")
+    }
+
+    /// A signed timestamp token.
+    #[must_use]
+    pub fn token(&self, link: Hash, issued_unix_ns: i64) -> Token {
+        let unsigned = Token { link, issued_unix_ns, signature: [0; 64] };
+        Token { signature: self.sign(&unsigned.encoded()), ..unsigned }
+    }
+
+    /// A signed sequence attestation.
+    #[must_use]
+    pub fn attestation(&self, number: u64, link: Hash) -> Attestation {
+        let unsigned = Attestation { number, link, signature: [0; 64] };
+        Attestation { signature: self.sign(&unsigned.encoded()), ..unsigned }
+    }
+
+    fn sign(&self, statement: &[u8]) -> Signature {
+        let signature = self.0.sign(&statement[SIGNED_BYTES]);
+        signature.as_ref().try_into().expect("Ed25519 has signatures of 64 bytes")
+    }
+}
+
+/// Whole or not at all: written beside, synced, put in place.
+fn write_new(folder: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> {
+    let beside = folder.join(format!("{name}.new"));
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&beside)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    fs::rename(&beside, folder.join(name))?;
+    fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,56 @@
+//! Metrics over HTTP, of services that stand on the async runtime.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use wire::http1::{Limits, parse_request, write_response};
+
+/// A connection on which nothing comes is closed after this.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// Serves the text at `/metrics`; never ends.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    text: impl Fn() -> String + Clone + Send + 'static,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let text = text.clone();
+                // Who asked is gone: nobody is to be told.
+                tokio::spawn(async move { connection(stream, text).await.ok() });
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+async fn connection(mut stream: TcpStream, text: impl Fn() -> String) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        while let Ok(Some(request)) = parse_request(&bytes, &Limits::SERVER) {
+            let (mut out, keep_alive) = (Vec::new(), request.head.keep_alive);
+            if request.head.path() == "/metrics" {
+                let kind: &[(&str, &[u8])] = &[("Content-Type", b"text/plain; version=0.0.4")];
+                write_response(&mut out, 200, kind, text().as_bytes(), keep_alive);
+            } else {
+                write_response(&mut out, 404, &[], b"", keep_alive);
+            }
+            let used = request.used;
+            bytes.drain(..used);
+            stream.write_all(&out).await?;
+            if !keep_alive {
+                return Ok(());
+            }
+        }
+        if parse_request(&bytes, &Limits::SERVER).is_err() {
+            return Ok(());
+        }
+        let read = timeout(IDLE_MAX, stream.read_buf(&mut bytes)).await;
+        if read.map_or(Ok(0), |read| read)? == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What queue, timestamp service and sequencer have alike: a door for requests, one for metrics, answers that are due later.
+
+use std::collections::BTreeMap;
+
+use clock::Instant;
+use process::{Connection, Outputs};
+use wire::http1::{Limits, parse_request, write_response};
+
+use crate::protocol::{Frame, REQUEST_BYTES_MAX, next_frame};
+
+/// The listener for requests.
+pub const REQUESTS_LISTENER: usize = 0;
+/// The listener that says metrics over HTTP.
+pub const METRICS_LISTENER: usize = 1;
+/// Bytes that may wait for one asker who does not read: beyond, nothing more of it is read until it has.
+pub const UNSENT_BYTES_MAX: usize = 8 << 20;
+
+/// Who asked, and the number that the answer has to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    /// On which connection.
+    pub connection: Connection,
+    /// The asker's number.
+    pub id: u64,
+}
+
+/// Which connections want metrics, and what came that was malformed.
+#[derive(Debug, Default)]
+pub struct Doors {
+    says_metrics: Vec<bool>,
+    /// Connections closed for what they sent.
+    pub malformed: u64,
+}
+
+impl Doors {
+    /// A connection was accepted.
+    pub fn opened(&mut self, connection: Connection, listener: usize) {
+        let index = connection.index();
+        if self.says_metrics.len() <= index {
+            self.says_metrics.resize(index + 1, false);
+        }
+        self.says_metrics[index] = listener == METRICS_LISTENER;
+    }
+
+    /// Whether it was accepted at the door for metrics.
+    #[must_use]
+    pub fn wants_metrics(&self, connection: Connection) -> bool {
+        self.says_metrics.get(connection.index()).copied().unwrap_or_default()
+    }
+}
+
+/// The requests in what came on a connection.
+#[derive(Debug)]
+pub struct Requests<'a> {
+    connection: Connection,
+    bytes: &'a [u8],
+    used: usize,
+    is_malformed: bool,
+}
+
+impl<'a> Requests<'a> {
+    /// Of these bytes.
+    #[must_use]
+    pub const fn of(connection: Connection, bytes: &'a [u8]) -> Self {
+        Self { connection, bytes, used: 0, is_malformed: false }
+    }
+
+    /// The next whole one, as long as the asker reads its answers.
+    pub fn next(&mut self, out: &Outputs) -> Option<(Asked, Frame<'a>)> {
+        if self.is_malformed || out.unsent(self.connection) >= UNSENT_BYTES_MAX {
+            return None;
+        }
+        match next_frame(&self.bytes[self.used..], REQUEST_BYTES_MAX) {
+            Ok(frame) => {
+                let frame = frame?;
+                self.used += frame.used;
+                Some((Asked { connection: self.connection, id: frame.id }, frame))
+            }
+            Err(_) => {
+                self.is_malformed = true;
+                None
+            }
+        }
+    }
+
+    /// Says how far was read, and closes the connection if what came is no request.
+    pub fn end(self, doors: &mut Doors, out: &mut Outputs) {
+        if self.is_malformed {
+            doors.malformed += 1;
+            out.used(self.bytes.len());
+            out.close(self.connection);
+        } else {
+            out.used(self.used);
+        }
+    }
+}
+
+/// A number for metrics: name, whether it only grows, help, value.
+pub type Number = (&'static str, bool, &'static str, u64);
+
+/// Numbers in Prometheus's text format.
+#[must_use]
+pub fn metrics_text(numbers: &[Number]) -> String {
+    let line = |(name, grows, help, value): &Number| {
+        let kind = if *grows { "counter" } else { "gauge" };
+        format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
+    };
+    numbers.iter().map(line).collect()
+}
+
+/// Answers who wants metrics with this text.
+pub fn answer_metrics(connection: Connection, bytes: &[u8], text: &str, out: &mut Outputs) {
+    let (used, is_over) = answers(bytes, text, out.send(connection));
+    out.used(used);
+    if is_over {
+        out.close(connection);
+    }
+}
+
+fn answers(bytes: &[u8], text: &str, out: &mut Vec<u8>) -> (usize, bool) {
+    let mut used = 0;
+    loop {
+        let request = match parse_request(&bytes[used..], &Limits::SERVER) {
+            Ok(None) => return (used, false),
+            Ok(Some(request)) => request,
+            Err(_) => return (bytes.len(), true),
+        };
+        used += request.used;
+        let keep_alive = request.head.keep_alive;
+        if request.head.path() == "/metrics" {
+            let kind: &[(&str, &[u8])] = &[("Content-Type", b"text/plain; version=0.0.4")];
+            write_response(out, 200, kind, text.as_bytes(), keep_alive);
+        } else {
+            write_response(out, 404, &[], b"", keep_alive);
+        }
+        if !keep_alive {
+            return (bytes.len(), true);
+        }
+    }
+}
+
+/// Things that are to be done later, in the order of their times.
+#[derive(Debug)]
+pub struct Later<T> {
+    due: BTreeMap<(Instant, u64), T>,
+    sequence: u64,
+}
+
+impl<T> Default for Later<T> {
+    fn default() -> Self {
+        Self { due: BTreeMap::new(), sequence: 0 }
+    }
+}
+
+impl<T> Later<T> {
+    /// To be done at `at`.
+    pub fn add(&mut self, at: Instant, what: T) {
+        self.sequence += 1;
+        self.due.insert((at, self.sequence), what);
+    }
+
+    /// The next that is due.
+    pub fn take(&mut self, now: Instant) -> Option<T> {
+        let (key, _) = self.due.first_key_value().filter(|((at, _), _)| *at <= now)?;
+        let key = *key;
+        self.due.remove(&key)
+    }
+
+    /// When the first is due.
+    #[must_use]
+    pub fn first(&self) -> Option<Instant> {
+        self.due.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+}

@@ -1,0 +1,295 @@
+//! `serve`: each service as a process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::Clock;
+use process::Node;
+use process::shell::{Bounds, Shell, Until, listen_address};
+use process::store::{Store, StoreOptions, Sync};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::net::TcpListener;
+
+use crate::bucket;
+use crate::config::Config;
+use crate::data::COUNT_MAX;
+use crate::keys::Key;
+use crate::making::{self, Counts};
+use crate::program::{ends, ready, runtime};
+use crate::queue::{self, Queue, Settings};
+use crate::sequencer::{self, Sequencer};
+use crate::storage::Storage;
+use crate::timestamp::Timestamp;
+use crate::watch::{self, Waits, Watch};
+use crate::words::Words;
+
+const HELP: &str = "\
+serve WHAT [OPTIONS]: one of queue, timestamp, sequencer, pipeline, bucket, watcher. It prints
+`ready requests=ADDRESS metrics=ADDRESS` (a pipeline: only metrics) and ends on SIGTERM.
+
+of all
+  --metrics ADDRESS        where it says its metrics over HTTP (127.0.0.1:0)
+  --parent-pipe            end when standard input ends, too
+of all but pipeline
+  --listen ADDRESS         where it takes requests (127.0.0.1:0)
+of queue, timestamp, sequencer, bucket
+  --data FOLDER            where it keeps its key and what it holds (needed)
+of timestamp, sequencer, bucket
+  --delay TIME             how much later it answers, as 120ms (0ms)
+of queue
+  --bytes-max B            transactions that are not done have so many bytes at most; more is refused (268435456)
+  --count-max N            transactions of a batch at most (65536)
+  --sync data|none         what is synced before a transaction is acknowledged (data)
+of pipeline and watcher
+  --ledger FILE            the ledger's file (needed)
+of pipeline
+  --count-max N            transactions of a batch at most (8192)
+  --lease TIME             for how long nobody else gets its batch (30s)
+  --watcher ADDRESS        a watcher that is told when batches take steps; once for each
+  --push                   watchers are also told to look when a block is stored
+of watcher
+  --bucket-to-queue TIME   how often it looks at the buckets (100ms)
+  --queue-to-cache TIME    how often it empties its queue into its cache (100ms)
+  --omc TIME               how often it computes the main chain (50ms)
+  --push                   it also looks when a pipeline tells it to
+";
+
+struct Command {
+    listen: SocketAddr,
+    metrics: SocketAddr,
+    data: Option<PathBuf>,
+    ledger: Option<PathBuf>,
+    delay: Duration,
+    bytes_max: usize,
+    count_max: u32,
+    sync: Sync,
+    lease: Duration,
+    watchers: Vec<String>,
+    waits: Waits,
+    parent_pipe: bool,
+}
+
+impl Command {
+    fn parse(words: &[String]) -> Result<Option<Self>, String> {
+        let any = listen_address("0")?;
+        let mut command = Self {
+            listen: any,
+            metrics: any,
+            data: None,
+            ledger: None,
+            delay: Duration::ZERO,
+            bytes_max: 256 << 20,
+            count_max: 0,
+            sync: Sync::Data,
+            lease: Duration::from_secs(30),
+            watchers: Vec::new(),
+            waits: Waits::default(),
+            parent_pipe: false,
+        };
+        let mut words = Words::new(words);
+        while let Some(name) = words.next_word() {
+            match name.as_str() {
+                "--help" => return Ok(None),
+                "--listen" => command.listen = words.address()?,
+                "--metrics" => command.metrics = words.address()?,
+                "--data" => command.data = Some(words.text()?.into()),
+                "--ledger" => command.ledger = Some(words.text()?.into()),
+                "--delay" => command.delay = words.duration()?,
+                "--bytes-max" => command.bytes_max = words.number()?,
+                "--count-max" => command.count_max = words.number()?,
+                "--sync" => {
+                    command.sync = match words.text()?.as_str() {
+                        "data" => Sync::Data,
+                        "none" => Sync::None,
+                        other => {
+                            return Err(format!(
+                                "--sync takes data or none, and `{other}` is neither"
+                            ));
+                        }
+                    }
+                }
+                "--lease" => command.lease = words.duration()?,
+                "--watcher" => command.watchers.push(words.text()?),
+                "--bucket-to-queue" => command.waits.bucket_to_queue = words.duration()?,
+                "--queue-to-cache" => command.waits.queue_to_cache = words.duration()?,
+                "--omc" => command.waits.omc = words.duration()?,
+                "--push" => command.waits.push = true,
+                "--parent-pipe" => command.parent_pipe = true,
+                _ => return Err(words.unknown()),
+            }
+        }
+        Ok(Some(command))
+    }
+
+    fn data(&self) -> Result<PathBuf, String> {
+        let data = self.data.clone().ok_or("it keeps a key and data: --data FOLDER")?;
+        std::fs::create_dir_all(&data)
+            .map_err(|error| format!("making the folder {}: {error}", data.display()))?;
+        Ok(data)
+    }
+
+    fn ledger(&self) -> Result<Config, String> {
+        Config::read(self.ledger.as_deref().ok_or("it needs the ledger's file: --ledger FILE")?)
+    }
+
+    fn count_max(&self, default: u32) -> Result<u32, String> {
+        match self.count_max {
+            0 => Ok(default),
+            it if it as usize <= COUNT_MAX => Ok(it),
+            it => Err(format!("--count-max {it} is more than {COUNT_MAX}")),
+        }
+    }
+}
+
+/// Runs a service until it is told to end.
+pub(crate) fn run(words: &[String]) -> Result<(), String> {
+    let (what, rest) = words.split_first().ok_or("serve what? See serve --help")?;
+    let command = if what == "--help" { None } else { Command::parse(rest)? };
+    let Some(command) = command else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    match what.as_str() {
+        "queue" => serve_queue(&command),
+        "timestamp" => serve_timestamp(&command),
+        "sequencer" => serve_sequencer(&command),
+        "pipeline" => serve_pipeline(&command),
+        "bucket" => serve_bucket(&command),
+        "watcher" => serve_watcher(&command),
+        _ => Err(format!(
+            "there is no service `{what}`: queue, timestamp, sequencer, pipeline, bucket, watcher"
+        )),
+    }
+}
+
+fn serve_queue(command: &Command) -> Result<(), String> {
+    let data = command.data()?;
+    let mut nonce = [0; 16];
+    SystemRandom::new().fill(&mut nonce).map_err(|_| "the system has no randomness")?;
+    let count_max = command.count_max(65_536)?;
+    let settings = Settings { bytes_max: command.bytes_max, count_max, nonce, broken: None };
+    let options = StoreOptions { sync: command.sync, ..StoreOptions::default() };
+    let (store, stored) =
+        Store::open(&data, &[queue::LOG], &[], options).map_err(|error| error.to_string())?;
+    let mut node = Queue::new(settings, &stored).map_err(|error| error.to_string())?;
+    drop(stored);
+    let (pending, open) = node.standing();
+    let more = [("pending", pending.to_string()), ("open", open.to_string())];
+    run_node(command, Some(store), Clock::start(), &mut node, &more)
+}
+
+fn serve_timestamp(command: &Command) -> Result<(), String> {
+    let key = key(command)?;
+    let more = [("key", crate::data::hex(&key.public()))];
+    let clock = Clock::start();
+    let mut node = Timestamp::new(key, clock.origin_wall().unix_ns(), command.delay);
+    run_node(command, None, clock, &mut node, &more)
+}
+
+fn serve_sequencer(command: &Command) -> Result<(), String> {
+    let data = command.data()?;
+    let key = key(command)?;
+    let mut more = vec![("key", crate::data::hex(&key.public()))];
+    let options = StoreOptions { sync: command.sync, ..StoreOptions::default() };
+    let (store, stored) =
+        Store::open(&data, &[sequencer::LOG], &[], options).map_err(|error| error.to_string())?;
+    let made = Sequencer::new(key, command.delay, &stored);
+    let mut node = made.map_err(|error| error.to_string())?;
+    drop(stored);
+    more.push(("number", node.durable().to_string()));
+    run_node(command, Some(store), Clock::start(), &mut node, &more)
+}
+
+fn key(command: &Command) -> Result<Key, String> {
+    let data = command.data()?;
+    Key::in_folder(&data).map_err(|error| format!("the key in {}: {error}", data.display()))
+}
+
+fn run_node(
+    command: &Command,
+    store: Option<Store>,
+    clock: Clock,
+    node: &mut dyn Node,
+    more: &[(&str, String)],
+) -> Result<(), String> {
+    let words = |error: process::shell::ShellError| error.to_string();
+    let mut until = vec![Until::signals().map_err(words)?];
+    if command.parent_pipe {
+        until.push(Until::parent_pipe().map_err(words)?);
+    }
+    let listeners = [("requests", command.listen), ("metrics", command.metrics)];
+    let mut shell = Shell::bind(&listeners, Bounds::default()).map_err(words)?;
+    if let Some(store) = store {
+        shell = shell.keeping(store);
+    }
+    let more: Vec<(&str, &str)> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    shell.announce(&more).map_err(words)?;
+    let facts = shell.run(node, clock, &until).map_err(words)?;
+    eprintln!("ended by {}", facts.ended_by);
+    Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| format!("listening at {address}: {error}"))
+}
+
+fn local(listener: &TcpListener) -> Result<SocketAddr, String> {
+    listener.local_addr().map_err(|error| error.to_string())
+}
+
+fn serve_bucket(command: &Command) -> Result<(), String> {
+    let options = bucket::Options { data: command.data()?, delay: command.delay };
+    runtime()?.block_on(async {
+        let ends = ends(command.parent_pipe)?;
+        let (requests, metrics) = (listen(command.listen).await?, listen(command.metrics).await?);
+        let announce = |requests, metrics| {
+            ready(&format!("requests={requests} metrics={metrics}"));
+            Ok(())
+        };
+        bucket::serve(options, requests, metrics, announce, ends).await
+    })
+}
+
+fn serve_pipeline(command: &Command) -> Result<(), String> {
+    let config = command.ledger()?;
+    let options = making::Options {
+        count_max: command.count_max(8_192)?,
+        lease: command.lease,
+        watchers: command.watchers.clone(),
+        pushes: command.waits.push,
+    };
+    let clock = Clock::start();
+    runtime()?.block_on(async {
+        let ends = ends(command.parent_pipe)?;
+        let storage = Storage::open(&config, clock)?;
+        let metrics = listen(command.metrics).await?;
+        ready(&format!("metrics={}", local(&metrics)?));
+        let counts = Arc::new(Counts::default());
+        let (told, stores) = (Arc::clone(&counts), Arc::clone(&storage));
+        let text = move || told.metrics() + &stores.metrics();
+        tokio::select! {
+            made = making::run(&config, options, storage, counts, clock) => made,
+            () = crate::metrics_door::serve(metrics, text) => Ok(()),
+            () = ends => Ok(()),
+        }
+    })
+}
+
+fn serve_watcher(command: &Command) -> Result<(), String> {
+    let config = command.ledger()?;
+    let clock = Clock::start();
+    runtime()?.block_on(async {
+        let ends = ends(command.parent_pipe)?;
+        let storage = Storage::open(&config, clock)?;
+        let watch = Watch::new(storage, config.trust()?, command.waits, clock);
+        let (questions, metrics) = (listen(command.listen).await?, listen(command.metrics).await?);
+        ready(&format!("requests={} metrics={}", local(&questions)?, local(&metrics)?));
+        tokio::select! {
+            () = Arc::clone(&watch).run() => Ok(()),
+            () = watch::serve(watch, questions, metrics) => Ok(()),
+            () = ends => Ok(()),
+        }
+    })
+}

@@ -1,0 +1,7 @@
+//! What holds of the values: data, chain, verification, pieces. Queue, sequencer and pipelines are
+//! tried together, in `examples/sim`.
+
+mod encodings;
+mod forged;
+mod made;
+mod pieces;
