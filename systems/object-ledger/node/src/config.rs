@@ -199,3 +199,73 @@ impl Config {
         self.buckets.iter().enumerate().map(open).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: each provider's buckets can be asked, with credentials from a file; what fails says nothing of a secret, and a
+    /// credential is not shown either.
+    #[test]
+    fn providers_and_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+        let account = r#"{"disable_oauth":true,"client_email":"","private_key_id":"","private_key":"hidden"}"#;
+        let secrets =
+            format!("[one]\nid = \"me\"\nsecret = \"{secret}\"\n[two]\nsecret = '{account}'\n");
+        std::fs::write(folder.path().join("secrets.toml"), secrets).unwrap();
+        let key = "ab".repeat(32);
+        let bucket = |provider: &str, credentials: &str| {
+            format!(
+                "[[bucket]]\nprovider = \"{provider}\"\nbucket = \"bucket\"\nendpoint = \"http://127.0.0.1:1\"\ncredentials = \"{credentials}\"\n"
+            )
+        };
+        let text = format!(
+            "name = \"a\"\ncredentials = \"secrets.toml\"\n[keys]\ntimestamp = \"{key}\"\nsequencer = \"{key}\"\n[storage]\nretry_max = 1\nrequired_piece_count = 2\n{}{}{}",
+            bucket("aws", "one"),
+            bucket("azure", "one"),
+            bucket("gcp", "two")
+        );
+        let file = folder.path().join("ledger.toml");
+        std::fs::write(&file, text).unwrap();
+        let config = Config::read(&file).unwrap();
+        let credentials = Credentials::read(config.credentials.as_deref()).unwrap();
+        assert!(!format!("{credentials:?}").contains(secret));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let storage = crate::storage::Storage::open(&config, clock::Clock::start()).unwrap();
+            let why = storage.store("batch/00", b"whole").await.unwrap_err().to_string();
+            assert!(why.contains("0 of 3 buckets, and 2 are needed"), "{why}");
+            assert!(!why.contains(secret) && !why.contains("hidden"), "{why}");
+            let why = storage.fetch("batch/00").await.unwrap_err();
+            assert!(!why.is_nothing_seen(), "{why}");
+        });
+    }
+
+    /// Claim: folders of this host keep objects: what was stored is read again, is listed, and what is not there is none.
+    #[test]
+    fn folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = "ab".repeat(32);
+        let buckets: String = (0..6)
+            .map(|it| format!("[[bucket]]\nprovider = \"local\"\nbucket = \"b{it}\"\n"))
+            .collect();
+        let text = format!(
+            "name = \"a\"\n[keys]\ntimestamp = \"{key}\"\nsequencer = \"{key}\"\n{buckets}"
+        );
+        let file = folder.path().join("ledger.toml");
+        std::fs::write(&file, text).unwrap();
+        let config = Config::read(&file).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let storage = crate::storage::Storage::open(&config, clock::Clock::start()).unwrap();
+            storage.store("sequence/00000000000000000001", b"one").await.unwrap();
+            storage.store("sequence/00000000000000000002", b"two").await.unwrap();
+            let read = storage.fetch("sequence/00000000000000000001").await;
+            assert_eq!(read, Ok(Some(b"one".to_vec())));
+            assert_eq!(storage.fetch("sequence/00000000000000000003").await, Ok(None));
+            let listed = storage.list("sequence", "sequence/00000000000000000001", 10).await;
+            assert_eq!(Vec::from_iter(listed), ["sequence/00000000000000000002"]);
+        });
+    }
+}
