@@ -11,6 +11,7 @@ pub const ADAPTERS: &[Adapter] = &[
     echo_adapter::ADAPTER,
     eth_gateway_adapter::ADAPTER,
     ethereum_adapter::ADAPTER,
+    exec_adapter::ADAPTER,
     http_adapter::ADAPTER,
     kv_adapter::ADAPTER,
     redis_adapter::ADAPTER,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use model::facts::{KindFacts, LedgerEntry};
 use model::result::Fates;
-use model::{NO_STAMP, Outcome, Row, Stamp};
+use model::{Class, NO_STAMP, Outcome, Row, Stamp};
 
 /// Ids of the probe start here.
 const PROBE_BASE: u64 = 1 << 40;
@@ -245,8 +245,9 @@ impl Join {
                 UNRECORDED
             }
             Outcome::Committed => ACKNOWLEDGED,
+            // What failed on this side of the system is no answer of its: it may have been recorded all the same.
+            Outcome::Rejected(Class::Client | Class::Transport) | Outcome::Unknown => UNANSWERED,
             Outcome::Rejected(_) => REFUSED,
-            Outcome::Unknown => UNANSWERED,
         };
         let space = &mut self.spaces[space];
         self.repeated_rows += u64::from(space.told.replace(id, told) != 0);
@@ -404,6 +405,7 @@ mod tests {
                 70_001 => Outcome::Unknown,
                 70_002 => Outcome::Rejected(Class::Conflict),
                 70_003 => Outcome::Shed,
+                70_004 => Outcome::Rejected(Class::Client),
                 _ => Outcome::Committed,
             };
             join.row(&row(tx, 1_000_000 * i64::try_from(tx).unwrap(), 500_000, outcome));
@@ -417,13 +419,13 @@ mod tests {
         join.entry(&LedgerEntry::new(200_003, 5, false));
         let fates = join.finish();
         assert_eq!((fates.lost, fates.duplicate, fates.phantom), (1, 1, 3));
-        assert_eq!((fates.late, fates.refused_yet_present), (1, 1));
-        assert_eq!(fates.once, 100_000 - 3 - 1 - 1);
+        assert_eq!((fates.late, fates.refused_yet_present), (2, 1));
+        assert_eq!(fates.once, 100_000 - 3 - 1 - 1 - 1);
         assert_eq!(join.acknowledged_often, 1);
         assert_eq!(fates.examples["lost"], [31_337]);
         assert_eq!(fates.examples["duplicate"], [4_711]);
         assert_eq!(fates.examples["phantom"], [123_456, 70_003, 5]);
-        assert_eq!(fates.examples["late"], [70_001]);
+        assert_eq!(fates.examples["late"], [70_001, 70_004], "a client's failure is no refusal");
         assert_eq!(fates.examples["refused_yet_present"], [70_002]);
         assert_eq!(fates.reordered, 0);
     }

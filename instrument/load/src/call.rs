@@ -114,7 +114,9 @@ fn open<'t>(
     for (stream, role, index) in wanted {
         match trial.setup.system.connect(trial.setup.deployment, role, index) {
             Ok(Link::Call(client)) => clients.push(client),
-            Ok(Link::Wire(..)) => return Err(odd_one(index, "a wire", "a client library")),
+            Ok(Link::Wire(..) | Link::Channel(..)) => {
+                return Err(odd_one(index, "a wire", "a client library"));
+            }
             Err(source) => return Err(LoadError::System { index, source }),
         }
         callers.push(Caller::new(stream, index));

@@ -2,10 +2,11 @@
 //! and touches no socket; the engine moves its bytes to and from the driver.
 
 use model::Stamp;
-use sut::{Endpoint, ProtocolError, Role, Session};
+use sut::{ProtocolError, Role, Session};
 
 use crate::driver::Key;
 use crate::pending::OnConnection;
+use crate::place::Place;
 use crate::tls::Layer;
 use sut::Marks;
 
@@ -39,7 +40,7 @@ pub(crate) struct Connection {
     pub role: (Role, u32),
     pub phase: Phase,
     pub key: Option<Key>,
-    pub endpoint: Endpoint,
+    pub place: Place,
     pub session: Box<dyn Session>,
     pub tls: Option<Layer>,
     /// Plain bytes to send.
@@ -80,7 +81,7 @@ impl Connection {
         index: u32,
         stream: u8,
         role: (Role, u32),
-        endpoint: Endpoint,
+        place: Place,
         session: Box<dyn Session>,
         window: u32,
     ) -> Self {
@@ -92,7 +93,7 @@ impl Connection {
             role,
             phase: Phase::Down,
             key: None,
-            endpoint,
+            place,
             session,
             tls: None,
             out: Vec::new(),

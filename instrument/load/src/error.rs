@@ -1,17 +1,13 @@
 //! Why a trial's load could not begin. What happens to a transaction is an outcome, never one of these.
 
-use std::net::SocketAddr;
-
 /// Why the load could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No connection could be opened at all.
-    #[error(
-        "opening connections to {address}: {reason}; is the system up, and is this its address?"
-    )]
+    #[error("opening connections to {place}: {reason}; is the system up, and is this its address?")]
     Connect {
         /// Where to.
-        address: SocketAddr,
+        place: String,
         /// Why not.
         reason: String,
     },

@@ -22,6 +22,7 @@ mod links;
 mod live;
 mod numbers;
 mod pending;
+mod place;
 mod recorder;
 pub mod schedule;
 pub mod scripted;

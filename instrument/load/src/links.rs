@@ -17,25 +17,27 @@ pub(crate) struct Links {
     pub is_probe_called: bool,
     /// There is a probe, and it has wires.
     pub is_probe_wired: bool,
-    /// Where the first wire goes, if there is any.
+    /// Where the first wire goes, if there is any that goes to an address.
     pub wire: Option<SocketAddr>,
 }
 
 impl Links {
     pub(crate) fn of(setup: &Setup<'_>) -> Result<Self, LoadError> {
         let ask = |role, index| match setup.system.connect(setup.deployment, role, index) {
-            Ok(Link::Wire(endpoint, _)) => Ok(Some(endpoint.address)),
-            Ok(Link::Call(_)) => Ok(None),
+            Ok(Link::Wire(endpoint, _)) => Ok(Way::Wire(Some(endpoint.address))),
+            Ok(Link::Channel(..)) => Ok(Way::Wire(None)),
+            Ok(Link::Call(_)) => Ok(Way::Call),
             Err(source) => Err(LoadError::System { index, source }),
         };
         let main = ask(Role::Submit, 0)?;
-        let mut links = Self { is_main_called: main.is_none(), wire: main, ..Self::default() };
+        let mut links =
+            Self { is_main_called: main == Way::Call, wire: main.address(), ..Self::default() };
         if setup.plan.probe.is_some() {
             let index = probe_index(&setup.plan.load, setup.system.observers(), 0);
             let probe = ask(Role::Probe, index)?;
-            links.is_probe_called = probe.is_none();
-            links.is_probe_wired = probe.is_some();
-            links.wire = links.wire.or(probe);
+            links.is_probe_called = probe == Way::Call;
+            links.is_probe_wired = probe != Way::Call;
+            links.wire = links.wire.or(probe.address());
         }
         Ok(links)
     }
@@ -53,6 +55,23 @@ impl Links {
     /// Whether both do.
     pub(crate) fn is_mixed(&self) -> bool {
         self.has_calls() && self.has_wires()
+    }
+}
+
+/// How one stream goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Call,
+    /// By the event loops; to this address, or to a program.
+    Wire(Option<SocketAddr>),
+}
+
+impl Way {
+    const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Call => None,
+            Self::Wire(address) => address,
+        }
     }
 }
 

@@ -23,7 +23,8 @@ pub enum Class {
     Server = 6,
     /// The connection failed: refused, reset, closed, TLS failure, an answer that is not of the protocol.
     Transport = 7,
-    /// This client ran out of something (descriptors, ports, name lookup). Never the system's fault.
+    /// This client ran out of something (descriptors, ports, name lookup), or a program that is the client failed. Never
+    /// the system's fault.
     Client = 8,
 }
 

@@ -5,6 +5,7 @@
 //! adapter has no way to tell the time of a transaction, so none can invent its own timing. [`conformance`]
 //! tests that a [`Session`] keeps its side.
 
+mod channel;
 pub mod conformance;
 mod marks;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use channel::Channel;
 use clock::{Clock, WallTime};
 pub use marks::{Answer, Mark, Marks, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
@@ -120,7 +122,7 @@ pub trait System: Send + Sync {
     fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload>;
 
     /// The `index`-th connection of `role`: where to, and the protocol on it. All connections of one role are of one
-    /// kind of [`Link`]; another role may have the other kind (a probe through a client library beside a load over
+    /// kind of [`Link`]; another role may have another kind (a probe through a client library, or a program, beside a load over
     /// wires). Observers are always wires.
     ///
     /// # Errors
@@ -259,6 +261,9 @@ pub enum Role {
 pub enum Link {
     /// Bytes over TCP, with the engine's own event loop.
     Wire(Endpoint, Box<dyn Session>),
+    /// Bytes to a program of this host that is a client itself, over a socket that it has inherited, with the engine's own
+    /// event loop.
+    Channel(Channel, Box<dyn Session>),
     /// A client library, one call a transaction, for low rates.
     Call(Box<dyn Client>),
 }

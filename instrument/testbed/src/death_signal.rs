@@ -1,6 +1,6 @@
 //! Asks the kernel to kill a child when the thread that started it ends.
 //!
-//! The one place of this crate with unsafe code. It must do nothing in the child but two system calls.
+//! It must do nothing in the child but two system calls.
 #![expect(
     unsafe_code,
     reason = "code between fork and exec has no safe form in the standard library"

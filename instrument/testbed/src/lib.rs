@@ -27,6 +27,7 @@ mod error;
 mod fault;
 mod findings;
 mod guard;
+mod inherit;
 pub mod install;
 mod keeper;
 mod lateness;

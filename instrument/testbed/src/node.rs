@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use clock::{Clock, Instant};
 use rustix::io::Errno;
@@ -20,6 +20,7 @@ use rustix::process::{
 
 use crate::death_signal;
 use crate::guard::Guard;
+use crate::inherit::Inherited;
 use crate::log;
 
 /// What to start.
@@ -35,6 +36,8 @@ pub struct NodeSpec {
     pub env: Vec<(String, String)>,
     /// Where it runs; `None`: where this process runs.
     pub cwd: Option<PathBuf>,
+    /// Descriptors that its first life inherits.
+    pub(crate) inherited: Inherited,
 }
 
 impl NodeSpec {
@@ -65,6 +68,15 @@ impl NodeSpec {
         self
     }
 
+    /// With these descriptors, which the node inherits and this process closes when it has started it; their numbers, with
+    /// commas between them, are in the environment variable `variable`. A node that is started again inherits none.
+    #[must_use]
+    pub fn inherit(mut self, variable: &str, descriptors: Vec<OwnedFd>) -> Self {
+        let descriptors = Arc::new(Mutex::new(descriptors));
+        self.inherited = Inherited { variable: variable.to_owned(), descriptors };
+        self
+    }
+
     /// The command, with its output in `log` and a pipe to its standard input.
     pub(crate) fn command(&self, log: std::fs::File) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
@@ -78,6 +90,7 @@ impl NodeSpec {
         if let Some(folder) = &self.cwd {
             command.current_dir(folder);
         }
+        self.inherited.hand_over(&mut command);
         death_signal::kill_with_parent(&mut command);
         Ok(command)
     }
@@ -92,6 +105,14 @@ pub struct Node {
     pub pid: u32,
     /// Its log.
     pub log: PathBuf,
+}
+
+impl Node {
+    /// The last lines that it wrote, for messages; empty: none, or its log cannot be read.
+    #[must_use]
+    pub fn last_lines(&self) -> String {
+        log::tail(&self.log, 0)
+    }
 }
 
 /// How a node ended.

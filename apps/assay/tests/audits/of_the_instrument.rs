@@ -42,7 +42,7 @@ fn client_failures() {
     harness::pass(Duration::from_millis(500));
     limit(before);
     let said = running.finish();
-    let words = ["failed in this client, not in the system: descriptors, ports or name lookup"];
+    let words = ["failed in this client, not in the system: descriptors, ports, name lookup"];
     expect_failed(&said, &said.json(), "client_failures", &words);
     let texts = said.json()["settings"][0]["trials"][0]["errors"].to_string();
     assert!(texts.contains("this client has no file descriptors left"), "{texts}");

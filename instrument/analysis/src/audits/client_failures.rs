@@ -1,4 +1,4 @@
-//! Failures of this client (descriptors, ports, name lookup) are not the system's, and must not be read as such.
+//! Failures of this client (descriptors, ports, name lookup, a program that is the client) are not the system's, and must not be read as such.
 
 use model::quantity::show_count;
 use model::result::FigureUnit;
@@ -49,7 +49,7 @@ fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
         return ok(format!("no failure of the client itself; {of_transport}"));
     }
     let said = format!(
-        "{} of {} transactions ({}) failed in this client, not in the system: descriptors, ports or name lookup; {of_transport}",
+        "{} of {} transactions ({}) failed in this client, not in the system: descriptors, ports, name lookup, or a program that is the client; {of_transport}",
         show_count(client),
         show_count(due),
         percent(share(client, due))

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -85,21 +86,13 @@ impl Driver for Epoll {
 
     fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno> {
         let socket = socket::open(address)?;
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.transports.push(Transport::default());
-            u32::try_from(self.transports.len() - 1).expect("connections are counted in u32")
-        });
-        let transport = &mut self.transports[index as usize];
-        let key = Key { index, generation: transport.generation };
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        if let Err(error) = epoll::add(&self.epoll, &socket, EventData::new_u64(pack(key)), flags) {
-            self.free.push(index);
-            return Err(error);
-        }
-        transport.token = token;
-        transport.is_stamped = is_stamped && stamps::ask(&socket);
-        transport.socket = Some(socket);
-        Ok(key)
+        let is_stamped = is_stamped && stamps::ask(&socket);
+        self.take_up(token, socket, is_stamped)
+    }
+
+    fn adopt(&mut self, token: u32, socket: OwnedFd) -> Result<Key, Errno> {
+        fcntl_setfl(&socket, fcntl_getfl(&socket)? | OFlags::NONBLOCK)?;
+        self.take_up(token, socket, false)
     }
 
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>) {
@@ -187,6 +180,25 @@ impl Driver for Epoll {
 }
 
 impl Epoll {
+    /// A socket that is connected, or on its way: it says so by becoming writable.
+    fn take_up(&mut self, token: u32, socket: OwnedFd, is_stamped: bool) -> Result<Key, Errno> {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.transports.push(Transport::default());
+            u32::try_from(self.transports.len() - 1).expect("connections are counted in u32")
+        });
+        let transport = &mut self.transports[index as usize];
+        let key = Key { index, generation: transport.generation };
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        if let Err(error) = epoll::add(&self.epoll, &socket, EventData::new_u64(pack(key)), flags) {
+            self.free.push(index);
+            return Err(error);
+        }
+        transport.token = token;
+        transport.is_stamped = is_stamped;
+        transport.socket = Some(socket);
+        Ok(key)
+    }
+
     fn is_current(&self, key: Key) -> bool {
         let transport = &self.transports[key.index as usize];
         transport.generation == key.generation && transport.socket.is_some()

@@ -12,6 +12,7 @@ pub(crate) mod socket;
 mod stamps;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use clock::WallTime;
@@ -89,6 +90,9 @@ pub(crate) trait Driver: Sized {
     /// Begins to open a connection; [`Event::Connected`] or [`Event::Ended`] follows. Where `is_stamped` the kernel is asked
     /// when what is received on it arrived, which it need not know.
     fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno>;
+
+    /// Takes up a socket that is connected already; [`Event::Connected`] follows.
+    fn adopt(&mut self, token: u32, socket: OwnedFd) -> Result<Key, Errno>;
 
     /// Sends all of `bytes`, after what was sent before, and leaves an empty buffer with capacity in its place.
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>);

@@ -134,28 +134,12 @@ impl Driver for Ring {
 
     fn connect(&mut self, token: u32, address: SocketAddr, is_stamped: bool) -> Result<Key, Errno> {
         let socket = socket::open(address)?;
-        // io_uring fails an operation on a non-blocking socket where it would else wait for it.
-        fcntl_setfl(&socket, fcntl_getfl(&socket)? & !OFlags::NONBLOCK)?;
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.transports.push(Transport::default());
-            u32::try_from(self.transports.len() - 1).expect("connections are counted in u32")
-        });
-        if index < self.files
-            && let Err(error) =
-                self.ring.submitter().register_files_update(index, &[socket.as_raw_fd()])
-        {
-            self.free.push(index);
-            return Err(errno(&error));
-        }
-        let transport = &mut self.transports[index as usize];
-        transport.token = token;
-        transport.state = State::Connecting;
-        transport.is_stamped = is_stamped && stamps::ask(&socket);
-        let key = Key { index, generation: transport.generation };
-        let poll = opcode::PollAdd::new(types::Fd(socket.as_raw_fd()), POLLOUT).build();
-        transport.socket = Some(socket);
-        self.push(poll, key, Operation::Connect);
-        Ok(key)
+        let is_stamped = is_stamped && stamps::ask(&socket);
+        self.take_up(token, socket, is_stamped)
+    }
+
+    fn adopt(&mut self, token: u32, socket: OwnedFd) -> Result<Key, Errno> {
+        self.take_up(token, socket, false)
     }
 
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>) {
@@ -238,6 +222,32 @@ impl Driver for Ring {
 }
 
 impl Ring {
+    /// A socket that is connected, or on its way: it says so by becoming writable.
+    fn take_up(&mut self, token: u32, socket: OwnedFd, is_stamped: bool) -> Result<Key, Errno> {
+        // io_uring fails an operation on a non-blocking socket where it would else wait for it.
+        fcntl_setfl(&socket, fcntl_getfl(&socket)? & !OFlags::NONBLOCK)?;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.transports.push(Transport::default());
+            u32::try_from(self.transports.len() - 1).expect("connections are counted in u32")
+        });
+        if index < self.files
+            && let Err(error) =
+                self.ring.submitter().register_files_update(index, &[socket.as_raw_fd()])
+        {
+            self.free.push(index);
+            return Err(errno(&error));
+        }
+        let transport = &mut self.transports[index as usize];
+        transport.token = token;
+        transport.state = State::Connecting;
+        transport.is_stamped = is_stamped;
+        let key = Key { index, generation: transport.generation };
+        let poll = opcode::PollAdd::new(types::Fd(socket.as_raw_fd()), POLLOUT).build();
+        transport.socket = Some(socket);
+        self.push(poll, key, Operation::Connect);
+        Ok(key)
+    }
+
     fn is_current(&self, key: Key) -> bool {
         let transport = &self.transports[key.index as usize];
         transport.generation == key.generation

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 
 use clock::{Clock, Hand};
 use rustix::io::Errno;
@@ -124,6 +125,11 @@ impl Driver for Scripted {
             None => self.agenda.add(now, Occurrence::End(peer, Some(Errno::CONNREFUSED))),
         }
         Ok(Key { index, generation: 0 })
+    }
+
+    /// A script is no program that could inherit anything.
+    fn adopt(&mut self, _token: u32, _socket: OwnedFd) -> Result<Key, Errno> {
+        Err(Errno::OPNOTSUPP)
     }
 
     fn send(&mut self, key: Key, bytes: &mut Vec<u8>) {

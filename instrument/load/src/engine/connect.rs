@@ -2,18 +2,18 @@
 //! when all are busy. Each of its lives asks the system where to go. A lost connection ends what was outstanding on it,
 //! but for what the plan sends again.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::facts::Grown;
 use model::{Class, NO_STAMP, Outcome};
 use rustix::io::Errno;
-use sut::Link;
 
+use super::setup::link_of;
 use super::{Alarm, Engine, Timer};
 use crate::connection::{Connection, OBSERVER, Phase};
 use crate::driver::{Driver, Key, is_own_shortage};
 use crate::pending::NONE;
+use crate::place::Place;
 use crate::tls::Layer;
 use crate::trial::whole_ns;
 
@@ -37,7 +37,7 @@ impl Engine<'_> {
             let Some(connection) = self.to_open.pop_front() else { break };
             let at = &mut self.connections[connection as usize];
             at.phase = Phase::Connecting;
-            match driver.connect(connection, at.endpoint.address, at.is_stamped) {
+            match at.place.open(driver, connection, at.is_stamped) {
                 Ok(key) => at.key = Some(key),
                 Err(error) => self.lose(connection, &describe(Some(error)), class_of(error)),
             }
@@ -59,17 +59,15 @@ impl Engine<'_> {
     pub(super) fn add_connection(&mut self, stream: usize) -> bool {
         let setup = &self.trial.setup;
         let (role, index) = (self.streams[stream].role(), self.streams[stream].next_index);
-        let Ok(Link::Wire(endpoint, session)) = setup.system.connect(setup.deployment, role, index)
-        else {
+        let Ok((place, session)) = link_of(setup, role, index) else {
             // The adapter has no more: the bound is what there is.
             self.streams[stream].connections_max = self.streams[stream].connections;
             return false;
         };
         let window = self.window();
         let number = self.streams[stream].index;
-        let mut connection =
-            Connection::new(index, number, (role, index), endpoint, session, window);
-        connection.is_stamped = self.wants_stamps(number);
+        let mut connection = Connection::new(index, number, (role, index), place, session, window);
+        connection.is_stamped = connection.place.is_stampable() && self.wants_stamps(number);
         self.connections.push(connection);
         let at = &mut self.streams[stream];
         at.connections += 1;
@@ -100,7 +98,7 @@ impl Engine<'_> {
         }
         self.facts.connects += 1;
         at.phase = Phase::Securing;
-        if let Some(tls) = &at.endpoint.tls {
+        if let Some(tls) = at.place.endpoint().and_then(|endpoint| endpoint.tls.as_ref()) {
             match Layer::new(tls) {
                 Ok(layer) => at.tls = Some(layer),
                 Err(text) => {
@@ -161,7 +159,9 @@ impl Engine<'_> {
         if self.connections[connection as usize].key != Some(key) {
             return;
         }
-        if self.connections[connection as usize].phase != Phase::Connecting {
+        let at = &self.connections[connection as usize];
+        // A program that ends is the client's affair, and is said where its transactions end.
+        if at.phase != Phase::Connecting && at.place.channel().is_none() {
             let facts = &mut self.facts.connections;
             *if error.is_none() { &mut facts.closed } else { &mut facts.reset } += 1;
         }
@@ -173,7 +173,11 @@ impl Engine<'_> {
             self.apply(connection, &marks);
             self.marks = marks;
         }
-        self.lose(connection, &describe(error), error.map_or(Class::Transport, class_of));
+        let text = match self.connections[connection as usize].place.channel() {
+            Some(_) => "the program closed its channel".to_owned(),
+            None => describe(error),
+        };
+        self.lose(connection, &text, error.map_or(Class::Transport, class_of));
     }
 
     /// Closes a connection and loses it.
@@ -186,6 +190,13 @@ impl Engine<'_> {
 
     /// A connection is gone, or could not be had. What was outstanding on it ends; it is tried again later.
     pub(super) fn lose(&mut self, connection: u32, text: &str, class: Class) {
+        // What goes wrong on the way to a program is not the system's failure, and has the program's words.
+        let channel = self.connections[connection as usize].place.channel().cloned();
+        let is_channel = channel.is_some();
+        let (text, class) = match &channel {
+            Some(channel) => (channel.fails(text), Class::Client),
+            None => (text, class),
+        };
         let phase = self.connections[connection as usize].phase;
         // First of all it has no room: what ends here must not look like room for more.
         self.connections[connection as usize].phase = Phase::Down;
@@ -200,13 +211,16 @@ impl Engine<'_> {
                 break;
             }
             let stream = usize::from(at.stream);
-            if self.may_resend(stream, slot) {
+            if !is_channel && self.may_resend(stream, slot) {
                 self.park(stream, slot);
                 continue;
             }
             let is_sent = self.streams[stream].pending.is_sent(slot);
-            self.facts.connections.lost += u64::from(is_sent);
-            let outcome = if is_sent { Outcome::Unknown } else { Outcome::Rejected(class) };
+            self.facts.connections.lost += u64::from(is_sent && !is_channel);
+            let outcome = match is_sent {
+                true => self.connections[connection as usize].place.unanswered(),
+                false => Outcome::Rejected(class),
+            };
             self.streams[stream].pending.row_mut(slot).error = error;
             self.end(stream, slot, self.now, outcome);
         }
@@ -228,7 +242,7 @@ impl Engine<'_> {
             self.event("connect_failure", None, || text.to_owned());
         }
         self.last_failure =
-            Some((self.connections[connection as usize].endpoint.address, text.to_owned()));
+            Some((self.connections[connection as usize].place.clone(), text.to_owned()));
         if stream != OBSERVER {
             let stream = usize::from(stream);
             let here = &mut self.connections[connection as usize];
@@ -300,7 +314,7 @@ impl Engine<'_> {
         let at = &mut self.connections[connection as usize];
         let (role, index) = at.role;
         if let Some(endpoint) = setup.system.route(setup.deployment, role, index, at.life) {
-            at.endpoint = endpoint;
+            at.place = Place::Address(endpoint);
         }
     }
 
@@ -335,8 +349,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The first failure's address and text, for the message that nothing could be opened.
-    pub(super) fn last_failure(&self) -> Option<(SocketAddr, String)> {
+    /// The last failure's place and text, for the message that nothing could be opened.
+    pub(super) fn last_failure(&self) -> Option<(Place, String)> {
         self.last_failure.clone()
     }
 }

@@ -160,7 +160,7 @@ pub(crate) struct Engine<'t> {
     receipts: Receipts,
     /// The connection whose findings are being taken; none: they came from another worker.
     heard_on: u32,
-    last_failure: Option<(std::net::SocketAddr, String)>,
+    last_failure: Option<(crate::place::Place, String)>,
     live: turn::Shown,
 }
 

@@ -91,6 +91,10 @@ impl Engine<'_> {
     /// What came is not of the protocol. Where one answer ends and the next begins can then have been mistaken before, so
     /// that any answer of this life may have been another transaction's.
     pub(super) fn breaks_protocol(&mut self, connection: u32, text: &str) {
+        if self.connections[connection as usize].place.channel().is_some() {
+            // A program's own failure, and not the system's; its answers name their transactions, and those before were right.
+            return;
+        }
         self.facts.protocol_errors += 1;
         self.facts.connections.doubtful += self.connections[connection as usize].answers;
         self.event("protocol_error", None, || text.to_owned());

@@ -121,9 +121,10 @@ impl Engine<'_> {
         }
         self.count_late(found.tx);
         let entry = self.streams[stream].pending.entry(slot);
-        let number = entry.number;
+        let (number, entry_connection) = (entry.number, entry.connection());
         self.streams[stream].pending.row_mut(slot).error = self.texts.index(NO_ANSWER_IN_TIME);
-        self.answered(stream, slot, found.at, Outcome::Unknown);
+        let outcome = self.unanswered(entry_connection);
+        self.answered(stream, slot, found.at, outcome);
         // The next one repeats it.
         self.streams[stream].pending.note_answered(number);
     }
@@ -206,7 +207,7 @@ impl Engine<'_> {
 
     pub(super) fn give_up(&mut self, stream: usize, slot: u32) {
         let entry = self.streams[stream].pending.entry(slot);
-        let (connection, tx) = (entry.connection(), entry.row.tx);
+        let (connection, tx, number) = (entry.connection(), entry.row.tx, entry.number);
         let is_carried = connection != NONE;
         let verdict = match is_carried {
             true => self.connections[connection as usize].session.abandon(tx),
@@ -214,9 +215,22 @@ impl Engine<'_> {
         };
         let error = self.texts.index(NO_ANSWER_IN_TIME);
         self.streams[stream].pending.row_mut(slot).error = error;
-        self.end(stream, slot, self.now, Outcome::Unknown);
+        let outcome = self.unanswered(connection);
+        self.end(stream, slot, self.now, outcome);
+        if outcome != Outcome::Unknown {
+            // Whoever failed, what is said of it from now on comes late.
+            self.streams[stream].pending.note_unanswered(number);
+        }
         if verdict == Abandon::Close {
             self.drop_connection(connection, "the connection was closed after a timeout");
+        }
+    }
+
+    /// What becomes of a transaction on this connection that has no answer.
+    fn unanswered(&self, connection: u32) -> Outcome {
+        match self.connections.get(connection as usize) {
+            Some(at) => at.place.unanswered(),
+            None => Outcome::Unknown,
         }
     }
 
@@ -238,7 +252,7 @@ impl Engine<'_> {
                     let error = self.texts.index(STILL_OUTSTANDING);
                     self.streams[stream].pending.row_mut(slot).error = error;
                     let outcome = match self.streams[stream].pending.is_sent(slot) {
-                        true => Outcome::Unknown,
+                        true => self.connections[connection].place.unanswered(),
                         false => sut::REFUSED,
                     };
                     self.end(stream, slot, self.now, outcome);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::Stamp;
 use model::plan::{Affinity, Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
-use sut::{Endpoint, Link, Role, Session};
+use sut::{Link, Role, Session};
 
 use super::settle::Rows;
 use super::{Backlog, Batching, Engine, Receipts, Resends, Routes, Stream};
@@ -13,10 +13,11 @@ use crate::connection::{Connection, OBSERVER};
 use crate::demand::{Demand, Presence};
 use crate::links::odd_one;
 use crate::pending::{NONE, Pending};
+use crate::place::Place;
 use crate::schedule::{DueTimes, Window, is_saturating};
 use crate::source::{Numbers, Source, Whose};
 use crate::trial::{Trial, whole_ns};
-use crate::{LoadError, PROBE_TX_BASE};
+use crate::{LoadError, PROBE_TX_BASE, Setup};
 
 /// Bound on the transactions of a stream that has none of its own: ids of the main load stay below the probe's.
 const NUMBERS_MAX: u64 = PROBE_TX_BASE;
@@ -117,12 +118,11 @@ impl<'t> Engine<'t> {
         index: u32,
         recorded_index: u32,
     ) -> Result<(), LoadError> {
-        let (endpoint, session) = wire_link(self.trial, role, index)?;
+        let (place, session) = link_of(&self.trial.setup, role, index)?;
         let role = (role, index);
         let window = if stream == 0 { self.window() } else { 0 };
-        let mut connection =
-            Connection::new(recorded_index, stream, role, endpoint, session, window);
-        connection.is_stamped = self.wants_stamps(stream);
+        let mut connection = Connection::new(recorded_index, stream, role, place, session, window);
+        connection.is_stamped = connection.place.is_stampable() && self.wants_stamps(stream);
         self.connections.push(connection);
         if stream != OBSERVER {
             self.streams[usize::from(stream)].connections += 1;
@@ -141,13 +141,15 @@ pub(crate) fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
     observer_index(load, observers) + n
 }
 
-fn wire_link(
-    trial: &Trial<'_>,
+/// Where a connection goes, and what is spoken on it.
+pub(super) fn link_of(
+    setup: &Setup<'_>,
     role: Role,
     index: u32,
-) -> Result<(Endpoint, Box<dyn Session>), LoadError> {
-    match trial.setup.system.connect(trial.setup.deployment, role, index) {
-        Ok(Link::Wire(endpoint, session)) => Ok((endpoint, session)),
+) -> Result<(Place, Box<dyn Session>), LoadError> {
+    match setup.system.connect(setup.deployment, role, index) {
+        Ok(Link::Wire(endpoint, session)) => Ok((Place::Address(endpoint), session)),
+        Ok(Link::Channel(channel, session)) => Ok((Place::Channel(channel), session)),
         Ok(Link::Call(_)) => Err(odd_one(index, "a client library", "a wire")),
         Err(source) => Err(LoadError::System { index, source }),
     }

@@ -17,6 +17,7 @@ use crate::connection::{OBSERVER, Phase};
 use crate::drain::Drain;
 use crate::driver::{Driver, Event, Wait};
 use crate::pending::NONE;
+use crate::place::Place;
 use crate::recorder::{Message, WorkerReport};
 use crate::trial::Trial;
 
@@ -129,22 +130,22 @@ fn open<'t, D: Driver>(
     engine.open_and_close(&mut driver);
     match engine.unopened() {
         None => Ok((engine, driver)),
-        Some((address, reason)) => Err(LoadError::Connect { address, reason }),
+        Some((place, reason)) => Err(LoadError::Connect { place: place.to_string(), reason }),
     }
 }
 
 impl Engine<'_> {
     /// Why the load cannot begin: a stream without a connection, or an observer that is not there.
-    fn unopened(&self) -> Option<(std::net::SocketAddr, String)> {
+    fn unopened(&self) -> Option<(Place, String)> {
         let without = |stream: &super::Stream| stream.connections > 0 && stream.open == 0;
         let blind =
             self.connections.iter().any(|at| at.stream == OBSERVER && at.phase != Phase::Open);
         if !blind && !self.streams.iter().any(without) {
             return None;
         }
-        let address = self.connections[0].endpoint.address;
+        let place = self.connections[0].place.clone();
         let failure = self.last_failure();
-        Some(failure.unwrap_or((address, "no answer to the greeting in time".to_owned())))
+        Some(failure.unwrap_or((place, "no answer to the greeting in time".to_owned())))
     }
 
     /// Moves everything from the worker's own line to the trial's.

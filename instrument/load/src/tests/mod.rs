@@ -4,6 +4,7 @@ mod again;
 mod answers;
 mod batches;
 mod calls;
+mod channels;
 mod failures;
 mod floods;
 mod late;

@@ -1,0 +1,221 @@
+//! A program that is up: started as a node of the testbed with its ends of the channels, described, deployed. Adapters of
+//! other systems start theirs here too, as a probe beside a load of their own.
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clock::Clock;
+use model::Seed;
+use serde_json::{Value, json};
+use sut::{Channel, Ledger, Link, NodeEvents, SutError, Testbed};
+use testbed::{Node, NodeSpec};
+
+use crate::control::Control;
+use crate::ledger::{Entries, Way};
+use crate::line::Vocabulary;
+use crate::session::LineSession;
+use crate::steps::Steps;
+
+/// The version of the protocol.
+const VERSION: u64 = 1;
+
+/// The variable that tells a program its descriptors.
+const VARIABLE: &str = "ASSAY_EXEC_FDS";
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// What it is called in the testbed, for faults by name and in messages.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs; `None`: where this process runs.
+    pub folder: Option<PathBuf>,
+    /// What it and the experiment speak of.
+    pub words: Vocabulary,
+    /// How many channels of the load it gets.
+    pub channels: u32,
+    /// Outstanding on a channel at most.
+    pub in_flight_max: u32,
+    /// How long it may take to answer a question beside the load.
+    pub answer_within: Duration,
+    /// What it is told with `deploy`, as it is.
+    pub options: Value,
+    /// The trial's mark.
+    pub run_mark: u64,
+    /// What it is told to draw from, if it draws.
+    pub seed: Seed,
+}
+
+/// A program that is up.
+pub struct Program {
+    start: Start,
+    node: Node,
+    words: Arc<Vocabulary>,
+    steps: Arc<Steps>,
+    channels: Vec<Channel>,
+    control: Arc<Mutex<Control>>,
+    /// How its ledger is read, if it reads one.
+    ledger: Option<Way>,
+    /// What it says of itself, for the report.
+    pub facts: BTreeMap<String, String>,
+    clock: Clock,
+}
+
+impl Program {
+    /// Starts it and asks it to deploy.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends, speaks another language, or says that it failed; with its last lines.
+    pub fn start(start: Start, bed: &mut Testbed) -> Result<Self, SutError> {
+        let host = |error: std::io::Error| {
+            SutError::Deploy(format!("making the channels of `{}`: {error}", start.name))
+        };
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..=start.channels {
+            let (one, other) = UnixStream::pair().map_err(host)?;
+            ours.push(one);
+            theirs.push(other.into());
+        }
+        let (program, arguments) = start
+            .command
+            .split_first()
+            .ok_or_else(|| SutError::Deploy(format!("the command of `{}` is empty", start.name)))?;
+        // In a folder of its own, where the plan gives it a disk on that.
+        let folder = bed.node_folder(&start.name)?;
+        let mut spec =
+            NodeSpec::new(&start.name, program).args(arguments).inherit(VARIABLE, theirs);
+        if let Some(folder) = &start.folder {
+            spec = spec.cwd(folder);
+        }
+        let node = bed.spawn(spec)?;
+        let clock = bed.clock();
+        let mut ours = ours.into_iter();
+        let control = ours.next().expect("one more than channels");
+        let channels = ours
+            .map(|socket| {
+                let node = node.clone();
+                Channel::new(&start.name, socket.into(), Box::new(move || node.last_lines()))
+            })
+            .collect();
+        let mut program = Self {
+            words: Arc::new(start.words.clone()),
+            steps: Arc::default(),
+            channels,
+            control: Arc::new(Mutex::new(Control::new(control, clock))),
+            ledger: None,
+            facts: BTreeMap::new(),
+            clock,
+            node,
+            start,
+        };
+        program.agree(&folder.display().to_string())?;
+        Ok(program)
+    }
+
+    /// Asks what it is, and has it deploy.
+    fn agree(&mut self, folder: &str) -> Result<(), SutError> {
+        let control = Arc::clone(&self.control);
+        let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = self.start.answer_within;
+        let said = control
+            .question("describe", json!({ "versions": [VERSION] }), within, None)
+            .map_err(|why| self.failed(&why))?;
+        if said.version != Some(VERSION) {
+            let version = said.version.map_or_else(|| "none".to_owned(), |it| it.to_string());
+            return Err(self.failed(&format!(
+                "it speaks version {version} of the protocol, and this is version {VERSION}"
+            )));
+        }
+        let words = &self.start.words;
+        for (key, wanted, has) in [
+            ("stages", &words.stages, &said.stages),
+            ("kinds", &words.kinds, &said.kinds),
+            ("steps", &words.steps, &said.steps),
+        ] {
+            if wanted != has {
+                return Err(self.failed(&format!(
+                    "it says {key} = {has:?} and the experiment {key} = {wanted:?}; make them the same"
+                )));
+            }
+        }
+        self.ledger = said.ledger.then(|| Way {
+            words: said.way.unwrap_or_else(|| "as the program says that it holds it".to_owned()),
+            is_ordered: said.ordered.unwrap_or(true),
+        });
+        self.facts.insert(format!("{}.says", self.start.name), said.name);
+        let options = &self.start.options;
+        let (run, seed) = (format!("{:016x}", self.start.run_mark), self.start.seed.0);
+        let question = json!({ "run": run, "seed": seed, "folder": folder, "options": options });
+        let deployed =
+            control.question("deploy", question, within, None).map_err(|why| self.failed(&why))?;
+        let name = &self.start.name;
+        let facts = deployed.facts.into_iter().map(|(key, value)| (format!("{name}.{key}"), value));
+        self.facts.extend(facts.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// The node that it is.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The `index`-th channel of the load, with what is spoken on it.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    pub fn link(&self, index: usize) -> Result<Link, SutError> {
+        let channel = self.channels.get(index).cloned().ok_or_else(|| {
+            SutError::Deploy(format!(
+                "`{}` has {} channels; ask for more with system.deploy.channels",
+                self.start.name,
+                self.channels.len()
+            ))
+        })?;
+        Ok(Link::Channel(channel, Box::new(self.session())))
+    }
+
+    /// What is spoken on a channel, without one.
+    #[must_use]
+    pub fn session(&self) -> LineSession {
+        let (words, steps) = (Arc::clone(&self.words), Arc::clone(&self.steps));
+        LineSession::new(words, steps, self.start.in_flight_max)
+    }
+
+    /// What the system holds, as the program says; `None`: it says that it reads no ledger.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn ledger(&self, stop: &Arc<AtomicBool>) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let Some(way) = self.ledger.clone() else { return Ok(None) };
+        let control = Arc::clone(&self.control);
+        let within = self.start.answer_within;
+        let entries = Entries::ask(control, way, within, stop)
+            .map_err(|why| SutError::Ledger(self.words_of(&why)))?;
+        Ok(Some(Box::new(entries)))
+    }
+
+    /// Hands over the steps that it timed.
+    pub fn hand_over_steps(&self, to: &mut dyn NodeEvents) {
+        self.steps.hand_over(&self.start.name, self.clock, to);
+    }
+
+    fn failed(&self, why: &str) -> SutError {
+        SutError::Deploy(self.words_of(why))
+    }
+
+    fn words_of(&self, why: &str) -> String {
+        let last = self.node.last_lines();
+        let last = if last.is_empty() {
+            String::new()
+        } else {
+            format!("; the last lines that it wrote:\n{last}")
+        };
+        format!("the program `{}`, {why}{last}", self.start.name)
+    }
+}
