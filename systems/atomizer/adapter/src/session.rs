@@ -175,8 +175,11 @@ impl Session for SubmitSession {
         } else if is(Sort::Future) {
             self.height.saturating_add(BEYOND)
         } else if is(Sort::Double) {
-            // At a height at which the inputs were spent already nobody would vouch for them. What was seen is older than
-            // what it repeats, which has only just left.
+            // At a height at which the inputs are spent nobody would vouch for them, and the atomizer does not look that far
+            // back. What this one repeats has only just left: it may be in the last block that was seen, and in none before.
+            self.seen.saturating_sub(1)
+        } else if tx.attempt > 1 {
+            // The same: an earlier attempt is in no block that was seen, but it may be in one that was not.
             self.seen
         } else {
             self.height

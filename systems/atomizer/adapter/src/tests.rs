@@ -54,7 +54,8 @@ fn told(known: &Known, ids: std::ops::Range<TxId>) {
 }
 
 /// Claim: what is submitted is what the wallet says, in the messages that vouch for each sort, with the height that was
-/// seen last, or one that is too old or too new where that is the point; and its hash is known from then on.
+/// seen last, the one before for a double spend, or one that is too old or too new where that is the point; and its hash is
+/// known from then on.
 #[test]
 fn submissions() {
     let known = known();
@@ -76,6 +77,7 @@ fn submissions() {
             let (low, high) = match sort {
                 Sort::Stale => (0, 98),
                 Sort::Future => (102, 200),
+                Sort::Double => (99, 99),
                 _ => (100, 100),
             };
             assert!((low..=high).contains(&it.height), "{sort:?} {}", it.height);
@@ -149,7 +151,7 @@ fn blocks_between_answers() {
 }
 
 /// Claim: whoever leads is asked for the height, one question at a time, and transactions bear what was said from then on;
-/// only a double spend keeps to the blocks that were seen. What a node says for a height stops nothing.
+/// only a double spend, and what is sent again, keeps to the blocks that were seen. What a node says for a height stops nothing.
 #[test]
 fn heights_are_asked_for() {
     let known = known();
@@ -162,19 +164,21 @@ fn heights_are_asked_for() {
     write_standing(&mut said, &Standing { replica: 1, leader: 1, height: 9 });
     session.receive(&said, &mut Vec::new(), &mut marks).unwrap();
     assert!(session.poll(&mut asked).is_some() && asked.len() == 2 * 9);
-    let mut height_of = |sort: Sort| {
+    let mut height_of = |sort: Sort, attempt: u8| {
         let tx = (0..600).find(|tx| wallet().sort(*tx) == sort).unwrap();
         let (mut payload, mut out) = (Vec::new(), Vec::new());
         wallet().transaction(tx).write(&mut payload);
-        session.submit(&Transaction::new(tx, sort as u32, &payload), &mut out);
+        let sent = Transaction { attempt, ..Transaction::new(tx, sort as u32, &payload) };
+        session.submit(&sent, &mut out);
         match read_request(next_frame(&out, 1 << 20).unwrap().unwrap().payload) {
             Ok(Asked::Notify(it)) => it.height,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!([Sort::Spend, Sort::Partial, Sort::Double].map(&mut height_of), [9, 9, 5]);
+    assert_eq!([Sort::Spend, Sort::Partial, Sort::Double].map(|it| height_of(it, 1)), [9, 9, 4]);
+    assert_eq!([height_of(Sort::Spend, 2), height_of(Sort::Stale, 2)], [5, 0]);
     known.said(u64::MAX);
-    assert_eq!(height_of(Sort::Future), u64::MAX);
+    assert_eq!(height_of(Sort::Future, 1), u64::MAX);
     let mut silent = SubmitSession::new(known, Refresh::every(1), 1, 64);
     assert!(silent.poll(&mut asked).is_none());
 }

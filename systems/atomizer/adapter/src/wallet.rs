@@ -16,7 +16,7 @@ pub(crate) const OUTPUTS_EACH: u64 = 10_000_000;
 /// What each of them is worth, as published.
 pub(crate) const SEED_VALUE: u64 = 10_000_000;
 /// A double spend spends again what this many transactions earlier of the same generator did. So near that the first cannot
-/// stand in a block that was seen already: from then on nobody would vouch for its inputs.
+/// stand in a block before the last that was seen: where it stands nobody would vouch for its inputs any more.
 const DOUBLE_LAG: u64 = 1;
 
 /// What a transaction is.
