@@ -5,6 +5,7 @@
 //! `cargo test --release -p assay --test end_to_end crash::` runs one module.
 #![allow(missing_docs, reason = "test code")]
 
+mod atomizer;
 mod audits;
 mod batches;
 mod cometbft;

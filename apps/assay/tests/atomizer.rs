@@ -1,0 +1,263 @@
+//! The atomizer as users meet it: sums by stage and fates, faults, the published benchmark's meaning of confirmed, and the
+//! event files that the published program has left.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Place, beside_others, failed_audits, number, trial};
+
+/// A setting of a run's document by its key.
+fn setting<'a>(document: &'a Value, key: &str) -> &'a Value {
+    let settings = document["settings"].as_array().into_iter().flatten();
+    let found =
+        settings.into_iter().find(|it| it["key"].as_str().is_some_and(|it| it.ends_with(key)));
+    &found.unwrap_or_else(|| panic!("no setting {key} in {document}"))["trials"][0]
+}
+
+fn count(trial: &Value, name: &str) -> u64 {
+    number(&trial["counts"][name])
+}
+
+fn rejected(trial: &Value, class: &str) -> u64 {
+    trial["counts"]["rejected_by_class"][class].as_u64().unwrap_or(0)
+}
+
+fn passed(trial: &Value, stage: &str) -> u64 {
+    let stages = trial["node_stages"]["stages"].as_array().into_iter().flatten();
+    let found = stages.into_iter().find(|it| it["stage"] == stage);
+    number(&found.unwrap_or_else(|| panic!("no stage {stage}: {trial}"))["passed"])
+}
+
+/// Every transaction in the ledger is one that was submitted, once, and every check of the chain holds.
+#[track_caller]
+fn expect_sound(trial: &Value) {
+    let (fates, checks) = (&trial["fates"], &trial["checks"]);
+    for fate in ["lost", "duplicate", "phantom", "refused_yet_present"] {
+        assert_eq!(number(&fates[fate]), 0, "{fate}: {fates}");
+    }
+    let names: Vec<&str> = checks
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|check| {
+            assert_eq!(check["outcome"], "ok", "{check}");
+            check["name"].as_str().unwrap_or_default()
+        })
+        .collect();
+    for name in ["no_double_spend", "value_conserved", "blocks_in_order"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+/// Claim: what nodes stamped, stage by stage, is what clients and ledger say became of every transaction, to the last one:
+/// with what the published system does, where all goes through the log, and without it, where what is out of range is
+/// refused before. Clients to whom blocks are sent as well take no harm of it.
+#[test]
+fn sums_by_stage_are_the_fates() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let (_, document) = place.experiment(
+        r#"
+        [system]
+        kind = "atomizer"
+        [system.deploy]
+        stamps = true
+        [workload]
+        kind = "spend"
+        double_spend = "5%"
+        stale = "5%"
+        future = "5%"
+        [load]
+        rate = "2000/s"
+        connections = 3
+        connections_max = "fixed"
+        warmup = "0s"
+        duration = "3s"
+        timeout = "20s"
+        [matrix]
+        flaws = { set = "system.deploy", values = [
+            { as_published = true, refresh_every = 50, stamps = true }, { stamps = true } ], labels = ["on", "off"] }
+        "#,
+    );
+    for flaws in ["on", "off"] {
+        let trial = setting(&document, flaws);
+        expect_sound(trial);
+        let due = count(trial, "due");
+        assert_eq!(
+            (due, count(trial, "sent"), count(trial, "unknown")),
+            (6_000, 6_000, 0),
+            "{flaws}"
+        );
+        let of = |stage: &str| passed(trial, stage);
+        let [receive, accumulate, log, apply] = ["receive", "accumulate", "log", "apply"].map(of);
+        let [admit, expire, spent] = ["admit", "expire", "spent"].map(of);
+        assert_eq!((receive, accumulate, log), (due, due, apply), "{flaws}");
+        assert_eq!(admit + expire + spent, apply, "{flaws}");
+        // What is refused before the log is stamped nowhere behind the queue.
+        assert_eq!(expire + (receive - log), rejected(trial, "expired"), "{flaws}");
+        assert_eq!(spent, rejected(trial, "conflict"), "{flaws}");
+        let committed = count(trial, "committed");
+        assert_eq!([admit, of("block"), of("archive")], [committed; 3], "{flaws}");
+        assert_eq!(number(&trial["fates"]["entries"]), committed, "{flaws}");
+        assert!(committed > 2_000 && spent > 20, "{flaws}: {}", trial["counts"]);
+        if flaws == "on" {
+            assert_eq!(receive, log, "all goes through the log");
+            assert!(expire > 500, "{}", trial["counts"]);
+        } else {
+            assert!(receive - log > 500 && expire < 100, "{}", trial["counts"]);
+        }
+        let audits = trial["audits"].as_array().into_iter().flatten();
+        let conservation = audits.into_iter().find(|it| it["name"] == "conservation");
+        assert_eq!(conservation.expect("it is an audit")["outcome"], "ok", "{flaws}");
+    }
+}
+
+/// Claim: with the published benchmark's watchtower every answer is a commit, double spends and what came too late among
+/// them, and the ledger lacks just those; one that knows says so of each, and nothing is lost.
+#[test]
+fn confirmed_when_the_question_came_back() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let (_, document) = place.experiment(
+        r#"
+        [system]
+        kind = "atomizer"
+        [workload]
+        kind = "spend"
+        double_spend = "10%"
+        stale = "10%"
+        [load]
+        rate = "500/s"
+        connections = 2
+        connections_max = "fixed"
+        warmup = "0s"
+        duration = "3s"
+        timeout = "20s"
+        [matrix]
+        says = { set = "system.deploy", values = [
+            { observe = "watchtower", watchtower_stub = true }, { observe = "watchtower" } ], labels = ["stub", "what-is"] }
+        "#,
+    );
+    let stub = setting(&document, "stub");
+    assert_eq!(
+        (count(stub, "due"), count(stub, "committed")),
+        (1_500, 1_500),
+        "{}",
+        stub["counts"]
+    );
+    let fates = &stub["fates"];
+    let (lost, entries) = (number(&fates["lost"]), number(&fates["entries"]));
+    assert_eq!((lost + entries, number(&fates["phantom"])), (1_500, 0), "{fates}");
+    assert!(lost > 150, "{fates}");
+    let knows = setting(&document, "what-is");
+    expect_sound(knows);
+    let committed = count(knows, "committed");
+    assert_eq!(committed + count(knows, "rejected"), 1_500, "{}", knows["counts"]);
+    assert_eq!(number(&knows["fates"]["entries"]), committed);
+    assert!(committed > 900 && rejected(knows, "expired") > 50, "{}", knows["counts"]);
+}
+
+/// Claim: a leader of three that is killed under load, and an archiver that is killed and started again, lose nothing that
+/// was acknowledged and let nothing be spent twice; blocks go on behind it.
+#[test]
+fn killed_under_load() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    for name in ["kills", "archiver"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/atomizer");
+        let file = folder.join(name).with_extension("toml").display().to_string();
+        let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+        let trial = trial(&document);
+        expect_sound(trial);
+        let fault = &trial["faults"][0];
+        assert_eq!(fault["happened"], true, "{fault}");
+        let back_after = fault["back_after_ns"].as_i64();
+        assert!(back_after.is_some(), "{name}: nothing was committed behind it: {fault}");
+        assert!(count(trial, "committed") > 500, "{name}: {}", trial["counts"]);
+    }
+}
+
+/// What a benchmark of `seconds` with `rate` transactions a second leaves in `folder`; with `loses` each sampler loses the
+/// newest record at each flush, once a second, as the published program does.
+fn event_files(folder: &Path, seconds: u64, rate: u64, loses: bool) {
+    fs::create_dir_all(folder).expect("it can be made");
+    // Event, file, events a second: what is stamped of each transaction, of each batch, and of each block.
+    let samplers: [(u8, &str, u64); 6] = [
+        (1, "atomizer_controller", rate),
+        (2, "tx_notify", rate),
+        (3, "send_complete_txs", 50),
+        (4, "state_machine", 50),
+        (5, "atomizer", rate),
+        (8, "atomizer", 4),
+    ];
+    let mut files: std::collections::BTreeMap<&str, Vec<(i64, [u8; 25])>> = Default::default();
+    for (event, name, each_second) in samplers {
+        for n in 0..seconds * each_second {
+            let after_ns =
+                i64::try_from((n + 1) * 1_000_000_000 / each_second).expect("some seconds");
+            let end = 1_645_781_131_000_000_000 + after_ns - 1;
+            let mut record = [event; 25];
+            record[1..9].copy_from_slice(&end.to_le_bytes());
+            record[9..17].copy_from_slice(&900_i64.to_le_bytes());
+            record[17..].copy_from_slice(&(rate / each_second).to_le_bytes());
+            files.entry(name).or_default().push((end, record));
+        }
+    }
+    for (name, mut records) in files {
+        records.sort_by_key(|(end, record)| (*end, record[0]));
+        let second = |end: i64| end / 1_000_000_000;
+        let is_newest = |at: usize| {
+            records.get(at + 1).is_none_or(|(next, _)| second(*next) > second(records[at].0))
+        };
+        let kept = (0..records.len()).filter(|at| !(loses && is_newest(*at)));
+        let bytes: Vec<u8> = kept.flat_map(|at| records[at].1).collect();
+        fs::write(folder.join(format!("event_sampler_{name}.bin")), bytes)
+            .expect("it can be written");
+    }
+}
+
+/// Claim: files in the form of the published program become a run whose page draws the stages; where one record is lost at
+/// each flush the audit of sums says which stages lack how many, and where none is it holds.
+#[test]
+fn event_files_of_the_published_program() {
+    let _beside = beside_others();
+    for loses in [true, false] {
+        let place = Place::new();
+        event_files(&place.path().join("left"), 6, 1_000, loses);
+        let said = place.assay(&["convert", "left", "--from", "event-sampler", "-o", "runs"]);
+        said.expect_code(0).expect_stderr("next: assay report");
+        let (_, document) = place.report();
+        let trial = trial(&document);
+        // Six flushes: one record each, which is one transaction, a batch of twenty, or a block of 250.
+        let lost = if loses { [6, 6, 120, 120, 0, 1_500] } else { [0; 6] };
+        for (stage, lost) in
+            ["receive", "accumulate", "log", "apply", "admit", "block"].iter().zip(lost)
+        {
+            assert_eq!(passed(trial, stage), 6_000 - lost, "{stage}");
+        }
+        assert_eq!(
+            failed_audits(&document).contains(&"conservation"),
+            loses,
+            "{}",
+            trial["audits"]
+        );
+        let run = place.run_folder().display().to_string();
+        let shown = place.assay(&["report", &run]);
+        shown.expect_stdout("Inside the nodes");
+        place.assay(&["report", &run, "--format", "html", "-o", "page.html"]);
+        let page = fs::read_to_string(place.path().join("page.html")).expect("there is a page");
+        for drawn in ["data-chart=\"node-stages\"", "data-chart=\"node-stage-times\""] {
+            assert!(page.contains(drawn), "{drawn}");
+        }
+        let words = "5,880 passed log";
+        assert_eq!(
+            page.contains(words) && shown.stdout.contains("conservation"),
+            loses,
+            "{}",
+            shown.stdout
+        );
+    }
+}
