@@ -52,13 +52,13 @@ pub struct Tests {
     pub end_to_end: Vec<String>,
 }
 
-/// A system in virtual time: a command that takes the first seed and `--seeds N`, prints what happened how often, and
-/// fails with the seed that repeats what went wrong.
+/// A system in virtual time: an example of one of its crates that takes the first seed and `--seeds N`, prints what
+/// happened how often, and fails with the seed that repeats what went wrong.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sim {
-    /// Words, separated by spaces; run in the checkout's root.
-    pub command: String,
+    /// The example's name, which no other crate's has: all of them are built into one folder.
+    pub example: String,
     /// How many seeds the suite runs, from 0 on.
     pub seeds: u32,
     /// What they may take on an idle machine.
@@ -66,10 +66,17 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// The command's words, for so many seeds from `first` on.
+    /// The words that build it: of the whole, because with the features of one crate cargo would build much once more.
+    pub fn build_words(&self) -> Vec<String> {
+        let cargo =
+            ["cargo", "build", "-q", "--release", "--workspace", "--example", &self.example];
+        cargo.map(str::to_owned).to_vec()
+    }
+
+    /// The words that run it, for so many seeds from `first` on.
     pub fn words(&self, first: u64, seeds: u32) -> Vec<String> {
-        let words = self.command.split_whitespace().map(str::to_owned);
-        words.chain([first.to_string(), "--seeds".to_owned(), seeds.to_string()]).collect()
+        let program = format!("target/release/examples/{}", self.example);
+        vec![program, first.to_string(), "--seeds".to_owned(), seeds.to_string()]
     }
 }
 
@@ -129,9 +136,9 @@ fn parse(text: &str) -> Result<Suite, String> {
         }
     }
     if let Some(sim) = &suite.sim
-        && (sim.seeds == 0 || sim.seconds == 0 || sim.command.split_whitespace().next().is_none())
+        && (sim.seeds == 0 || sim.seconds == 0 || sim.example.is_empty())
     {
-        return Err("[sim] needs a command, seeds and the seconds that they may take".to_owned());
+        return Err("[sim] needs an example, seeds and the seconds that they may take".to_owned());
     }
     if let Some(soak) = suite.soaks.iter().find(|soak| !soak.command.contains(SECONDS)) {
         return Err(format!(
@@ -151,7 +158,7 @@ mod tests {
     #[test]
     fn declared() {
         let text = "[needs]\ndoctor = [\"a\"]\ndistribution = { nginx = \"nginx-light\" }\n[tests]\nend_to_end = [\"kv::\"]\n\
-            [sim]\ncommand = \"cargo run --example sim --\"\nseeds = 9\nseconds = 4\n\
+            [sim]\nexample = \"sim_kv\"\nseeds = 9\nseconds = 4\n\
             [[toy]]\nname = \"t\"\ncommand = \"cargo xtask x --toy\"\nseconds = 3\n\
             [[soak]]\nname = \"s\"\ncommand = \"assay run --for {seconds}s\"\nseconds = 3600\n";
         let suite = parse(text).unwrap();
@@ -159,7 +166,7 @@ mod tests {
         assert_eq!(suite.toys[0].words(0), ["cargo", "xtask", "x", "--toy"]);
         assert_eq!(suite.soaks[0].words(90), ["assay", "run", "--for", "90s"]);
         let sim = suite.sim.unwrap().words(5, 1);
-        assert_eq!(sim, ["cargo", "run", "--example", "sim", "--", "5", "--seeds", "1"]);
+        assert_eq!(sim, ["target/release/examples/sim_kv", "5", "--seeds", "1"]);
         assert_eq!(parse("").unwrap(), Suite::default());
         for wrong in [
             text.replace("doctor", "doktor"),

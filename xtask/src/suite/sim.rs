@@ -15,7 +15,11 @@ pub fn run(root: &Path, system: &str, first: u64, seeds: u32) -> Result<(), Stri
         let names: Vec<&str> = with.map(|suite| suite.name.as_str()).collect();
         format!("`{system}` declares no simulation; these do: {}", names.join(", "))
     })?;
-    let words = sim.words(first, seeds);
+    done(root, &sim.build_words())?;
+    done(root, &sim.words(first, seeds))
+}
+
+fn done(root: &Path, words: &[String]) -> Result<(), String> {
     let status = Command::new(&words[0])
         .args(&words[1..])
         .current_dir(root)
@@ -28,6 +32,9 @@ pub fn run(root: &Path, system: &str, first: u64, seeds: u32) -> Result<(), Stri
 pub fn step(tally: &mut Tally, root: &Path, suite: &Suite) {
     if let Some(sim) = &suite.sim {
         let name = format!("simulation of {}", suite.name);
+        let build = sim.build_words();
+        let words: Vec<&str> = build.iter().map(String::as_str).collect();
+        tally.step(root, &format!("build of the {name}"), &words);
         tally.bounded(root, &name, &sim.words(0, sim.seeds), sim.seconds);
     }
 }

@@ -1,9 +1,9 @@
 //! What is broken on purpose is found by the simulation within a thousand seeds: one that finds nothing where there is
 //! something shows nothing where it finds nothing.
 
-#[path = "../examples/sim/sender.rs"]
+#[path = "../examples/sim_atomizer/sender.rs"]
 mod sender;
-#[path = "../examples/sim/world.rs"]
+#[path = "../examples/sim_atomizer/world.rs"]
 mod world;
 
 use world::{Broken, Plan};

@@ -1,5 +1,5 @@
 //! What holds of the values: data, chain, verification, pieces. Queue, sequencer and pipelines are
-//! tried together, in `examples/sim`.
+//! tried together, in `examples/sim_object_ledger`.
 
 mod encodings;
 mod forged;

@@ -1,14 +1,14 @@
 //! What is broken on purpose is found by the simulation, and nothing where nothing is.
 
-#[path = "../examples/sim/bucket.rs"]
+#[path = "../examples/sim_object_ledger/bucket.rs"]
 mod bucket;
-#[path = "../examples/sim/client.rs"]
+#[path = "../examples/sim_object_ledger/client.rs"]
 mod client;
-#[path = "../examples/sim/lines.rs"]
+#[path = "../examples/sim_object_ledger/lines.rs"]
 mod lines;
-#[path = "../examples/sim/maker.rs"]
+#[path = "../examples/sim_object_ledger/maker.rs"]
 mod maker;
-#[path = "../examples/sim/world.rs"]
+#[path = "../examples/sim_object_ledger/world.rs"]
 mod world;
 
 use world::{Broken, Plan};
