@@ -10,6 +10,10 @@ pub const SLACK: u32 = 4;
 /// What `timeout` says of a command that it ended.
 const TIMED_OUT: i32 = 124;
 
+/// What `assay run` says where the measurement does not hold. A toy runs beside fuzzing: its times are nobody's answer,
+/// and what it must show, that the run goes through, it has shown.
+const INVALID: i32 = 97;
+
 /// What came of the steps.
 #[derive(Default)]
 pub struct Tally {
@@ -18,6 +22,8 @@ pub struct Tally {
     pub skipped: Vec<String>,
     /// Beyond what they declare, and not so far that they were ended.
     slow: Vec<String>,
+    /// Went through and measured nothing that holds.
+    invalid: Vec<String>,
     /// Seconds by step, in their order.
     took: Vec<(String, f64)>,
 }
@@ -61,6 +67,10 @@ impl Tally {
         if took > f64::from(seconds) {
             self.slow.push(format!("{name} took {took:.0} s and declares {seconds} s"));
         }
+        if status.as_ref().is_ok_and(|status| status.code() == Some(INVALID)) {
+            self.invalid.push(format!("{name}: exit code {INVALID}; run it on an idle machine"));
+            return self.done(name, Ok(()), took);
+        }
         self.ended(name, status, took);
     }
 
@@ -90,9 +100,12 @@ impl Tally {
     /// Says everything.
     pub fn conclude(&self, began_s: f64) -> Result<(), String> {
         println!("\n{}", self.table(uptime_s() - began_s));
-        for (what, lines) in
-            [("SKIPPED", &self.skipped), ("SLOW", &self.slow), ("FAILED", &self.failed)]
-        {
+        for (what, lines) in [
+            ("SKIPPED", &self.skipped),
+            ("SLOW", &self.slow),
+            ("INVALID", &self.invalid),
+            ("FAILED", &self.failed),
+        ] {
             for line in lines {
                 println!("{what} {line}");
             }
@@ -175,11 +188,12 @@ mod tests {
         tally.bounded(here, "endless", &words("sh -c sleep\t600&wait"), 1);
         tally.bounded(here, "wrong", &words("false"), 60);
         tally.bounded(here, "right", &words("true"), 60);
-        assert_eq!((tally.passed, tally.failed.len()), (1, 2));
+        tally.bounded(here, "busy", &words("sh -c exit\t97"), 60);
+        assert_eq!((tally.passed, tally.failed.len(), tally.invalid.len()), (2, 2, 1));
         assert!(tally.failed[0].starts_with("endless (ended after "), "{:?}", tally.failed);
         assert!(tally.failed[1].starts_with("wrong (exit status: 1"), "{:?}", tally.failed);
         let table = tally.table(10.0);
         let first = table.lines().nth(1).unwrap_or_default();
-        assert!(first.starts_with("endless ") && table.lines().count() == 4, "{table}");
+        assert!(first.starts_with("endless ") && table.lines().count() == 5, "{table}");
     }
 }
