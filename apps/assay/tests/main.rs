@@ -18,6 +18,7 @@ mod declared;
 mod documents;
 mod eth_gateway;
 mod ethereum;
+mod exec;
 mod experiments;
 mod folder;
 mod formats;

@@ -1,0 +1,153 @@
+//! Programs of others as systems: the example of the book, programs that do wrong in every way, and what is left of them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{
+    Place, Running, await_that, beside_others, expect_audit, number, processes_of, trial,
+};
+
+/// An experiment with this command, and these keys of `[load]` and what follows them.
+fn experiment(command: &str, more: &str) -> String {
+    format!(
+        r#"
+        name = "exec"
+        [system]
+        kind = "exec"
+        [system.deploy]
+        command = {command}
+        [load]
+        rate = "200/s"
+        connections = 1
+        warmup = "0s"
+        {more}
+        "#
+    )
+}
+
+/// A place with a file of this checkout in it.
+fn place_with(path: &str) -> Place {
+    let place = Place::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let name = from.file_name().unwrap().to_str().unwrap().to_owned();
+    place.write(&name, std::fs::read(&from).unwrap());
+    place
+}
+
+/// Claim: a program is a whole system: what it takes is committed, in many lines or few, and its ledger holds each of it
+/// once; a batch is one line to it.
+#[test]
+fn the_example_is_a_system() {
+    let _beside = beside_others();
+    for more in
+        ["duration = \"1s\"", "duration = \"1s\"\nbatch = { size_max = 10, delay_max = \"50ms\" }"]
+    {
+        let place = place_with("../../systems/exec/example.py");
+        let text = experiment("[\"python3\", \"example.py\"]", more);
+        let (said, document) = place.experiment(&text);
+        let (counts, fates) = (&trial(&document)["counts"], &trial(&document)["fates"]);
+        assert_eq!(number(&counts["due"]), 200, "{} {counts}", said.stderr);
+        assert_eq!(counts["due"], counts["committed"], "{counts}");
+        assert_eq!(number(&fates["once"]), 200, "{fates}");
+        expect_audit(&document, "ledger", "ok", "");
+        expect_audit(&document, "protocol", "ok", "");
+        expect_audit(&document, "client_failures", "ok", "");
+    }
+}
+
+/// Claim: whatever a program does wrong in mid-run is a failure of class `client`, with what it did and the last lines that
+/// it wrote; nothing of it is called the system's, and nothing of it is left.
+#[test]
+fn what_programs_do_wrong() {
+    for (way, words) in [
+        ("ends", "the program closed its channel"),
+        ("ends before the load", "the program closed its channel"),
+        ("leaves a child", "the program closed its channel"),
+        ("closes", "the program closed its channel"),
+        ("babbles", "a line that cannot be read"),
+        ("answers twice", "which is not outstanding here"),
+        ("answers for a stranger", "which is not outstanding here"),
+        ("sends an endless line", "a line of more than 1048576 bytes"),
+        ("holds answers", "no answer within the timeout"),
+    ] {
+        let _beside = beside_others();
+        let place = place_with("tests/exec/hostile.py");
+        let command = format!("[\"python3\", \"hostile.py\", \"{way}\"]");
+        let load = "duration = \"600ms\"\ntimeout = \"400ms\"\ndrain = \"2s\"";
+        let (said, document) = place.experiment(&experiment(&command, load));
+        if way == "ends before the load" && document.is_null() {
+            // It had ended before its channel was taken up: the run says so.
+            assert!(said.stderr.contains("these are the last words of"), "{way}: {}", said.stderr);
+            continue;
+        }
+        let trial = trial(&document);
+        let counts = &trial["counts"];
+        let (due, committed) = (number(&counts["due"]), number(&counts["committed"]));
+        assert!(due == 120 && committed < due, "{way}: {} {counts}", said.stderr);
+        assert!(committed == 0 || committed >= 20, "{way}: what was right stays right: {counts}");
+        assert_eq!(number(&counts["unknown"]), 0, "{way}: {counts}");
+        let client = number(&counts["rejected_by_class"]["client"]);
+        assert_eq!(client + committed + number(&counts["shed"]), due, "{way}: {counts}");
+        assert!(client > 10, "{way}: {counts}");
+        expect_audit(&document, "client_failures", "failed", "failed in this client");
+        expect_audit(&document, "protocol", "ok", "");
+        let errors = trial["errors"].to_string();
+        assert!(errors.contains(words), "{way}: {errors}");
+        let has_last_words = errors.contains(&format!("these are the last words of {way}"));
+        assert!(has_last_words || way == "holds answers", "{way}: {errors}");
+        assert!(processes_of(place.path()).is_empty(), "{way}");
+    }
+}
+
+/// Claim: kill -9 of the instrument leaves neither the program nor what it has started.
+#[test]
+fn killed_with_the_instrument() {
+    let _beside = beside_others();
+    let place = place_with("../../systems/exec/example.py");
+    let command = "[\"bash\", \"-c\", \"sleep 1000 & python3 example.py\"]";
+    place.write("experiment.toml", experiment(command, "duration = \"30s\""));
+    let arguments = ["run", "experiment.toml", "--progress=none", "--no-calibration"];
+    let running = Running::start(&mut place.command(&arguments));
+    let runs = |word: &str| {
+        processes_of(place.path()).iter().any(|process| process.command.contains(word))
+    };
+    await_that(Duration::from_secs(30), "rows are recorded", || {
+        place.runs().pop().is_some_and(|run| {
+            let log = run.join("settings/default/trial-0/rows.log");
+            std::fs::metadata(log).is_ok_and(|log| log.len() > 500)
+        })
+    });
+    assert!(runs("example.py") && runs("sleep"), "both run");
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, -1);
+    await_that(Duration::from_secs(10), "nothing is left", || {
+        processes_of(place.path()).is_empty()
+    });
+}
+
+/// Claim: inner steps that a program times are spans of their transactions on the trial's line, and rates by stage.
+#[test]
+fn inner_steps() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let program = include_str!("../../../systems/exec/example.py")
+        .replace("\"kinds\": [\"submit\"],", "\"kinds\": [\"submit\"], \"steps\": [\"queued\"],")
+        .replace(
+            "\"reached\": \"committed\"}",
+            "\"reached\": \"committed\", \"steps\": [[\"queued\", __import__(\"time\").monotonic_ns() - 5000000, 5000000]]}",
+        );
+    place.write("example.py", program);
+    let text = experiment("[\"python3\", \"example.py\"]", "duration = \"1s\"")
+        .replace("command =", "steps = [\"queued\"]\ncommand =");
+    let (said, document) = place.experiment(&text);
+    let stages = &trial(&document)["node_stages"];
+    let found = stages.to_string();
+    assert!(found.contains("queued"), "{} {found}", said.stderr);
+    let traces = place.trial_folder(&document).join("traces.parquet");
+    assert!(traces.is_file(), "{}", said.stderr);
+    assert!(!Value::is_null(stages), "{document}");
+}
