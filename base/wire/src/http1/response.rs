@@ -287,8 +287,9 @@ impl ResponseReader {
 /// What a server of another protocol begins with. Without this it would be waited for: neither has to hold a line feed.
 fn not_another_protocol(bytes: &[u8]) -> Result<(), HttpError> {
     match *bytes {
-        // A frame's length of less than 64 KiB, then SETTINGS or GOAWAY (RFC 9113, section 4.1).
-        [0, _, _, 4 | 7, _, ..] => Err(HttpError::Http2),
+        // A frame's length of less than 64 KiB, then SETTINGS or GOAWAY (RFC 9113, section 4.1). A line feed in the length
+        // would be refused before the rest is there, so with all of it there it is refused as that, too.
+        [0, a, b, 4 | 7, _, ..] if ![a, b].contains(&b'\n') => Err(HttpError::Http2),
         // An alert or a handshake of SSL 3.0 to TLS 1.3 (RFC 8446, section 5.1).
         [0x15 | 0x16, 3, 0..=4, ..] => Err(HttpError::Tls),
         _ => Ok(()),
