@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 use sha3::{Digest as _, Keccak256};
 
-use super::programs::{Answer, Program, ask, connect};
+use super::programs::{Answer, Program, connect};
 
 /// One request on a connection of its own, whatever that is over.
 fn exchange(
