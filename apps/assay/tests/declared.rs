@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Place, beside_others, written_thresholds};
+use crate::harness::{Place, beside_others, expect_holds, written_thresholds};
 
 /// Claim: promises, tables and `measure.until` may name any stage that the system declares, whatever it is called.
 #[test]
@@ -31,7 +31,7 @@ fn stages_of_the_system() {
         tables = [{ columns = ["p99.started", "stage.started.throughput"] }]
         "#,
     );
-    said.expect_code(0);
+    expect_holds(&said, &document);
     let trial = &document["settings"][0]["trials"][0];
     assert_eq!(trial["final_stage"], "started");
     let holds: Vec<_> = written_thresholds(trial).into_iter().map(|it| &it["holds"]).collect();

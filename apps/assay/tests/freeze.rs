@@ -110,9 +110,9 @@ fn a_server_that_is_paused() {
     assert_eq!(phases, ["start", "end"], "{lines:?}");
     let times: Vec<u64> =
         lines[1..].iter().map(|line| number(&line["at_ns"]) / 1_000_000).collect();
-    // Late is the machine's affair.
+    // Late is the machine's affair, and each may be late by its own.
     assert!((4_200..5_000).contains(&times[0]), "4 s after a warm-up of 0.2 s: {times:?}");
-    assert!((1_000..1_800).contains(&(times[1] - times[0])), "{times:?}");
+    assert!((5_200..6_000).contains(&times[1]), "a second after its beginning was due: {times:?}");
 }
 
 /// Claim: of two pauses of one node of which one lies within the other, the report gives each its own beginning and

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::harness::{Place, Said, alone, beside_others, expect_audit, number, trial};
+use crate::harness::{
+    Place, Said, alone, beside_others, expect_audit, expect_holds, number, trial,
+};
 use model::Row;
 use record::RunFolder;
 use serde_json::Value;
@@ -64,7 +66,7 @@ fn every_combination_is_run_as_it_says() {
         clients = 8
         "#
     ));
-    said.expect_code(0);
+    expect_holds(&said, &document);
     let expected = [
         ("rate=50/s,clients=1", 30),
         ("rate=50/s,clients=2", 30),
@@ -88,7 +90,7 @@ fn layers_stand_over_each_other() {
     let due = |arguments: &[&str]| {
         let profile = "[profile.fast]\nload.rate = \"150/s\"\n";
         let (said, document) = Place::new().experiment_with(&format!("{BASE}{profile}"), arguments);
-        said.expect_code(0);
+        expect_holds(&said, &document);
         number(&trial(&document)["counts"]["due"])
     };
     assert_eq!(due(&[]), 60);
@@ -111,7 +113,7 @@ fn an_included_setting_of_its_own() {
         expect = "fail"
         "#
     ));
-    said.expect_code(0);
+    expect_holds(&said, &document);
     let settings = document["settings"].as_array().unwrap();
     let found = settings.iter().map(|setting| setting["verdict"].as_str().unwrap());
     assert_eq!(found.collect::<Vec<_>>(), ["pass", "pass", "fail"]);

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Place, beside_others, finish, trial};
+use crate::harness::{Place, beside_others, expect_holds, finish, trial};
 
 const EXPERIMENT: &str = r#"
     [system]
@@ -39,7 +39,7 @@ fn built_and_started() {
     let beside = std::path::Path::new(env!("CARGO_BIN_EXE_assay")).with_file_name("echo-node");
     assert_eq!(said.stdout.trim(), beside.display().to_string());
     let (said, document) = place.experiment(EXPERIMENT);
-    said.expect_code(0);
+    expect_holds(&said, &document);
     let trial = trial(&document);
     let facts = std::fs::read_to_string(place.trial_folder(&document).join("trial.json")).unwrap();
     let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
