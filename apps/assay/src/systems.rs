@@ -14,6 +14,7 @@ pub const ADAPTERS: &[Adapter] = &[
     exec_adapter::ADAPTER,
     http_adapter::ADAPTER,
     kv_adapter::ADAPTER,
+    object_ledger_adapter::ADAPTER,
     redis_adapter::ADAPTER,
     // new-system: above this line
 ];

@@ -52,7 +52,7 @@ pub(crate) fn run(name: &str, words: &[String]) -> Result<(), String> {
     let known = ["submit", "verify", "length", "check", "watchdog", "ledger"];
     if !known.contains(&name) {
         return Err(format!(
-            "there is no command `{name}`; there are: serve, {}, probe",
+            "there is no command `{name}`; there are: serve, {}, audit, probe",
             known.join(", ")
         ));
     }

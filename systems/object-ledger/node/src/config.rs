@@ -62,13 +62,21 @@ pub struct StorageOptions {
     pub retry_max: u32,
     /// Whether each piece is the whole object.
     pub full_copies: bool,
+    /// Whether a write is done when enough buckets have their piece; otherwise when each has it, or was given up.
+    pub hedged_writes: bool,
     /// How long one attempt may take, milliseconds.
     pub attempt_ms_max: u64,
 }
 
 impl Default for StorageOptions {
     fn default() -> Self {
-        Self { required_piece_count: 3, retry_max: 10, full_copies: false, attempt_ms_max: 3_000 }
+        Self {
+            required_piece_count: 3,
+            retry_max: 10,
+            full_copies: false,
+            hedged_writes: true,
+            attempt_ms_max: 3_000,
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub mod verify;
 #[cfg(feature = "server")]
 mod asking;
 #[cfg(feature = "server")]
+mod audit;
+#[cfg(feature = "server")]
 mod bucket;
 #[cfg(feature = "server")]
 mod client;

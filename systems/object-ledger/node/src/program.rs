@@ -7,14 +7,15 @@ use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{client, probe, services};
+use crate::{audit, client, probe, services};
 
 const HELP: &str = "\
 A ledger on object stores.
 
-object-ledger-node serve queue|timestamp|sequencer|pipeline|bucket|watcher [OPTIONS]   run a service
-object-ledger-node submit|verify|length|check|watchdog|ledger [OPTIONS]                use the ledger
-object-ledger-node probe                                                               be driven over inherited descriptors
+object-ledger serve queue|timestamp|sequencer|pipeline|bucket|watcher [OPTIONS]   run a service
+object-ledger submit|verify|length|check|watchdog|ledger [OPTIONS]                use the ledger
+object-ledger audit [OPTIONS]                                                     read what the buckets' folders hold
+object-ledger probe                                                               be driven over inherited descriptors
 
 Each says more with --help.
 ";
@@ -29,17 +30,18 @@ pub fn run(words: Vec<String>) -> ExitCode {
             Ok(())
         }
         Some("--version") => {
-            println!("object-ledger-node {}", env!("CARGO_PKG_VERSION"));
+            println!("object-ledger {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
         Some("serve") => services::run(rest()),
         Some("probe") => probe::run(rest()),
+        Some("audit") => audit::run(rest()),
         Some(command) => client::run(command, rest()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("object-ledger-node: {why}");
+            eprintln!("object-ledger: {why}");
             ExitCode::FAILURE
         }
     }

@@ -20,6 +20,8 @@ pub mod kind {
     pub const POP: u8 = 0x02;
     /// To the queue: this batch is on the main chain and stored.
     pub const DONE: u8 = 0x03;
+    /// To the queue: how much is not done.
+    pub const STANDING: u8 = 0x04;
     /// To the timestamp service: a link.
     pub const TIMESTAMP: u8 = 0x05;
     /// To the sequencer: a link.
@@ -54,6 +56,8 @@ pub mod kind {
     pub const SEVERAL: u8 = 0x87;
     /// Answer to KEY: 32 bytes.
     pub const PUBLIC_KEY: u8 = 0x88;
+    /// Answer to STANDING: transactions that are in no batch, and batches that are not done (8 bytes each).
+    pub const STANDS: u8 = 0x89;
     /// Answer to LOCATE: where it is, with what weak verification takes.
     pub const FOUND: u8 = 0x90;
     /// Answer to LOCATE: it is nowhere yet.

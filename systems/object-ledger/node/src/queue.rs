@@ -147,6 +147,12 @@ impl Queue {
                 Ok(_) => write_refused(out.send(asked.connection), asked.id, Refused::Full),
                 Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
             },
+            kind::STANDING => {
+                let (pending, open) = self.standing();
+                let numbers = [pending, open].map(|it| (it as u64).to_be_bytes());
+                let parts = [&numbers[0][..], &numbers[1][..]];
+                write_frame(out.send(asked.connection), kind::STANDS, asked.id, &parts);
+            }
             kind::DONE => match BatchId::try_from(frame.payload) {
                 Ok(batch) => self.done(asked, batch, out),
                 Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),

@@ -65,6 +65,7 @@ struct Bucket {
 pub struct Storage {
     code: Code,
     retry_max: u32,
+    is_hedged: bool,
     attempt_max: Duration,
     buckets: Vec<Arc<Bucket>>,
     clock: Clock,
@@ -88,13 +89,15 @@ impl Storage {
         Ok(Arc::new(Self {
             code: config.code(),
             retry_max: config.storage.retry_max,
+            is_hedged: config.storage.hedged_writes,
             attempt_max: Duration::from_millis(config.storage.attempt_ms_max),
             buckets: config.open_buckets()?.into_iter().map(make).collect(),
             clock,
         }))
     }
 
-    /// Stores an object: returns as soon as enough buckets have their piece. The others get theirs in the background.
+    /// Stores an object: returns as soon as enough buckets have their piece. The others get theirs in the background; where
+    /// writes are not hedged they are waited for, too, until each has it or was given up.
     ///
     /// # Errors
     /// When so many buckets have failed, each as often as it may be tried, that enough cannot be reached.
@@ -117,9 +120,12 @@ impl Storage {
                 Ok(()) => well += 1,
                 Err(error) => why = error,
             }
-            if well == required {
+            if well == required && self.is_hedged {
                 return Ok(());
             }
+        }
+        if well >= required {
+            return Ok(());
         }
         Err(self.unavailable("storing", name, (well, 0), why))
     }

@@ -3,5 +3,5 @@
 
 mod encodings;
 mod forged;
-mod made;
+pub(crate) mod made;
 mod pieces;

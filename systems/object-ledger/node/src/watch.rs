@@ -30,6 +30,8 @@ const QUEUED_MAX: usize = 1_024;
 const NOTED_MAX: usize = 65_536;
 /// Steps of a batch that a pipeline tells.
 const STEPS: usize = Step::NAMES.len();
+/// The step that a batch takes once more each time that it is tried.
+const DEQUEUED: u8 = 0;
 
 /// How often each stage looks.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +176,9 @@ impl Watch {
         }
         let times = stages.notes.entry(note.batch).or_default();
         if let Some(time) = times.get_mut(usize::from(note.step)) {
-            *time = note.at_ns;
+            // A batch that is tried again was dequeued when it was for the first time; of all else the last time holds.
+            let is_first = note.step != DEQUEUED || *time == 0;
+            *time = if is_first { note.at_ns } else { note.at_ns.min(*time) };
         }
     }
 

@@ -6,9 +6,9 @@ use crate::watch::Found;
 /// One part: name, beginning (nanoseconds of CLOCK_MONOTONIC), how long it took (nanoseconds).
 pub(super) type Part = (&'static str, i64, i64);
 
-/// All names, in their order: each is the wait for what it is called.
+/// All names, in their order: each is the wait for what it is called. None is a stage of the ladder's.
 pub(super) const NAMES: [&str; 12] = [
-    "accepted",
+    "queued",
     "dequeued",
     "tree_made",
     "timestamped",
@@ -19,7 +19,7 @@ pub(super) const NAMES: [&str; 12] = [
     "seen",
     "cached",
     "decided",
-    "verified",
+    "checked",
 ];
 
 /// The parts of one transaction. Clocks of several processes of one host agree to within a read; a step that seems to be before

@@ -128,7 +128,7 @@ pub(super) fn description(versions: &[u32]) -> Vec<u8> {
     line(&json!({
         "did": "describe",
         "version": 1,
-        "name": concat!("object-ledger-node ", env!("CARGO_PKG_VERSION")),
+        "name": concat!("object-ledger ", env!("CARGO_PKG_VERSION")),
         "stages": Stage::ALL.map(Stage::name),
         "kinds": ["probe"],
         "steps": parts::NAMES,

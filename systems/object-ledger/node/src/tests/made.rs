@@ -5,11 +5,11 @@ use crate::keys::Key;
 use crate::verify::Trust;
 
 /// The keys of the two services, and of nobody.
-pub(super) fn keys() -> (Key, Key, Key) {
+pub(crate) fn keys() -> (Key, Key, Key) {
     (Key::of_seed(&[1; 32]), Key::of_seed(&[2; 32]), Key::of_seed(&[3; 32]))
 }
 
-pub(super) fn trust() -> Trust {
+pub(crate) fn trust() -> Trust {
     let (timestamp, sequencer, _) = keys();
     Trust {
         genesis: genesis("tests"),
@@ -19,14 +19,14 @@ pub(super) fn trust() -> Trust {
 }
 
 /// A batch of so many transactions of different lengths.
-pub(super) fn batch(id: u8, count: u32) -> Batch {
+pub(crate) fn batch(id: u8, count: u32) -> Batch {
     let transaction = |it: u32| format!("{id}:{it}{}", "x".repeat(it as usize % 40)).into_bytes();
     Batch { id: [id; 16], transactions: (0..count).map(transaction).collect() }
 }
 
 /// A block with its number, as it is stored.
 #[derive(Clone)]
-pub(super) struct Made {
+pub(crate) struct Made {
     pub batch: Batch,
     pub tree: Tree,
     pub proposal: Proposal,
@@ -34,7 +34,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    pub(super) fn new(number: u64, batch: Batch, previous: Hash) -> Self {
+    pub(crate) fn new(number: u64, batch: Batch, previous: Hash) -> Self {
         let (timestamp, sequencer, _) = keys();
         let tree = Tree::of(&batch);
         let (count, root) = (tree.count(), tree.root());
@@ -44,21 +44,21 @@ impl Made {
         Self { batch, tree, proposal: Proposal { block, token }, attestation }
     }
 
-    pub(super) fn link(&self) -> Hash {
+    pub(crate) fn link(&self) -> Hash {
         self.proposal.token.link()
     }
 
-    pub(super) fn proof(&self, index: u32) -> Vec<u8> {
+    pub(crate) fn proof(&self, index: u32) -> Vec<u8> {
         self.tree.proof(index).unwrap().encoded()
     }
 
-    pub(super) fn id(&self) -> BatchId {
+    pub(crate) fn id(&self) -> BatchId {
         self.batch.id
     }
 }
 
 /// Blocks that follow each other, with these counts of transactions.
-pub(super) fn row(counts: &[u32]) -> Vec<Made> {
+pub(crate) fn row(counts: &[u32]) -> Vec<Made> {
     let mut previous = genesis("tests");
     let mut row: Vec<Made> = Vec::new();
     for (number, count) in (1..).zip(counts) {

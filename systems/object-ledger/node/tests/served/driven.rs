@@ -32,7 +32,7 @@ impl Driven {
             fcntl_setfd(theirs, FdFlags::empty()).expect("it is open");
         }
         let numbers: Vec<String> = pairs.iter().map(|(_, it)| it.as_raw_fd().to_string()).collect();
-        let child = Command::new(env!("CARGO_BIN_EXE_object-ledger-node"))
+        let child = Command::new(env!("CARGO_BIN_EXE_object-ledger"))
             .arg("probe")
             .env("ASSAY_EXEC_FDS", numbers.join(","))
             .spawn()
@@ -89,7 +89,7 @@ fn probe() {
                 assert_eq!(step[1].as_i64(), Some(end), "{steps:?}");
                 end += step[2].as_i64().unwrap();
             }
-            assert_eq!(steps.last().unwrap()[0], "verified");
+            assert_eq!(steps.last().unwrap()[0], "checked");
         }
     }
     for stages in reached {

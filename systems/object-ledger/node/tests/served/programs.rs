@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clock::Clock;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_object-ledger-node");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_object-ledger");
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 pub const BUCKETS: usize = 6;
@@ -155,6 +155,21 @@ impl Ledger {
         let mut client = Command::new(PROGRAM);
         client.arg(command).args(["--ledger", &self.file()]).args(rest);
         client.stdin(Stdio::null()).output().expect("it runs")
+    }
+
+    /// What the audit reads from the folders of these buckets.
+    pub fn audited(&self, buckets: &[usize]) -> String {
+        let mut audit = Command::new(PROGRAM);
+        audit.args(["audit", "--name", "served"]);
+        for (option, whose) in [("--timestamp", "timestamp"), ("--sequencer", "sequencer")] {
+            audit.args([option, &self.at(whose, "key")]);
+        }
+        for bucket in buckets {
+            audit.args(["--bucket", &self.path(&format!("bucket{bucket}/b{bucket}"))]);
+        }
+        let output = audit.stdin(Stdio::null()).output().expect("it runs");
+        assert!(output.status.success(), "{buckets:?}: {}", text(&output.stderr));
+        text(&output.stdout)
     }
 
     /// What a command says that does well.

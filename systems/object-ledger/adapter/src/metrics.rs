@@ -1,0 +1,116 @@
+//! What the services say of themselves, and what that is.
+
+use std::net::SocketAddr;
+
+use model::series::{SeriesFacts, SeriesUnit};
+use sut::{Scrape, ScrapeSeries};
+
+/// A watcher is behind the pipelines by what is on its way.
+const BLOCKS_WITH_MAX: u32 = 5;
+const BLOCKS_NEAR_MAX: u32 = 50;
+
+fn kept(metric: &str, series: SeriesFacts, per_second: bool) -> ScrapeSeries {
+    ScrapeSeries { metric: metric.to_owned(), series, per_second }
+}
+
+fn height() -> ScrapeSeries {
+    let height =
+        SeriesFacts::of_node("height", "blocks on the main chain", SeriesUnit::of("blocks"));
+    kept("ledger_height", height.progress("blocks", BLOCKS_WITH_MAX, BLOCKS_NEAR_MAX), false)
+}
+
+/// What is to be asked of the service `what` that is called `source`.
+pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
+    let of = SeriesFacts::of_node;
+    let count = |what: &str| SeriesUnit::of(what);
+    let series = match what {
+        "queue" => vec![
+            kept(
+                "ledger_accepted_total",
+                of("accepted_each_second", "transactions acknowledged", SeriesUnit::PerSecond)
+                    .throughput("acknowledged transactions"),
+                true,
+            ),
+            kept(
+                "ledger_done_total",
+                of(
+                    "done_each_second",
+                    "transactions of batches that are done",
+                    SeriesUnit::PerSecond,
+                ),
+                true,
+            ),
+            kept(
+                "ledger_pending",
+                of("pending", "transactions in no batch yet", count("transactions")).foremost(),
+                false,
+            ),
+            kept(
+                "ledger_batches_open",
+                of("batches_open", "batches that are not done", count("batches")),
+                false,
+            ),
+            kept(
+                "ledger_batches_again_total",
+                of("batches_again", "batches given out again", count("batches")),
+                false,
+            ),
+        ],
+        "pipeline" => vec![
+            height(),
+            kept(
+                "ledger_blocks_lost_total",
+                of("blocks_lost", "blocks that are not on the main chain", count("blocks")),
+                false,
+            ),
+            kept(
+                "ledger_stalled",
+                of("stalled", "services and stores that fail at present", count("failures"))
+                    .foremost(),
+                false,
+            ),
+            kept(
+                "ledger_bucket_put_failures_total",
+                of("put_failures", "writes to buckets that failed", count("attempts")),
+                false,
+            ),
+            kept(
+                "ledger_bucket_left_out_total",
+                of("left_out", "pieces that were given up", count("pieces")),
+                false,
+            ),
+        ],
+        "watcher" => vec![
+            height(),
+            kept(
+                "ledger_refused",
+                of("refused", "something read is refused", count("refusals")),
+                false,
+            ),
+            kept(
+                "ledger_stalled",
+                of("stalled", "buckets do not give what is wanted", count("failures")),
+                false,
+            ),
+        ],
+        "bucket" => vec![
+            kept(
+                "ledger_puts_total",
+                of("puts_each_second", "objects written", SeriesUnit::PerSecond),
+                true,
+            ),
+            kept(
+                "ledger_gets_total",
+                of("gets_each_second", "objects asked for", SeriesUnit::PerSecond),
+                true,
+            ),
+            kept(
+                "ledger_failed_total",
+                of("failed", "requests that failed", count("requests")),
+                false,
+            ),
+        ],
+        _ => Vec::new(),
+    };
+    Scrape { source: source.to_owned(), address, path: "/metrics".to_owned(), series }
+}

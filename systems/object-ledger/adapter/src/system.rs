@@ -1,0 +1,212 @@
+//! The system: its ladder, its inner steps, its connections, its ledger.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use exec_adapter::Program;
+use model::facts::ClockRelation;
+use model::{Seed, TxId, WallTime};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, NodeEvent, NodeEvents, NodeSpan, NodeStage, Role,
+    SutError, System, Testbed, Workload,
+};
+
+use crate::ledger::{Audited, settle};
+use crate::nodes::{self, Wish};
+use crate::session::QueueSession;
+use crate::workload::Letters;
+
+/// The ladder. A submission over the wire reaches the first stage; the probe sees all of them.
+pub(crate) const STAGES: [&str; 4] = ["accepted", "durable", "on_main_chain", "verified"];
+
+/// What a transaction of the probe waits for, one behind the other: together they are all of its time.
+pub(crate) const STEPS: [(&str, &str); 12] = [
+    ("queued", "until the queue had acknowledged it"),
+    ("dequeued", "in the queue, until a pipeline had its batch"),
+    ("tree_made", "until its batch's tree was made"),
+    ("timestamped", "until its block was timestamped"),
+    ("proposal_stored", "until batch, block and token were durable"),
+    ("sequenced", "until its block had a number"),
+    ("chained", "until the pipeline knew it on the main chain"),
+    ("stored", "until the sequence attestation was durable: the batch is final"),
+    ("seen", "until the probe's watcher had read it from the buckets"),
+    ("cached", "until it was in the watcher's cache"),
+    ("decided", "until the watcher had computed the main chain"),
+    ("checked", "until it was verified strongly"),
+];
+
+/// Batch finality, as published: from the first pop of a batch to the first stored sequence attestation of it. It is no part
+/// of a transaction's time but the sum of some, so it is counted and is in no trace.
+const FINALITY: (&str, &str) =
+    ("batch_finality", "of a probe's batch: from its first pop to its stored sequence attestation");
+
+/// Where it begins and ends, in [`STEPS`]: when the one is over, and when the other is.
+const DEQUEUED: u32 = 1;
+const STORED: u32 = 7;
+
+/// A ledger as an experiment wants it.
+pub(crate) struct ObjectLedger {
+    pub(crate) wish: Wish,
+    pub(crate) in_flight_max: u32,
+    pub(crate) settle: Duration,
+    pub(crate) payload_bytes: usize,
+    pub(crate) run_mark: u64,
+}
+
+/// What is up.
+struct Up {
+    queue: SocketAddr,
+    probe: Program,
+    audit: Program,
+    /// Connections of the probe that have asked for a channel, in the order in which they did.
+    probes: Mutex<Vec<u32>>,
+}
+
+impl ObjectLedger {
+    fn up(of: &Deployment) -> Result<&Up, SutError> {
+        of.state::<Up>().ok_or_else(|| SutError::Deploy("the ledger was not started".to_owned()))
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let Wish { pipelines, buckets, required, batch_max, .. } = &self.wish;
+        let Wish { timestamp_delay, sequencer_delay, bucket_delay, .. } = &self.wish;
+        let Wish { bucket_to_queue, queue_to_cache, omc, push, .. } = &self.wish;
+        let pieces = if self.wish.full_copies { "full copies" } else { "Reed-Solomon pieces" };
+        let watching = if *push { "pushed, else " } else { "" };
+        [
+            ("pipelines", format!("{pipelines}, batches of at most {batch_max}")),
+            ("storage", format!("{pieces}, {required} of {} buckets", buckets.len())),
+            (
+                "delays",
+                format!(
+                    "timestamp {timestamp_delay:?}, sequencer {sequencer_delay:?}, bucket {bucket_delay:?}"
+                ),
+            ),
+            (
+                "watching",
+                format!(
+                    "{watching}bucket to queue {bucket_to_queue:?}, queue to cache {queue_to_cache:?}, main chain {omc:?}"
+                ),
+            ),
+        ]
+        .map(|(key, value)| (format!("object-ledger.{key}"), value))
+        .into()
+    }
+}
+
+impl System for ObjectLedger {
+    fn stages(&self) -> Vec<String> {
+        STAGES.map(str::to_owned).to_vec()
+    }
+
+    fn node_stages(&self) -> Vec<NodeStage> {
+        let all = STEPS.iter().chain(std::iter::once(&FINALITY));
+        all.map(|(name, label)| NodeStage::new(name, label)).collect()
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("transaction")]
+    }
+
+    fn fidelity(&self) -> Vec<String> {
+        let switches = [
+            (!self.wish.sync, "sync = none: the queue acknowledges what a loss of power takes"),
+            (!self.wish.hedged, "hedged = false: a write waits for every bucket"),
+            (self.wish.full_copies, "full_copies: each bucket has each object whole"),
+        ];
+        switches.iter().filter(|(is_on, _)| *is_on).map(|(_, words)| (*words).to_owned()).collect()
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let nodes::Up { queue, probe, audit, scrape } = nodes::start(&self.wish, bed)?;
+        let mut facts = self.facts();
+        facts.extend(probe.facts.clone());
+        let up = Up { queue, probe, audit, probes: Mutex::default() };
+        Ok(Deployment {
+            endpoints: vec![(nodes::QUEUE.to_owned(), queue)],
+            nodes: bed.nodes(),
+            facts,
+            clocks: ClockRelation::OneHost,
+            state: Some(Arc::new(up)),
+            scrape,
+            ..Deployment::new(bed.clock())
+        })
+    }
+
+    fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        let Self { run_mark, payload_bytes, .. } = *self;
+        Box::new(Letters { seed, run_mark, payload_bytes })
+    }
+
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        let up = Self::up(to)?;
+        match role {
+            Role::Submit => {
+                let session = QueueSession::new(self.in_flight_max);
+                Ok(Link::Wire(Endpoint { address: up.queue, tls: None }, Box::new(session)))
+            }
+            Role::Probe => {
+                let mut probes = up.probes.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = probes.iter().position(|known| *known == index);
+                let place = known.unwrap_or_else(|| {
+                    probes.push(index);
+                    probes.len() - 1
+                });
+                up.probe.link(place)
+            }
+            Role::Observe => Err(SutError::Deploy("the ledger has no observers".to_owned())),
+        }
+    }
+
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let up = Self::up(of)?;
+        let left = settle(up.queue, self.settle, of);
+        let inner = up.audit.ledger(&of.stop)?;
+        let run_mark = self.run_mark;
+        Ok(inner.map(|inner| Box::new(Audited { inner, run_mark, left }) as Box<dyn Ledger>))
+    }
+
+    fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
+        let mut batches = Batches { to, dequeued: HashMap::new() };
+        Self::up(of)?.probe.hand_over_steps(&mut batches);
+        Ok(())
+    }
+}
+
+/// Hands on what the probe timed, and says of each of its transactions how long its batch took.
+struct Batches<'a> {
+    to: &'a mut dyn NodeEvents,
+    /// When the batch of a transaction was dequeued; steps of one come in their order.
+    dequeued: HashMap<TxId, WallTime>,
+}
+
+impl NodeEvents for Batches<'_> {
+    fn event(&mut self, event: NodeEvent<'_>) {
+        self.to.event(event);
+    }
+
+    fn span(&mut self, span: NodeSpan<'_>) {
+        match span.stage {
+            DEQUEUED => {
+                self.dequeued.insert(span.tx, span.to);
+            }
+            STORED => {
+                if let Some(from) = self.dequeued.remove(&span.tx) {
+                    let took = span.to.unix_ns().saturating_sub(from.unix_ns());
+                    let took = Duration::from_nanos(u64::try_from(took).unwrap_or(0));
+                    let stage = u32::try_from(STEPS.len()).expect("few");
+                    let (node, at) = (span.node, span.to);
+                    self.to.event(NodeEvent { stage, node, at, count: 1, took: Some(took) });
+                }
+            }
+            _ => {}
+        }
+        self.to.span(span);
+    }
+
+    fn problem(&mut self, words: String) {
+        self.to.problem(words);
+    }
+}
