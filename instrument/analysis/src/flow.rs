@@ -159,6 +159,11 @@ impl Flow {
             .collect()
     }
 
+    /// How many of all streams were committed within the window, whenever they fell due.
+    pub fn committed_in_window(&self) -> u64 {
+        self.slots[..self.grid.slots].iter().map(|slot| u64::from(slot.committed)).sum()
+    }
+
     /// Whether nothing was committed any more from the last tenth of the window on, its drain included.
     pub fn has_stopped(&self) -> bool {
         let last = self.grid.slots - self.grid.slots / BLOCKS;

@@ -34,6 +34,7 @@ mod nodes;
 mod order;
 mod picture;
 mod pool;
+mod processor;
 mod resolution;
 mod run;
 mod sending;

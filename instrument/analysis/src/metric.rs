@@ -297,6 +297,12 @@ mod tests {
             },
             ..Default::default()
         }];
+        trial.metrics = vec![model::facts::MetricSample {
+            at: 10_000_000_000,
+            source: "generator".to_owned(),
+            name: "cpu_cores".to_owned(),
+            value: 0.5,
+        }];
         let result = trial.result();
         for entry in ENTRIES {
             for name in [Some(entry.name), entry.alias].into_iter().flatten() {

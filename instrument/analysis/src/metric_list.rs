@@ -5,8 +5,10 @@
 //! numbers of stages and series are made of parts and stand in `metric_names`.
 
 use model::result::{
-    BatchesResult, Family, Fates, HealthResult, LatencyResult, StatedLatency, TrialResult,
+    BatchesResult, Family, Fates, HealthResult, LatencyResult, ProcessorOf, StatedLatency,
+    TrialResult,
 };
+use model::series::OWN_PROCESSOR;
 
 use crate::families::Need;
 use crate::metric::Unit;
@@ -53,6 +55,7 @@ const FAILURES: &[Need] = &[Need::of(Family::Failures)];
 const FATES: &[Need] = &[Need::of(Family::Fates)];
 const OFFERED: &[Need] = &[Need::of(Family::Offered)];
 const OUTSTANDING: &[Need] = &[Need::of(Family::Outstanding)];
+const PROCESSOR: &[Need] = &[Need::of(Family::Series), Need::against(Family::Committed)];
 const RESPONSE: &[Need] = &[Need::of(Family::Response)];
 const SENT: &[Need] = &[Need::of(Family::Sent)];
 const SERVICE: &[Need] = &[Need::of(Family::Service)];
@@ -272,6 +275,25 @@ pub(crate) const ENTRIES: &[Entry] = &[
         fate(t, |f| f.phantom)
     }),
     entry("planned", PerSecond, Rates, &[], "what the plan asks for", |t| t.rates.planned_per_s),
+    entry(
+        "processor.all",
+        Ns,
+        Rates,
+        PROCESSOR,
+        "processor time of this process and all nodes together in the window, for each transaction that was committed in it",
+        |t| t.processor.ns_per_transaction,
+    ),
+    entry(
+        "processor.generator",
+        Ns,
+        Rates,
+        PROCESSOR,
+        "the same of this process alone, its clients included",
+        |t| {
+            let own = |it: &&ProcessorOf| it.process == OWN_PROCESSOR.0;
+            t.processor.processes.iter().find(own)?.ns_per_transaction
+        },
+    ),
     entry("refused_as_logged", Count, Section::Fates, FATES, "refused, and logged as such", |t| {
         fate(t, |f| f.refused_as_logged)
     }),

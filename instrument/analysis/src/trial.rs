@@ -35,7 +35,7 @@ use crate::timeline::TimelineTally;
 use crate::traces::Traces;
 use crate::vegeta::Vegeta;
 use crate::without_lag::WithoutLag;
-use crate::{faults, nodes, picture, sending, thresholds, verdict};
+use crate::{faults, nodes, picture, processor, sending, thresholds, verdict};
 
 /// Everything about a trial but its rows and its ledger.
 pub struct TrialInput<'a> {
@@ -328,6 +328,12 @@ impl<'a> TrialAnalysis<'a> {
             timeline: self.timeline.timeline(facts.declared.stages.len()),
             calls: self.latencies.calls(self.final_stage),
             health: crate::connections::result(&facts.load),
+            processor: processor::result(
+                input.metrics,
+                &facts.after.nodes,
+                &self.grid,
+                self.flow.committed_in_window(),
+            ),
             steps: None,
             kinds: self.groups.kinds(&facts.declared.kinds),
             codes: self.groups.codes(),

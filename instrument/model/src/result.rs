@@ -10,6 +10,7 @@ mod health;
 mod latency;
 mod ledger;
 mod node_stages;
+mod processor;
 mod sending;
 mod steps;
 mod table;
@@ -31,6 +32,7 @@ pub use health::HealthResult;
 pub use latency::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
 pub use ledger::{Fates, StatedLatency};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
+pub use processor::{ProcessorOf, ProcessorResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
 pub use steps::{StepResult, StepsResult};
@@ -183,6 +185,9 @@ pub struct TrialResult {
     /// How connections fared; absent where a client library keeps its own.
     #[serde(default)]
     pub health: Option<HealthResult>,
+    /// What transactions cost in processor time; no process in a document of an earlier version.
+    #[serde(default)]
+    pub processor: ProcessorResult,
     /// Step by step; absent where the load has no steps.
     #[serde(default)]
     pub steps: Option<StepsResult>,

@@ -136,7 +136,7 @@ fn sections(shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
             "" => section.heading.to_owned(),
             remark => format!("{}, {remark}", section.heading),
         };
-        let tables = (section.tables)(shown, Extent::Brief).into_iter();
+        let tables = (section.tables)(shown, Extent::Folded).into_iter();
         tables.map(|table| (title.clone(), table.grid)).collect::<Vec<_>>()
     };
     PAGE_SECTIONS.iter().flat_map(of).collect()

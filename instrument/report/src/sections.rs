@@ -13,6 +13,8 @@ use crate::tables::{self, Shown};
 pub(crate) enum Extent {
     /// What has something to say.
     Brief,
+    /// The same, and what is no trouble where it is folded away.
+    Folded,
     /// All.
     Full,
 }
@@ -164,11 +166,26 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     PageSection {
         place: Place::WithResults,
         tables: |shown, extent| {
-            let grid = tables::connections(shown, extent == Extent::Brief);
+            let grid = tables::connections(shown, extent != Extent::Full);
             let lines = vec![Line::said(tables::connections_line())];
             vec![Table { name: "connections", caption: "How connections fared", grid, lines }]
         },
         ..section("connections", "Connections", "How did connections fare?")
+    },
+    PageSection {
+        place: Place::WithResults,
+        tables: |shown, extent| {
+            let is_wanted = extent != Extent::Brief;
+            let grid = if is_wanted { tables::processor(shown) } else { Grid::new() };
+            let lines = tables::processor_lines(shown).into_iter().map(Line::said).collect();
+            let caption = "Processor time for each transaction, by process";
+            vec![Table { name: "processor", caption, grid, lines }]
+        },
+        ..section(
+            "processor",
+            "Processor time a transaction",
+            "What does a transaction cost, and whom?",
+        )
     },
     PageSection {
         place: Place::WithResults,

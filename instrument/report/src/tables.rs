@@ -11,6 +11,7 @@ mod latency;
 mod ledger;
 mod node_stages;
 mod nodes;
+mod processor;
 mod published;
 mod results;
 mod sending;
@@ -35,6 +36,7 @@ pub(crate) use latency::{
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
+pub(crate) use processor::{processor, processor_lines};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, quantile_named, results};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};

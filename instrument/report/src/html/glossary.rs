@@ -95,6 +95,10 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
     ("timeout", "how long a transaction may take before it counts as unknown"),
     ("generator", "the part of Assay that makes the load; a busy one would measure itself"),
     ("cpu_cores", "processor time used, in cores: 1 is one core kept busy"),
+    (
+        "processor time",
+        "how long processors worked for a process: one that is kept busy for a second is a second, however long the process waited",
+    ),
     ("steal", "processor time that the host of a virtual machine gave to others"),
     ("run queue, run_queue", "threads that run or wait for a processor"),
     (

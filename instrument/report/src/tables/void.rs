@@ -107,7 +107,7 @@ impl Made {
             ["fates", ..] => whole(Family::Fates),
             ["stated", ..] => whole(Family::Stated),
             ["node_stages", ..] => whole(Family::NodeStages),
-            ["resources" | "resources_last", ..] => whole(Family::Series),
+            ["resources" | "resources_last" | "processor", ..] => whole(Family::Series),
             _ => None,
         }
     }

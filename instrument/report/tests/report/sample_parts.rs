@@ -8,9 +8,9 @@ use model::facts::Environment;
 use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
     CombinedQuantile, CombinedResult, ConnectionsResult, Counts, CurvePoint, Distribution, Exit,
-    Family, Figure, FigureUnit, GroupResult, LatencyResult, Quantile, Rates, RunResult, SCHEMA,
-    SecondResult, SettingResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
-    VegetaResult, Verdict, Voided,
+    Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult, Quantile,
+    Rates, RunResult, SCHEMA, SecondResult, SettingResult, ThresholdResult, Timeline,
+    TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -367,6 +367,7 @@ pub fn trial(key: &str) -> TrialResult {
             CallsResult { calls: 100, chance: 0.01, exceeds_ns: None },
         ],
         health: None,
+        processor: processor(30 * S),
         steps: None,
         kinds: vec![group("GET /", 1_500, &[], 412 * US)],
         codes: vec![group("200", 1_500, &[], 412 * US)],
@@ -387,6 +388,18 @@ pub fn trial(key: &str) -> TrialResult {
         ]),
         resources_last: BTreeMap::new(),
     }
+}
+
+/// What this process alone cost, of 1,500 transactions.
+fn processor(window_ns: i64) -> ProcessorResult {
+    let each = 0.03 * window_ns as f64 / 1_500.0;
+    let own = ProcessorOf {
+        process: "generator".to_owned(),
+        sampled: 1.0,
+        cores: Some(0.03),
+        ns_per_transaction: Some(each),
+    };
+    ProcessorResult { committed: 1_500, processes: vec![own], ns_per_transaction: Some(each) }
 }
 
 pub fn group(name: &str, due: u64, rejected: &[(&str, u64)], p50: i64) -> GroupResult {

@@ -1,7 +1,8 @@
 //! A run whose settings differ in how their load leaves: one sends again, one in batches, one of an earlier version.
 
 use model::result::{
-    AttemptsResult, BatchesResult, Exit, HealthResult, RunResult, StepResult, StepsResult,
+    AttemptsResult, BatchesResult, Exit, HealthResult, ProcessorOf, RunResult, StepResult,
+    StepsResult,
 };
 
 use crate::sample_parts::{attempts, run, setting, trial};
@@ -17,6 +18,16 @@ pub fn sending() -> RunResult {
         mean: Some(1_550.0 / 1_500.0),
         max: 3,
     };
+    // A node that was down for a while, and one of which there is no sample.
+    let node = |name: &str, sampled: f64, each: Option<f64>| ProcessorOf {
+        process: name.to_owned(),
+        sampled,
+        cores: each.map(|_| 0.5),
+        ns_per_transaction: each,
+    };
+    again.processor.processes.push(node("node-1", 0.755, Some(7_550_000.0)));
+    again.processor.processes.push(node("node-2", 0.0, None));
+    again.processor.ns_per_transaction = None;
     let mut calm = trial("load=calm");
     calm.attempts = attempts(&calm.counts, 3);
     again.health = Some(HealthResult {
