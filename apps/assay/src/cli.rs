@@ -97,8 +97,8 @@ const RUN_EXAMPLES: &str = "Examples:
   assay run - --rate 50/s --duration 30s < targets.txt
   assay run demo
 
-Exit codes: 0 no promise is broken · 1 could not run · 2 usage or experiment-file error ·
-97 measurement invalid · 99 a promise is broken · 130 interrupted";
+Exit codes: 0 no threshold failed · 1 could not run · 2 usage or experiment-file error ·
+97 measurement invalid · 99 a threshold or a check failed · 130 interrupted";
 
 const INIT_EXAMPLES: &str = "Examples:
   assay init --template http > my.toml

@@ -47,7 +47,7 @@ fn expect_broken(said: &Said, document: &Value, name: &str, words: &[&str]) {
     said.expect_code(99);
     assert_eq!(
         (&document["verdict"], &document["exit_meaning"]),
-        (&"fail".into(), &"a promise is broken".into())
+        (&"fail".into(), &"a threshold or a check failed".into())
     );
     expect_told(document, name, words);
 }

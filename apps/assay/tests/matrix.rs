@@ -258,7 +258,7 @@ fn promises_and_exit_codes() {
     let (said, document) = run("p50 < 50ms", "fail");
     said.expect_code(99);
     assert_eq!(document["verdict"], "fail");
-    assert_eq!(document["exit_meaning"], "a promise is broken");
+    assert_eq!(document["exit_meaning"], "a threshold or a check failed");
     let broken = &trial(&document)["thresholds"][0];
     assert_eq!(broken["holds"], false);
     assert!(broken["actual"].as_str().is_some_and(|actual| actual.contains("ms")), "{broken}");
@@ -296,8 +296,8 @@ fn a_ledger_makes_promises() {
 fn the_last_line_says_what_the_code_means() {
     let _alone = alone();
     for (expr, code, words) in [
-        ("p50 < 1s", 0, "exit code 0: no promise is broken, and the measurement holds"),
-        ("p50 < 50ms", 99, "exit code 99: a promise is broken"),
+        ("p50 < 1s", 0, "exit code 0: no threshold failed, and the measurement is valid"),
+        ("p50 < 50ms", 99, "exit code 99: a threshold or a check failed"),
     ] {
         let place = Place::new();
         place.write("my.toml", format!("{BASE}[[threshold]]\nexpr = \"{expr}\"\n"));

@@ -251,7 +251,7 @@ fn a_target_that_cannot_succeed_is_named() {
     assert_eq!(kinds, expected.map(|(name, due, committed)| (name.to_owned(), due, committed)));
     assert_eq!(trial["vegeta"]["status_codes"], json!({"200": 80, "404": 40}));
     assert_eq!(trial["vegeta"]["errors"], json!(["404 Not Found"]));
-    assert_eq!(trial["counts"]["rejected_by_class"], json!({"invalid": 40}));
+    assert_eq!(trial["counts"]["rejected_by_class"], json!({"bad_request": 40}));
     let report = report(&place, "vegeta");
     let table = cells(&report);
     assert_eq!(table["Success"].1, ["66.67%"]);

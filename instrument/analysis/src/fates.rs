@@ -470,7 +470,7 @@ mod tests {
         let kinds = [KindFacts::recorded("put"), KindFacts::read("get")];
         let mut join = Join::new(0, 1_000_000_000_000, &kinds);
         let told = |tx: u64| match tx {
-            20..30 => Outcome::Rejected(Class::Invalid),
+            20..30 => Outcome::Rejected(Class::BadRequest),
             30..40 => Outcome::Unknown,
             _ => Outcome::Committed,
         };

@@ -395,7 +395,7 @@ mod tests {
             }
             trial.result().latency[0].response.quantiles[1].clone()
         };
-        let refused = |time| p99(500, Outcome::Rejected(Class::Invalid), time);
+        let refused = |time| p99(500, Outcome::Rejected(Class::BadRequest), time);
         let quick = refused(MS);
         assert!(quick.unconditional_ns.unwrap() < 4 * MS, "{quick:?}");
         assert_eq!(quick.due_beyond, 100, "of 10,000 due");
@@ -415,7 +415,7 @@ mod tests {
     fn nothing_committed() {
         let mut trial = Trial::clean();
         for old in &mut trial.rows {
-            *old = row(old.tx, old.due, MS, Outcome::Rejected(Class::Invalid));
+            *old = row(old.tx, old.due, MS, Outcome::Rejected(Class::BadRequest));
         }
         let result = trial.result();
         for quantile in &result.latency[0].response.quantiles {

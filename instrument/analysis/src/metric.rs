@@ -359,7 +359,7 @@ mod tests {
             names.map(|name| metric(name, &result).unwrap().value)
         };
         let near = |value: f64| (20e6..20.1e6).contains(&value);
-        let refused = of(Outcome::Rejected(Class::Invalid));
+        let refused = of(Outcome::Rejected(Class::BadRequest));
         assert!(refused[0] < 4e6 && refused[1..].iter().all(|value| near(*value)), "{refused:?}");
         let unanswered = of(Outcome::Unknown);
         assert!(unanswered[..2].iter().all(|value| *value < 4e6), "{unanswered:?}");

@@ -310,7 +310,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         Count,
         Rates,
         FAILURES,
-        "refused or failed; by class `rejected.CLASS`: invalid, conflict, expired, limited, overloaded, server, transport, client",
+        "refused or failed; by class `rejected.CLASS`: bad_request, conflict, expired, limited, overloaded, server, transport, client",
         |t| some(t.counts.rejected),
     ),
     entry(

@@ -197,7 +197,7 @@ fn compare(comparison: &Comparison, level: Level, trial: &TrialResult) -> Compar
     if !error.leaves(comparison.operator, holds, (left, left_unit), right) {
         compared.answer = Answer::Void;
         compared.detail =
-            format!("what it rests on does not hold ({})", compared.voided_by.join(", "));
+            format!("it depends on a number that is not valid ({})", compared.voided_by.join(", "));
     } else if level != Level::Saturated
         && (holds || compared.voided_by.is_empty())
         && let Some(why) = unresolved(comparison, holds, trial)
@@ -364,6 +364,7 @@ mod tests {
             ("p50 < 10ms and success < 100%", false),
             ("1ms < p50", true),
             ("rejected.limited == 0", true),
+            ("rejected.bad_request == 0 and rejected.invalid == 0", true),
             ("send_lag.p99 <= 100us", true),
             ("stage.committed.throughput >= 95% of offered", true),
             ("max != min", true),

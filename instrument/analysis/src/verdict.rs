@@ -51,8 +51,8 @@ fn in_words(threshold: &ThresholdResult) -> String {
         Answer::Void => format!("`{expr}` is void: {detail}"),
         Answer::Unknown => format!("`{expr}` could not be evaluated: {detail}"),
         _ if threshold.implicit => detail.clone(),
-        _ if detail.is_empty() => format!("`{expr}` does not hold: {actual}"),
-        _ => format!("`{expr}` does not hold: {detail}"),
+        _ if detail.is_empty() => format!("`{expr}` is not met: {actual}"),
+        _ => format!("`{expr}` is not met: {detail}"),
     }
 }
 
@@ -87,22 +87,22 @@ fn remarks(trial: &TrialResult) -> String {
     let (all, kept, open) = (written().count(), count(Answer::Holds), count(Answer::NotResolved));
     let promises = match all {
         0 => "no thresholds".to_owned(),
-        all if kept == all => format!("all {all} thresholds hold"),
+        all if kept == all => format!("all {all} thresholds are met"),
         all if kept + open == all => {
-            format!("{kept} of {all} thresholds hold, {open} not resolved")
+            format!("{kept} of {all} thresholds are met, {open} not resolved")
         }
         all if open > 0 => {
             format!(
-                "{kept} of {all} thresholds hold, {open} not resolved, the others do not decide"
+                "{kept} of {all} thresholds are met, {open} not resolved, the others do not decide"
             )
         }
-        all => format!("{kept} of {all} thresholds hold, the others do not decide"),
+        all => format!("{kept} of {all} thresholds are met, the others do not decide"),
     };
     let of = |outcome| trial.audits.iter().filter(move |audit| audit.outcome == outcome);
     let failed: Vec<&str> = of(AuditOutcome::Failed).map(|audit| audit.name.as_str()).collect();
     let audits = match failed.as_slice() {
         [] => "no audit failed".to_owned(),
-        names => format!("no promise rests on what is void ({})", names.join(", ")),
+        names => format!("no threshold depends on what is void ({})", names.join(", ")),
     };
     let warnings = of(AuditOutcome::Warn).count();
     let worth_reading =
@@ -133,7 +133,7 @@ pub(crate) fn of_run(settings: &[SettingResult], across: &[AuditResult]) -> (Ver
     let trials: usize = settings.iter().map(|setting| setting.trials.len()).sum();
     match (settings, trials) {
         ([setting], 1) => (Verdict::Pass, setting.trials[0].reason.clone()),
-        (_, 0) => (Verdict::Invalid, "the run holds no trial".to_owned()),
+        (_, 0) => (Verdict::Invalid, "the run has no trial".to_owned()),
         _ => (Verdict::Pass, all_passed(settings, trials)),
     }
 }

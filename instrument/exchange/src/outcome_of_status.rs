@@ -41,7 +41,7 @@ mod tests {
         for (status, error, expected) in [
             (200, "", "committed"),
             (399, "", "committed"),
-            (404, "404 Not Found", "rejected(invalid)"),
+            (404, "404 Not Found", "rejected(bad_request)"),
             (408, "", "rejected(server)"),
             (409, "", "rejected(conflict)"),
             (429, "", "rejected(limited)"),

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 /// Why a transaction was refused or failed. Two of these, `Transport` and `Client`, are not the system's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Class {
-    /// The system says that the request is wrong (malformed, not found, not allowed, check failed).
-    Invalid = 1,
+    /// The system says that the request is wrong (malformed, not found, not allowed, check failed). Older records say
+    /// `invalid`, which is a verdict's name, too.
+    #[serde(alias = "invalid")]
+    BadRequest = 1,
     /// It conflicts with another (double spend, version mismatch).
     Conflict = 2,
     /// It came too late for the system's own validity window.
@@ -31,7 +33,7 @@ pub enum Class {
 impl Class {
     /// All classes, in the order of their codes.
     pub const ALL: [Self; 8] = [
-        Self::Invalid,
+        Self::BadRequest,
         Self::Conflict,
         Self::Expired,
         Self::Limited,
@@ -45,7 +47,7 @@ impl Class {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Invalid => "invalid",
+            Self::BadRequest => "bad_request",
             Self::Conflict => "conflict",
             Self::Expired => "expired",
             Self::Limited => "limited",
@@ -56,9 +58,10 @@ impl Class {
         }
     }
 
-    /// The class called `word`.
+    /// The class called `word`, now or in older records and programs.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
+        let word = if word == "invalid" { Self::BadRequest.word() } else { word };
         Self::ALL.into_iter().find(|class| class.word() == word)
     }
 }
@@ -115,7 +118,7 @@ impl Outcome {
             503 => Self::Rejected(Class::Overloaded),
             409 | 412 => Self::Rejected(Class::Conflict),
             408 => Self::Rejected(Class::Server),
-            400..=499 => Self::Rejected(Class::Invalid),
+            400..=499 => Self::Rejected(Class::BadRequest),
             _ => Self::Rejected(Class::Server),
         }
     }
@@ -159,5 +162,16 @@ mod tests {
             }
         }
         assert_eq!(known, 11);
+    }
+
+    /// Claim: every class is read by the word that it is written as, in files, too, and one by its former word.
+    #[test]
+    fn words_round_trip() {
+        for class in Class::ALL {
+            assert_eq!(Class::from_word(class.word()), Some(class));
+            assert_eq!(serde_json::to_value(class).unwrap(), class.word());
+        }
+        let former: Class = serde_json::from_str("\"invalid\"").unwrap();
+        assert_eq!([Class::from_word("invalid"), Some(former)], [Some(Class::BadRequest); 2]);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let said = match (shown, series.as_slice()) {
         ([], _) => "Nothing was measured.".to_owned(),
         _ if run.verdict == Verdict::Invalid => {
-            "No answer: the measurement does not hold.".to_owned()
+            "No answer: the measurement is not valid.".to_owned()
         }
         (_, [_, ..]) => of_series(&series, shown),
         ([only], []) => of_one(only),

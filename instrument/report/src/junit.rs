@@ -86,7 +86,7 @@ fn suites(run: &RunResult) -> Vec<Suite> {
         cases.push(Case { class: run.name.clone(), name: "run to its end".to_owned(), end });
     }
     if run.settings.iter().all(|setting| setting.trials.is_empty()) {
-        let end = End::Error("the run holds no trial".to_owned());
+        let end = End::Error("the run has no trial".to_owned());
         cases.push(Case { class: run.name.clone(), name: "trials".to_owned(), end });
     }
     let has_more = !cases.is_empty();

@@ -202,8 +202,8 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         before: Some(html::promises),
         ..section(
             "promises",
-            "Promises",
-            "Which promise broke, and can the measurement be trusted?",
+            "Thresholds and audits",
+            "Which threshold failed, and can the measurement be trusted?",
         )
     },
     PageSection {

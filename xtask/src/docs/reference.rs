@@ -78,9 +78,9 @@ computes it anew from the record, whose files have versions of their own.
 
 What is another in `assay.result/2` than in `assay.result/1`, and what a reader must do:
 
-* `verdict`: a broken promise whose number holds comes before a number that does not. A run that was `invalid` (97) may \
+* `verdict`: a threshold that failed by a valid number comes before a number that is not valid. A run that was `invalid` (97) may \
 be `fail` (99) now; treat both as no pass.
-* `audits`: one that failed no longer makes its trial invalid. `voids` names the numbers that do not hold, and which way \
+* `audits`: one that failed no longer makes its trial invalid. `voids` names the numbers that are not valid, and which way \
 they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
 audit computed: read these, and not the sentence.
 * `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of five: not resolved, void and unknown are \

@@ -103,7 +103,7 @@ fn preflight() {
     );
     let words = ["1 of 3 kinds cannot succeed, at any load: put (refused as invalid)"];
     expect_failed(&said, &document, "preflight", &words);
-    assert_eq!(trial(&document)["counts"]["rejected_by_class"]["invalid"], 33);
+    assert_eq!(trial(&document)["counts"]["rejected_by_class"]["bad_request"], 33);
 }
 
 /// Claim: a transaction that is started before it is accepted has its stages out of order.

@@ -63,7 +63,7 @@ fn refusals_keep_their_text() {
             let (facts, kept) = run(&plan, &system, choice);
             assert_eq!(kept.rows.len(), 3_000);
             let refused = kept.rows.iter().filter(|row| row.tx % 3 == 0).count();
-            assert_eq!(count(&kept.rows, Outcome::Rejected(Class::Invalid)), refused);
+            assert_eq!(count(&kept.rows, Outcome::Rejected(Class::BadRequest)), refused);
             assert_eq!(count(&kept.rows, Outcome::Committed), 3_000 - refused);
             let refused = &kept.rows[3];
             assert_eq!(

@@ -242,7 +242,7 @@ impl Session for ToySession {
                 _ if id == SUBSCRIBE => self.is_ready = true,
                 _ if id == NOISE && self.replies => out.extend_from_slice(answer),
                 _ if id == NOISE => {}
-                REFUSE => marks.ended(id, Outcome::Rejected(Class::Invalid), 400, 0, "refused"),
+                REFUSE => marks.ended(id, Outcome::Rejected(Class::BadRequest), 400, 0, "refused"),
                 GARBAGE => return Err(ProtocolError("no such code".to_owned())),
                 stage => {
                     if self.reads {

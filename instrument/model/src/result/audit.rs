@@ -10,9 +10,9 @@ pub enum AuditOutcome {
     Ok,
     /// It does not apply here, or there was too little data; the detail says which.
     Skipped,
-    /// Worth reading; the numbers hold.
+    /// Worth reading; the numbers are valid.
     Warn,
-    /// Numbers do not hold: those that it voids (an audit), or a promise of the system is broken (a check).
+    /// Numbers are not valid: those that it voids (an audit), or the system did not do what it should (a check).
     Failed,
 }
 
@@ -25,7 +25,7 @@ pub struct AuditResult {
     pub outcome: AuditOutcome,
     /// One sentence with the figures.
     pub detail: String,
-    /// The numbers of the result that do not hold; none unless it failed.
+    /// The numbers of the result that are not valid; none unless it failed.
     #[serde(default)]
     pub voids: Vec<Voided>,
     /// What it computed; in thresholds `audit.NAME.FIGURE`.
@@ -131,7 +131,7 @@ impl Direction {
     }
 }
 
-/// A family of numbers that does not hold.
+/// A family of numbers that is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Voided {
     /// Which numbers.

@@ -22,7 +22,7 @@ pub struct Cell {
     pub value: Option<f64>,
     /// Rests on too few samples.
     pub grey: bool,
-    /// Does not hold: an audit of its trial voids it.
+    /// Not valid: an audit of its trial voids it.
     #[serde(default)]
     pub void: bool,
 }

@@ -13,7 +13,7 @@ pub enum Answer {
     /// The samples do not decide it: fewer than ten lie beyond the quantile, or the interval has the limit in it or
     /// is open there.
     NotResolved,
-    /// A number that it rests on does not hold.
+    /// A number that it depends on is not valid.
     Void,
     /// There is no number to compare.
     #[default]

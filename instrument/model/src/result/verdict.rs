@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a run is worth, from best to worst. Fail outranks invalid: where a promise is broken by a number that holds, other
-/// numbers that do not hold change nothing.
+/// What a run is worth, from best to worst. Fail outranks invalid: where a threshold is not met by a number that is valid,
+/// other numbers that are not change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// No promise is broken, and the numbers that the promises rest on hold.
+    /// Every threshold is met, and the numbers that they depend on are valid.
     Pass,
-    /// A number that a promise rests on, or without promises the headline, does not hold.
+    /// A number that a threshold depends on, or without thresholds the headline, is not valid.
     Invalid,
-    /// A promise is broken, and its number holds.
+    /// A threshold is not met, and its number is valid.
     Fail,
 }
 
@@ -30,17 +30,17 @@ impl Verdict {
 /// The process's exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// No promise is broken.
+    /// Every threshold is met.
     Ok = 0,
     /// It could not run.
     CouldNotRun = 1,
     /// Usage or experiment-file error.
     Usage = 2,
-    /// A number that the verdict rests on does not hold.
+    /// A number that the verdict depends on is not valid.
     Invalid = 97,
     /// Regression against the baseline.
     Regression = 98,
-    /// The system broke a promise.
+    /// A threshold or a check failed.
     Failed = 99,
     /// Interrupted; the partial result was written.
     Interrupted = 130,
@@ -51,12 +51,12 @@ impl Exit {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "no promise is broken, and the measurement holds",
+            Self::Ok => "no threshold failed, and the measurement is valid",
             Self::CouldNotRun => "could not run",
             Self::Usage => "usage or experiment-file error",
             Self::Invalid => "the measurement is invalid: do not use its numbers",
             Self::Regression => "worse than the baseline",
-            Self::Failed => "a promise is broken",
+            Self::Failed => "a threshold or a check failed",
             Self::Interrupted => "interrupted; the partial result was written",
         }
     }

@@ -66,9 +66,9 @@ fn holds_not(run: &Run<'_>) -> String {
     let bad = run.shown.iter().filter(is_bad).count();
     let all = u64::try_from(run.shown.len()).unwrap_or(u64::MAX);
     if bad == 0 || bad == run.shown.len() {
-        return "the measurement does not hold".to_owned();
+        return "the measurement is not valid".to_owned();
     }
-    format!("{bad} of {} do not hold; the table says which", plural(all, "trial"))
+    format!("{bad} of {} are not valid; the table says which", plural(all, "trial"))
 }
 
 /// The word with its mark, the name, the reason, and what the exit code means.

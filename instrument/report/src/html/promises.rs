@@ -52,8 +52,7 @@ fn thresholds(run: &Run<'_>) -> Markup {
     let heading = Markup::from(el("h3").text("Thresholds"));
     let declared = list("declared", declared(run.result));
     if keys.is_empty() {
-        let none =
-            "The experiment declares no threshold: nothing was promised, so nothing can break.";
+        let none = "The experiment declares no threshold, so none can fail.";
         return heading.and(paragraph("empty", none)).and(declared);
     }
     let (broken, held): (Vec<_>, Vec<_>) =
@@ -124,7 +123,7 @@ fn threshold(of: &ThresholdResult) -> Element {
         (Answer::Broken, "saturated") => " saturated",
         (Answer::Broken, "warn") => " warns",
         (Answer::Broken, "invalid") => " invalid",
-        (Answer::Broken, _) => " broken",
+        (Answer::Broken, _) => " not met",
         _ => "",
     };
     words(&format!("{mark} {}{word}", tables::threshold_words(of))).class(class)

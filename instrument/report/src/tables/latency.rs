@@ -59,7 +59,7 @@ pub(crate) fn said_of_open_ends<'a>(
 /// What the rows of several trials together mean, where there are any.
 pub(crate) fn said_of_all_trials(shown: &[Shown<'_>]) -> Option<&'static str> {
     shown.iter().any(|row| row.setting.combined.is_some()).then_some(
-        "all trials: 95 % intervals over repetitions, the wider of how the trials differ (Student's t) and how uncertain each is; promises are judged by each trial",
+        "all trials: 95 % intervals over repetitions, the wider of how the trials differ (Student's t) and how uncertain each is; thresholds are judged by each trial",
     )
 }
 

@@ -58,7 +58,7 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
     let (mark, paint) = worst.map_or(("✓", Paint::Good), threshold_mark);
     let several = shown.len() > 1;
     let text = match (worst, several) {
-        (None, true) => format!("holds in {} of {}", of.len(), of.len()),
+        (None, true) => format!("met in {} of {}", of.len(), of.len()),
         (_, false) => of.first().map(|(_, it)| threshold_words(it)).unwrap_or_default(),
         (Some(_), true) => {
             let named = open.iter().take(NAMED_MAX);
@@ -88,8 +88,8 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
 /// What is said of an answer where several trials are counted.
 const fn answer_words(answer: Answer) -> &'static str {
     match answer {
-        Answer::Holds => "holds",
-        Answer::Broken => "broken",
+        Answer::Holds => "met",
+        Answer::Broken => "failed",
         Answer::NotResolved => "not resolved",
         Answer::Void => "void",
         Answer::Unknown => "cannot be told",

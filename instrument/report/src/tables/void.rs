@@ -16,7 +16,7 @@ const MARK: char = '!';
 pub(crate) fn void_legend(shown: &[Shown<'_>]) -> Option<&'static str> {
     let mut audits = shown.iter().flat_map(|row| &row.trial.audits);
     let is_any = audits.any(|audit| !audit.voids.is_empty());
-    is_any.then_some("! does not hold: an audit voids it, and says which way it may be wrong")
+    is_any.then_some("! is not valid: an audit voids it, and says which way it may be wrong")
 }
 
 /// The table with a mark before each number that does not hold.

@@ -43,7 +43,7 @@ pub fn failed() -> RunResult {
     let mut it = trial("default");
     it.window_ns = 600 * S;
     it.throughput_windows = Some((31.0, 55.0));
-    it.counts = counts(30_000, &[("invalid", 744)], 27, 0);
+    it.counts = counts(30_000, &[("bad_request", 744)], 27, 0);
     it.verdict = Verdict::Fail;
     it.rates = rates(Some(50.0), &it.counts, 600 * S, &["committed"]);
     let values = [163 * MS, 1_900 * MS, 5_230 * MS, 9_240 * MS, 21_400 * MS];
@@ -52,20 +52,20 @@ pub fn failed() -> RunResult {
     it.latency = vec![latency("committed", response, 771)];
     it.kinds = (0..41)
         .map(|index| match index {
-            0 => group("GET /block/last/", 732, &[("invalid", 732)], 2 * MS),
-            1 => group("GET /log/0x8B6492/0x8B649C/0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", 732, &[("invalid", 12)], 1_200 * MS),
+            0 => group("GET /block/last/", 732, &[("bad_request", 732)], 2 * MS),
+            1 => group("GET /log/0x8B6492/0x8B649C/0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", 732, &[("bad_request", 12)], 1_200 * MS),
             _ => group(&format!("GET /block/{}", 9_135_000 + index), 732, &[], 110 * MS),
         })
         .collect();
     it.codes = vec![
         group("0", 27, &[("transport", 27)], 30_000 * MS),
         group("200", 29_229, &[], 163 * MS),
-        group("404", 744, &[("invalid", 744)], 2 * MS),
+        group("404", 744, &[("bad_request", 744)], 2 * MS),
     ];
     it.errors = vec![
         ErrorResult {
             text: "404 Not Found".to_owned(),
-            class: "invalid".to_owned(),
+            class: "bad_request".to_owned(),
             count: 744,
             first_ns: 20 * MS,
             last_ns: 599_900 * MS,

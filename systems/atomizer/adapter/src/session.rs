@@ -328,9 +328,9 @@ impl ErrorSession {
 const fn meaning(why: &Why<'_>) -> (Class, u16, &'static str) {
     match why {
         Why::NotTaken => (Class::Overloaded, 1, "not taken up"),
-        Why::Unknown(_) => (Class::Invalid, 2, "inputs do not exist"),
+        Why::Unknown(_) => (Class::BadRequest, 2, "inputs do not exist"),
         Why::Range => (Class::Expired, 3, "height out of range"),
-        Why::Incomplete => (Class::Invalid, 4, "not all inputs vouched for"),
+        Why::Incomplete => (Class::BadRequest, 4, "not all inputs vouched for"),
         Why::Spent(_) => (Class::Conflict, 5, "inputs spent"),
     }
 }

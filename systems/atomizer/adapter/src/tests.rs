@@ -268,9 +268,9 @@ fn refusals() {
     let inputs = [[7; 32]];
     let all = [
         (Why::NotTaken, Class::Overloaded),
-        (Why::Unknown(&inputs), Class::Invalid),
+        (Why::Unknown(&inputs), Class::BadRequest),
         (Why::Range, Class::Expired),
-        (Why::Incomplete, Class::Invalid),
+        (Why::Incomplete, Class::BadRequest),
         (Why::Spent(&inputs), Class::Conflict),
     ];
     for (why, class) in all {

@@ -137,7 +137,7 @@ impl WatchSession {
                 Some(End::Refused(Class::Expired, 6, "not taken up, or too late"))
             }
             (Status::Rejected | Status::InvalidInput, _) if is_final => {
-                Some(End::Refused(Class::Invalid, 7, "rejected"))
+                Some(End::Refused(Class::BadRequest, 7, "rejected"))
             }
             _ => end,
         })

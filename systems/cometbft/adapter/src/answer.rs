@@ -139,7 +139,7 @@ impl Reply<'_> {
 fn failed(by: &str, code: u32) -> Verdict {
     let number = u16::try_from(code).unwrap_or(u16::MAX);
     let text = format!("refused by {by} of the application, code {code}");
-    Verdict::Ended(Outcome::Rejected(Class::Invalid), number, text)
+    Verdict::Ended(Outcome::Rejected(Class::BadRequest), number, text)
 }
 
 /// Errors of version 0.38 by words of theirs, in lower case; what becomes of the transaction; what a report says.
@@ -152,7 +152,7 @@ const KNOWN: [(&str, Outcome, &str); 8] = [
         Outcome::Rejected(Class::Overloaded),
         "the mempool counts as full while it rechecks",
     ),
-    ("tx too large", Outcome::Rejected(Class::Invalid), "the transaction is too large"),
+    ("tx too large", Outcome::Rejected(Class::BadRequest), "the transaction is too large"),
     // Of `broadcast_tx_commit`, which subscribes to its transaction before it submits it.
     ("max_subscription", Outcome::Rejected(Class::Limited), "too many wait for a commit"),
     // These come after it was accepted, and the node has stopped waiting for the block: nobody knows.

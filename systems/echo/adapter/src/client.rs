@@ -132,7 +132,7 @@ impl Client for EchoClient {
         match answer.code {
             Code::Limited => refused(Class::Limited, "rate limited"),
             Code::Overloaded => refused(Class::Overloaded, "queue full"),
-            Code::Invalid => refused(Class::Invalid, "refused as invalid"),
+            Code::Invalid => refused(Class::BadRequest, "refused as invalid"),
             Code::Conflict => refused(Class::Conflict, "not its client's turn"),
             Code::Committed | Code::Accepted | Code::Started => {
                 reached(self.stages - 1);

@@ -95,7 +95,7 @@ fn judge(tx: TxId, response: Response, marks: &mut Marks) {
         200..=299 => return marks.reached(tx, 0, status, bytes_in),
         429 => (Class::Limited, "429 Too Many Requests"),
         503 => (Class::Overloaded, "503 Service Unavailable"),
-        400..=499 => (Class::Invalid, "4xx"),
+        400..=499 => (Class::BadRequest, "4xx"),
         _ => (Class::Server, "unexpected status"),
     };
     marks.ended(tx, Outcome::Rejected(class), status, bytes_in, why);

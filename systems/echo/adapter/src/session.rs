@@ -115,7 +115,7 @@ impl FrameSession {
             Code::Committed => marks.reached(tx, self.stages - 1, number, 0),
             Code::Limited => refuse(Class::Limited, "rate limited"),
             Code::Overloaded => refuse(Class::Overloaded, "queue full"),
-            Code::Invalid => refuse(Class::Invalid, "refused as invalid"),
+            Code::Invalid => refuse(Class::BadRequest, "refused as invalid"),
             Code::Conflict => refuse(Class::Conflict, "not its client's turn on this connection"),
         }
         self.forget(tx);

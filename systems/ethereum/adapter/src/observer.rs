@@ -215,7 +215,7 @@ impl Heard<'_> {
             match had_effect {
                 true => self.marks.reached(tx, COMMITTED, 0, 0),
                 false => {
-                    self.marks.ended(tx, Outcome::Rejected(Class::Invalid), 0, 0, REVERTED);
+                    self.marks.ended(tx, Outcome::Rejected(Class::BadRequest), 0, 0, REVERTED);
                 }
             }
         }

@@ -10,7 +10,7 @@ const STATUS_COUNT: usize = 1000;
 /// Words for outcomes in `[workload.status]`. `transport` and `client` are not among them: they are not a
 /// system's answers.
 const WORDS: [&str; 7] =
-    ["committed", "invalid", "conflict", "expired", "limited", "overloaded", "server"];
+    ["committed", "bad_request", "conflict", "expired", "limited", "overloaded", "server"];
 
 /// Outcome by status.
 #[derive(Clone, Debug)]
@@ -131,9 +131,9 @@ mod tests {
         let (table, problems) = table(&[]);
         assert_eq!(problems, Vec::<String>::new());
         for (status, class) in [
-            (400, Class::Invalid),
-            (404, Class::Invalid),
-            (410, Class::Invalid),
+            (400, Class::BadRequest),
+            (404, Class::BadRequest),
+            (410, Class::BadRequest),
             (408, Class::Server),
             (409, Class::Conflict),
             (412, Class::Conflict),
@@ -156,14 +156,14 @@ mod tests {
     fn the_narrowest_entry_decides() {
         let (table, problems) = table(&[
             ("503", "limited"),
-            ("500-503", "invalid"),
+            ("500-503", "bad_request"),
             ("5xx", "overloaded"),
             ("404", "committed"),
         ]);
         assert_eq!(problems, Vec::<String>::new());
         let word = |status| table.outcome(status).to_string();
         assert_eq!(word(503), "rejected(limited)");
-        assert_eq!(word(501), "rejected(invalid)");
+        assert_eq!(word(501), "rejected(bad_request)");
         assert_eq!(word(599), "rejected(overloaded)");
         assert_eq!(word(404), "committed");
         assert_eq!(word(200), "committed");
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn broken_entries() {
         let (_, problems) = table(&[
-            ("40x", "invalid"),
+            ("40x", "bad_request"),
             ("503-500", "server"),
             ("404", "ok"),
             ("500", "client"),
@@ -183,9 +183,9 @@ mod tests {
             problems,
             [
                 "`workload.status.099` is not a status; write \"404\", \"5xx\" or \"500-503\"",
-                "`ok` is not an outcome of a status; it is one of committed, invalid, conflict, expired, limited, overloaded, server",
+                "`ok` is not an outcome of a status; it is one of committed, bad_request, conflict, expired, limited, overloaded, server",
                 "`workload.status.40x` is not a status; write \"404\", \"5xx\" or \"500-503\"",
-                "`client` is not an outcome of a status; it is one of committed, invalid, conflict, expired, limited, overloaded, server",
+                "`client` is not an outcome of a status; it is one of committed, bad_request, conflict, expired, limited, overloaded, server",
                 "`workload.status.503-500` is not a status; write \"404\", \"5xx\" or \"500-503\"",
             ]
         );

@@ -56,7 +56,7 @@ impl ErrorRule {
             workload.reject(key, message, Some(help), problems);
         }
         at.map(|pointer| Self {
-            class: class.unwrap_or(Class::Invalid),
+            class: class.unwrap_or(Class::BadRequest),
             text_pointer: text_pointer.unwrap_or_else(|| format!("{pointer}/message")),
             pointer,
         })
@@ -302,7 +302,7 @@ mod tests {
         let (rules, _) = rules(&[]);
         assert_eq!(rules.limits().body_kept_max, 0);
         assert_eq!(judge(&rules, 200, "OK", "{\"error\":1}"), "committed ");
-        assert_eq!(judge(&rules, 404, "Not Found", ""), "rejected(invalid) 404 Not Found");
+        assert_eq!(judge(&rules, 404, "Not Found", ""), "rejected(bad_request) 404 Not Found");
         assert_eq!(judge(&rules, 500, "", ""), "rejected(server) 500");
     }
 
@@ -329,7 +329,7 @@ mod tests {
             (200, "<html>", "rejected(server) 200 OK: the body is not JSON"),
             (204, "", "committed "),
             (302, "<html>", "committed "),
-            (404, "{\"error\":1}", "rejected(invalid) 404 OK"),
+            (404, "{\"error\":1}", "rejected(bad_request) 404 OK"),
         ] {
             assert_eq!(judge(&rules, status, "OK", body), expected, "{body}");
         }
@@ -351,7 +351,7 @@ mod tests {
         ]);
         for (status, body, expected) in [
             (404, "project exceeded Rate Limit", "rejected(limited) 404 X: limited, says the body"),
-            (404, "no such block", "rejected(invalid) 404 X"),
+            (404, "no such block", "rejected(bad_request) 404 X"),
             (
                 200,
                 "{\"error\":{\"data\":{\"see\":\"u\"}}}",
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "`workload.error_class` cannot be `client`; it is one of invalid, conflict, expired, limited, overloaded, server",
+                "`workload.error_class` cannot be `client`; it is one of bad_request, conflict, expired, limited, overloaded, server",
                 "`workload.error_text_pointer` says nothing without `workload.error_pointer`",
                 "`workload.limited_pointer` must be a JSON pointer, but `error.data` does not begin with `/`",
                 "`workload.limited_text` holds an empty text, which every body contains",

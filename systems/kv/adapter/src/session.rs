@@ -235,10 +235,10 @@ fn result(
             observer.done(tx, read, keys, marks);
             return Ok(());
         }
-        Status::Invalid => (Outcome::Rejected(Class::Invalid), "invalid"),
-        Status::Missing => (Outcome::Rejected(Class::Invalid), "missing"),
-        Status::WrongType => (Outcome::Rejected(Class::Invalid), "wrong type"),
-        Status::ResultTooLong => (Outcome::Rejected(Class::Invalid), "result too long"),
+        Status::Invalid => (Outcome::Rejected(Class::BadRequest), "invalid"),
+        Status::Missing => (Outcome::Rejected(Class::BadRequest), "missing"),
+        Status::WrongType => (Outcome::Rejected(Class::BadRequest), "wrong type"),
+        Status::ResultTooLong => (Outcome::Rejected(Class::BadRequest), "result too long"),
         Status::CheckFailed => (Outcome::Rejected(Class::Conflict), "check failed"),
         Status::OutOfRange => (Outcome::Rejected(Class::Conflict), "out of range"),
         Status::Full => (Outcome::Rejected(Class::Overloaded), "full"),

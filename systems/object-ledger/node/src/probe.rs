@@ -254,7 +254,9 @@ async fn reached(
 const fn class(error: &NoAnswer) -> &'static str {
     match error {
         NoAnswer::Refused(Refused::Full) => "overloaded",
-        NoAnswer::Refused(Refused::Size | Refused::Malformed | Refused::NoSuchBatch) => "invalid",
+        NoAnswer::Refused(Refused::Size | Refused::Malformed | Refused::NoSuchBatch) => {
+            "bad_request"
+        }
         NoAnswer::Garbled(_) => "server",
         // Whether the queue has it is not known.
         NoAnswer::Lost(_) | NoAnswer::Late(_) => "unknown",

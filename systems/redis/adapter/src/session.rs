@@ -105,7 +105,7 @@ impl Session for SetSession {
 fn class(text: &str) -> Class {
     match text.split(' ').next().unwrap_or_default() {
         "LOADING" | "BUSY" | "TRYAGAIN" | "OOM" => Class::Overloaded,
-        "ERR" | "WRONGTYPE" | "NOAUTH" | "NOPERM" => Class::Invalid,
+        "ERR" | "WRONGTYPE" | "NOAUTH" | "NOPERM" => Class::BadRequest,
         // MISCONF: it cannot write its file. READONLY, CLUSTERDOWN, MASTERDOWN and what is to come.
         _ => Class::Server,
     }

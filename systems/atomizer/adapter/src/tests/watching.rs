@@ -108,8 +108,8 @@ fn refusals_and_the_stub() {
     assert!(bad > 100 && wallet().sort(0) as u32 <= Sort::Future as u32);
     for (status, class) in [
         (Status::InternalError, Class::Expired),
-        (Status::Rejected, Class::Invalid),
-        (Status::InvalidInput, Class::Invalid),
+        (Status::Rejected, Class::BadRequest),
+        (Status::InvalidInput, Class::BadRequest),
     ] {
         let marks = all(status, false);
         let is_it = |mark: &Mark| matches!(mark, Mark::Ended { answer, .. } if answer.outcome == Outcome::Rejected(class));

@@ -46,7 +46,7 @@ fn refusals_are_told_apart() {
             Outcome::Unknown,
             "not in a block before the node gave up",
         ),
-        (large, Outcome::Rejected(Class::Invalid), "the transaction is too large"),
+        (large, Outcome::Rejected(Class::BadRequest), "the transaction is too large"),
         (gave_up, Outcome::Unknown, "not in a block before the node gave up"),
         ("disk", Outcome::Rejected(Class::Server), "Internal error (-32603): disk"),
     ] {
@@ -54,7 +54,7 @@ fn refusals_are_told_apart() {
     }
     let refused = r#"{"jsonrpc":"2.0","id":1,"result":{"code":2,"data":"","log":"","codespace":"","hash":"4AA3"}}"#;
     let by_check = "refused by the check of the application, code 2".to_owned();
-    assert_eq!(ended(refused), (Outcome::Rejected(Class::Invalid), 2, by_check));
+    assert_eq!(ended(refused), (Outcome::Rejected(Class::BadRequest), 2, by_check));
 }
 
 /// Claim: success is said only where the node says so; a commit whose check or execution failed is none.

@@ -92,7 +92,7 @@ fn marks_of(session: &mut dyn Session, words: &[String]) -> (Vec<String>, String
     let said = marks.list().iter().map(|mark| match mark {
         Mark::Reached { tx, stage, .. } => format!("{tx} at {stage}"),
         Mark::Ended { tx, answer } => {
-            assert_eq!(answer.outcome, Outcome::Rejected(model::Class::Invalid));
+            assert_eq!(answer.outcome, Outcome::Rejected(model::Class::BadRequest));
             format!("{tx} {}", marks.text(answer))
         }
     });

@@ -53,13 +53,13 @@ fn refusals() {
         (
             -32000,
             "insufficient funds for gas * price + value: balance 0, tx cost 21",
-            Class::Invalid,
+            Class::BadRequest,
             "insufficient funds",
         ),
         (
             -32000,
             "max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 2",
-            Class::Invalid,
+            Class::BadRequest,
             "max fee below the base fee",
         ),
         (-32005, "daily request count exceeded", Class::Limited, "rate limited"),

@@ -82,7 +82,7 @@ fn pipelined() {
     assert_eq!(used, MISSING.len() + head.len() + OK.len());
     assert_eq!(
         marks,
-        "10 rejected(invalid) 404 3 404 Not Found; 11 reached 0 200 0; 12 reached 0 200 2"
+        "10 rejected(bad_request) 404 3 404 Not Found; 11 reached 0 200 0; 12 reached 0 200 2"
     );
 }
 
@@ -172,7 +172,7 @@ fn an_error_in_a_good_answer() {
     let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     assert_eq!(
         receive(&mut session, &text).unwrap().1,
-        "0 rejected(invalid) 200 37 200 OK: nonce too low"
+        "0 rejected(bad_request) 200 37 200 OK: nonce too low"
     );
 }
 
@@ -219,7 +219,7 @@ fn answers_are_correlated() {
     assert_eq!(marks, "172 rejected(server) 200 2 200: the answer does not echo x-request-id");
     submit(&mut session, 0xad, 0);
     let (_, marks) = receive(&mut session, MISSING).unwrap();
-    assert_eq!(marks, "173 rejected(invalid) 404 3 404 Not Found");
+    assert_eq!(marks, "173 rejected(bad_request) 404 3 404 Not Found");
     submit(&mut session, 0xae, 0);
     submit(&mut session, 0xaf, 0);
     let error = receive(&mut session, &answer("00000000000000af", "200 OK")).unwrap_err();

@@ -143,7 +143,7 @@ fn nginx_is_understood() {
     for round in found.chunks(7) {
         assert_eq!(round[0], "GET /page.html 200 3000");
         assert_eq!(round[1], "HEAD /page.html 200 0");
-        assert_eq!(round[2], "GET /missing rejected(invalid) 404 Not Found");
+        assert_eq!(round[2], "GET /missing rejected(bad_request) 404 Not Found");
         assert_eq!(round[3], "GET /limited rejected(limited) 429 Too Many Requests");
         assert_eq!(round[4], "GET /busy rejected(overloaded) 503 Service Temporarily Unavailable");
         assert!(round[5].starts_with("GET /moved 302 "), "{}", round[5]);

@@ -97,7 +97,7 @@ fn probe() {
     }
     driven.say(1, &json!({"do": "submit", "tx": [{"id": 9, "payload": ""}]}));
     let observed = &driven.hear(1)["observed"][0];
-    assert_eq!((&observed["id"], &observed["ended"]), (&json!(9), &json!("invalid")));
+    assert_eq!((&observed["id"], &observed["ended"]), (&json!(9), &json!("bad_request")));
     driven.say(0, &json!({"do": "stop"}));
     assert_eq!(driven.hear(0), json!({"did": "stop"}));
     assert!(driven.child.wait().unwrap().success());
