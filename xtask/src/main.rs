@@ -41,6 +41,7 @@ cargo xtask COMMAND
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes docs/bench-gateway.md
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
+  bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes docs/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
 ";
 
@@ -89,6 +90,8 @@ fn main() -> ExitCode {
         ["image"] => image::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
+        ["bench", "report"] => bench::report::run(&root, false),
+        ["bench", "report", "--toy"] => bench::report::run(&root, true),
         ["bench", "testnet"] => bench::testnet::run(&root, false),
         ["bench", "testnet", "--toy"] => bench::testnet::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),

@@ -1,7 +1,7 @@
 //! How long the analysis of ten million rows takes, and how much memory: `cargo run --release -p analysis
 //! --example analyse_ten_million`. Rows are made in memory, in the order and shape of a record; making them is timed
 //! apart, and all times are processor time of the one thread, so that a busy machine does not show.
-//! With `write FOLDER` the rows become a run folder there, and with the path of a run folder that is analysed.
+//! With `write FOLDER [ROWS]` the rows become a run folder there, and with the path of a run folder that is analysed.
 
 #[path = "parts/setting.rs"]
 mod parts;
@@ -24,16 +24,17 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => in_memory(),
-        ["write", path] => write(path),
+        ["write", path] => write(path, ROWS),
+        ["write", path, rows] => write(path, rows.parse().expect("a number of rows")),
         [path] => folder(path),
-        _ => println!("give nothing, `write FOLDER`, or a run folder"),
+        _ => println!("give nothing, `write FOLDER [ROWS]`, or a run folder"),
     }
 }
 
 fn in_memory() {
     let seconds = ROWS / RATE;
     let setting = setting(Duration::from_secs(seconds));
-    let facts = facts(seconds);
+    let facts = facts(ROWS, seconds);
     let environment = Environment::default();
     let input = TrialInput {
         path: "in memory".into(),
@@ -76,25 +77,27 @@ fn in_memory() {
     println!("verdict       {} {}", result.verdict.word(), result.reason);
 }
 
-fn write(path: &str) {
-    let seconds = ROWS / RATE;
+fn write(path: &str, rows: u64) {
+    let seconds = (rows / RATE).max(1);
     let started = clock::WallTime::from_unix_ns(0);
     let runs = std::path::Path::new(path);
     let run = record::RunFolder::create(runs, "ten-million", started).expect("a run folder");
     run.write_plan(&plan(seconds)).expect("plan.toml");
     run.write_environment(&Environment::default()).expect("environment.json");
+    run.write_text("experiment.toml", "# made by an example, not by an experiment\n")
+        .expect("experiment.toml");
     let trial = run.trial("default", 0).expect("a trial folder");
-    trial.write_facts(&facts(seconds)).expect("trial.json");
+    trial.write_facts(&facts(rows, seconds)).expect("trial.json");
     let mut log = trial.row_log().expect("a row log");
     let mut random = Seed(1).rng();
-    for first in (0..ROWS).step_by(512) {
-        let rows: Vec<Row> =
-            (first..(first + 512).min(ROWS)).map(|tx| row(tx, &mut random)).collect();
-        log.append(&rows).expect("rows are written");
+    for first in (0..rows).step_by(512) {
+        let batch: Vec<Row> =
+            (first..(first + 512).min(rows)).map(|tx| row(tx, &mut random)).collect();
+        log.append(&batch).expect("rows are written");
     }
     log.close().expect("the log is closed");
     let mut ledger = trial.ledger_writer().expect("a ledger");
-    for tx in (0..ROWS).filter(|tx| !tx.is_multiple_of(997)) {
+    for tx in (0..rows).filter(|tx| !tx.is_multiple_of(997)) {
         ledger.push(LedgerEntry::new(tx, tx, true), None).expect("entries are written");
     }
     ledger.close().expect("the ledger is closed");
@@ -157,7 +160,7 @@ fn row(tx: u64, random: &mut model::seed::Rng) -> Row {
     }
 }
 
-fn facts(seconds: u64) -> TrialFacts {
+fn facts(rows: u64, seconds: u64) -> TrialFacts {
     TrialFacts {
         declared: DeclaredFacts {
             stages: vec!["accepted".into(), "committed".into()],
@@ -172,9 +175,9 @@ fn facts(seconds: u64) -> TrialFacts {
             errors: vec![String::new(), "429 Too Many Requests".into()],
             drain_end: i64::try_from((seconds + 1) * 1_000_000_000).expect("minutes"),
             workers: vec![WorkerFacts {
-                due: ROWS,
-                sent: ROWS,
-                answered: ROWS,
+                due: rows,
+                sent: rows,
+                answered: rows,
                 ..WorkerFacts::default()
             }],
             ..LoadFacts::default()
@@ -182,7 +185,7 @@ fn facts(seconds: u64) -> TrialFacts {
         after: AfterFacts {
             ledger: LedgerFacts {
                 read: true,
-                entries: ROWS - ROWS.div_ceil(997),
+                entries: rows - rows.div_ceil(997),
                 detail: "in memory".into(),
                 ..LedgerFacts::default()
             },

@@ -230,7 +230,11 @@ mod tests {
             open.thresholds[0]
         );
         assert_eq!(open.verdict, Verdict::Pass);
-        assert!(open.reason.contains("0 of 1 thresholds are met, 1 not resolved"), "{}", open.reason);
+        assert!(
+            open.reason.contains("0 of 1 thresholds are met, 1 not resolved"),
+            "{}",
+            open.reason
+        );
         let asked = trial(5_000, Some(0.95));
         assert_eq!(asked.verdict, Verdict::Fail);
         assert!(asked.reason.contains("is not resolved"), "{}", asked.reason);

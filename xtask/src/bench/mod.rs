@@ -11,6 +11,7 @@ mod multiplexed;
 pub mod page;
 mod peers;
 pub mod published;
+pub mod report;
 pub mod testnet;
 
 use std::fmt::Write as _;
