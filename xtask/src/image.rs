@@ -43,7 +43,7 @@ pub fn run(root: &Path) -> Result<(), String> {
 }
 
 /// Whether the compiler can build for the target.
-fn has_target(target: &str) -> Result<bool, String> {
+pub fn has_target(target: &str) -> Result<bool, String> {
     let output = Command::new("rustc").args(["--print", "sysroot"]).output();
     let output = output.map_err(|error| format!("running rustc: {error}"))?;
     let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
@@ -71,7 +71,7 @@ fn cargo(root: &Path, what: &str, common: &[&str], more: &[&str]) -> Result<(), 
 }
 
 /// Whether a program names a loader, which one that is static does not; `None` for what is no program of 64 bits.
-fn names_loader(elf: &[u8]) -> Option<bool> {
+pub fn names_loader(elf: &[u8]) -> Option<bool> {
     let number = |at: usize, length: usize| -> Option<u64> {
         let bytes = elf.get(at..at.checked_add(length)?)?;
         Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -3,6 +3,7 @@
 //! It drives cargo and the built binary from outside; it must never hold logic that the product needs.
 
 mod bench;
+mod dist;
 mod docs;
 mod figures;
 mod fuzz;
@@ -40,6 +41,7 @@ cargo xtask COMMAND
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes docs/bench-gateway.md
+  dist                 assay as one static file, stripped but for names of functions; builds everything once more, and tries it
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes docs/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         ["bench", "gateway"] => bench::gateway::run(&root, false),
         ["bench", "gateway", "--toy"] => bench::gateway::run(&root, true),
         ["image"] => image::run(&root),
+        ["dist"] => dist::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "report"] => bench::report::run(&root, false),

@@ -42,7 +42,7 @@ pub fn run(root: &Path, check: bool) -> Result<(), String> {
     build(root)?;
     let runs = root.join("target/web-runs");
     let _ = std::fs::remove_dir_all(&runs);
-    let folder = run_of(root, &runs.join("fixture"), "web/tests/fixture.toml", &[])?;
+    let folder = run_of(root, &runs.join("fixture"), "web/tests/fixture.toml", &[], usize::MAX)?;
     let typical = typical(root, &runs)?;
     let tests = Command::new("npm")
         .args(["test", "--silent"])
@@ -109,12 +109,18 @@ const TYPICAL: [(&str, &str, &[&str]); 5] = [
     ("demo", "demo", &["--set", "load.duration=6s"]),
 ];
 
+/// A screen of a terminal is taken to have so many columns and lines: a plain run is to fit one, and the demo two.
+const SCREEN_COLUMNS: usize = 80;
+const SCREEN_LINES: usize = 40;
+
 /// A folder with the typical pages, each named by its run.
 fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
     let pages = runs.join("pages");
     std::fs::create_dir_all(&pages).map_err(|e| format!("making {}: {e}", pages.display()))?;
     for (name, experiment, more) in TYPICAL {
-        let folder = run_of(root, &runs.join(name), experiment, more)?;
+        let lines_max = if name == "demo" { 2 * SCREEN_LINES } else { usize::MAX };
+        let lines_max = if name == "one" { SCREEN_LINES } else { lines_max };
+        let folder = run_of(root, &runs.join(name), experiment, more, lines_max)?;
         let page = pages.join(format!("{name}.html"));
         std::fs::copy(folder.join("report.html"), &page)
             .map_err(|e| format!("writing {}: {e}", page.display()))?;
@@ -122,19 +128,36 @@ fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
     Ok(pages)
 }
 
-/// A run by the built binary: its folder.
-fn run_of(root: &Path, runs: &Path, experiment: &str, more: &[&str]) -> Result<PathBuf, String> {
-    let status = Command::new(root.join("target/release/assay"))
-        .args(["run", experiment, "--progress", "none", "--runs"])
-        .arg(runs)
-        .args(more)
+/// A run by the built binary: its folder. What it prints on a terminal has so many lines at most.
+fn run_of(
+    root: &Path,
+    runs: &Path,
+    experiment: &str,
+    more: &[&str],
+    lines_max: usize,
+) -> Result<PathBuf, String> {
+    let assay = root.join("target/release/assay").display().to_string();
+    let runs_text = runs.display().to_string();
+    let words = [&assay, "run", experiment, "--progress", "none", "--runs", &runs_text];
+    let quoted: Vec<String> =
+        words.iter().chain(more).map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let line = format!("stty cols {SCREEN_COLUMNS} rows {SCREEN_LINES}; {}", quoted.join(" "));
+    // A terminal of its own (util-linux has `script` on every distribution), whose exit code is the run's.
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .current_dir(root)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .map_err(|error| format!("running {experiment}: {error}"))?;
-    if !status.code().is_some_and(|code| EXITS.contains(&code)) {
-        return Err(format!("running {experiment}: assay ended with {status}"));
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("running {experiment} on a terminal: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !output.status.code().is_some_and(|code| EXITS.contains(&code)) {
+        return Err(format!("running {experiment}: assay ended with {}\n{said}", output.status));
+    }
+    // What failed for the machine's sake is told at length, and no plain run.
+    let lines = said.lines().count();
+    if lines > lines_max && output.status.success() {
+        return Err(format!("{experiment}: {lines} lines, more than {lines_max}:\n{said}"));
     }
     let entries =
         std::fs::read_dir(runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;

@@ -332,7 +332,7 @@ pub struct ThresholdPlan {
     pub expr: String,
     /// Which settings: label by axis; empty = all.
     pub at: BTreeMap<String, String>,
-    /// What breaking it means.
+    /// What missing it means.
     pub level: Level,
     /// How sure it must be to hold, as a fraction of one; null = what is not resolved only warns.
     #[serde(default)]

@@ -19,6 +19,17 @@ pub(crate) enum Extent {
     Full,
 }
 
+/// Where a terminal prints a section's tables, where not everything is wanted: a plain run fits a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brief {
+    /// Nowhere.
+    Nowhere,
+    /// Of a single setting.
+    OfOne,
+    /// Of several, too.
+    OfAny,
+}
+
 /// A table of a section.
 pub(crate) struct Table {
     /// Its name on the page.
@@ -71,8 +82,8 @@ pub struct PageSection {
     pub question: &'static str,
     /// What stands behind its heading in a text; may be empty.
     pub(crate) remark: &'static str,
-    /// Whether a terminal prints its tables of several settings, too, where not everything is wanted.
-    pub(crate) is_brief: bool,
+    /// Where a terminal prints its tables without being asked for everything.
+    pub(crate) brief: Brief,
     pub(crate) place: Place,
     /// Its tables: the same ones in every form of the report.
     pub(crate) tables: fn(&[Shown<'_>], Extent) -> Vec<Table>,
@@ -91,7 +102,7 @@ const fn section(key: &'static str, heading: &'static str, question: &'static st
         heading,
         question,
         remark: "",
-        is_brief: false,
+        brief: Brief::Nowhere,
         place: Place::Folded,
         tables: |_, _| Vec::new(),
         figures: None,
@@ -125,7 +136,7 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     },
     PageSection {
         place: Place::WithResults,
-        is_brief: true,
+        brief: Brief::OfAny,
         tables: |shown, _| {
             let lines = tables::step_lines(shown).into_iter().map(Line::said).collect();
             let caption = "What each step was offered, and what came of it";
@@ -165,6 +176,7 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     },
     PageSection {
         place: Place::WithResults,
+        brief: Brief::OfOne,
         tables: |shown, extent| {
             let grid = tables::connections(shown, extent != Extent::Full);
             let lines = vec![Line::said(tables::connections_line())];
@@ -239,6 +251,7 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         )
     },
     PageSection {
+        brief: Brief::OfOne,
         remark: "as they stamped it themselves",
         tables: |shown, _| {
             let caption = "Throughput and time by stage, as the nodes stamped it";

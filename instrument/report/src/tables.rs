@@ -21,8 +21,8 @@ mod thresholds;
 mod void;
 
 pub(crate) use audits::{
-    AuditLine, Of, audit_count, audit_lines, audits, audits_ok, checks, objecting, skipped_names,
-    voids,
+    AuditLine, Of, audit_briefs, audit_count, audit_lines, audits, audits_ok, checks, objecting,
+    skipped_names, voids,
 };
 pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;

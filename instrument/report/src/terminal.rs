@@ -1,8 +1,8 @@
 //! What a user sees on standard output after a run: the answer first, then the promises, the numbers, and what
 //! the instrument distrusts about them. If the measurement does not hold, the distrust comes before the numbers.
 //!
-//! Of several settings there is one table, and what is worth reading beside it; everything else, and how percentiles are
-//! computed, stands there with `--verbose`, and in the page.
+//! There is one table, and what is worth reading beside it, so that a plain run fits a screen (80 × 40); everything else,
+//! and how percentiles are computed, stands there with `--verbose`, and in the page.
 
 mod distrust;
 mod numbers;
@@ -129,8 +129,8 @@ fn promises(page: &mut Page, shown: &[Shown<'_>]) {
 /// Said where the slower of the two drivers carried the load: in many containers io_uring is refused.
 const EPOLL: &str = "sent through epoll: io_uring is refused here, or ASSAY_DRIVER asks for epoll; a request costs this host more with it";
 
-/// What several settings have beside their one table.
-const MORE: &str = "with --verbose, and in the report: response times with intervals, stages, connections, every audit";
+/// What there is beside the one table.
+const MORE: &str = "with --verbose, and in the report: method, intervals, stages, every audit";
 
 /// What is needed to repeat it.
 fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
@@ -151,9 +151,7 @@ fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bo
         page.line(Paint::Dim, EPOLL);
     }
     if !verbose {
-        if shown.len() > 1 {
-            page.line(Paint::Dim, MORE);
-        }
+        page.line(Paint::Dim, MORE);
         return;
     }
     for row in shown {

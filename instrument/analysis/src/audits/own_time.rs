@@ -18,7 +18,8 @@ const SHARE_WARN: f64 = 0.10;
 /// From here on a quantile is in good part the instrument's own.
 const SHARE_MAX: f64 = 0.25;
 /// With coalesced pacing arrivals wait for the quantum in which they are sent and answers for the one in which they are
-/// read: lag up to it is what was asked for.
+/// read: lag up to it is what was asked for. A quantum ends with a wake-up, which is late as every other: what is judged is
+/// the lag above the quantum, as it is judged elsewhere.
 pub(super) const QUANTUM_NS: i64 = 1_000_000;
 
 /// The figures that both audits give.
@@ -39,7 +40,9 @@ pub(super) struct OwnTime<'a> {
     pub shares: Vec<ShareAt>,
     /// What else there is to say of it, in words that follow the figures; empty = nothing.
     pub remark: String,
-    /// The most that it may add to a quantile without voiding it.
+    /// What was asked for of it: no fault, and not judged.
+    pub on_purpose_ns: i64,
+    /// The most that it may add to a quantile beyond that without voiding it.
     pub excused_ns: i64,
     /// Why it is a warning, where it is no more.
     pub told: &'static str,
@@ -58,9 +61,16 @@ pub(super) struct ShareAt {
 }
 
 impl ShareAt {
-    /// By how much the quantile would be smaller.
-    const fn added_ns(&self) -> i64 {
-        self.response.saturating_sub(self.without)
+    /// By how much the quantile would be smaller, had there been no more than what was asked for.
+    const fn added_ns(&self, on_purpose_ns: i64) -> i64 {
+        self.response.saturating_sub(self.without).saturating_sub(on_purpose_ns)
+    }
+
+    /// Whether the instrument made too much of the quantile.
+    #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+    fn is_void(&self, on_purpose_ns: i64, excused_ns: i64) -> bool {
+        let added = self.added_ns(on_purpose_ns);
+        added > excused_ns && added as f64 > SHARE_MAX * self.response as f64
     }
 }
 
@@ -113,8 +123,7 @@ impl OwnTime<'_> {
             show_ns(worst.response),
             self.remark
         );
-        let void =
-            self.shares.iter().find(|it| it.share > SHARE_MAX && it.added_ns() > self.excused_ns);
+        let void = self.shares.iter().find(|it| it.is_void(self.on_purpose_ns, self.excused_ns));
         match void {
             Some(first) => failed(format!(
                 "{said}: from {} on response times are in good part the instrument's own; {}",

@@ -30,7 +30,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             true => "; pacing is coalesced: arrivals are sent in quanta of 1 ms, and answers read in them: marks are late by up to 1 ms, too".to_owned(),
             false => String::new(),
         },
-        excused_ns: if is_coalesced { QUANTUM_NS } else { 0 },
+        on_purpose_ns: if is_coalesced { QUANTUM_NS } else { 0 },
+        excused_ns: 0,
         told: "the machine was not idle",
         remedy: "use an idle machine, more load.threads or pacing = \"exact\"",
         voids: AUDIT.voids,
@@ -40,7 +41,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use model::plan::{Level, ThresholdPlan};
+    use model::plan::{Level, Pacing, ThresholdPlan};
     use model::result::{Answer, AuditOutcome, Family, Verdict, Voided};
 
     use crate::testing::{Trial, audit};
@@ -74,6 +75,27 @@ mod tests {
         assert_eq!(with(8_000_000, false, false), AuditOutcome::Failed);
         assert_eq!(with(8_000_000, false, true), AuditOutcome::Warn);
         assert_eq!(with(8_000_000, true, false), AuditOutcome::Ok);
+    }
+
+    /// Claim: in coalesced pacing lag up to a quantum and the wake-up at its end is said and voids nothing; what is far above
+    /// the quantum is the instrument's fault as ever.
+    #[test]
+    fn quanta_are_on_purpose() {
+        for (lag_ns, coalesced) in [
+            (1_060_000, AuditOutcome::Warn),
+            (1_500_000, AuditOutcome::Warn),
+            (8_000_000, AuditOutcome::Failed),
+        ] {
+            let mut trial = late(lag_ns, false, false);
+            for row in &mut trial.rows {
+                (row.sent, row.marks[0]) = (row.due + lag_ns, row.due + lag_ns + 1_000_000);
+                row.end = row.marks[0];
+            }
+            let outcome = |trial: &Trial| audit(&trial.clone().result(), "send_lag").outcome;
+            assert_eq!(outcome(&trial), AuditOutcome::Failed, "{lag_ns} ns");
+            trial.setting.load.pacing = Pacing::Coalesced;
+            assert_eq!(outcome(&trial), coalesced, "{lag_ns} ns");
+        }
     }
 
     /// Claim: lag that makes up p99.9 alone voids that quantile and those above it, and nothing that is read first.

@@ -293,13 +293,13 @@ pub const KEYS: &[Key] = &[
         "threshold[].level",
         Fixed("fail"),
         Word(&["fail", "invalid", "saturated", "warn"]),
-        "What breaking it means",
+        "What missing it means",
     ),
     key(
         "threshold[].confidence",
         Nothing,
         Word(&["95%"]),
-        "How sure it must be to hold; without it, what the samples do not resolve only warns",
+        "How sure it must be that it is met; without it, what the samples do not resolve only warns",
     ),
     key(
         "links.through",

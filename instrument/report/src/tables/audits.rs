@@ -8,7 +8,7 @@ use model::quantity::show_count;
 use model::result::{AuditOutcome, AuditResult, CheckResult, RunResult};
 
 use super::Shown;
-use crate::paint::{Paint, clean, outcome_mark};
+use crate::paint::{Paint, clean, clip, outcome_mark};
 
 /// One line.
 pub(crate) struct AuditLine {
@@ -118,6 +118,35 @@ pub(crate) fn audit_lines(
     found.into_iter().map(line).collect()
 }
 
+/// One line an audit that objects: its gravest sentence as far as it fits, which numbers are void, and in how many other
+/// trials it objects, too. All of it stands in [`audit_lines`].
+pub(crate) fn audit_briefs(all: &[Of<'_>], shown: &[Shown<'_>]) -> Vec<AuditLine> {
+    /// Two lines of a terminal, with the name before them.
+    const LETTERS_MAX: usize = 100;
+    let mut found: Vec<(&Of<'_>, usize)> = Vec::new();
+    for of in all.iter().filter(|of| of.audit.outcome >= AuditOutcome::Warn) {
+        match found.iter_mut().find(|(known, _)| known.audit.name == of.audit.name) {
+            Some((known, others)) => {
+                *others += 1;
+                if of.audit.outcome > known.audit.outcome {
+                    *known = of;
+                }
+            }
+            None => found.push((of, 0)),
+        }
+    }
+    found.sort_by_key(|(of, _)| std::cmp::Reverse(of.audit.outcome));
+    let line = |(of, others): (&Of<'_>, usize)| {
+        let (mark, paint) = outcome_mark(of.audit.outcome);
+        let detail = clip(&clean(&of.audit.detail), LETTERS_MAX);
+        let labels: Vec<&str> = [of.label].into_iter().filter(|it| !it.is_empty()).collect();
+        let also = if others == 0 { String::new() } else { format!(" (+ {others} more)") };
+        let text = format!("{}{detail}{}{also}", place(&labels, shown), voids(&of.audit));
+        AuditLine { mark, paint, name: clean(&of.audit.name), text }
+    };
+    found.into_iter().map(line).collect()
+}
+
 /// Whether two lines would be the same; their figures are in the sentence as far as anybody reads them.
 fn says_the_same(a: &AuditResult, b: &AuditResult) -> bool {
     (&a.name, a.outcome, &a.detail, &a.voids) == (&b.name, b.outcome, &b.detail, &b.voids)
@@ -142,7 +171,8 @@ fn place(labels: &[&str], shown: &[Shown<'_>]) -> String {
     for row in shown.iter().filter(|row| labels.contains(&row.label.as_str())) {
         let mut trials = shown.iter().filter(|other| std::ptr::eq(other.setting, row.setting));
         let is_whole = trials.all(|other| labels.contains(&other.label.as_str()));
-        let name = if is_whole { clean(&row.setting.key) } else { row.label.clone() };
+        let is_several = row.setting.trials.len() > 1;
+        let name = if is_whole && is_several { clean(&row.setting.key) } else { row.label.clone() };
         if !names.contains(&name) {
             names.push(name);
         }

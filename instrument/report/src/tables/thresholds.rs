@@ -61,11 +61,16 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         (None, true) => format!("met in {} of {}", of.len(), of.len()),
         (_, false) => of.first().map(|(_, it)| threshold_words(it)).unwrap_or_default(),
         (Some(_), true) => {
-            let named = open.iter().take(NAMED_MAX);
+            // The gravest are named, and the others counted.
+            let is_grave = |it: &&&(&str, &ThresholdResult)| {
+                worst.is_some_and(|worst| worst.answer == it.1.answer)
+            };
+            let grave = open.iter().filter(is_grave).count();
+            let named = open.iter().filter(is_grave).take(NAMED_MAX);
             let mut each: Vec<String> =
                 named.map(|(label, it)| format!("{label} {}", threshold_words(it))).collect();
-            if open.len() > each.len() {
-                each.push(format!("… and {} more", open.len() - each.len()));
+            if grave > each.len() {
+                each.push(format!("… and {} more", grave - each.len()));
             }
             let counted = order.into_iter().filter_map(|answer| {
                 let count = open.iter().filter(|(_, it)| it.answer == answer).count();

@@ -9,16 +9,26 @@ use crate::page::{Marked, Page};
 use crate::paint::{Paint, clean};
 use crate::tables::{self, AuditLine, Shown};
 
-/// The audits: those that object in full, the rest counted.
+/// Skipped audits that are named beside their number.
+const SKIPPED_NAMED_MAX: usize = 3;
+
+/// The audits: those that object, the rest counted. Of several settings an audit is told once, with where else it objects.
 pub(super) fn audits(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let all = tables::audits(run, shown);
     let warnings = &run.environment.warnings;
     if all.is_empty() && warnings.is_empty() {
         return;
     }
-    page.heading("Audits", &tables::audit_count(&all));
+    let skipped = tables::skipped_names(&all);
+    let named = !skipped.is_empty() && (verbose || skipped.len() <= SKIPPED_NAMED_MAX);
+    let names = if named { format!(": {}", skipped.join(", ")) } else { String::new() };
+    page.heading("Audits", &format!("{}{names}", tables::audit_count(&all)));
     let objects = |outcome| outcome >= AuditOutcome::Warn;
-    let mut lines = marked(tables::audit_lines(&all, shown, objects));
+    let is_brief = !verbose && shown.len() > 1;
+    let mut lines = marked(match is_brief {
+        true => tables::audit_briefs(&all, shown),
+        false => tables::audit_lines(&all, shown, objects),
+    });
     lines.extend(warnings.iter().map(|text| Marked {
         mark: "!",
         paint: Paint::Caution,
@@ -30,10 +40,6 @@ pub(super) fn audits(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verb
         lines.extend(marked(tables::audit_lines(&all, shown, |outcome| !objects(outcome))));
     }
     page.marked(&lines);
-    let skipped = tables::skipped_names(&all);
-    if !verbose && !skipped.is_empty() {
-        page.indented(Paint::Dim, &format!("– skipped: {}", skipped.join(", ")));
-    }
 }
 
 fn marked(lines: Vec<AuditLine>) -> Vec<Marked> {
@@ -90,28 +96,37 @@ pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     if read.is_empty() {
         return;
     }
-    if shown.len() > 1 {
+    let is_broken = |row: &&Shown<'_>| {
+        let fates = row.trial.fates.as_ref();
+        fates.is_some_and(|fates| tables::fate_lines(fates).iter().any(|line| line.is_broken))
+    };
+    let is_well = !verbose && !read.iter().any(is_broken);
+    if shown.len() > 1 || is_well {
         page.heading("Ledger", "read after the drain by another way than the load took");
-        let is_broken = |row: &&Shown<'_>| {
-            let fates = row.trial.fates.as_ref();
-            fates.is_some_and(|fates| tables::fate_lines(fates).iter().any(|line| line.is_broken))
-        };
-        if verbose {
-            page.grid(&tables::fates_of_several(shown));
-        } else if !read.iter().any(is_broken) {
-            let text =
-                "✓ nothing that was acknowledged is lost, and nothing is duplicated or invented";
-            page.indented(Paint::Good, text);
-            return;
-        }
+    }
+    if is_well {
+        let text = "✓ nothing that was acknowledged is lost, and nothing is duplicated or invented";
+        page.indented(Paint::Good, text);
+        return;
+    }
+    if shown.len() > 1 && verbose {
+        page.grid(&tables::fates_of_several(shown));
     }
     for row in read {
         let Some(fates) = &row.trial.fates else { continue };
-        let lines: Vec<Marked> = tables::fate_lines(fates)
-            .into_iter()
-            .filter(|line| shown.len() == 1 || line.is_broken)
-            .map(|line| fate_line(&line, shown.len() > 1))
-            .collect();
+        let of_row = tables::fate_lines(fates).into_iter();
+        let told = of_row.filter(|line| shown.len() == 1 || line.is_broken);
+        if shown.len() > 1 && !verbose {
+            // Which ones stands with the thresholds.
+            let counts = told.map(|line| format!("{} {}", line.word, show_count(line.count)));
+            let counts: Vec<String> = counts.collect();
+            if !counts.is_empty() {
+                let text = format!("✗ {}: {}", row.label, counts.join(", "));
+                page.indented(Paint::Bad, &text);
+            }
+            continue;
+        }
+        let lines: Vec<Marked> = told.map(|line| fate_line(&line, shown.len() > 1)).collect();
         if shown.len() == 1 {
             let remark = format!(
                 "{} read after the drain by another way than the load took",

@@ -9,7 +9,7 @@ use model::result::{RunResult, TrialResult};
 use crate::figures::{failed, failures, is_thin, plural, share};
 use crate::page::{Marked, Page};
 use crate::paint::{Paint, clean};
-use crate::sections::{Extent, PAGE_SECTIONS, PageSection};
+use crate::sections::{Brief, Extent, PAGE_SECTIONS, PageSection};
 use crate::tables::{self, Shown};
 
 /// Error texts that are shown unless everything is.
@@ -21,14 +21,17 @@ pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], ver
         return;
     }
     // Of several settings the results have p50 and p99 already.
-    let is_whole = verbose || shown.len() == 1;
-    if is_whole {
+    let is_one = shown.len() == 1;
+    if verbose || is_one {
         latency(page, run, shown, verbose);
     } else {
-        failures_by_class(page, shown);
+        failures_by_class(page, shown, verbose);
     }
     let extent = if verbose { Extent::Full } else { Extent::Brief };
-    for section in PAGE_SECTIONS.iter().filter(|section| is_whole || section.is_brief) {
+    let is_printed = |section: &&PageSection| {
+        verbose || section.brief == Brief::OfAny || (is_one && section.brief == Brief::OfOne)
+    };
+    for section in PAGE_SECTIONS.iter().filter(is_printed) {
         tables_of(page, section, shown, extent);
     }
     groups(page, shown, verbose);
@@ -90,31 +93,41 @@ fn latency(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool)
         let remark = format!("{} of {} reached it", show_count(reached), show_count(due));
         page.heading(&title, &remark);
         page.grid(&tables::quantiles_of_one(only));
-        let lag = |name: &str, lag: &model::result::Distribution| {
-            let p99 = lag.quantiles.iter().find(|q| q.name == "p99").and_then(|q| q.value_ns);
-            format!("{name} p99 {}", crate::figures::latency(p99))
-        };
-        let (all, own) = (&only.trial.send_lag, &only.trial.own_lag);
-        let text = format!("{} · {}", lag("send lag", all), lag("the instrument's own part", own));
-        page.indented(Paint::Dim, &text);
-        if let Some((low, high)) = only.trial.throughput_windows {
-            let (low, high) = (crate::figures::rate(low), crate::figures::rate(high));
-            page.indented(Paint::Dim, &format!("throughput by window {low} to {high}/s"));
+        if verbose {
+            lags(page, only.trial);
         }
     } else {
         page.heading(&title, "");
         page.grid(&tables::quantiles_of_several(shown, verbose, true));
     }
     legend(page, run, shown, verbose);
-    failures_by_class(page, shown);
+    failures_by_class(page, shown, verbose);
+}
+
+/// How late transactions were sent, and how even the throughput was.
+fn lags(page: &mut Page, trial: &TrialResult) {
+    let lag = |name: &str, lag: &model::result::Distribution| {
+        let p99 = lag.quantiles.iter().find(|q| q.name == "p99").and_then(|q| q.value_ns);
+        format!("{name} p99 {}", crate::figures::latency(p99))
+    };
+    let (all, own) = (&trial.send_lag, &trial.own_lag);
+    let text = format!("{} · {}", lag("send lag", all), lag("the instrument's own part", own));
+    page.indented(Paint::Dim, &text);
+    if let Some((low, high)) = trial.throughput_windows {
+        let (low, high) = (crate::figures::rate(low), crate::figures::rate(high));
+        page.indented(Paint::Dim, &format!("throughput by window {low} to {high}/s"));
+    }
 }
 
 /// Failures of several settings by class, and those of the background load.
-fn failures_by_class(page: &mut Page, shown: &[Shown<'_>]) {
+fn failures_by_class(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     let is_probed = shown.first().is_some_and(|row| tables::is_probe(row.trial));
     let of = if is_probed { " of the probe" } else { "" };
     if shown.len() > 1 {
-        let classes = tables::failure_classes(shown, "counts", |trial| Some(&trial.counts));
+        // Settings without a failure are not told unless everything is wanted.
+        let classes = tables::failure_classes(shown, "counts", |trial| {
+            (verbose || failed(&trial.counts) > 0).then_some(&trial.counts)
+        });
         if !classes.is_empty() {
             page.heading(&format!("Failures{of} by class"), "");
             page.grid(&classes);
@@ -143,10 +156,8 @@ pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verb
         page.indented(Paint::Dim, &text);
     }
     if !verbose {
-        if shown.len() == 1 {
-            let open = tables::said_of_open_ends(latencies()).map_or("", |_| "? is an open end; ");
-            let text = format!("{open}how percentiles and intervals are computed: --verbose");
-            page.indented(Paint::Dim, &text);
+        if shown.len() == 1 && tables::said_of_open_ends(latencies()).is_some() {
+            page.indented(Paint::Dim, "? is an end that the samples cannot give");
         }
         return;
     }
@@ -161,13 +172,13 @@ pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verb
     }
 }
 
-/// Targets and codes, where there is more than one: of the only trial, of every trial if everything is wanted, and
-/// otherwise of the trial with the most failures.
+/// Targets and codes, where there is more than one: of every trial if everything is wanted, and otherwise of the trial
+/// with the most failures.
 fn groups(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     let worst = shown.iter().max_by_key(|row| failed(&row.trial.counts));
-    let chosen: Vec<&Shown<'_>> = match (shown, verbose) {
-        ([_], _) | (_, true) => shown.iter().collect(),
-        _ => worst.filter(|row| failed(&row.trial.counts) > 0).into_iter().collect(),
+    let chosen: Vec<&Shown<'_>> = match verbose {
+        true => shown.iter().collect(),
+        false => worst.filter(|row| failed(&row.trial.counts) > 0).into_iter().collect(),
     };
     let remark = |row: &Shown<'_>| match (shown.len(), verbose) {
         (1, _) => String::new(),
@@ -176,7 +187,9 @@ fn groups(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     };
     for row in chosen {
         for (title, head, key) in [("By kind", "kind", "kinds"), ("By code", "code", "codes")] {
-            if tables::groups_of(row.trial, key).len() > 1 {
+            // Codes of what failed stand with the errors, too.
+            let is_wanted = verbose || shown.len() == 1 || key == "kinds";
+            if is_wanted && tables::groups_of(row.trial, key).len() > 1 {
                 group(page, title, &remark(row), (head, key), row, verbose);
             }
         }
