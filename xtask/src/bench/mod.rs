@@ -21,6 +21,10 @@ use std::time::Duration;
 use measure::{Cost, Server};
 use peers::{PEERS, Peer, Said, Task};
 
+/// Other pacings than the default, at a rate.
+const PACINGS: [(&str, &str); 2] =
+    [("assay, exact", "load.pacing=exact"), ("assay, coalesced", "load.pacing=coalesced")];
+
 /// How long and how often.
 struct Size {
     rounds: usize,
@@ -113,11 +117,15 @@ impl Bench {
             driver: Some(driver),
             is_load_only,
         };
-        let is_closed = task.rate.is_none();
         let mut list = Vec::new();
         for Way { driver, whole, load } in DRIVERS {
-            list.extend(is_closed.then(|| assay(load, driver, true)));
+            list.push(assay(load, driver, true));
             list.push(assay(whole, driver, false));
+        }
+        for (name, set) in PACINGS.into_iter().filter(|_| task.rate.is_some()) {
+            let mut one = assay(name, DRIVERS[0].driver, true);
+            one.arguments.extend(["--set".to_owned(), set.to_owned()]);
+            list.push(one);
         }
         for Peer { name, program, arguments, read } in PEERS {
             match (find(program), arguments(task)) {
@@ -214,7 +222,7 @@ impl Bench {
     fn fidelity(&self) -> Result<String, String> {
         let (_server, url) = self.server()?;
         let mut text = String::from(
-            "## Fidelity at fixed rates\n\nThe server answers in tens of microseconds; anything far above is the tool's own lateness. A rate is the share of what was asked for.\n\n| rate | tool | sent | p50 ms | p99 ms | p99.9 ms | max ms | CPU cores | peak MB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+            "## Fidelity at fixed rates\n\nThe server answers in tens of microseconds; anything far above is the tool's own lateness. A rate is the share of what was asked for. Own lag is how late Assay itself sent, as it says. Other pacings than the default are counted until the drain ended.\n\n| rate | tool | sent | p50 ms | p99 ms | p99.9 ms | max ms | own lag p99 ms | CPU cores | peak MB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         );
         for rate in self.size.rates {
             let task = self.task(&url, self.size.seconds * 2, Some(*rate));
@@ -223,7 +231,7 @@ impl Bench {
                 let asked = f64::from(*rate) * f64::from(task.seconds);
                 let _ = writeln!(
                     text,
-                    "| {rate}/s | {} | {} | {} | {} | {} | {} | {:.2} | {} |",
+                    "| {rate}/s | {} | {} | {} | {} | {} | {} | {} | {:.2} | {} |",
                     contender.name,
                     said.requests
                         .map_or("–".to_owned(), |sent| format!("{:.2} %", sent / asked * 100.0)),
@@ -231,6 +239,7 @@ impl Bench {
                     cell(said.p99_ms),
                     cell(said.p999_ms),
                     cell(said.max_ms),
+                    cell(said.own_lag_p99_ms),
                     cost.cpu_ms / 1e3 / f64::from(task.seconds),
                     cost.rss_bytes / 1_000_000
                 );

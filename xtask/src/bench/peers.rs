@@ -29,6 +29,8 @@ pub struct Said {
     pub p99_ms: Option<f64>,
     pub p999_ms: Option<f64>,
     pub max_ms: Option<f64>,
+    /// How late the tool itself sent, at p99; no peer says.
+    pub own_lag_p99_ms: Option<f64>,
 }
 
 /// A load generator.
@@ -78,11 +80,12 @@ pub fn read_assay(text: &str) -> Said {
     let Ok(document) = serde_json::from_str::<Value>(text) else { return Said::default() };
     let trial = &document["settings"][0]["trials"][0];
     let response = &trial["latency"][0]["response"];
-    let quantile = |name: &str| {
-        let quantiles = response["quantiles"].as_array()?;
+    let quantile_of = |distribution: &Value, name: &str| {
+        let quantiles = distribution["quantiles"].as_array()?;
         let found = quantiles.iter().find(|q| q["name"] == name)?;
         found["value_ns"].as_f64().map(|ns| ns / 1e6)
     };
+    let quantile = |name: &str| quantile_of(response, name);
     Said {
         requests: trial["counts"]["committed"].as_f64(),
         p50_ms: quantile("p50"),
@@ -90,6 +93,7 @@ pub fn read_assay(text: &str) -> Said {
         p99_ms: quantile("p99"),
         p999_ms: quantile("p99.9"),
         max_ms: response["max_ns"].as_f64().map(|ns| ns / 1e6),
+        own_lag_p99_ms: quantile_of(&trial["own_lag"], "p99"),
     }
 }
 
@@ -167,6 +171,7 @@ fn read_oha(text: &str, _: &Path) -> Said {
         p99_ms: seconds(&percentiles["p99"]),
         p999_ms: seconds(&percentiles["p99.9"]),
         max_ms: seconds(&document["summary"]["slowest"]),
+        ..Said::default()
     }
 }
 
@@ -197,6 +202,7 @@ fn read_fortio(text: &str, _: &Path) -> Said {
         p99_ms: percent(99.0),
         p999_ms: percent(99.9),
         max_ms: histogram["Max"].as_f64().map(|s| s * 1e3),
+        ..Said::default()
     }
 }
 
@@ -263,6 +269,7 @@ fn read_k6(_: &str, folder: &Path) -> Said {
         p99_ms: trend["p(99)"].as_f64(),
         p999_ms: trend["p(99.9)"].as_f64(),
         max_ms: trend["max"].as_f64(),
+        ..Said::default()
     }
 }
 
