@@ -261,12 +261,13 @@ fn report(plan: &SettingPlan, target: &Target) {
     };
     let rows = sums.rows.max(1) as f64;
     println!(
-        "{} rows {:.0}/s cpu {:.3} us/req worker {:.3} us/req enters/req {:.3} lag p50 {:.1} p99 {:.1} us \
+        "{} rows {:.0}/s cpu {:.3} us/req worker {:.3} us/req spun {:.3} enters/req {:.3} lag p50 {:.1} p99 {:.1} us \
          service p50 {:.1} p99 {:.1} us {} shed {} dry {} waits {} queue {:.1} ms rss {} kB",
         sums.rows,
         rows / plan.load.duration.as_secs_f64(),
         cpu.as_secs_f64() * 1e6 / rows,
         worker.cpu_ns as f64 / 1e3 / rows,
+        worker.spin_ns as f64 / 1e3 / rows,
         worker.enters as f64 / rows,
         at(&sums.lags, 50),
         at(&sums.lags, 99),
