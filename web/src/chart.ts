@@ -1,5 +1,6 @@
 //! One time chart: a uPlot canvas in the place of the static SVG, a readout of exact values above it, and the
-//! keyboard. Zoom is asked of the view and comes back from it; a chart must never zoom alone.
+//! keyboard. Zoom is asked of the view and comes back from it; a chart must never zoom alone. Response times and rates
+//! zoom; every other chart stays whole, with the stretch that is looked at left clear.
 
 import uPlot from "uplot";
 import { announce } from "./element";
@@ -10,7 +11,7 @@ import { clock } from "./quantity";
 import { Readout } from "./readout";
 import { BINARY_STEPS, TIME_STEPS, decades, linearRange } from "./ticks";
 import type { Trial } from "./trial";
-import { Heat, LABELS_PX, drawBands, drawLabels, drawSlow } from "./under";
+import { Heat, LABELS_PX, drawBands, drawLabels, drawRest, drawSlow } from "./under";
 import type { Range, View } from "./view";
 
 /** Room for the numbers of the y axis: the same for all, so that one moment is one line down the page. */
@@ -63,7 +64,8 @@ export class TimeChart {
     holder.tabIndex = 0;
     holder.setAttribute("role", "application");
     holder.setAttribute("aria-roledescription", "time chart");
-    holder.setAttribute("aria-label", `${this.title()}. Arrow keys move the cursor, plus and minus zoom, Escape resets.`);
+    const keys = this.zooms ? "Arrow keys move the cursor, plus and minus zoom, Escape resets." : "Arrow keys move the cursor.";
+    holder.setAttribute("aria-label", `${this.title()}. ${keys}`);
     holder.addEventListener("keydown", (event) => this.key(event));
     holder.addEventListener("focus", () => this.current() ?? this.moveTo(this.shown()[0]));
     this.readout.show(null);
@@ -86,6 +88,10 @@ export class TimeChart {
 
   /** Shows what the view shows. */
   follow(): void {
+    if (!this.zooms) {
+      this.plot?.redraw(false, false);
+      return;
+    }
     const [min, max] = this.window();
     const scale = this.plot?.scales.x;
     if (this.plot !== undefined && (scale?.min !== min || scale?.max !== max)) this.plot.setScale("x", { min, max });
@@ -106,9 +112,13 @@ export class TimeChart {
     });
   }
 
+  private get zooms(): boolean {
+    return this.spec.zooms === true;
+  }
+
   private window(): Range {
     const [from, to] = this.trial.span;
-    const range = this.view.range;
+    const range = this.zooms ? this.view.range : null;
     if (range === null || range[1] <= from || range[0] >= to) return [from, to];
     return [Math.max(from, range[0]), Math.min(to, range[1])];
   }
@@ -162,7 +172,7 @@ export class TimeChart {
       legend: { show: false },
       cursor: {
         y: false,
-        drag: { x: true, y: false, setScale: false, dist: 4 },
+        drag: { x: this.zooms, y: false, setScale: false, dist: 4 },
         points: { show: false },
         sync: {
           key: `trial-${trial.number}`,
@@ -207,7 +217,7 @@ export class TimeChart {
       series: [{}, ...parts.map(({ line, part }) => this.series(line, part))],
       bands,
       hooks: {
-        drawClear: [(u) => drawBands(u, trial)],
+        drawClear: [(u) => drawBands(u, trial), (u) => drawRest(u, this.zooms ? null : this.view.range)],
         drawAxes: [
           (u) => {
             if (spec.tail !== true) return;
@@ -313,9 +323,7 @@ export class TimeChart {
       ArrowRight: () => this.moveTo(Math.min(last, here + step)),
       Home: () => this.moveTo(first),
       End: () => this.moveTo(last),
-      "+": () => zoomed(1 / ZOOM_STEP),
-      "=": () => zoomed(1 / ZOOM_STEP),
-      "-": () => zoomed(ZOOM_STEP),
+      ...(this.zooms ? { "+": () => zoomed(1 / ZOOM_STEP), "=": () => zoomed(1 / ZOOM_STEP), "-": () => zoomed(ZOOM_STEP) } : {}),
       Escape: () => {
         if (this.tail?.close() !== true) this.view.zoom(null);
       },

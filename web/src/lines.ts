@@ -45,6 +45,8 @@ export interface Spec {
   isBinary?: boolean;
   /** Shades what lies between neighbouring lines, as (upper, lower) indexes of lines. */
   between?: [number, number][];
+  /** Zooms with the view; the others stay whole and show which stretch of them is looked at. */
+  zooms?: boolean;
   /** With densities and slow transactions. */
   tail?: boolean;
   /** Labels of the bands, not only their shades. */

@@ -31,6 +31,7 @@ function latency(trial: Trial) {
     fixed: logarithmicRange(trial),
     unit: "response time",
     axis: shortDuration,
+    zooms: true,
     tail: true,
     labels: true,
   };
@@ -83,7 +84,7 @@ function rates(trial: Trial) {
     perSecond(trial, "goodput", trial.column("committed"), "--c0", { width: 2 }),
     ...failed.filter((line) => line.values.some((value) => value > 0)),
   ];
-  return { lines, height: 200, unit: "per second", axis: short };
+  return { lines, height: 200, unit: "per second", axis: short, zooms: true };
 }
 
 function outstanding(trial: Trial) {
@@ -111,7 +112,7 @@ function stages(trial: Trial) {
     }),
   );
   const between = lines.slice(1).map((_, i): [number, number] => [i, i + 1]);
-  return { lines, height: 200, unit: "per second", axis: short, between };
+  return { lines, height: 200, unit: "per second", axis: short, between, zooms: true };
 }
 
 function series(trial: Trial, figure: HTMLElement) {

@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import { HEAT_STEPS, colour, faint, heatRamp } from "./palette";
 import type { Density, SlowTransaction, Trial } from "./trial";
+import type { Range } from "./view";
 
 /** Room above the plot for the labels of bands, CSS pixels. */
 export const LABELS_PX = 20;
@@ -47,6 +48,18 @@ export function drawBands(u: uPlot, trial: Trial): void {
       }
       context.stroke();
     }
+  });
+}
+
+/** Greys what the charts that zoom do not show. */
+export function drawRest(u: uPlot, range: Range | null): void {
+  if (range === null) return;
+  clipped(u, (context) => {
+    const { left, top, width, height } = u.bbox;
+    const [from, to] = range.map((s) => Math.min(left + width, Math.max(left, u.valToPos(s, "x", true))));
+    context.fillStyle = faint("--muted", SHADE);
+    context.fillRect(left, top, (from ?? left) - left, height);
+    context.fillRect(to ?? left, top, left + width - (to ?? left), height);
   });
 }
 

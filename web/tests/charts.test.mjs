@@ -99,6 +99,31 @@ for (const { name, file, summary } of all)
       await done();
     });
 
+    /** Claim: a chart of anything but response times and rates stays whole when others zoom, and keeps its cursor. */
+    test("what does not zoom stays whole", async () => {
+      const { page, done } = await open(launched, file);
+      const [latency, other] = [await chart(page, "latency"), await chart(page, "outstanding")];
+      const last = columns.length - 1;
+      const edges = async () => {
+        const said = [];
+        for (const column of [0, last]) {
+          await pointAt(page, other, column, columns.length);
+          said.push(await other.locator(".at").textContent());
+        }
+        return said;
+      };
+      const whole = await edges();
+      await latency.locator(".plot").focus();
+      await page.keyboard.press("+");
+      const zoomed = await shownRange(page);
+      assert.notEqual(zoomed, null);
+      assert.deepEqual(await edges(), whole);
+      await other.locator(".plot").focus();
+      await page.keyboard.press("+");
+      assert.deepEqual(await shownRange(page), zoomed);
+      await done();
+    });
+
     /** Claim: the link keeps the setting, and the browser's back button returns to the one before. */
     test("the setting is kept", { skip: trials(summary).length < 2 && "one setting" }, async () => {
       const { page, done } = await open(launched, file);
