@@ -86,8 +86,8 @@ impl Session for QueueSession {
 const fn refusal(reason: u8) -> (Class, &'static str) {
     match reason {
         1 => (Class::Overloaded, "the queue has no room now"),
-        2 => (Class::Invalid, "the queue calls the submission malformed"),
-        3 => (Class::Invalid, "the transaction has a size that the queue does not take"),
+        2 => (Class::BadRequest, "the queue calls the submission malformed"),
+        3 => (Class::BadRequest, "the transaction has a size that the queue does not take"),
         _ => (Class::Server, "the queue refuses for a reason that is not known"),
     }
 }
