@@ -11,7 +11,7 @@ use model::options::Problems;
 use model::plan::{Arrivals, Plan, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
-use sut::{Request, System};
+use sut::{Request, Role, System};
 
 use crate::cli::{LayerArguments, QuickArguments};
 use crate::systems;
@@ -179,8 +179,12 @@ fn declared(system: &dyn System) -> DeclaredNames {
     let owned = |(source, names): (&str, Vec<&str>)| {
         (source.to_owned(), names.into_iter().map(str::to_owned).collect())
     };
+    let stages = system.stages();
+    let reached = |role| stages.get(system.reaches(role)).cloned().unwrap_or_default();
     DeclaredNames {
-        stages: system.stages(),
+        load_reaches: reached(Role::Submit),
+        probe_reaches: reached(Role::Probe),
+        stages,
         node_stages: system.node_stages().into_iter().map(|stage| stage.name).collect(),
         sources: testbed::known_sources().into_iter().map(owned).collect(),
     }

@@ -30,7 +30,7 @@ impl Checks {
             workload: &setting.system.workload,
             kinds: &facts.declared.kinds,
             stages: &facts.declared.stages,
-            final_stage: facts.declared.final_stage,
+            final_stages: facts.declared.final_stages(),
         };
         let applying = checks.iter().filter(|check| (check.applies)(&input));
         let running = applying.map(|check| Running { check: *check, state: (check.start)(&input) });

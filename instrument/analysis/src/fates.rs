@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use model::facts::{KindFacts, LedgerEntry};
 use model::result::Fates;
-use model::{Class, NO_STAMP, Outcome, Row, Stamp};
+use model::{Class, FinalStages, NO_STAMP, Outcome, Row, Stamp};
 
 /// Ids of the probe start here.
 const PROBE_BASE: u64 = 1 << 40;
@@ -186,7 +186,7 @@ struct Space {
 /// The join, fed with all rows and then with all entries.
 pub(crate) struct Join {
     spaces: [Space; 2],
-    final_stage: usize,
+    final_stages: FinalStages,
     /// Whether the ledger records a kind, by its index.
     is_recorded: Vec<bool>,
     rows: u64,
@@ -206,12 +206,12 @@ pub(crate) struct Join {
 
 impl Join {
     /// `span_ns` bounds the stamps of the trial; it chooses the unit of time for the order.
-    pub fn new(final_stage: usize, span_ns: i64, kinds: &[KindFacts]) -> Self {
+    pub fn new(final_stages: FinalStages, span_ns: i64, kinds: &[KindFacts]) -> Self {
         let unit = Unit::new((span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000));
         let space = || Space { times: Times { unit, ..Times::default() }, ..Space::default() };
         Self {
             spaces: [space(), space()],
-            final_stage,
+            final_stages,
             is_recorded: kinds.iter().map(|kind| kind.is_recorded).collect(),
             rows: 0,
             acknowledged_unrecorded: 0,
@@ -252,7 +252,7 @@ impl Join {
         let space = &mut self.spaces[space];
         self.repeated_rows += u64::from(space.told.replace(id, told) != 0);
         if self.rows <= ORDERED_MAX && row.sent != NO_STAMP {
-            space.times.set(id, row.sent, row.marks[self.final_stage]);
+            space.times.set(id, row.sent, row.marks[self.final_stages.of(row.stream)]);
         }
     }
 
@@ -399,7 +399,7 @@ mod tests {
     /// Claim: one of each fate in a hundred thousand is found, counted and named by id.
     #[test]
     fn every_fate_by_id() {
-        let mut join = Join::new(0, 1_000_000_000_000, &[]);
+        let mut join = Join::new(FinalStages::all(0), 1_000_000_000_000, &[]);
         for tx in 0..100_000 {
             let outcome = match tx {
                 70_001 => Outcome::Unknown,
@@ -434,7 +434,7 @@ mod tests {
     /// overlapped in time may stand either way.
     #[test]
     fn real_time_order() {
-        let mut join = Join::new(0, 1_000_000_000, &[]);
+        let mut join = Join::new(FinalStages::all(0), 1_000_000_000, &[]);
         for (tx, due, length) in
             [(0, 0, 5_000_000), (1, 1_000_000, 5_000_000), (2, 20_000_000, 1_000_000)]
         {
@@ -451,7 +451,7 @@ mod tests {
     /// Claim: the probe's ids are told apart from the load's, and absurd ids neither crash nor take memory.
     #[test]
     fn id_spaces() {
-        let mut join = Join::new(0, 1_000_000_000, &[]);
+        let mut join = Join::new(FinalStages::all(0), 1_000_000_000, &[]);
         join.row(&row(0, 0, 1_000, Outcome::Committed));
         join.row(&row(PROBE_BASE, 0, 1_000, Outcome::Committed));
         join.row(&row(u64::MAX, 0, 1_000, Outcome::Committed));
@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn reads_and_refusals() {
         let kinds = [KindFacts::recorded("put"), KindFacts::read("get")];
-        let mut join = Join::new(0, 1_000_000_000_000, &kinds);
+        let mut join = Join::new(FinalStages::all(0), 1_000_000_000_000, &kinds);
         let told = |tx: u64| match tx {
             20..30 => Outcome::Rejected(Class::BadRequest),
             30..40 => Outcome::Unknown,

@@ -23,6 +23,7 @@ pub(crate) struct Flow {
     due_slots: Cells,
     end_slots: Cells,
     mark_windows: Cells,
+    /// Of the main load.
     final_stage: usize,
     /// The window's slots, then as many again for what ends after it.
     pub slots: Vec<SlotFlow>,
@@ -49,6 +50,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// `final_stage` is that of the main load.
     pub fn new(grid: Grid, final_stage: usize, window_ns: i64) -> Self {
         let whole_windows = if window_ns > 0 { grid.length() / window_ns } else { 0 };
         Self {

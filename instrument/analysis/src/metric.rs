@@ -116,6 +116,9 @@ fn ratio(value: f64) -> String {
 pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
     let Some(parsed) = parse(name) else {
         let reached = trial.rates.reached_per_s.iter().find(|(stage, _)| stage == name)?;
+        if !trial.load_goes_to(name) {
+            return None;
+        }
         return Some(Metric::plain(reached.1, Unit::PerSecond));
     };
     match parsed {
@@ -147,11 +150,13 @@ pub fn metric(name: &str, trial: &TrialResult) -> Option<Metric> {
 /// A number of a stage: of what clients saw where the ladder has it, else of what nodes stamped.
 fn of_stage(stage: &str, wanted: OfStage, trial: &TrialResult) -> Option<Metric> {
     if let Some((_, rate)) = trial.rates.reached_per_s.iter().find(|(name, _)| name == stage) {
-        // Only the final stage is counted by window.
-        let windows = || trial.throughput_windows.filter(|_| stage == trial.final_stage);
+        // Only the final stage of the load is counted by window.
+        let windows = || trial.throughput_windows.filter(|_| stage == trial.final_stage_of_load());
         let latency = || trial.latency.iter().find(|latency| latency.stage == stage);
         return match wanted {
-            OfStage::Throughput => Some(Metric::plain(*rate, Unit::PerSecond)),
+            OfStage::Throughput => {
+                trial.load_goes_to(stage).then(|| Metric::plain(*rate, Unit::PerSecond))
+            }
             OfStage::ThroughputMin => Some(Metric::plain(windows()?.0, Unit::PerSecond)),
             OfStage::ThroughputMax => Some(Metric::plain(windows()?.1, Unit::PerSecond)),
             OfStage::Count => Some(Metric::count(latency()?.response.count)),

@@ -127,7 +127,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
         Rates,
         COMMITTED,
         "as `goodput`; any stage's name is the rate at which it was reached in time",
-        |t| Some(t.rates.goodput_per_s),
+        // A load that ends before a stage of that name says nothing of it.
+        |t| t.load_goes_to("committed").then_some(t.rates.goodput_per_s),
     ),
     entry("committed.count", Count, Rates, COMMITTED, "reached the final stage, whenever", |t| {
         some(t.counts.committed)

@@ -371,7 +371,7 @@ mod tests {
             ("generator".to_owned(), names(&["cpu_cores", "rss_bytes", "threads"])),
         ];
         let node_stages = ["raft.send", "stored"].map(str::to_owned).to_vec();
-        let declared = DeclaredNames { stages, node_stages, sources };
+        let declared = DeclaredNames { stages, node_stages, sources, ..DeclaredNames::default() };
         let declared = Some(&declared);
         for name in [
             "requests",

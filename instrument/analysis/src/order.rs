@@ -1,6 +1,6 @@
 //! Whether the stamps of a row stand in the only order that time allows.
 
-use model::{NO_STAMP, Outcome, Row};
+use model::{FinalStages, NO_STAMP, Outcome, Row};
 
 /// Rows whose stamps contradict each other, with an example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,14 +11,14 @@ pub(crate) struct Order {
     /// `ready`, `sent`, a mark or `end` before `due`.
     pub negative: u64,
     pub negative_example: Option<u64>,
-    /// Committed without its final mark, or with one and not committed.
+    /// Committed without the final mark of its stream, or with one and not committed.
     pub contradictions: u64,
     pub contradiction_example: Option<u64>,
 }
 
 impl Order {
     #[inline]
-    pub fn row(&mut self, row: &Row, final_stage: usize) {
+    pub fn row(&mut self, row: &Row, final_stages: FinalStages) {
         let mut last = row.due;
         let mut ordered = true;
         let mut negative = false;
@@ -41,7 +41,7 @@ impl Order {
             self.negative += 1;
             self.negative_example.get_or_insert(row.tx);
         }
-        let marked = row.marks[final_stage] != NO_STAMP;
+        let marked = row.marks[final_stages.of(row.stream)] != NO_STAMP;
         let sent_if_marked = row.sent != NO_STAMP || row.marks.iter().all(|mark| *mark == NO_STAMP);
         if marked != (row.outcome == Outcome::Committed) || !sent_if_marked {
             self.contradictions += 1;

@@ -45,7 +45,7 @@ pub(crate) fn of_trial(
     TrialPicture {
         path: path.to_owned(),
         stages: facts.declared.stages.clone(),
-        final_stage: facts.declared.final_stage,
+        final_stage: facts.declared.final_stages().of(u8::from(setting.probe.is_some())),
         density: tally.density(),
         slowest: tally.slowest(),
         kinds: KindFacts::names(&facts.declared.kinds),

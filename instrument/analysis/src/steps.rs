@@ -10,7 +10,7 @@ use std::time::Duration;
 use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::quantity::show_ns;
 use model::result::{NodeStagesResult, StepResult, StepsResult};
-use model::{NO_STAMP, Row, Stamp};
+use model::{FinalStages, NO_STAMP, Row, Stamp};
 use stats::SparseHistogram;
 
 use crate::audits::percent;
@@ -65,8 +65,10 @@ struct Step {
     span: Range<Stamp>,
     /// Of the main load.
     tally: Tally,
-    /// Of the measured stream, to the final stage.
+    /// Of the measured stream, to its final stage.
     response: SparseHistogram,
+    /// Of the main load, to its own, where a probe is measured.
+    of_load: SparseHistogram,
     /// Due less ended, of the main load.
     change: i64,
 }
@@ -77,7 +79,7 @@ pub(crate) struct Steps {
     /// The step that was found last: rows come nearly in the order of time.
     last: usize,
     measured: u8,
-    final_stage: usize,
+    final_stages: FinalStages,
     /// Outstanding when the first step began.
     before: i64,
     start: Stamp,
@@ -92,7 +94,7 @@ impl Steps {
     pub fn new(
         load: &LoadPlan,
         measured: u8,
-        final_stage: usize,
+        final_stages: FinalStages,
         start: Stamp,
         end: Stamp,
     ) -> Option<Self> {
@@ -110,6 +112,7 @@ impl Steps {
                 span: begin..from,
                 tally: Tally::default(),
                 response: SparseHistogram::default(),
+                of_load: SparseHistogram::default(),
                 change: 0,
             }
         });
@@ -119,7 +122,7 @@ impl Steps {
             steps: steps.collect(),
             last: 0,
             measured,
-            final_stage,
+            final_stages,
             before: 0,
             start,
             cell_ns,
@@ -139,7 +142,7 @@ impl Steps {
 
     /// Adds a plausible row.
     pub fn row(&mut self, row: &Row) {
-        let mark = row.marks[self.final_stage];
+        let mark = row.marks[self.final_stages.of(row.stream)];
         let due = self.of(row.due);
         if row.stream == 0 {
             match due {
@@ -161,10 +164,12 @@ impl Steps {
                 *count += 1;
             }
         }
-        if let (true, Some(step), Some(ns)) =
-            (row.stream == self.measured, due, row.response_ns(self.final_stage))
-        {
-            self.steps[step].response.record(ns);
+        if let (Some(step), Some(ns)) = (due, row.response_ns(self.final_stages.of(row.stream))) {
+            let step = &mut self.steps[step];
+            match row.stream == self.measured {
+                true => step.response.record(ns),
+                false => step.of_load.record(ns),
+            }
         }
     }
 
@@ -197,7 +202,8 @@ impl Steps {
         for step in &self.steps {
             let length_ns = step.span.end - step.span.start;
             let seconds = length_ns as f64 / 1e9;
-            let shift = step.response.quantile(0.05).unwrap_or(0);
+            let of_load = if self.measured == 0 { &step.response } else { &step.of_load };
+            let shift = of_load.quantile(0.05).unwrap_or(0);
             let counts = step.tally.counts();
             let offered_per_s = counts.due as f64 / seconds;
             let reached = self.reached(

@@ -252,6 +252,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             transactions_max: 0,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },

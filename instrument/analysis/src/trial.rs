@@ -11,10 +11,11 @@ use model::fault::FaultEvent;
 use model::node_events::Span;
 use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan, ThresholdPlan};
-use model::result::{Rates, SecondResult, TrialResult, Verdict};
+use model::result::{Rates, SecondResult, StreamResult, TrialResult, Verdict};
 use model::series::SeriesFacts;
-use model::{NO_STAMP, Observation, Row, Stamp};
+use model::{FinalStages, NO_STAMP, Observation, Row, Stamp};
 use record::StageSecond;
+use stats::{Histogram, TimedHistogram};
 
 use crate::audits::{self, Evidence};
 use crate::block::BLOCK_ROWS;
@@ -65,10 +66,15 @@ pub struct TrialAnalysis<'a> {
     slots: Cells,
     /// The stream whose latency is the result.
     stream: u8,
+    /// Where each stream's transactions end.
+    ends: FinalStages,
+    /// Where those of the stream end whose latency is the result.
     final_stage: usize,
     all: Tally,
     streams: [Tally; 2],
     latencies: Latencies,
+    /// Response times of the main load to its final stage, where a probe is measured beside it.
+    background: Histogram,
     /// Of response times to the final stage.
     without_lag: WithoutLag,
     flow: Flow,
@@ -93,7 +99,9 @@ impl<'a> TrialAnalysis<'a> {
     pub fn new(input: TrialInput<'a>, checks: Checks) -> Self {
         let facts = input.facts;
         let grid = window(facts, &input.setting.load);
-        let final_stage = facts.declared.final_stage.min(model::STAGES_MAX - 1);
+        let ends = facts.declared.final_stages();
+        let stream = u8::from(input.setting.probe.is_some());
+        let final_stage = ends.of(stream);
         let window_ns = i64::try_from(input.setting.measure.window.as_nanos()).unwrap_or(i64::MAX);
         let load = &input.setting.load;
         let patience =
@@ -101,35 +109,27 @@ impl<'a> TrialAnalysis<'a> {
         Self {
             grid,
             slots: grid.cells(),
-            stream: u8::from(input.setting.probe.is_some()),
+            stream,
+            ends,
             final_stage,
             all: Tally::default(),
             streams: Default::default(),
             latencies: Latencies::new(facts.declared.stages.len().max(1), grid.slots),
+            background: Histogram::default(),
             without_lag: WithoutLag::default(),
-            flow: Flow::new(grid, final_stage, window_ns),
+            flow: Flow::new(grid, ends.load, window_ns),
             vegeta: Vegeta::default(),
             groups: Groups::default(),
             order: Order::default(),
             pool: Pool::new(grid, whole(facts, &grid, patience)),
-            join: Join::new(final_stage, grid.end.saturating_add(patience), &facts.declared.kinds)
+            join: Join::new(ends, grid.end.saturating_add(patience), &facts.declared.kinds)
                 .unordered(facts.after.ledger.is_unordered),
             stated: Stated::default(),
-            steps: Steps::new(
-                load,
-                u8::from(input.setting.probe.is_some()),
-                final_stage,
-                grid.start,
-                whole(facts, &grid, patience),
-            ),
+            steps: Steps::new(load, stream, ends, grid.start, whole(facts, &grid, patience)),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
             node_stages: NodeStages::new(facts, &grid, whole(facts, &grid, patience)),
             traces: Traces::default(),
-            timeline: TimelineTally::new(
-                whole(facts, &grid, patience),
-                u8::from(input.setting.probe.is_some()),
-                final_stage,
-            ),
+            timeline: TimelineTally::new(whole(facts, &grid, patience), stream, final_stage),
             input,
             checks,
         }
@@ -172,12 +172,12 @@ impl<'a> TrialAnalysis<'a> {
         self.timeline.rows(rows);
         rows.iter().for_each(|row| self.traces.row(row));
         if let Some(commits) = &mut self.commits {
-            rows.iter().for_each(|row| commits.add(row.marks[self.final_stage]));
+            rows.iter().for_each(|row| commits.add(row.marks[self.ends.of(row.stream)]));
         }
         if let Some(steps) = &mut self.steps {
             rows.iter().for_each(|row| steps.row(row));
         }
-        rows.iter().for_each(|row| self.order.row(row, self.final_stage));
+        rows.iter().for_each(|row| self.order.row(row, self.ends));
         rows.iter().for_each(|row| self.join.row(row));
         rows.iter().for_each(|row| self.flow.row(row));
         rows.iter().for_each(|row| self.pool.row(row));
@@ -200,6 +200,8 @@ impl<'a> TrialAnalysis<'a> {
         let tally = &mut self.streams[usize::from(stream.min(1))];
         rows.iter().for_each(|row| tally.row(row));
         if stream != self.stream {
+            let of_load = rows.iter().filter_map(|row| row.response_ns(self.ends.of(stream)));
+            of_load.for_each(|ns| self.background.record(ns));
             return;
         }
         let slot = self.slots.index(rows[0].due).expect("the window holds it");
@@ -305,6 +307,7 @@ impl<'a> TrialAnalysis<'a> {
             reason: String::new(),
             window_ns: self.window_ns(),
             final_stage: stage_name(facts, self.final_stage),
+            streams: self.streams_by_end(),
             stream: if self.stream == 1 { "probe" } else { "main" }.to_owned(),
             driver: facts.load.driver.clone(),
             counts: measured.counts(),
@@ -353,6 +356,22 @@ impl<'a> TrialAnalysis<'a> {
         }
     }
 
+    /// Each stream by its own final stage.
+    fn streams_by_end(&self) -> Vec<StreamResult> {
+        let measured = self.latencies.response(self.final_stage).map(TimedHistogram::all);
+        let of_load = if self.stream == 0 { measured } else { Some(&self.background) };
+        let mut streams = vec![("main", self.ends.load, of_load)];
+        streams.extend((self.stream != 0).then_some(("probe", self.final_stage, measured)));
+        let result = |(stream, end, times): (&str, usize, Option<&Histogram>)| StreamResult {
+            stream: stream.to_owned(),
+            until: stage_name(self.input.facts, end),
+            p50_ns: times.and_then(|times| times.quantile(0.5)),
+            p99_ns: times.and_then(|times| times.quantile(0.99)),
+            max_ns: times.and_then(|times| times.moments().max()),
+        };
+        streams.into_iter().map(result).collect()
+    }
+
     /// The length of time that rates are over: the planned window, or, where the load was stopped before its
     /// end (Ctrl-C, a crash, `transactions_max`), up to one mean gap after its last due time.
     fn window_ns(&self) -> i64 {
@@ -375,6 +394,10 @@ impl<'a> TrialAnalysis<'a> {
         let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         // Each stage by its own time: `accepted` comes at once where `committed` takes a block.
         let typical_ns = |stage: usize| {
+            // A probe's time to the load's final stage may be another, and need not be known.
+            if self.stream != 0 && stage == self.ends.load {
+                return self.background.quantile(0.05).unwrap_or(0);
+            }
             let times = self.latencies.response(stage);
             times.and_then(|times| times.all().quantile(0.05)).unwrap_or(0)
         };
@@ -386,7 +409,7 @@ impl<'a> TrialAnalysis<'a> {
             offered_per_s: per_s(self.streams[0].due()),
             sent_per_s: per_s(self.flow.sent_in_window),
             reached_per_s: names.map(|(stage, name)| (name.clone(), reached(stage))).collect(),
-            goodput_per_s: reached(self.final_stage),
+            goodput_per_s: reached(self.ends.load),
         }
     }
 
@@ -436,6 +459,7 @@ impl<'a> TrialAnalysis<'a> {
             all: &self.all,
             flow: &self.flow,
             grid: self.grid,
+            final_stage: self.final_stage,
             order: &self.order,
             pool: &self.pool,
             join: &self.join,

@@ -43,6 +43,7 @@ fn plan() -> Plan {
         transactions_max: 0,
         affinity: Default::default(),
         resend: None,
+        until: String::new(),
     };
     let setting = SettingPlan {
         key: "default".into(),

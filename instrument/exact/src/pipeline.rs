@@ -21,7 +21,7 @@ use sut::{Deployment, System as _};
 use crate::beside::{Beside, FAULT_KINDS};
 use crate::script::Script;
 use crate::stages;
-use crate::toy::{Client, KIND, STAGE, Stored, Toy};
+use crate::toy::{Client, KIND, Stored, Toy};
 
 /// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
 pub(crate) const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
@@ -85,7 +85,7 @@ pub fn run_beside(
     beside: &Beside,
     runs: &Path,
 ) -> Result<Ran, String> {
-    let plan = resolve(experiment)?;
+    let plan = resolve(experiment, client)?;
     let folder = RunFolder::create(runs, &plan.name, STARTED).map_err(words)?;
     folder.write_text("experiment.toml", experiment).map_err(words)?;
     folder.write_plan(&plan).map_err(words)?;
@@ -114,10 +114,10 @@ fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn resolve(experiment: &str) -> Result<Plan, String> {
+fn resolve(experiment: &str, client: Client) -> Result<Plan, String> {
     // What a script may stamp; whether it does is known when it is made.
     let node_stages = stages::node_stages().into_iter().map(|stage| stage.name).collect();
-    let stages = vec![STAGE.to_owned()];
+    let stages = client.stages();
     let names = Rc::new(DeclaredNames { stages, node_stages, ..Default::default() });
     let check_threshold = |expr: &str, names: Option<&DeclaredNames>| {
         analysis::check_threshold(expr, names).map_err(|e| Mistake::from_sentence(expr, &e))
@@ -174,7 +174,7 @@ fn carry_out(
     let setup = Setup {
         plan: setting,
         stages: client.stages(),
-        final_stage: 0,
+        final_stages: setting.final_stages(&client.stages()),
         system: &client,
         deployment: &Deployment::new(clock),
         seed,
@@ -213,6 +213,7 @@ fn declared(of: Of<'_>) -> DeclaredFacts {
     let ns = |length: std::time::Duration| -> Stamp {
         i64::try_from(length.as_nanos()).expect("a test is shorter than 292 years")
     };
+    let ends = setting.final_stages(&client.stages());
     let (warmup, end) = (setting.load.warmup, setting.load.warmup + setting.load.duration);
     let found = |kind: sut::Kind| PreflightFinding {
         kind: kind.name,
@@ -224,6 +225,8 @@ fn declared(of: Of<'_>) -> DeclaredFacts {
         setting: setting.key.clone(),
         trial: index,
         seed,
+        final_stage: ends.load,
+        probe_final_stage: setting.probe.is_some().then_some(ends.probe),
         stages: client.stages(),
         kinds: client.kinds(),
         measure_start: ns(warmup),

@@ -27,6 +27,7 @@ pub(crate) enum Word {
     Committed = 0,
     Limited = 1,
     Overloaded = 2,
+    Accepted = 3,
 }
 
 /// What becomes of a request.
@@ -58,6 +59,8 @@ pub struct Script {
     repeats_every: u64,
     /// Whether it stamps its stages, and when it stores nothing.
     stamps: Option<Vec<(Instant, Instant)>>,
+    /// How long after a request came it says that it has accepted it.
+    accepts_after: Option<Duration>,
     /// Whether its ledger says when each entry was submitted and recorded.
     dates: bool,
     asked: u64,
@@ -99,6 +102,7 @@ impl Script {
             loses_every: 0,
             repeats_every: 0,
             stamps: None,
+            accepts_after: None,
             dates: false,
             asked: 0,
         }
@@ -137,6 +141,14 @@ impl Script {
     #[must_use]
     pub fn client_held_up(mut self, from: Duration, to: Duration) -> Self {
         self.held_up.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
+        self
+    }
+
+    /// It says so long after a request came that it has accepted it, if it will do it, and never after it is done; what
+    /// became of it, it says in its own time.
+    #[must_use]
+    pub fn accepting_after(mut self, after: Duration) -> Self {
+        self.accepts_after = Some(after);
         self
     }
 
@@ -202,6 +214,10 @@ impl Script {
     pub fn dating(mut self) -> Self {
         self.dates = true;
         self
+    }
+
+    pub(crate) fn accepts_after(&self) -> Option<Duration> {
+        self.accepts_after
     }
 
     pub(crate) fn dates(&self) -> bool {

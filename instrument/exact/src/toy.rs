@@ -18,9 +18,8 @@ use crate::script::{Reply, Script, Word};
 /// Bytes of a request and of an answer.
 const FRAME: usize = 9;
 
-/// The kind of system in `system.kind`, and its one stage.
+/// The kind of system in `system.kind`.
 pub(crate) const KIND: &str = "script";
-pub(crate) const STAGE: &str = "committed";
 
 /// How the toy is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,18 +28,22 @@ pub struct Client {
     pub in_flight_max: u32,
     /// Whether a connection is of no more use after a timeout on it, as with HTTP/1.1.
     pub closes_after_timeout: bool,
+    /// Whether it hears of requests that they were accepted ([`Script::accepting_after`]) before it hears what became of
+    /// them: a ladder of two stages, and not of one.
+    pub hears_accepted: bool,
 }
 
 impl Default for Client {
     /// As HTTP/1.1 is spoken.
     fn default() -> Self {
-        Self { in_flight_max: 1, closes_after_timeout: true }
+        Self { in_flight_max: 1, closes_after_timeout: true, hears_accepted: false }
     }
 }
 
 impl System for Client {
     fn stages(&self) -> Vec<String> {
-        vec![STAGE.to_owned()]
+        let accepted = self.hears_accepted.then_some("accepted");
+        accepted.into_iter().chain(["committed"]).map(str::to_owned).collect()
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -90,7 +93,12 @@ impl Session for Frames {
             let mut refused =
                 |class, why| marks.ended(tx, Outcome::Rejected(class), word.into(), 0, why);
             match word {
-                word if word == Word::Committed as u8 => marks.reached(tx, 0, word.into(), 1),
+                word if word == Word::Committed as u8 => {
+                    marks.reached(tx, self.0.hears_accepted.into(), word.into(), 1);
+                }
+                word if word == Word::Accepted as u8 && self.0.hears_accepted => {
+                    marks.reached(tx, 0, word.into(), 0);
+                }
                 word if word == Word::Limited as u8 => refused(Class::Limited, "rate limited"),
                 word if word == Word::Overloaded as u8 => refused(Class::Overloaded, "queue full"),
                 _ => return Err(ProtocolError("no such word".to_owned())),
@@ -174,14 +182,25 @@ impl Toy {
 
     fn request(&mut self, now: Instant, peer: Peer, tx: TxId, agenda: &mut Agenda) {
         let served = |ended, entries| Served { tx, arrived: now, ended, entries };
-        match self.script.serve(now) {
+        let mut say = |script: &Script, at: Instant, word: Word| {
+            let mut answer = [word as u8; FRAME];
+            answer[..8].copy_from_slice(&tx.to_le_bytes());
+            agenda.send_late(peer, at, script.read_at(at), &answer);
+        };
+        let reply = self.script.serve(now);
+        let done = match reply {
+            Reply::Answer { at, word: Word::Committed, .. } | Reply::Silence { at } => Some(at),
+            Reply::Answer { .. } | Reply::Reset => None,
+        };
+        if let (Some(done), Some(after)) = (done, self.script.accepts_after()) {
+            say(&self.script, done.min(now.plus(after)), Word::Accepted);
+        }
+        match reply {
             Reply::Answer { at, word, entries } => {
                 if word == Word::Committed {
                     self.stored.add(served(at, entries));
                 }
-                let mut answer = [word as u8; FRAME];
-                answer[..8].copy_from_slice(&tx.to_le_bytes());
-                agenda.send_late(peer, at, self.script.read_at(at), &answer);
+                say(&self.script, at, word);
             }
             Reply::Silence { at } => self.stored.add(served(at, 1)),
             Reply::Reset => agenda.reset(peer, now),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use clock::WallTime;
 use model::facts::{DeclaredFacts, KindFacts, LoadFacts, TrialFacts};
-use model::{Row, STAGES_MAX, Stamp};
+use model::{FinalStages, Row, STAGES_MAX, Stamp};
 
 /// The most kinds that are told apart; a file of a million different URLs would otherwise be kept in memory.
 const KINDS_MAX: usize = 16_384;
@@ -21,8 +21,8 @@ pub struct Names {
     pub started_unix_ns: i64,
     /// The stages, in order.
     pub stages: Vec<String>,
-    /// Which of them counts as committed.
-    pub final_stage: usize,
+    /// Which of them counts as committed, by stream.
+    pub final_stages: FinalStages,
     /// Due times of the measured window, where the input says it.
     pub window: Option<(Stamp, Stamp)>,
     pub(crate) kinds: Table,
@@ -43,7 +43,7 @@ impl Names {
         Self {
             started_unix_ns: facts.load.started.unix_ns(),
             stages: facts.declared.stages.iter().take(STAGES_MAX).cloned().collect(),
-            final_stage: facts.declared.final_stage.min(STAGES_MAX - 1),
+            final_stages: facts.declared.final_stages(),
             window: has_window.then_some((facts.measure_start(), facts.measure_end())),
             kinds: Table::of(&KindFacts::names(&facts.declared.kinds)),
             errors: Table::of(&facts.load.errors),
@@ -53,7 +53,8 @@ impl Names {
     /// Takes names of stages; the final one is `committed`, or the last if none is called so.
     pub(crate) fn set_stages(&mut self, stages: Vec<String>) {
         let committed = stages.iter().position(|name| name == "committed");
-        self.final_stage = committed.unwrap_or(stages.len().saturating_sub(1));
+        let last = committed.unwrap_or(stages.len().saturating_sub(1));
+        self.final_stages = FinalStages::all(last);
         self.stages = stages;
     }
 
@@ -81,10 +82,10 @@ impl Names {
         lines
     }
 
-    /// The name of the final stage.
+    /// The name of a stream's final stage.
     #[must_use]
-    pub fn final_stage_name(&self) -> &str {
-        self.stages.get(self.final_stage).map_or("the final stage", String::as_str)
+    pub fn final_stage_name(&self, stream: u8) -> &str {
+        self.stages.get(self.final_stages.of(stream)).map_or("the final stage", String::as_str)
     }
 
     /// The name of a kind.
@@ -104,7 +105,8 @@ impl Names {
         TrialFacts {
             declared: DeclaredFacts {
                 stages: self.stages.clone(),
-                final_stage: self.final_stage,
+                final_stage: self.final_stages.load,
+                probe_final_stage: self.final_stages.differ().then_some(self.final_stages.probe),
                 // A file of rows does not say what a ledger would record; nothing that is converted has one.
                 kinds: self.kinds.names.iter().map(KindFacts::recorded).collect(),
                 ..DeclaredFacts::default()

@@ -192,7 +192,7 @@ fn of_parquet(
     names.started_unix_ns = file.started_unix_ns();
     names.set_stages(file.stages().to_vec());
     if let Some(beside) = beside {
-        (names.final_stage, names.window) = (beside.final_stage, beside.window);
+        (names.final_stages, names.window) = (beside.final_stages, beside.window);
     }
     names.kinds = crate::names::Table::of(file.kinds());
     names.errors = crate::names::Table::of(file.errors());

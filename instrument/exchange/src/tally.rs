@@ -2,7 +2,7 @@
 //! window is decided by a transaction's due time, where the input says what the window is; what is reported is the
 //! probe's if there is one, the main load's otherwise, as `analysis` does it.
 
-use model::{NO_STAMP, Row};
+use model::{FinalStages, NO_STAMP, Row};
 use stats::Histogram;
 
 use crate::error::ExchangeError;
@@ -14,7 +14,7 @@ use crate::rows_in::{Notes, RowsInput};
 pub struct Summary {
     /// The stream that is reported: 0 the main load, 1 the probe.
     pub stream: u8,
-    /// Response times to the final stage.
+    /// Response times to the final stage of that stream.
     pub percentiles: Percentiles,
     /// Error texts, by the number that rows have for them.
     pub errors: Vec<String>,
@@ -35,7 +35,7 @@ pub fn summarise(
             if names.window.is_some_and(|(start, end)| row.due < start || row.due >= end) {
                 outside += 1;
             } else {
-                streams[usize::from(row.stream.min(1))].row(row, names.final_stage);
+                streams[usize::from(row.stream.min(1))].row(row, names.final_stages);
                 each(row);
             }
         }
@@ -49,7 +49,7 @@ pub fn summarise(
     }
     let stream = u8::from(streams[1].due > 0);
     let tally = &streams[usize::from(stream)];
-    let stage = names.final_stage_name();
+    let stage = names.final_stage_name(stream);
     if tally.without_mark > 0 {
         notes.lines.push(format!(
             "{} of {} transactions never reached {stage} and have no response time",
@@ -69,9 +69,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn row(&mut self, row: &Row, final_stage: usize) {
+    fn row(&mut self, row: &Row, ends: FinalStages) {
         self.due += 1;
-        let mark = row.marks[final_stage];
+        let mark = row.marks[ends.of(row.stream)];
         match mark.checked_sub(row.due) {
             Some(response) if mark != NO_STAMP && row.due != NO_STAMP => {
                 self.response.record(response)

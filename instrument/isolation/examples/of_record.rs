@@ -110,7 +110,7 @@ fn judge(trial: &TrialFolder) {
         workload: &workload,
         kinds: &kinds,
         stages: &stages,
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
     };
     assert!((LIST_APPEND.applies)(&input));
     let mut state = (LIST_APPEND.start)(&input);

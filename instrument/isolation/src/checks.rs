@@ -14,7 +14,7 @@ pub use conserved::CONSERVED;
 pub use list_append::LIST_APPEND;
 use model::check::{Check, CheckInput};
 use model::options::{Problems, Section};
-use model::{Class, NO_STAMP, Outcome, Row, TxId};
+use model::{Class, FinalStages, NO_STAMP, Outcome, Row, TxId};
 
 use crate::history::Effect;
 use crate::replay::Span;
@@ -43,8 +43,8 @@ fn effect(row: &Row) -> Effect {
 
 /// When a row's transaction was under way. It begins when its bytes go to the socket and ends when its answer is out of
 /// the kernel, so that a contradiction is never the network's.
-fn span(row: &Row, final_stage: usize) -> Span {
-    let completed = (row.outcome == Outcome::Committed).then(|| row.marks[final_stage]);
+fn span(row: &Row, ends: FinalStages) -> Span {
+    let completed = (row.outcome == Outcome::Committed).then(|| row.marks[ends.of(row.stream)]);
     Span { invoked: row.sent, completed: completed.filter(|mark| *mark != NO_STAMP) }
 }
 

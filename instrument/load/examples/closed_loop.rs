@@ -224,6 +224,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
             batch: None,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan {
@@ -243,7 +244,7 @@ fn report(plan: &SettingPlan, target: &Target) {
     let setup = Setup {
         plan,
         stages: target.stages(),
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
         system: target,
         deployment: &Deployment::new(Clock::start()),
         seed: Seed(1),

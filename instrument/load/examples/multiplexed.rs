@@ -185,6 +185,7 @@ fn plan(clients: u32, connections: u32, seconds: Duration, batch: u32) -> Settin
             batch,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan {
@@ -204,7 +205,7 @@ fn report(plan: &SettingPlan, target: &Target) {
     let setup = Setup {
         plan,
         stages: target.stages(),
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
         system: target,
         deployment: &Deployment::new(Clock::start()),
         seed: Seed(1),

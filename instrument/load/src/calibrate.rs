@@ -84,7 +84,7 @@ fn measure(
     let setup = Setup {
         plan: &plan,
         stages: system.stages(),
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
         system: &system,
         deployment: &Deployment::new(clock),
         seed: Seed(0),
@@ -118,6 +118,7 @@ fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan
             transactions_max: 0,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan { until: String::new(), window: duration, ledger: false },

@@ -41,7 +41,7 @@ pub use error::LoadError;
 pub use live::{Live, LiveSnapshot, Phase};
 use model::facts::{Calibration, Event, LoadFacts};
 use model::plan::SettingPlan;
-use model::{Observations, Row, Seed};
+use model::{FinalStages, Observations, Row, Seed};
 use sut::{Deployment, System};
 
 /// First transaction id of the probe: `PROBE_TX_BASE + n`. Ids of the main load are dense from 0 and stay below it.
@@ -53,8 +53,8 @@ pub struct Setup<'a> {
     pub plan: &'a SettingPlan,
     /// The ladder.
     pub stages: Vec<String>,
-    /// Index of the stage that counts as committed.
-    pub final_stage: usize,
+    /// Which of its stages counts as committed, by stream.
+    pub final_stages: FinalStages,
     /// The system under test.
     pub system: &'a dyn System,
     /// Where it is, and the trial's clock, which stamps: its reading at the trial's start becomes stamp 0.

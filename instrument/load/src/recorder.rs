@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clock::Instant;
 use model::facts::{Event, WorkerFacts};
-use model::{NO_STAMP, Observations, Outcome, Row, Stamp};
+use model::{FinalStages, NO_STAMP, Observations, Outcome, Row, Stamp};
 
 use crate::buckets::Buckets;
 use crate::live::{Live, Phase};
@@ -141,7 +141,7 @@ impl<'a> Recorder<'a> {
                 let _ = back.try_send(observations);
             }
             Message::Rows { worker, mut rows } => {
-                self.window.count(&rows, self.trial.setup.final_stage, &self.trial.setup.live);
+                self.window.count(&rows, self.trial.setup.final_stages, &self.trial.setup.live);
                 if self.refused.is_none()
                     && let Err(reason) = self.sink.rows(&rows)
                 {
@@ -191,12 +191,12 @@ struct LiveWindow {
 }
 
 impl LiveWindow {
-    fn count(&mut self, rows: &[Row], final_stage: usize, live: &Live) {
+    fn count(&mut self, rows: &[Row], final_stages: FinalStages, live: &Live) {
         let mut committed = 0;
         for row in rows {
             if row.outcome == Outcome::Committed {
                 committed += 1;
-                if let Some(ns) = row.response_ns(final_stage) {
+                if let Some(ns) = row.response_ns(final_stages.of(row.stream)) {
                     self.latency.add(ns);
                 }
             }

@@ -153,10 +153,10 @@ fn begin<'scope>(
 /// What the plan must have for a load to make sense.
 fn check(setup: &Setup<'_>) -> Result<(), LoadError> {
     let stages = setup.stages.len();
-    if stages == 0 || stages > model::STAGES_MAX || setup.final_stage >= stages {
+    let last = setup.final_stages.load.max(setup.final_stages.probe);
+    if stages == 0 || stages > model::STAGES_MAX || last >= stages {
         return Err(LoadError::Plan(format!(
-            "the system has {stages} stages and the final one is number {}; there must be 1 to {}",
-            setup.final_stage,
+            "the system has {stages} stages and a final one is number {last}; there must be 1 to {}",
             model::STAGES_MAX
         )));
     }

@@ -220,6 +220,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
             transactions_max: TRANSACTIONS,
             affinity: Default::default(),
             resend: way.resend,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan {
@@ -236,7 +237,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
     let setup = Setup {
         plan: &plan,
         stages: system.stages(),
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
         system: &system,
         deployment: &Deployment::new(clock::Clock::start()),
         seed: Seed(1),

@@ -6,6 +6,7 @@
 //! A check never talks to a system, and never decides whether a number holds: it says what it found.
 
 use crate::facts::{KindFacts, LedgerEntry};
+use crate::final_stages::FinalStages;
 use crate::observation::Observation;
 use crate::options::Options;
 use crate::row::{Row, TxId};
@@ -65,8 +66,8 @@ pub struct CheckInput<'a> {
     pub kinds: &'a [KindFacts],
     /// The ladder; `Row::marks` is indexed by it.
     pub stages: &'a [String],
-    /// Index of the stage that counts as committed.
-    pub final_stage: usize,
+    /// The stage that counts as committed, by the stream of a row.
+    pub final_stages: FinalStages,
 }
 
 /// The state of a check while a trial streams past it: all rows, then all observations, then all entries. Only what

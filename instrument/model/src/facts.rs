@@ -20,6 +20,7 @@ pub use receive::ReceiveFacts;
 use serde::{Deserialize, Serialize};
 pub use worker::{BatchFacts, Grown, PoolFacts, WorkerFacts};
 
+use crate::final_stages::FinalStages;
 use crate::node_events::{NodeEventsFacts, NodeStage};
 use crate::row::Stamp;
 use crate::seed::Seed;
@@ -93,8 +94,11 @@ pub struct DeclaredFacts {
     pub stages: Vec<String>,
     /// The stages that nodes stamp themselves, in the order of the pipeline.
     pub node_stages: Vec<NodeStage>,
-    /// Index of the stage that counts as committed.
+    /// Index of the stage that counts as committed: of the load, and of a probe that has none of its own.
     pub final_stage: usize,
+    /// The probe's own; absent where there is no probe, or in a record of when a trial had one for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_final_stage: Option<usize>,
     /// Kinds (targets, operations); `Row::kind` is an index into it.
     pub kinds: Vec<KindFacts>,
     /// Due times before this are warm-up.
@@ -115,6 +119,15 @@ pub struct DeclaredFacts {
     pub clocks: ClockRelation,
     /// What each series is that may be recorded, as those declare it who sample or serve it.
     pub series: Vec<SeriesFacts>,
+}
+
+impl DeclaredFacts {
+    /// The final stage of each stream.
+    #[must_use]
+    pub fn final_stages(&self) -> FinalStages {
+        let probe = self.probe_final_stage.unwrap_or(self.final_stage);
+        FinalStages { load: self.final_stage, probe }.within_rows()
+    }
 }
 
 /// How the clocks of a system's nodes relate to the instrument's.

@@ -7,6 +7,7 @@
 pub mod check;
 pub mod facts;
 pub mod fault;
+mod final_stages;
 pub mod names;
 pub mod node_events;
 pub mod observation;
@@ -22,6 +23,7 @@ pub mod seed;
 pub mod series;
 
 pub use clock::{Instant, WallTime};
+pub use final_stages::FinalStages;
 pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 pub use outcome::{Class, Outcome};
 pub use row::{NO_STAMP, Row, STAGES_MAX, Stamp, TxId};

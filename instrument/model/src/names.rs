@@ -5,6 +5,10 @@
 pub struct DeclaredNames {
     /// Its ladder of stages, lowest first.
     pub stages: Vec<String>,
+    /// The last of them that transactions of the load can reach on their way; empty: of the ladder.
+    pub load_reaches: String,
+    /// The same of the probe's.
+    pub probe_reaches: String,
     /// The stages that its nodes stamp themselves.
     pub node_stages: Vec<String>,
     /// Sources whose series are all known before a run (the host, the generator), with the names of these; what other

@@ -51,7 +51,7 @@ pub struct TrialPicture {
     pub path: String,
     /// The ladder.
     pub stages: Vec<String>,
-    /// Index of the stage that counts as committed.
+    /// Index of the stage that counts as committed for the measured stream.
     pub final_stage: usize,
     /// By column: (bucket, count), ascending; response time of the measured stream to the final stage, by due time.
     pub density: Vec<Vec<(u8, u32)>>,

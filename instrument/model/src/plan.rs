@@ -17,6 +17,7 @@ pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
 pub use fault::{CutWay, FaultPlan, FaultValue};
 pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
 
+use crate::final_stages::FinalStages;
 use crate::options::Options;
 use crate::quantity::{Rate, duration_text};
 use crate::result::Verdict;
@@ -92,6 +93,20 @@ pub struct SettingPlan {
     pub disks: Option<DisksPlan>,
 }
 
+impl SettingPlan {
+    /// The stages that count as committed, on this ladder: each stream's own, else the trial's, else the last. What is
+    /// not on the ladder was refused when the plan was made.
+    #[must_use]
+    pub fn final_stages(&self, stages: &[String]) -> FinalStages {
+        let last = stages.len().saturating_sub(1);
+        let place = |name: &str| stages.iter().position(|stage| stage == name);
+        let all = place(&self.measure.until).unwrap_or(last);
+        let load = place(&self.load.until).unwrap_or(all);
+        let probe = self.probe.as_ref().map_or(load, |it| place(&it.until).unwrap_or(all));
+        FinalStages { load, probe }
+    }
+}
+
 /// What to start or attach to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SystemPlan {
@@ -143,6 +158,9 @@ pub struct LoadPlan {
     /// What is sent again; absent: nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend: Option<ResendPlan>,
+    /// The stage that counts as committed for the load; empty = the trial's ([`MeasurePlan::until`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub until: String,
 }
 
 /// Which connections carry a client's transactions.
@@ -301,6 +319,9 @@ pub struct ProbePlan {
     pub timeout: Duration,
     /// Connections of its own.
     pub connections: u32,
+    /// The stage that counts as committed for the probe; empty = the trial's ([`MeasurePlan::until`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub until: String,
 }
 
 /// When the probe sends.
@@ -316,7 +337,8 @@ pub enum ProbeSchedule {
 /// What is measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MeasurePlan {
-    /// The stage that counts as committed, a name on the system's ladder; empty = its last.
+    /// The stage that counts as committed, for each stream that names none of its own: a name on the system's ladder;
+    /// empty = its last.
     pub until: String,
     /// Throughput is sampled per window of this length.
     #[serde(with = "duration_text")]

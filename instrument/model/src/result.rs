@@ -13,6 +13,7 @@ mod node_stages;
 mod processor;
 mod sending;
 mod steps;
+mod stream;
 mod table;
 mod threshold;
 mod timeline;
@@ -36,6 +37,7 @@ pub use processor::{ProcessorOf, ProcessorResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
 pub use steps::{StepResult, StepsResult};
+pub use stream::StreamResult;
 pub use table::{Cell, TableResult};
 pub use threshold::{Answer, ThresholdResult};
 pub use timeline::{SecondResult, TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn};
@@ -143,10 +145,14 @@ pub struct TrialResult {
     pub reason: String,
     /// Length of the measured window, nanoseconds.
     pub window_ns: i64,
-    /// The stage that counts as committed.
+    /// The stage that counts as committed, of the stream that the latencies are of.
     pub final_stage: String,
     /// Which stream the latencies are of: `main` or `probe`.
     pub stream: String,
+    /// Each stream by its own final stage, the main load first; empty in a document of an earlier version, where all have
+    /// one.
+    #[serde(default)]
+    pub streams: Vec<StreamResult>,
     /// How the engine talked to the kernel: `io_uring`, `epoll` or `calls` (a client library), several with `and`.
     #[serde(default)]
     pub driver: String,
@@ -229,6 +235,30 @@ pub struct TrialResult {
     pub resources_last: BTreeMap<String, f64>,
 }
 
+impl TrialResult {
+    /// The final stage of the main load, whose rates stand in `rates`.
+    #[must_use]
+    pub fn final_stage_of_load(&self) -> &str {
+        let load = self.streams.iter().find(|it| it.stream == "main");
+        load.map_or(&self.final_stage, |it| &it.until)
+    }
+
+    /// Whether the main load is followed to a stage, so that its rate there says something: one beyond its final stage is
+    /// the probe's alone.
+    #[must_use]
+    pub fn load_goes_to(&self, stage: &str) -> bool {
+        let ladder = || self.rates.reached_per_s.iter().map(|(name, _)| name.as_str());
+        let place = |wanted: &str| ladder().position(|name| name == wanted);
+        !self.has_several_ends() || place(stage) <= place(self.final_stage_of_load())
+    }
+
+    /// Whether its streams end at different stages, so that a word like *committed* means another thing of each.
+    #[must_use]
+    pub fn has_several_ends(&self) -> bool {
+        self.streams.windows(2).any(|two| two[0].until != two[1].until)
+    }
+}
+
 /// How many transactions ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -236,7 +266,7 @@ pub struct Counts {
     pub due: u64,
     /// Were sent.
     pub sent: u64,
-    /// Reached the final stage.
+    /// Reached the final stage of their stream.
     pub committed: u64,
     /// Refused or failed, all classes.
     pub rejected: u64,

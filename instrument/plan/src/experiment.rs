@@ -12,7 +12,7 @@ use crate::promise::{self, Declared, Known, Labels};
 use crate::table::{Reading, Table};
 use crate::{
     Input, Rejected, Resolved, SOURCES_MAX, Source, TRIALS_MAX, keys, layer, matrix, order, parse,
-    reject, setting, trace,
+    reject, setting, trace, until,
 };
 
 /// The most trials in all.
@@ -412,21 +412,10 @@ fn settings(
             links: read.links,
             disks: read.disks,
         };
-        check_until(&tree, &setting, reading);
+        until::check(&tree, &setting, reading);
         settings.push(setting);
     }
     complete.then_some(settings)
-}
-
-/// A stage that the setting's system has not is a mistake where it is written.
-fn check_until(tree: &Options, setting: &SettingPlan, reading: &mut Reading<'_>) {
-    let until = &setting.measure.until;
-    let Some(written) = tree.get("measure.until") else { return };
-    if let Some(names) = (reading.outside.names)(setting)
-        && let Err(mistake) = (reading.outside.check_stage)(until, &names)
-    {
-        promise::add_mistake(written.span, until, mistake, reading);
-    }
 }
 
 /// What the system of each setting declares, in their order; nothing where a setting could not be read.

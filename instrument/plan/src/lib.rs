@@ -32,6 +32,7 @@ mod setting;
 mod steps;
 mod table;
 mod trace;
+mod until;
 
 use std::path::Path;
 use std::rc::Rc;

@@ -71,6 +71,7 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     );
     let affinity = affinity(&mut table, connections < connections_max, shape.as_ref(), reading);
     let resend = resend(&mut table, timeout, reading);
+    let until = until(&mut table, reading);
     let (warmup, duration) = window(&mut table, shape.as_ref(), reading);
     let shape = shape.map(|shape| shape.cut(warmup + duration));
     if let Some(shape) = &shape {
@@ -93,7 +94,16 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
         transactions_max,
         affinity,
         resend,
+        until,
     })
+}
+
+/// The final stage of a stream, from its own table; empty: the trial's.
+pub(crate) fn until(table: &mut Table<'_>, reading: &mut Reading<'_>) -> String {
+    match table.string("until", reading) {
+        Some(until) => until.to_owned(),
+        None => table.note_derived("until", String::new(), "as measure.until".to_owned(), reading),
+    }
 }
 
 /// Whether clients stay on their connections, and what does not go with that.

@@ -109,7 +109,7 @@ fn setting(setting: &SettingPlan) -> OutlineSetting {
     };
     OutlineSetting {
         key: setting.key.clone(),
-        load: load_words(load),
+        load: load_words(load) + &until_words(&load.until),
         connections: connections_words(load),
         threads: load.threads,
         warmup: load.warmup,
@@ -179,5 +179,11 @@ fn probe_words(probe: &ProbePlan) -> String {
         ProbeSchedule::Open => "",
         ProbeSchedule::Sequential => ", one after another",
     };
-    format!("{} trials, inf over {}{sequential}", probe.trials, show_duration(probe.timeout))
+    let (timeout, until) = (show_duration(probe.timeout), until_words(&probe.until));
+    format!("{} trials, inf over {timeout}{sequential}{until}", probe.trials)
+}
+
+/// Where a stream ends, if it says so itself.
+fn until_words(until: &str) -> String {
+    if until.is_empty() { String::new() } else { format!(", until {until}") }
 }

@@ -135,8 +135,9 @@ fn probe(options: &Options, load: &LoadPlan, reading: &mut Reading<'_>) -> Probe
     };
     let connections = u32::try_from(connections).expect("at most PROBE_CONNECTIONS");
     let connections = table.count_or("connections", 1, 20_000, connections, reading);
+    let until = load::until(&mut table, reading);
     table.finish(reading);
-    ProbePlan { trials, schedule, interval, timeout, connections }
+    ProbePlan { trials, schedule, interval, timeout, connections, until }
 }
 
 /// How many whole intervals a time holds.

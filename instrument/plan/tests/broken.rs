@@ -4,7 +4,10 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use model::names::DeclaredNames;
+use model::plan::SettingPlan;
 use plan::{Input, Mistake, Outside, Source, resolve};
 
 /// One case of a file of cases.
@@ -73,9 +76,13 @@ fn rejection(case: &Case) -> String {
         kinds: &["echo", "http"],
         faults: testbed::fault_kinds(),
         read_file: &read_file,
+        names: &declared,
+        check_stage: &|stage, names| match names.has_stage(stage) {
+            true => Ok(()),
+            false => Err(Mistake::from_sentence(stage, &format!("`{stage}` is not a stage"))),
+        },
         check_threshold: &|expr, _| misspelt(expr),
         check_metric: &|name, _| misspelt(name),
-        ..Outside::default()
     };
     let input = Input {
         file: Source { name: "my.toml".into(), text: case.toml.clone() },
@@ -90,6 +97,23 @@ fn rejection(case: &Case) -> String {
         Ok(_) => "nothing was found wrong".to_owned(),
         Err(rejected) => rejected.render(false),
     }
+}
+
+/// Stands for an adapter whose load hears no more than *accepted*; nothing is known where no final stage is written.
+fn declared(setting: &SettingPlan) -> Option<Rc<DeclaredNames>> {
+    let probe = setting.probe.as_ref().map_or("", |probe| &probe.until);
+    if [setting.load.until.as_str(), &setting.measure.until, probe]
+        .iter()
+        .all(|until| until.is_empty())
+    {
+        return None;
+    }
+    Some(Rc::new(DeclaredNames {
+        stages: ["accepted", "durable", "verified"].map(str::to_owned).to_vec(),
+        load_reaches: "accepted".to_owned(),
+        probe_reaches: "verified".to_owned(),
+        ..DeclaredNames::default()
+    }))
 }
 
 /// Stands for the analysis, which knows the names: `latnecy` is none.

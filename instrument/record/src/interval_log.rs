@@ -1,8 +1,8 @@
 //! latency.hlog: an HdrHistogram V2 interval log, one tagged histogram per second and kind of latency, in
 //! nanoseconds with three significant digits. Every HdrHistogram log processor reads it.
 //!
-//! Tags: each stage's name for its response time (mark − due), `service` for the service time of the final
-//! stage (mark − sent), `send_lag` for sent − due; with `probe.` before it for the probe's transactions. It holds
+//! Tags: each stage's name for its response time (mark − due), `service` for the service time of the stream's
+//! final stage (mark − sent), `send_lag` for sent − due; with `probe.` before it for the probe's transactions. It holds
 //! the transactions of the measured window, which are those that fell due in it, as every other figure does; an interval
 //! has those of them whose mark (or sending, for `send_lag`) fell in that second after the trial's start.
 //!
@@ -27,7 +27,7 @@ use hdrhistogram::serialization::interval_log::{
     IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
 use model::facts::TrialFacts;
-use model::{NO_STAMP, Row, STAGES_MAX, Stamp};
+use model::{FinalStages, NO_STAMP, Row, STAGES_MAX, Stamp};
 
 use crate::error::RecordError;
 use crate::slots::{Counts, value_of};
@@ -60,7 +60,7 @@ pub fn window(facts: &TrialFacts) -> Window {
 /// Calls `f(series, stamp, latency)` for every latency of a row that belongs to the window.
 fn for_each_latency(
     row: &Row,
-    final_stage: usize,
+    final_stages: FinalStages,
     window: &Window,
     mut f: impl FnMut(usize, i64, i64),
 ) {
@@ -75,7 +75,7 @@ fn for_each_latency(
     }
     if row.sent != NO_STAMP {
         f(first + SEND_LAG, row.sent, row.sent.wrapping_sub(row.due));
-        let mark = row.marks[final_stage];
+        let mark = row.marks[final_stages.of(row.stream)];
         if mark != NO_STAMP {
             f(first + SERVICE, mark, mark.wrapping_sub(row.sent));
         }
@@ -100,9 +100,9 @@ pub struct LastFrames {
 
 impl LastFrames {
     /// Takes the next frame.
-    pub fn frame(&mut self, rows: &[Row], final_stage: usize, window: &Window) {
+    pub fn frame(&mut self, rows: &[Row], final_stages: FinalStages, window: &Window) {
         for row in rows {
-            for_each_latency(row, final_stage, window, |series, stamp, latency| {
+            for_each_latency(row, final_stages, window, |series, stamp, latency| {
                 let Some(second) = second_of(stamp, latency) else { return };
                 if second >= self.last.len() {
                     self.last.resize(second + 1, 0);
@@ -134,7 +134,7 @@ impl LastFrames {
 #[derive(Debug)]
 pub struct OpenSeconds {
     last_frames: LastFrames,
-    final_stage: usize,
+    final_stages: FinalStages,
     window: Window,
     frame: u32,
     open: BTreeMap<usize, [Counts; SERIES]>,
@@ -144,24 +144,26 @@ pub struct OpenSeconds {
 
 impl OpenSeconds {
     /// Starts the second pass over the same frames.
-    pub const fn new(last_frames: LastFrames, final_stage: usize, window: Window) -> Self {
+    pub const fn new(last_frames: LastFrames, final_stages: FinalStages, window: Window) -> Self {
         let open = BTreeMap::new();
-        Self { last_frames, final_stage, window, frame: 0, open, open_latencies: 0, left_out: 0 }
+        Self { last_frames, final_stages, window, frame: 0, open, open_latencies: 0, left_out: 0 }
     }
 
     /// Takes the next frame.
     pub fn frame(&mut self, rows: &[Row]) {
         for row in rows {
-            for_each_latency(row, self.final_stage, &self.window, |series, stamp, latency| match (
-                second_of(stamp, latency),
-                u64::try_from(latency),
-            ) {
-                (Some(second), Ok(latency)) => {
-                    self.open.entry(second).or_default()[series].add(latency);
-                    self.open_latencies += 1;
-                }
-                _ => self.left_out += 1,
-            });
+            for_each_latency(
+                row,
+                self.final_stages,
+                &self.window,
+                |series, stamp, latency| match (second_of(stamp, latency), u64::try_from(latency)) {
+                    (Some(second), Ok(latency)) => {
+                        self.open.entry(second).or_default()[series].add(latency);
+                        self.open_latencies += 1;
+                    }
+                    _ => self.left_out += 1,
+                },
+            );
         }
         self.frame = self.frame.saturating_add(1);
     }
@@ -289,8 +291,8 @@ mod tests {
         let frames = [[row(1_000), row(5 * SECOND_NS)], [row(2_000), row(-1)]];
         let mut last_frames = LastFrames::default();
         let window = Stamp::MIN..Stamp::MAX;
-        frames.iter().for_each(|frame| last_frames.frame(frame, 0, &window));
-        let mut seconds = OpenSeconds::new(last_frames, 0, window);
+        frames.iter().for_each(|frame| last_frames.frame(frame, FinalStages::all(0), &window));
+        let mut seconds = OpenSeconds::new(last_frames, FinalStages::all(0), window);
         let (mut out, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
         let path = Path::new("x.hlog");
         let mut log = IntervalLog::start(path, &mut out, &mut serializer, &[], 0).unwrap();
@@ -327,10 +329,29 @@ mod tests {
         };
         let frame = [0, SECOND_NS, 3 * SECOND_NS - 1, 3 * SECOND_NS].map(row);
         let mut last_frames = LastFrames::default();
-        last_frames.frame(&frame, 0, &window);
-        let mut seconds = OpenSeconds::new(last_frames, 0, window);
+        last_frames.frame(&frame, FinalStages::all(0), &window);
+        let mut seconds = OpenSeconds::new(last_frames, FinalStages::all(0), window);
         seconds.frame(&frame);
         assert_eq!(seconds.open_latencies, 2 * 3, "response, service and lag of two");
         assert_eq!(seconds.left_out, 0);
+    }
+
+    /// Claim: service time is to the final stage of a row's own stream, and no stage of another's.
+    #[test]
+    fn service_is_to_the_streams_own_end() {
+        let ends = FinalStages { load: 0, probe: 1 };
+        let mut row = Row { due: 0, sent: 1, end: 30, ..Row::EMPTY };
+        (row.marks[0], row.marks[1]) = (10, 30);
+        let services = |row: &Row| {
+            let mut found = Vec::new();
+            for_each_latency(row, ends, &(0..1), |series, _, latency| {
+                if series % PER_STREAM == SERVICE {
+                    found.push((series / PER_STREAM, latency));
+                }
+            });
+            found
+        };
+        assert_eq!(services(&row), [(0, 9)]);
+        assert_eq!(services(&Row { stream: 1, ..row }), [(1, 29)]);
     }
 }

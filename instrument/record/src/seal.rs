@@ -63,11 +63,11 @@ impl TrialFolder {
         }
         let facts = self.facts()?;
         let mut last_frames = LastFrames::default();
-        let final_stage = facts.declared.final_stage.min(STAGES_MAX - 1);
+        let final_stages = facts.declared.final_stages();
         let window = interval_log::window(&facts);
-        let read = self.log_batches(|rows| last_frames.frame(rows, final_stage, &window))?;
+        let read = self.log_batches(|rows| last_frames.frame(rows, final_stages, &window))?;
         let stages = stage_names(&facts, last_frames.stages_used());
-        let seconds = OpenSeconds::new(last_frames, final_stage, window);
+        let seconds = OpenSeconds::new(last_frames, final_stages, window);
         let [transactions, intervals] = self.write_sealed(&facts, &stages, seconds, read.rows)?;
         let mut seal = self.read_seal()?;
         seal.files.insert(TRANSACTIONS.to_owned(), transactions);

@@ -70,6 +70,7 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
     row.text("saturated", if setting.saturated { "true" } else { "false" });
     row.text("reason", &trial.reason);
     row.text("stream", &trial.stream);
+    row.text("until", &trial.final_stage);
     row.int("window_ns", Some(trial.window_ns));
     let rates = &trial.rates;
     row.real("planned_per_s", rates.planned_per_s);
@@ -81,6 +82,7 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
     row.real("goodput_per_s", Some(rates.goodput_per_s));
     counts(&mut row, "", &trial.counts);
     if let Some(background) = &trial.background {
+        row.text("background.until", trial.final_stage_of_load());
         counts(&mut row, "background.", background);
     }
     for latency in &trial.latency {

@@ -138,6 +138,16 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         place: Place::WithResults,
         brief: Brief::OfAny,
         tables: |shown, _| {
+            let caption = "Each stream by its own final stage";
+            let lines = vec![Line::said(tables::streams_line())];
+            vec![Table { name: "streams", caption, grid: tables::streams(shown), lines }]
+        },
+        ..section("streams", "Streams", "What does committed mean of each stream?")
+    },
+    PageSection {
+        place: Place::WithResults,
+        brief: Brief::OfAny,
+        tables: |shown, _| {
             let lines = tables::step_lines(shown).into_iter().map(Line::said).collect();
             let caption = "What each step was offered, and what came of it";
             vec![Table { name: "steps", caption, grid: tables::steps(shown), lines }]

@@ -17,6 +17,7 @@ mod results;
 mod sending;
 mod stated;
 mod steps;
+mod streams;
 mod thresholds;
 mod void;
 
@@ -42,6 +43,7 @@ pub(crate) use results::{headline, kept, quantile_named, results};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use steps::{step_lines, steps};
+pub(crate) use streams::{streams, streams_line};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 pub(crate) use void::{marked, marked_cell, void_legend};
 

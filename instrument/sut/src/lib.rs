@@ -90,6 +90,14 @@ pub trait System: Send + Sync {
     /// The ladder: names of the stages that a transaction can reach, lowest first, one to [`model::STAGES_MAX`].
     fn stages(&self) -> Vec<String>;
 
+    /// How far transactions of a role ([`Role::Submit`], [`Role::Probe`]) can get on their way: the index of the last
+    /// stage that a client of theirs can see. A load over wires may hear no more than that it was accepted, where a
+    /// probe through a client library verifies. An experiment whose final stage lies beyond it is refused.
+    fn reaches(&self, role: Role) -> usize {
+        let _ = role;
+        self.stages().len().saturating_sub(1)
+    }
+
     /// The stages that its nodes stamp in files of their own, in the order of the pipeline, at most
     /// [`model::node_events::NODE_STAGES_MAX`]; none if they stamp nothing. Names differ from those of the ladder,
     /// which is what a client sees.

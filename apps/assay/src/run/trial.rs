@@ -147,13 +147,15 @@ fn check_links(trial: &Trial<'_>, bed: &Testbed, failed: Option<String>) -> Resu
 /// What is known before the load, the preflight pass included.
 fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, String> {
     let stages = trial.system.stages();
+    let ends = trial.setting.final_stages(&stages);
     let warmup = i64::try_from(trial.setting.load.warmup.as_nanos()).unwrap_or(i64::MAX);
     let duration = i64::try_from(trial.setting.load.duration.as_nanos()).unwrap_or(i64::MAX);
     Ok(DeclaredFacts {
         setting: trial.setting.key.clone(),
         trial: trial.index,
         seed: trial.seed,
-        final_stage: final_stage(trial, &stages),
+        final_stage: ends.load,
+        probe_final_stage: trial.setting.probe.is_some().then_some(ends.probe),
         stages,
         node_stages: trial.system.node_stages(),
         kinds: trial.system.kinds(),
@@ -186,12 +188,6 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
     })
 }
 
-/// Which stage counts as committed: the one that the experiment names, else the last.
-fn final_stage(trial: &Trial<'_>, stages: &[String]) -> usize {
-    let until = &trial.setting.measure.until;
-    stages.iter().position(|stage| stage == until).unwrap_or(stages.len() - 1)
-}
-
 /// What each series is that this trial may record: those of the testbed's sampler, then those that nodes serve.
 fn series_of(deployment: &Deployment) -> Result<Vec<SeriesFacts>, String> {
     let mut all = testbed::own_series();
@@ -222,7 +218,7 @@ fn load_it(
     let stages = trial.system.stages();
     let setup = Setup {
         plan: trial.setting,
-        final_stage: final_stage(trial, &stages),
+        final_stages: trial.setting.final_stages(&stages),
         stages,
         system: trial.system,
         deployment,
@@ -286,7 +282,7 @@ fn reads_content(trial: &Trial<'_>, facts: &DeclaredFacts) -> bool {
         workload: &trial.setting.system.workload,
         kinds: &facts.kinds,
         stages: &facts.stages,
-        final_stage: facts.final_stage,
+        final_stages: facts.final_stages(),
     };
     let checks = systems::checks(&trial.setting.system.kind).iter();
     let mut asking = checks.filter(|check| check.reads.entries == Entries::WithContent);

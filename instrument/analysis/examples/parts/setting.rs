@@ -35,6 +35,7 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             transactions_max: 0,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan {

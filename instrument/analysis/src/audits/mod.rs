@@ -102,6 +102,8 @@ pub(crate) struct Evidence<'a> {
     pub engine: WorkerFacts,
     /// The summary, without audits and verdict.
     pub result: &'a TrialResult,
+    /// Index of the stage to which its latencies are.
+    pub final_stage: usize,
     /// Every row of the trial, the warm-up's included.
     pub all: &'a Tally,
     pub flow: &'a Flow,

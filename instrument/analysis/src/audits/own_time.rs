@@ -84,7 +84,7 @@ pub(super) fn shares(
     if response.count() < 2 * BEYOND_MIN {
         return Vec::new();
     }
-    let latency = evidence.result.latency.get(evidence.facts.declared.final_stage);
+    let latency = evidence.result.latency.get(evidence.final_stage);
     let printed = latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let above = printed.iter().map(|it| it.q);
     let above = above.filter(|q| *q > 0.5 && response.beyond(*q) >= BEYOND_MIN);

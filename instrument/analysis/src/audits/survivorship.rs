@@ -42,7 +42,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if missing > counts.committed {
         return warn(format!("{said}: the latencies are of the minority that survived"));
     }
-    let final_latency = evidence.result.latency.get(evidence.facts.declared.final_stage);
+    let final_latency = evidence.result.latency.get(evidence.final_stage);
     let quantiles = final_latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let infinite: Vec<_> = quantiles
         .iter()

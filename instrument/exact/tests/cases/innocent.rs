@@ -32,7 +32,7 @@ warmup = '300ms'
 duration = '3s'
 timeout = '5s'
 ";
-    let client = Client { in_flight_max: 64, closes_after_timeout: false };
+    let client = Client { in_flight_max: 64, closes_after_timeout: false, hears_accepted: false };
     let server = |_: &_, _| Script::queue(64, Law::Constant(Duration::from_millis(20)));
     let kept = run_as(client, experiment, server);
     let asked = analysis::audits_asked();

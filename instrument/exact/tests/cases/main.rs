@@ -16,6 +16,7 @@ mod pool;
 mod read_late;
 mod stall;
 mod steps;
+mod streams;
 mod timeout;
 
 use std::path::PathBuf;
@@ -59,7 +60,8 @@ fn run_as(client: Client, experiment: &str, script: impl Fn(&SettingPlan, u32) -
 
 /// The same for one setting and one connection that takes any number at once, so that nothing waits for it.
 fn run(experiment: &str, script: impl Fn() -> Script) -> Kept {
-    let client = Client { in_flight_max: 1 << 20, closes_after_timeout: false };
+    let client =
+        Client { in_flight_max: 1 << 20, closes_after_timeout: false, hears_accepted: false };
     run_as(client, experiment, |_, _| script())
 }
 

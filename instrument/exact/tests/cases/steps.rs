@@ -74,7 +74,8 @@ fn clients_join_and_leave() {
     let load = "model = 'closed'\nsteps = [{ clients = 1, for = '1s' }, { clients = 4, for = '1s' }, \
                 { clients = 0, for = '1s' }, { clients = 2, for = '1s' }]";
     let script = || Script::unbounded(Law::Constant(Duration::from_millis(10)));
-    let client = Client { in_flight_max: 1 << 20, closes_after_timeout: false };
+    let client =
+        Client { in_flight_max: 1 << 20, closes_after_timeout: false, hears_accepted: false };
     let kept = run_as(client, &experiment(load), |_, _| script());
     let steps = &kept.trial(0).steps.as_ref().unwrap().steps;
     let counts: Vec<_> = steps.iter().map(|it| (it.clients, it.counts.due)).collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use model::check::{Check, CheckFinding, CheckInput, CheckState, EXAMPLES_MAX, Entries, Reads};
 use model::facts::LedgerEntry;
 use model::observation::Observation;
-use model::{NO_STAMP, Row, TxId};
+use model::{FinalStages, NO_STAMP, Row, TxId};
 
 use super::{Answers, LOOKED_AT_MAX, Limits, bank, counted, effect, is_kind, lists, span};
 use crate::history::{Effect, MicroOp};
@@ -98,7 +98,7 @@ impl Again for OfBank {
 
 struct CommitOrder<W: Again> {
     workload: W,
-    final_stage: usize,
+    final_stages: FinalStages,
     /// When each transaction was under way, and whether it was committed, as far as its client knows.
     spans: Vec<Option<Span>>,
     answers: Answers<W::Answer>,
@@ -111,7 +111,7 @@ impl<W: Again> CommitOrder<W> {
     fn new(input: &CheckInput<'_>, workload: W) -> Self {
         Self {
             workload,
-            final_stage: input.final_stage,
+            final_stages: input.final_stages,
             spans: Vec::new(),
             answers: Answers::default(),
             entered: HashSet::new(),
@@ -135,7 +135,7 @@ impl<W: Again> CheckState for CommitOrder<W> {
             self.spans.resize(index + 1, None);
         }
         if row.sent != NO_STAMP && effect(row) != Effect::None {
-            self.spans[index] = Some(span(row, self.final_stage));
+            self.spans[index] = Some(span(row, self.final_stages));
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use model::check::{Check, CheckFinding, CheckInput, CheckState, EXAMPLES_MAX, Entries, Reads};
 use model::observation::Observation;
 use model::options::{Problems, Section};
-use model::{NO_STAMP, Row, TxId};
+use model::{FinalStages, NO_STAMP, Row, TxId};
 
 use super::{LOOKED_AT_MAX, Limits, effect, is_kind, lists, promised, span};
 use crate::history::{Effect, History, MicroOp, Transaction};
@@ -28,7 +28,7 @@ pub const LIST_APPEND: Check = Check {
 struct ListAppend {
     lists: Lists,
     promised: Level,
-    final_stage: usize,
+    final_stages: FinalStages,
     history: History,
     /// Where each transaction is in the history; [`NONE`] = nowhere.
     places: Vec<u32>,
@@ -47,7 +47,7 @@ impl ListAppend {
         Self {
             lists: lists(input),
             promised: promised(&mut section, &mut problems),
-            final_stage: input.final_stage,
+            final_stages: input.final_stages,
             history: History::default(),
             places: Vec::new(),
             malformed: BTreeSet::new(),
@@ -104,7 +104,7 @@ impl CheckState for ListAppend {
             self.limits.beyond += 1;
             return;
         }
-        let when = span(row, self.final_stage);
+        let when = span(row, self.final_stages);
         let mut effect = effect(row);
         if effect == Effect::Certain && when.completed.is_none() {
             effect = Effect::Possible;

@@ -171,7 +171,7 @@ fn with_input<T>(workload: &Options, then: impl FnOnce(&CheckInput<'_>) -> T) ->
         workload,
         kinds: &kinds,
         stages: &stages,
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
     })
 }
 

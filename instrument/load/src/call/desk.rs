@@ -241,21 +241,22 @@ impl<'t> State<'t> {
         };
         let timeout_ns = self.streams[self.callers[caller].stream].timeout_ns;
         let is_late = at - row.due >= timeout_ns;
-        let final_mark = &mut row.marks[trial.setup.final_stage];
+        let last = trial.setup.final_stages.of(row.stream);
+        let final_mark = &mut row.marks[last];
         if is_late && *final_mark == NO_STAMP {
             self.facts.late_answers += 1;
             self.event(trial, at, "late_answer", Some(tx), "returned after its time");
             row.error = self.texts.index(NO_ANSWER_IN_TIME);
             return self.finish(self.callers[caller].stream, row, Outcome::Unknown, at);
         }
-        let final_mark = &mut row.marks[trial.setup.final_stage];
+        let final_mark = &mut row.marks[last];
         if call.outcome == Outcome::Committed && *final_mark == NO_STAMP {
             *final_mark = at;
         }
         row.code = call.code;
         row.bytes_in = call.bytes_in;
         // Reaching the final stage is what ends a transaction, whatever the call does after it.
-        let reached_at = row.marks[trial.setup.final_stage];
+        let reached_at = row.marks[last];
         let (outcome, end) = match reached_at {
             NO_STAMP => (call.outcome, at),
             reached_at => (Outcome::Committed, reached_at),
@@ -283,11 +284,12 @@ impl<'t> State<'t> {
     /// Ends what has had no answer within the timeout since it was due. What has reached the final stage has had one: it
     /// ends when its call returns.
     pub(super) fn expire(&mut self, trial: &Trial<'_>, now: Stamp) {
-        let final_stage = trial.setup.final_stage;
+        let ends = trial.setup.final_stages;
         for caller in 0..self.callers.len() {
             let timeout_ns = self.streams[self.callers[caller].stream].timeout_ns;
-            let is_over =
-                |row: Row| row.marks[final_stage] == NO_STAMP && now - row.due >= timeout_ns;
+            let is_over = |row: Row| {
+                row.marks[ends.of(row.stream)] == NO_STAMP && now - row.due >= timeout_ns
+            };
             if self.callers[caller].row.is_some_and(is_over) {
                 self.give_up(trial, caller, NO_ANSWER_IN_TIME, now);
             }
@@ -296,7 +298,7 @@ impl<'t> State<'t> {
 
     fn give_up(&mut self, trial: &Trial<'_>, caller: usize, text: &str, now: Stamp) {
         let Some(mut row) = self.callers[caller].row.take() else { return };
-        let reached_at = row.marks[trial.setup.final_stage];
+        let reached_at = row.marks[trial.setup.final_stages.of(row.stream)];
         if reached_at != NO_STAMP {
             return self.finish(self.callers[caller].stream, row, Outcome::Committed, reached_at);
         }

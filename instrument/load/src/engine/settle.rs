@@ -41,7 +41,7 @@ impl Engine<'_> {
         if stream >= self.streams.len() {
             return self.count_phantom(tx);
         }
-        let is_of_no_interest = self.is_of_no_interest(found.what);
+        let is_of_no_interest = self.is_of_no_interest(stream, found.what);
         let at = &mut self.streams[stream];
         let number = (tx - if stream == 0 { 0 } else { at.first_id }) / at.stride;
         match at.pending.find(number) {
@@ -72,7 +72,7 @@ impl Engine<'_> {
     }
 
     fn mark(&mut self, stream: usize, slot: u32, found: Found) {
-        let final_stage = self.trial.setup.final_stage;
+        let final_stage = self.final_stage(stream);
         let here = &mut self.streams[stream];
         let timeout_ns = here.timeout_ns;
         let row = here.pending.row_mut(slot);
@@ -112,7 +112,7 @@ impl Engine<'_> {
     /// sent late, or both fell into one turn. It is late all the same; what it ends is unknown.
     fn mark_late(&mut self, stream: usize, slot: u32, found: Found) {
         let is_last = match found.what {
-            What::Reached { stage, .. } => usize::from(stage) == self.trial.setup.final_stage,
+            What::Reached { stage, .. } => usize::from(stage) == self.final_stage(stream),
             What::Ended { .. } => true,
         };
         if !is_last {
@@ -263,11 +263,17 @@ impl Engine<'_> {
         count
     }
 
-    /// A stage above the one that the experiment calls final; or one below it that took another way than the
+    /// The index of the stage at which a stream's transactions end.
+    fn final_stage(&self, stream: usize) -> usize {
+        let ends = self.trial.setup.final_stages;
+        if stream == 0 { ends.load } else { ends.probe }
+    }
+
+    /// A stage above the one that the experiment calls final for the stream; or one below it that took another way than the
     /// observer connection which saw the end. Neither is a fault of the system.
-    fn is_of_no_interest(&self, what: What) -> bool {
+    fn is_of_no_interest(&self, stream: usize, what: What) -> bool {
         let What::Reached { stage, .. } = what else { return false };
-        let (stage, last) = (usize::from(stage), self.trial.setup.final_stage);
+        let (stage, last) = (usize::from(stage), self.final_stage(stream));
         stage > last || (stage < last && self.trial.setup.system.observers() > 0)
     }
 

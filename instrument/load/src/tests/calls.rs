@@ -79,7 +79,7 @@ fn client_libraries_are_called() {
         let setup = Setup {
             plan: &plan,
             stages: Called.stages(),
-            final_stage: 1,
+            final_stages: model::FinalStages::all(1),
             system: &Called,
             deployment: &Deployment::new(clock::Clock::start()),
             seed: Seed(1),
@@ -182,6 +182,7 @@ fn mixed_plan() -> model::plan::SettingPlan {
         interval: Duration::from_millis(10),
         timeout: Duration::from_secs(2),
         connections: 2,
+        until: String::new(),
     });
     plan
 }
@@ -238,6 +239,38 @@ fn calls_and_wires_run_beside_each_other() {
             let phantoms: u64 = facts.workers.iter().map(|worker| worker.phantom_answers).sum();
             assert_eq!(phantoms, 0, "{called:?}");
             assert_ne!(facts.drain_end, NO_STAMP);
+        }
+    });
+}
+
+/// Claim: a load that ends at the first stage beside a probe that ends at the last, one over wires and one through a
+/// client library, either way round: each row ends with the mark of its own stream's final stage and has none above it,
+/// and what the system goes on to say of it is no duplicate.
+#[test]
+fn each_stream_ends_at_its_own_stage() {
+    with_each_driver(|choice| {
+        for called in [Role::Probe, Role::Submit] {
+            let server = Toy::start(|asked| {
+                let later = Act::Pause(Duration::from_micros(200));
+                vec![Act::Answer(asked.id, 0), later, Act::Answer(asked.id, 1)]
+            });
+            let toy = ToySystem { stages: 2, in_flight_max: 64, ..ToySystem::new(server.address) };
+            let pause = Duration::from_millis(2);
+            let system = Mixed { toy, called: vec![called], pause };
+            let mut plan = mixed_plan();
+            plan.load.until = system.stages().swap_remove(0);
+            let (loaded, rows) = run_mixed(&plan, &system, choice, Arc::default());
+            assert_eq!(rows.len(), 130);
+            for row in rows.iter().filter(|row| row.outcome == Outcome::Committed) {
+                let last = usize::from(row.stream);
+                assert_eq!(row.marks[last], row.end, "{called:?}: {row:?}");
+                assert!(row.marks[last + 1..].iter().all(|mark| *mark == NO_STAMP), "{row:?}");
+            }
+            // Of the called ones the library refuses one in ten.
+            let refused = if called == Role::Probe { 3 } else { 10 };
+            assert_eq!(count(&rows, Outcome::Committed), 130 - refused, "{called:?}");
+            let doubted = |it: &model::facts::WorkerFacts| it.duplicate_answers + it.late_answers;
+            assert_eq!(loaded.facts.workers.iter().map(doubted).sum::<u64>(), 0, "{called:?}");
         }
     });
 }

@@ -130,6 +130,7 @@ fn a_probe_on_a_channel_beside_a_wired_load() {
                 interval: Duration::from_millis(10),
                 timeout: Duration::from_secs(2),
                 connections: 2,
+                until: String::new(),
             });
             let toy = ToySystem::new(server.address);
             let (system, _threads) = programs(toy, by_channel, 4, |_, _| Does::Right);

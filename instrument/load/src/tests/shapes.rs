@@ -170,6 +170,7 @@ fn the_probe_is_apart() {
                 interval: Duration::from_millis(10),
                 timeout: Duration::from_secs(1),
                 connections: 1,
+                until: String::new(),
             });
             let (_, kept) = run(&plan, &ToySystem::new(server.address), choice);
             let probes: Vec<_> = kept.rows.iter().filter(|row| row.stream == 1).collect();

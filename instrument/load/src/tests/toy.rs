@@ -11,7 +11,7 @@ use model::facts::{Event, LoadFacts};
 use model::options::Options;
 use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
-use model::{Class, Observation, Observations, Outcome, Row, Seed, Stamp};
+use model::{Class, FinalStages, Observation, Observations, Outcome, Row, Seed, Stamp};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
     System, Testbed, Tls, Transaction, Workload,
@@ -441,6 +441,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             transactions_max: 0,
             affinity: Default::default(),
             resend: None,
+            until: String::new(),
         },
         probe: None,
         measure: MeasurePlan {
@@ -475,7 +476,7 @@ pub fn run(plan: &SettingPlan, system: &ToySystem, choice: Choice) -> (LoadFacts
     let loaded = try_run(plan, system, choice, &mut kept, Arc::default());
     let facts = loaded.expect("the load begins").facts;
     kept.rows.sort_by_key(|row| row.tx);
-    check_rows(&facts, system.stages as usize - 1, &kept.rows);
+    check_rows(&facts, plan.final_stages(&system.stages()), &kept.rows);
     (facts, kept)
 }
 
@@ -497,11 +498,11 @@ pub fn try_run_of(
     sink: &mut dyn RowSink,
     control: Arc<Control>,
 ) -> Result<Loaded, LoadError> {
-    let final_stage = system.stages().len() - 1;
+    let stages = system.stages();
     let setup = Setup {
         plan,
-        stages: system.stages(),
-        final_stage,
+        final_stages: plan.final_stages(&stages),
+        stages,
         system,
         deployment: &Deployment::new(Clock::start()),
         seed: Seed(42),
@@ -511,7 +512,7 @@ pub fn try_run_of(
     run_with(setup, sink, choice)
 }
 
-fn check_rows(facts: &LoadFacts, final_stage: usize, rows: &[Row]) {
+fn check_rows(facts: &LoadFacts, ends: FinalStages, rows: &[Row]) {
     let sum = |of: fn(&model::facts::WorkerFacts) -> u64| facts.workers.iter().map(of).sum::<u64>();
     assert_eq!(sum(|worker| worker.due), rows.len() as u64, "one row for each due transaction");
     let count = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count() as u64;
@@ -525,7 +526,7 @@ fn check_rows(facts: &LoadFacts, final_stage: usize, rows: &[Row]) {
         }
         let reached: Vec<_> = row.marks.iter().filter(|mark| **mark != model::NO_STAMP).collect();
         assert!(reached.iter().all(|mark| (row.sent..=row.end).contains(*mark)), "{row:?}");
-        let is_final = row.marks[final_stage] != model::NO_STAMP;
+        let is_final = row.marks[ends.of(row.stream)] != model::NO_STAMP;
         assert_eq!(is_final, row.outcome == Outcome::Committed, "{row:?}");
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn try_stopped_load_of(
     let setup = Setup {
         plan,
         stages: system.stages(),
-        final_stage: 0,
+        final_stages: model::FinalStages::all(0),
         system,
         deployment: &Deployment::new(clock),
         seed: model::Seed(1),

@@ -259,6 +259,12 @@ pub const KEYS: &[Key] = &[
         "Most transactions in all; 0 = no bound but the time",
     ),
     key(
+        "load.until",
+        Rule("as measure.until"),
+        Text,
+        "The stage that counts as committed for the load, beside a probe that goes further or less far",
+    ),
+    key(
         "probe.trials",
         Rule("as many intervals as load.duration holds"),
         Integer(1, u64::MAX),
@@ -279,10 +285,16 @@ pub const KEYS: &[Key] = &[
         "Connections of the probe's own",
     ),
     key(
+        "probe.until",
+        Rule("as measure.until"),
+        Text,
+        "The stage that counts as committed for the probe: its latency is to this one",
+    ),
+    key(
         "measure.until",
         Rule("the system's last stage"),
         Text,
-        "The stage that counts as committed",
+        "The stage that counts as committed, for each stream (load, probe) that names none of its own",
     ),
     key("measure.window", Fixed("1s"), Duration, "Throughput is sampled per window of this length"),
     key("measure.percentiles", Fixed("50 90 95 99 99.9"), Own, "Percentiles that tables show"),

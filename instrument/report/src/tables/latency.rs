@@ -8,7 +8,7 @@ use model::result::{CombinedResult, Distribution, LatencyResult, Quantile, Trial
 
 use super::{Shown, marked};
 use crate::figures::{
-    interval, interval_bare, is_thin, latency, latency_f64, percent, plural, quantile, rate,
+    NONE, interval, interval_bare, is_thin, latency, latency_f64, percent, plural, quantile, rate,
     span_ns, unconditional, whole_ns,
 };
 use crate::grid::{Cell, Grid, Source};
@@ -378,10 +378,16 @@ pub(crate) fn stages(shown: &[Shown<'_>]) -> Grid {
             if has_several {
                 cells.push(Cell::new(if index == 0 { row.label.as_str() } else { "" }));
             }
+            let of_load = match row.trial.load_goes_to(stage) {
+                true => [
+                    Cell::new(rate(*per_s)).at(reached),
+                    Cell::new(percent(per_s / row.trial.rates.offered_per_s)).of(of_offered),
+                ],
+                false => [Cell::new(NONE), Cell::new(NONE)],
+            };
+            cells.push(Cell::new(clean(stage)));
+            cells.extend(of_load);
             cells.extend([
-                Cell::new(clean(stage)),
-                Cell::new(rate(*per_s)).at(reached),
-                Cell::new(percent(per_s / row.trial.rates.offered_per_s)).of(of_offered),
                 response.map_or_else(Cell::default, |it| {
                     Cell::new(show_count(it.count)).at(format!("{at}/count"))
                 }),

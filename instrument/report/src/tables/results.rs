@@ -106,12 +106,12 @@ fn per_second(count: u64, window_ns: i64) -> f64 {
 
 fn committed_rate(trial: &TrialResult) -> Option<f64> {
     let reached = &trial.rates.reached_per_s;
-    reached.iter().find(|(stage, _)| *stage == trial.final_stage).map(|(_, per_s)| *per_s)
+    reached.iter().find(|(stage, _)| stage == trial.final_stage_of_load()).map(|(_, per_s)| *per_s)
 }
 
 fn committed_cell(row: &Shown<'_>) -> Cell {
     let reached = &row.trial.rates.reached_per_s;
-    match reached.iter().position(|(stage, _)| *stage == row.trial.final_stage) {
+    match reached.iter().position(|(stage, _)| stage == row.trial.final_stage_of_load()) {
         Some(index) => {
             Cell::new(rate(reached[index].1)).at(row.at(&format!("rates/reached_per_s/{index}/1")))
         }
@@ -201,9 +201,13 @@ pub(crate) fn headline(trial: &TrialResult) -> Vec<Vec<String>> {
         format!("goodput {}/s", rate(trial.rates.goodput_per_s)),
     ]];
     if let Some(background) = &trial.background {
+        let reached = match trial.has_several_ends() {
+            true => clean(trial.final_stage_of_load()),
+            false => "committed".to_owned(),
+        };
         lines.push(vec![
             format!("background {}/s", rate(per_second(background.due, trial.window_ns))),
-            format!("{} of it committed", share(background.committed, background.due)),
+            format!("{} of it {reached}", share(background.committed, background.due)),
         ]);
     }
     if let Some(latency) = final_latency(trial) {

@@ -103,6 +103,7 @@ impl Made {
                 "bytes_in" | "bytes_out" => whole(Family::Bytes),
                 _ => of_key(Family::Service, key),
             },
+            ["streams", _, key] => of_key(Family::Response, key),
             ["calls", ..] => whole(Family::Response),
             ["fates", ..] => whole(Family::Fates),
             ["stated", ..] => whole(Family::Stated),

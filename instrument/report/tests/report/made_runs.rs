@@ -50,7 +50,7 @@ fn run_beside(
     beside: &Beside,
     script: impl Fn(&SettingPlan) -> Script,
 ) -> RunResult {
-    let client = Client { in_flight_max: 64, closes_after_timeout: false };
+    let client = Client { in_flight_max: 64, closes_after_timeout: false, hears_accepted: false };
     let folder = tempfile::tempdir().expect("a folder for the run");
     let script = |setting: &SettingPlan, _| script(setting);
     let ran = exact::run_beside(experiment, client, &script, beside, folder.path());

@@ -9,7 +9,7 @@ use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
     CombinedQuantile, CombinedResult, ConnectionsResult, Counts, CurvePoint, Distribution, Exit,
     Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult, Quantile,
-    Rates, RunResult, SCHEMA, SecondResult, SettingResult, ThresholdResult, Timeline,
+    Rates, RunResult, SCHEMA, SecondResult, SettingResult, StreamResult, ThresholdResult, Timeline,
     TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
@@ -316,6 +316,13 @@ pub fn own_series() -> Vec<SeriesFacts> {
     ]
 }
 
+/// A stream to its own final stage.
+pub fn stream(stream: &str, until: &str, p50_ns: i64) -> StreamResult {
+    let at = |times: i64| Some(p50_ns * times);
+    let (stream, until) = (stream.to_owned(), until.to_owned());
+    StreamResult { stream, until, p50_ns: at(1), p99_ns: at(3), max_ns: at(9) }
+}
+
 /// A trial of `assay run URL --rate 50/s --duration 30s` in which all went well.
 pub fn trial(key: &str) -> TrialResult {
     let counts = counts(1_500, &[], 0, 0);
@@ -330,6 +337,7 @@ pub fn trial(key: &str) -> TrialResult {
         window_ns: 30 * S,
         final_stage: "committed".to_owned(),
         stream: "main".to_owned(),
+        streams: vec![stream("main", "committed", 412 * US)],
         driver: "io_uring".to_owned(),
         rates: rates(Some(50.0), &counts, 30 * S, &["committed"]),
         attempts: attempts(&counts, 1),

@@ -12,7 +12,7 @@ use model::result::{
 
 use crate::sample_parts::{
     MS, S, US, audit, check, counts, distribution, distribution_of, group, lag, latency, rates,
-    run, set_audit, setting, threshold, trial, vegeta,
+    run, set_audit, setting, stream, threshold, trial, vegeta,
 };
 
 /// Every sample with its name.
@@ -144,6 +144,7 @@ pub fn liar() -> RunResult {
     let mut it = trial("default");
     it.verdict = Verdict::Fail;
     it.final_stage = "verified".to_owned();
+    it.streams[0].until = "verified".to_owned();
     it.window_ns = 10 * S;
     it.throughput_windows = Some((19_902.0, 20_031.0));
     it.counts = counts(200_000, &[("overloaded", 120)], 12, 0);
@@ -334,6 +335,8 @@ pub fn probe() -> RunResult {
         it.stream = "probe".to_owned();
         it.window_ns = 600 * S;
         it.final_stage = "verified".to_owned();
+        it.streams =
+            vec![stream("main", "accepted", 3 * MS), stream("probe", "verified", values[0])];
         it.counts = counts(250, &[], inf, 0);
         it.rates = rates(None, &it.counts, 600 * S, &["verified"]);
         it.background =

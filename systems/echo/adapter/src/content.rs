@@ -133,7 +133,7 @@ mod tests {
             workload: &workload,
             kinds: &kinds,
             stages: &["committed".to_owned()],
-            final_stage: 0,
+            final_stages: model::FinalStages::all(0),
         };
         assert!(!(CHECK.applies)(&input), "only where it is asked for");
         let mut asking = workload.clone();

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::facts::KindFacts;
 use model::options::{Problems, Section};
-use model::{Class, NO_STAMP, Observation, Outcome, Row, Stamp, TxId};
+use model::{Class, FinalStages, NO_STAMP, Observation, Outcome, Row, Stamp, TxId};
 use sut::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 
 use crate::options::keys;
@@ -43,7 +43,7 @@ const UNWRITTEN: TxId = TxId::MAX;
 struct Register {
     keys: u64,
     kinds: Vec<KindFacts>,
-    final_stage: usize,
+    final_stages: FinalStages,
     calls: HashMap<TxId, Call>,
     /// A read, when its answer came, and what it returned.
     reads: Vec<(TxId, Stamp, Returned)>,
@@ -76,7 +76,7 @@ impl Register {
         Self {
             keys: keys(&mut workload, &mut problems),
             kinds: input.kinds.to_vec(),
-            final_stage: input.final_stage,
+            final_stages: input.final_stages,
             calls: HashMap::new(),
             reads: Vec::new(),
             beyond: 0,
@@ -96,7 +96,7 @@ impl CheckState for Register {
         let kind = usize::try_from(row.kind).ok().and_then(|kind| self.kinds.get(kind));
         let is_refused = matches!(row.outcome, Outcome::Rejected(class)
             if class != Class::Transport && class != Class::Client);
-        let mark = row.marks[self.final_stage];
+        let mark = row.marks[self.final_stages.of(row.stream)];
         let call = Call {
             from: row.sent,
             to: if row.outcome == Outcome::Committed { mark } else { Stamp::MAX },
@@ -379,7 +379,7 @@ mod tests {
             workload: &workload,
             kinds: &kinds,
             stages: &["committed".to_owned()],
-            final_stage: 0,
+            final_stages: model::FinalStages::all(0),
         };
         assert!((CHECK.applies)(&input));
         let mut check = Register { keys: 1, ..Register::new(&input) };

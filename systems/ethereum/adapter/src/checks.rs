@@ -252,7 +252,7 @@ mod tests {
             workload,
             kinds: &[],
             stages: &[],
-            final_stage: 1,
+            final_stages: model::FinalStages::all(1),
         };
         let finding = |check: &Check| {
             let mut state = (check.start)(&input);
@@ -316,7 +316,7 @@ mod tests {
             workload: &plain,
             kinds: &[],
             stages: &[],
-            final_stage: 1,
+            final_stages: model::FinalStages::all(1),
         };
         for check in ALL {
             let mut state = (check.start)(&input);

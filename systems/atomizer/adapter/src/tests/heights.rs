@@ -59,6 +59,7 @@ fn staircase() -> LoadPlan {
         transactions_max: 0,
         affinity: Default::default(),
         resend: None,
+        until: String::new(),
     }
 }
 

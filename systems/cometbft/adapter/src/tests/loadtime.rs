@@ -207,6 +207,7 @@ fn load(schedule: Schedule, connections: u32) -> LoadPlan {
         transactions_max: 0,
         affinity: Default::default(),
         resend: None,
+        until: String::new(),
     }
 }
 
