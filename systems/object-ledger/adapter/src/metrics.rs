@@ -19,6 +19,12 @@ fn height() -> ScrapeSeries {
     kept("ledger_height", height.progress("blocks", BLOCKS_WITH_MAX, BLOCKS_NEAR_MAX), false)
 }
 
+fn stalled() -> ScrapeSeries {
+    let label = "what fails at present and is tried again";
+    let stalled = SeriesFacts::of_node("stalled", label, SeriesUnit::of("failures"));
+    kept("ledger_stalled", stalled.foremost(), false)
+}
+
 /// What is to be asked of the service `what` that is called `source`.
 pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
@@ -63,12 +69,7 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
                 of("blocks_lost", "blocks that are not on the main chain", count("blocks")),
                 false,
             ),
-            kept(
-                "ledger_stalled",
-                of("stalled", "services and stores that fail at present", count("failures"))
-                    .foremost(),
-                false,
-            ),
+            stalled(),
             kept(
                 "ledger_bucket_put_failures_total",
                 of("put_failures", "writes to buckets that failed", count("attempts")),
@@ -87,11 +88,7 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
                 of("refused", "something read is refused", count("refusals")),
                 false,
             ),
-            kept(
-                "ledger_stalled",
-                of("stalled", "buckets do not give what is wanted", count("failures")),
-                false,
-            ),
+            stalled(),
         ],
         "bucket" => vec![
             kept(

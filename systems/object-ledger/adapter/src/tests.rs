@@ -79,6 +79,15 @@ fn conforms() {
     system_conformance(&system()).unwrap();
 }
 
+/// Claim: what all services say of themselves goes together: a name means the same of each.
+#[test]
+fn series_go_together() {
+    let at = ([127, 0, 0, 1], 1).into();
+    let whats = ["queue", "timestamp", "sequencer", "bucket", "watcher", "pipeline"];
+    let scrapes: Vec<_> = whats.map(|what| crate::metrics::scrape(what, what, at)).into();
+    sut::conformance::series_conformance(&scrapes).unwrap();
+}
+
 /// Claim: an answer is of the submission that it names, in whatever order; refusals have their class; what names none that
 /// waits is an error of the protocol.
 #[test]

@@ -26,6 +26,10 @@ pub(crate) use found::Found;
 
 /// Numbers whose blocks are being read at once, and that may wait in the queue.
 const QUEUED_MAX: usize = 1_024;
+/// Numbers that are read at once where many are new.
+const WIDTH_MAX: u64 = 32;
+/// Looks that found nothing new, between two at whether a number is withheld.
+const LIST_EVERY: u32 = 20;
 /// Batches of which steps are kept.
 const NOTED_MAX: usize = 65_536;
 /// Steps of a batch that a pipeline tells.
@@ -188,38 +192,50 @@ impl Watch {
         let mut since_list = 0_u32;
         loop {
             tokio::select! { _ = tick.tick() => {}, () = self.look.notified() => {} }
-            loop {
-                if self.stages().queue.len() >= QUEUED_MAX {
-                    break;
-                }
-                let name = names::attestation(next);
-                match self.storage.fetch(&name).await {
+            let mut width = 1;
+            while self.stages().queue.len() < QUEUED_MAX {
+                let numbers = next..next + width;
+                let fetched = numbers.map(|number| {
+                    let storage = Arc::clone(&self.storage);
+                    async move { storage.fetch(&names::attestation(number)).await }
+                });
+                let mut fetched = futures_util::future::join_all(fetched).await.into_iter();
+                let end = fetched.find_map(|it| match it {
                     Ok(Some(bytes)) => {
                         self.clone().read_rest(next, bytes);
                         next += 1;
                         self.stages().withheld = None;
+                        None
                     }
-                    Ok(None) => {
-                        // A number is withheld when later ones are there.
-                        since_list += 1;
-                        if since_list >= 20 {
-                            since_list = 0;
-                            let later = self.storage.list("sequence", &name, 1).await;
-                            let is_withheld =
-                                later.iter().any(|it| names::attestation_number(it) > Some(next));
-                            self.stages().withheld = is_withheld.then_some(next);
-                        }
-                        self.stages().problem = None;
-                        break;
-                    }
-                    Err(error) => {
+                    end => Some(end),
+                });
+                match end {
+                    // Far behind, many numbers are read at once.
+                    None => width = (2 * width).min(WIDTH_MAX),
+                    Some(Err(error)) => {
                         let is_problem = !error.is_nothing_seen();
                         self.stages().problem = is_problem.then(|| error.to_string());
+                        break;
+                    }
+                    Some(_) => {
+                        self.stages().problem = None;
+                        since_list += 1;
+                        if since_list >= LIST_EVERY {
+                            since_list = 0;
+                            self.look_for_withheld(next).await;
+                        }
                         break;
                     }
                 }
             }
         }
+    }
+
+    /// A number is withheld when later ones are there.
+    async fn look_for_withheld(&self, next: u64) {
+        let later = self.storage.list("sequence", &names::attestation(next), 1).await;
+        let is_withheld = later.iter().any(|it| names::attestation_number(it) > Some(next));
+        self.stages().withheld = is_withheld.then_some(next);
     }
 
     /// Block and batch of a number, beside the next numbers; tried until they are there.
