@@ -32,6 +32,7 @@ mod lies;
 mod matrix;
 mod nginx;
 mod node_events;
+mod object_ledger;
 mod power;
 mod programs;
 mod reads;

@@ -15,7 +15,7 @@ use sut::{
 
 use crate::ledger::{Audited, settle};
 use crate::nodes::{self, Wish};
-use crate::session::QueueSession;
+use crate::session::{ACCEPTED, QueueSession};
 use crate::workload::Letters;
 
 /// The ladder. A submission over the wire reaches the first stage; the probe sees all of them.
@@ -99,6 +99,14 @@ impl ObjectLedger {
 impl System for ObjectLedger {
     fn stages(&self) -> Vec<String> {
         STAGES.map(str::to_owned).to_vec()
+    }
+
+    /// The queue answers that it has accepted, and never more; the probe sees everything.
+    fn reaches(&self, role: Role) -> usize {
+        match role {
+            Role::Probe => STAGES.len() - 1,
+            Role::Submit | Role::Observe => usize::from(ACCEPTED),
+        }
     }
 
     fn node_stages(&self) -> Vec<NodeStage> {

@@ -56,6 +56,11 @@ of watcher
   --push                   it also looks when a pipeline tells it to
 ";
 
+/// Bytes of a segment of a log: the queue's log is trimmed by whole ones, and holds transactions of at most 64 KiB; the
+/// sequencer's records have a few dozen bytes each.
+const QUEUE_SEGMENT_BYTES: usize = 16 << 20;
+const SEQUENCER_SEGMENT_BYTES: usize = 1 << 20;
+
 struct Command {
     listen: SocketAddr,
     metrics: SocketAddr,
@@ -170,7 +175,7 @@ fn serve_queue(command: &Command) -> Result<(), String> {
     SystemRandom::new().fill(&mut nonce).map_err(|_| "the system has no randomness")?;
     let count_max = command.count_max(65_536)?;
     let settings = Settings { bytes_max: command.bytes_max, count_max, nonce, broken: None };
-    let options = StoreOptions { sync: command.sync, ..StoreOptions::default() };
+    let options = StoreOptions { sync: command.sync, segment_bytes: QUEUE_SEGMENT_BYTES };
     let (store, stored) =
         Store::open(&data, &[queue::LOG], &[], options).map_err(|error| error.to_string())?;
     let mut node = Queue::new(settings, &stored).map_err(|error| error.to_string())?;
@@ -192,7 +197,7 @@ fn serve_sequencer(command: &Command) -> Result<(), String> {
     let data = command.data()?;
     let key = key(command)?;
     let mut more = vec![("key", crate::data::hex(&key.public()))];
-    let options = StoreOptions { sync: command.sync, ..StoreOptions::default() };
+    let options = StoreOptions { sync: command.sync, segment_bytes: SEQUENCER_SEGMENT_BYTES };
     let (store, stored) =
         Store::open(&data, &[sequencer::LOG], &[], options).map_err(|error| error.to_string())?;
     let made = Sequencer::new(key, command.delay, &stored);
