@@ -1,7 +1,7 @@
 //! Encryption between the driver and a session. It never sees a transaction, and it cannot switch verification
 //! off: what is verified is in the configuration that the adapter gave.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 
 use rustls::ClientConnection;
@@ -28,12 +28,14 @@ impl Layer {
         while !wire.is_empty() {
             let count = self.0.read_tls(&mut wire).map_err(|error| format!("TLS: {error}"))?;
             let state = self.0.process_new_packets().map_err(|error| format!("TLS: {error}"))?;
-            let readable = state.plaintext_bytes_to_read();
-            if readable > 0 {
-                let from = plain.len();
-                plain.resize(from + readable, 0);
-                let read = self.0.reader().read_exact(&mut plain[from..]);
-                read.map_err(|error| format!("TLS: {error}"))?;
+            let mut readable = state.plaintext_bytes_to_read();
+            let mut reader = self.0.reader();
+            while readable > 0 {
+                let part = reader.fill_buf().map_err(|error| format!("TLS: {error}"))?;
+                let length = part.len();
+                plain.extend_from_slice(part);
+                reader.consume(length);
+                readable -= length;
             }
             if count == 0 {
                 break;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -180,11 +180,14 @@ impl Layer {
         let failed = |error: std::io::Error| Error::General(error.to_string());
         while !wire.is_empty() {
             let count = self.connection.read_tls(&mut wire).map_err(failed)?;
-            let readable = self.connection.process_new_packets()?.plaintext_bytes_to_read();
-            if readable > 0 {
-                let from = plain.len();
-                plain.resize(from + readable, 0);
-                self.connection.reader().read_exact(&mut plain[from..]).map_err(failed)?;
+            let mut readable = self.connection.process_new_packets()?.plaintext_bytes_to_read();
+            let mut reader = self.connection.reader();
+            while readable > 0 {
+                let part = reader.fill_buf().map_err(failed)?;
+                let length = part.len();
+                plain.extend_from_slice(part);
+                reader.consume(length);
+                readable -= length;
             }
             if count == 0 {
                 break;

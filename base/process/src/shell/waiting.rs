@@ -3,13 +3,18 @@
 /// All connections together keep about so much room in emptied buffers, so that one large frame is not paid for ever and
 /// many do not take memory from the system over and over.
 const KEPT_BYTES_OF_ALL_MAX: usize = 256 << 20;
-/// A connection's buffer keeps at least so much, however many there are, and at most so much.
-const KEPT_BYTES_MIN: usize = 16 << 10;
+/// A connection's buffer keeps at most so much.
 const KEPT_BYTES_MAX: usize = 4 << 20;
+/// Of more connections than this none keeps a buffer: one that was used so many connections ago is in no cache any more, and
+/// the one that the allocator was given back last is.
+const KEEPING_CONNECTIONS_MAX: usize = 4096;
 
 /// How much room an emptied buffer keeps where there are so many connections.
 pub(super) fn kept_bytes(connections: usize) -> usize {
-    (KEPT_BYTES_OF_ALL_MAX / connections.max(1)).clamp(KEPT_BYTES_MIN, KEPT_BYTES_MAX)
+    if connections > KEEPING_CONNECTIONS_MAX {
+        return 0;
+    }
+    (KEPT_BYTES_OF_ALL_MAX / connections.max(1)).min(KEPT_BYTES_MAX)
 }
 
 /// Bytes, of which the first ones are done with.
@@ -111,6 +116,7 @@ mod tests {
         assert_ne!(waiting.bytes.capacity(), 0);
         waiting.give_back(1 << 20);
         assert_eq!(waiting.bytes.capacity(), 0, "a large buffer is given back");
-        assert_eq!((kept_bytes(1), kept_bytes(1 << 20)), (KEPT_BYTES_MAX, KEPT_BYTES_MIN));
+        let kept = [1, 4096, 4097, 1 << 20].map(kept_bytes);
+        assert_eq!(kept, [KEPT_BYTES_MAX, KEPT_BYTES_OF_ALL_MAX / 4096, 0, 0]);
     }
 }
