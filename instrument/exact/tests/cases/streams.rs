@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use exact::{Client, Law, Script};
-use model::result::StreamResult;
+use model::result::{AuditOutcome, StreamResult};
 use model::{NO_STAMP, Outcome, Row};
 
 use crate::{Kept, MS, is_near, run_as};
@@ -43,6 +43,44 @@ fn of_stream(rows: &[Row], stream: u8) -> Vec<Row> {
 fn ended(of: &StreamResult, ns: i64) -> (&str, &str, bool) {
     let is_it = is_near(of.p50_ns, ns) && is_near(of.p99_ns, ns) && of.max_ns == Some(ns);
     (&of.stream, &of.until, is_it)
+}
+
+/// Claim: a load that ends when it is accepted, beside a probe that ends when it is committed: every row ends at its own
+/// stage, to the nanosecond, and counts, rates, latencies and fates are of that stage.
+#[test]
+fn accepted_beside_committed() {
+    let kept = run("accepted", "committed", script);
+    let rows = kept.rows();
+    let (load, probes) = (of_stream(&rows, 0), of_stream(&rows, 1));
+    assert_eq!((load.len(), probes.len()), (200, 20));
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Committed));
+    assert!(load.iter().all(|row| times(row) == (Some(3 * MS), None, 3 * MS)));
+    assert!(probes.iter().all(|row| times(row) == (Some(3 * MS), Some(40 * MS), 40 * MS)));
+
+    let trial = kept.trial(0);
+    assert_eq!((trial.stream.as_str(), trial.final_stage.as_str()), ("probe", "committed"));
+    assert_eq!(trial.final_stage_of_load(), "accepted");
+    assert_eq!(ended(&trial.streams[0], 3 * MS), ("main", "accepted", true));
+    assert_eq!(ended(&trial.streams[1], 40 * MS), ("probe", "committed", true));
+    let background = trial.background.as_ref().unwrap();
+    assert_eq!((background.due, background.committed), (200, 200));
+    assert_eq!((trial.counts.due, trial.counts.committed), (20, 20));
+    assert_eq!((trial.rates.goodput_per_s, trial.rates.offered_per_s), (100.0, 100.0));
+    assert_eq!(trial.throughput_windows, Some((100.0, 100.0)));
+    let metric = |name| analysis::metric(name, trial).map(|it| it.value);
+    assert_eq!(metric("accepted"), Some(100.0));
+    assert_eq!(metric("committed"), None, "the load is not followed so far");
+    assert!(is_near(metric("p50").map(|ns| ns as i64), 40 * MS));
+    let fates = trial.fates.as_ref().unwrap();
+    assert_eq!((fates.once, fates.lost, fates.late), (220, 0, 0));
+    // 100/s for 3 ms and 10/s for 40 ms.
+    let outstanding = metric("audit.littles_law.outstanding").unwrap();
+    assert!((outstanding - 0.7).abs() < 0.02, "{outstanding}");
+    for name in ["stage_order", "littles_law", "backlog_drift", "survivorship", "conservation"] {
+        let (outcome, said) = kept.audit(0, name);
+        assert!(matches!(outcome, AuditOutcome::Ok | AuditOutcome::Skipped), "{name}: {said}");
+    }
+    assert!(kept.ran.page.contains("Each stream by its own final stage"));
 }
 
 /// Claim: the other way round holds as well: the probe is over when it is accepted, and the load waits for its commit.

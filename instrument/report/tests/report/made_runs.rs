@@ -29,6 +29,7 @@ pub fn others() -> Vec<(&'static str, RunResult)> {
         ("probe", probe()),
         ("resends", resends()),
         ("steps", steps()),
+        ("streams", streams()),
     ]
 }
 
@@ -173,6 +174,29 @@ duration = '20s'
 interval = '100ms'
 ";
     run(experiment, || server(1, ms(5)))
+}
+
+/// A background load that ends where it is accepted, beside a probe that waits for the commit.
+fn streams() -> RunResult {
+    let experiment = "
+name = 'streams'
+question = 'What does a client that waits for the commit see beside 150/s that do not?'
+[system]
+kind = 'script'
+[load]
+rate = '150/s'
+warmup = '1s'
+duration = '20s'
+until = 'accepted'
+[probe]
+interval = '100ms'
+until = 'committed'
+";
+    let client = Client { in_flight_max: 64, closes_after_timeout: false, hears_accepted: true };
+    let folder = tempfile::tempdir().expect("a folder for the run");
+    let script = |_: &SettingPlan, _| server(1, ms(5)).accepting_after(ms(2));
+    let ran = exact::run(experiment, client, &script, folder.path());
+    ran.unwrap_or_else(|why| panic!("{why}")).result
 }
 
 /// What has no answer for a while is sent again.
