@@ -36,7 +36,7 @@ cargo xtask COMMAND
   fuzz --budget N      N seconds for all targets together, those first that were run least recently
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
-  bench load [--toy]   the engine beside the load generators that are installed; writes docs/bench-load.md
+  bench load [--toy | --rates] the engine beside the load generators that are installed; writes docs/bench-load.md, or its part on rates
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
@@ -83,6 +83,7 @@ fn main() -> ExitCode {
         ["theory", "--simulated"] => simulated::run(&root),
         ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
+        ["bench", "load", "--rates"] => bench::run_rates(&root),
         ["bench", "load", "--toy"] => bench::run(&root, true),
         ["bench", "kv"] => bench::kv::run(&root, false),
         ["bench", "kv", "--toy"] => bench::kv::run(&root, true),

@@ -4,7 +4,7 @@
 //! [--requests]` loads a keep-alive HTTP server, or its own sink (a server in this process that answers
 //! whatever comes), and prints one line: requests, requests a second, user + system time of this process for
 //! each, and send lag. Run the sink in a process of its own (`closed_loop serve PORT`) where the generator's
-//! cost is to be told from the server's. It is a measuring aid and takes no part in any trial.
+//! cost is to be told from the server's; `closed_loop bare ADDRESS --rate R` paces without an engine. It is a measuring aid and takes no part in any trial.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ use sut::{
     System, Testbed, Transaction, Workload,
 };
 
+#[path = "closed_loop/bare.rs"]
+mod bare;
 #[path = "closed_loop/server.rs"]
 mod server;
 
@@ -167,11 +169,15 @@ fn main() {
         let port = arguments[1].parse().expect("a port");
         return server::run(port);
     }
-    let address = arguments
-        .first()
+    let is_bare = arguments.first().is_some_and(|first| first == "bare");
+    let address: SocketAddr = arguments
+        .get(usize::from(is_bare))
         .expect("an address, such as 127.0.0.1:8080, or serve PORT")
         .parse()
         .expect("an address with a port");
+    if is_bare {
+        return bare::run(address, number("--rate", 1_000), number("--seconds", 2));
+    }
     let connections = u32::try_from(number("--connections", 64)).expect("small");
     let depth = u32::try_from(number("--depth", 1)).expect("small");
     let arrivals = match value("--rate") {

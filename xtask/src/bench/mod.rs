@@ -21,6 +21,9 @@ use std::time::Duration;
 use measure::{Cost, Server};
 use peers::{PEERS, Peer, Said, Task};
 
+/// The example of `load` that paces without an engine.
+const PACER: &str = "closed_loop";
+
 /// Other pacings than the default, at a rate.
 const PACINGS: [(&str, &str); 2] =
     [("assay, exact", "load.pacing=exact"), ("assay, coalesced", "load.pacing=coalesced")];
@@ -60,43 +63,73 @@ struct Way {
     load: &'static str,
 }
 
+/// Where the results stand.
+const DOCUMENT: &str = "docs/bench-load.md";
+/// Heads the part on fixed rates.
+const FIDELITY: &str = "## Fidelity at fixed rates\n\n";
+
 /// Runs all four parts and writes docs/bench-load.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
-    let assay = root.join("target/release/assay");
-    if !assay.is_file() {
-        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-    }
-    let folder = root.join("target/bench");
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("making {}: {error}", folder.display()))?;
     let (rounds, seconds) = (size.rounds, size.seconds);
-    let bench = Bench { assay, folder, size };
+    let bench = Bench::new(root, size)?;
     let mut text =
         String::from("# Load generators side by side\n\nMade by `cargo xtask bench load`. ");
     let _ = writeln!(text, "{}\n", machine());
     text.push_str(&bench.cost()?);
     text.push_str(&multiplexed::table(root, rounds, seconds)?);
+    text.push_str(FIDELITY);
     text.push_str(&bench.fidelity()?);
     text.push_str(&bench.freeze()?);
     print!("{text}");
-    if !toy {
-        let path = root.join("docs/bench-load.md");
-        std::fs::create_dir_all(root.join("docs"))
-            .map_err(|error| format!("making docs: {error}"))?;
-        std::fs::write(&path, text)
-            .map_err(|error| format!("writing {}: {error}", path.display()))?;
-    }
-    Ok(())
+    if toy { Ok(()) } else { write(root, &text) }
+}
+
+/// Runs the part on fixed rates alone, and puts it into the document with its own machine and day.
+pub fn run_rates(root: &Path) -> Result<(), String> {
+    let path = root.join(DOCUMENT);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("reading {}: {error}", path.display()))?;
+    let found = text.find(FIDELITY).ok_or("the document has no part on fixed rates")?;
+    let (before, old) = text.split_at(found + FIDELITY.len());
+    let after = old.find("\n## ").map_or("", |at| &old[at + 1..]);
+    let machine = format!("Made by `cargo xtask bench load --rates`. {}\n\n", machine());
+    let new = Bench::new(root, FULL)?.fidelity()?;
+    print!("{machine}{new}");
+    write(root, &format!("{before}{machine}{new}{after}"))
+}
+
+fn write(root: &Path, text: &str) -> Result<(), String> {
+    let path = root.join(DOCUMENT);
+    std::fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))
 }
 
 struct Bench {
     assay: PathBuf,
+    /// Paces without an engine: an example of `load`.
+    pacer: PathBuf,
     folder: PathBuf,
     size: Size,
 }
 
 impl Bench {
+    fn new(root: &Path, size: Size) -> Result<Self, String> {
+        let assay = root.join("target/release/assay");
+        if !assay.is_file() {
+            return Err("target/release/assay is missing; run: cargo build --release".to_owned());
+        }
+        let folder = root.join("target/bench");
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| format!("making {}: {error}", folder.display()))?;
+        let pacer = root.join("target/release/examples").join(PACER);
+        let build = ["build", "--release", "-q", "-p", "load", "--example", PACER];
+        let built = std::process::Command::new("cargo").args(build).current_dir(root).status();
+        if !built.is_ok_and(|status| status.success()) {
+            return Err(format!("the example `{PACER}` of `load` was not built"));
+        }
+        Ok(Self { assay, pacer, folder, size })
+    }
+
     fn server(&self) -> Result<(Server, String), String> {
         let (server, address) =
             Server::start(&self.assay, &["serve", "echo", "--http", "127.0.0.1:0"], SERVER_CPU)?;
@@ -126,6 +159,16 @@ impl Bench {
             let mut one = assay(name, DRIVERS[0].driver, true);
             one.arguments.extend(["--set".to_owned(), set.to_owned()]);
             list.push(one);
+        }
+        if let Some(arguments) = peers::bare(task) {
+            list.push(Contender {
+                name: "a sleep, a send and a receive each, no engine",
+                program: self.pacer.clone(),
+                arguments,
+                read: peers::read_bare,
+                driver: None,
+                is_load_only: false,
+            });
         }
         for Peer { name, program, arguments, read } in PEERS {
             match (find(program), arguments(task)) {
@@ -222,7 +265,7 @@ impl Bench {
     fn fidelity(&self) -> Result<String, String> {
         let (_server, url) = self.server()?;
         let mut text = String::from(
-            "## Fidelity at fixed rates\n\nThe server answers in tens of microseconds; anything far above is the tool's own lateness. A rate is the share of what was asked for. Own lag is how late Assay itself sent, as it says. Other pacings than the default are counted until the drain ended.\n\n| rate | tool | sent | p50 ms | p99 ms | p99.9 ms | max ms | own lag p99 ms | CPU cores | peak MB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+            "The server answers in tens of microseconds; anything far above is the tool's own lateness. A rate is the share of what was asked for. Own lag is how late Assay itself sent, as it says. Other pacings than the default are counted until the drain ended. *No engine* is one thread that sleeps to each due time, sends, and blocks for the answer, on one connection: two wake-ups a request and nothing else, which is what sending each request at its own time costs on this machine. A tool that costs less sends several at a time, and later: look at its p50.\n\n| rate | tool | sent | p50 ms | p99 ms | p99.9 ms | max ms | own lag p99 ms | CPU cores | peak MB |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         );
         for rate in self.size.rates {
             let task = self.task(&url, self.size.seconds * 2, Some(*rate));
@@ -256,7 +299,11 @@ impl Bench {
             self.size.freeze_run_s
         );
         let probe = self.task("", self.size.freeze_run_s, Some(1000));
-        for index in 0..self.contenders(&probe).len() {
+        for (index, contender) in self.contenders(&probe).iter().enumerate() {
+            // What is said of latency is the whole program's.
+            if contender.is_load_only || contender.program == self.pacer {
+                continue;
+            }
             // A server of its own for each, so that none inherits another's backlog.
             let (server, url) = self.server()?;
             let task = self.task(&url, self.size.freeze_run_s, Some(1000));

@@ -97,6 +97,34 @@ pub fn read_assay(text: &str) -> Said {
     }
 }
 
+/// The most that pacing without an engine is asked for: two wake-ups fit between two requests.
+const BARE_RATE_MAX: u32 = 10_000;
+
+/// Pacing without an engine (`closed_loop bare`): what the others' costs can be held against.
+pub fn bare(task: &Task) -> Option<Vec<String>> {
+    // One request at a time: it would fall behind a faster rate.
+    let rate = task.rate.filter(|rate| *rate <= BARE_RATE_MAX)?;
+    let address = task.url.trim_start_matches("http://").trim_end_matches('/');
+    Some(words(&format!("bare {address} --rate {rate} --seconds {}", task.seconds)))
+}
+
+/// Reads its line.
+pub fn read_bare(text: &str, _: &Path) -> Said {
+    let value = |name: &str| {
+        let mut found = text.split_whitespace().filter_map(|word| word.split_once('='));
+        found.find(|(known, _)| *known == name)?.1.parse().ok()
+    };
+    Said {
+        requests: value("requests"),
+        p50_ms: value("p50"),
+        p95_ms: value("p95"),
+        p99_ms: value("p99"),
+        p999_ms: value("p999"),
+        max_ms: value("max"),
+        own_lag_p99_ms: value("lag_p99"),
+    }
+}
+
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
@@ -289,6 +317,24 @@ fn duration_ms(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: what the pacing without an engine says is read, and that it is asked only where there is a rate.
+    #[test]
+    fn the_bare_line() {
+        let said = read_bare("requests=2000 p50=0.1 p999=2.5 lag_p99=0.04\n", Path::new("."));
+        assert_eq!((said.requests, said.p50_ms, said.p99_ms), (Some(2000.0), Some(0.1), None));
+        assert_eq!((said.p999_ms, said.own_lag_p99_ms), (Some(2.5), Some(0.04)));
+        let task = |rate| Task {
+            url: "http://127.0.0.1:80/".to_owned(),
+            connections: 64,
+            seconds: 4,
+            rate,
+            folder: PathBuf::new(),
+        };
+        assert_eq!(bare(&task(None)), None);
+        let asked = bare(&task(Some(10))).map(|words| words.join(" "));
+        assert_eq!(asked.as_deref(), Some("bare 127.0.0.1:80 --rate 10 --seconds 4"));
+    }
 
     /// Claim: what wrk and hey print at their ends is read as they mean it.
     #[test]
