@@ -9,7 +9,7 @@ const SECTIONS = ["time", "stages", "nodes"];
 
 /** What the charts do, where they begin. */
 const HINT =
-  "Drag across response times or rates to zoom them, double-click to see all of the trial again; with the keyboard: arrows, + and −, Escape. One cursor moves through all charts.";
+  "Drag across response times or rates to zoom them, double-click to see all of it again; with the keyboard: arrows, + and −, Escape.";
 
 export function addSelectors(index: PageIndex, view: View): void {
   index.runs.forEach((run, r) => {

@@ -106,6 +106,7 @@ for (const { name, file, summary } of all)
       const last = columns.length - 1;
       const edges = async () => {
         const said = [];
+        await other.scrollIntoViewIfNeeded();
         for (const column of [0, last]) {
           await pointAt(page, other, column, columns.length);
           said.push(await other.locator(".at").textContent());
