@@ -109,7 +109,7 @@ const TYPICAL: [(&str, &str, &[&str]); 5] = [
     ("demo", "demo", &["--set", "load.duration=6s"]),
 ];
 
-/// A screen of a terminal is taken to have so many columns and lines: a plain run is to fit one, and the demo two.
+/// A screen of a terminal is taken to have so many columns and lines: a plain run is to fit one, and the demo three.
 const SCREEN_COLUMNS: usize = 80;
 const SCREEN_LINES: usize = 40;
 
@@ -118,7 +118,7 @@ fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
     let pages = runs.join("pages");
     std::fs::create_dir_all(&pages).map_err(|e| format!("making {}: {e}", pages.display()))?;
     for (name, experiment, more) in TYPICAL {
-        let lines_max = if name == "demo" { 2 * SCREEN_LINES } else { usize::MAX };
+        let lines_max = if name == "demo" { 3 * SCREEN_LINES } else { usize::MAX };
         let lines_max = if name == "one" { SCREEN_LINES } else { lines_max };
         let folder = run_of(root, &runs.join(name), experiment, more, lines_max)?;
         let page = pages.join(format!("{name}.html"));

@@ -22,6 +22,7 @@ const QUERIES: &str = r#"
 import duckdb, sys
 db = duckdb.connect()
 db.execute("SET threads = 1")
+db.execute("SET enable_progress_bar = false")
 path = sys.argv[1].replace("'", "''")
 qs = "[0.5, 0.9, 0.95, 0.99, 0.999]"
 response = "committed_after_due_ns"
