@@ -64,9 +64,14 @@ pub(crate) struct Doubt {
 
 /// What the audits of a trial say of the number called `name`.
 pub(crate) fn doubt(name: &str, trial: &TrialResult) -> Doubt {
+    doubt_without("", name, trial)
+}
+
+/// The same without one audit, where what it objects to is not in the number.
+pub(crate) fn doubt_without(except: &str, name: &str, trial: &TrialResult) -> Doubt {
     let needs = needs(name, trial);
     let mut doubt = Doubt::default();
-    for audit in &trial.audits {
+    for audit in trial.audits.iter().filter(|audit| audit.name != except) {
         let errors = |voided: &Voided| needs.iter().filter_map(|it| it.error(voided)).collect();
         let found: Vec<Direction> =
             audit.voids.iter().flat_map(|it| -> Vec<_> { errors(it) }).collect();

@@ -7,6 +7,7 @@ use model::result::{AuditOutcome, LoadSeries, SettingResult, TrialResult};
 
 use crate::audits::{connections, percent};
 use crate::metric::{Metric, metric};
+use crate::minutes;
 use crate::trial::planned_rate;
 
 /// A setting keeps up while its backlog does not grow and its goodput is at least this share of what was offered, or what
@@ -36,6 +37,22 @@ pub(crate) fn load_series(plan: &Plan, results: &[SettingResult]) -> Vec<LoadSer
         limit: first_bad(&points).map(|bad| points[bad].key.to_owned()),
     };
     series(plan, results).into_iter().map(of).filter(|series| series.settings.len() > 1).collect()
+}
+
+/// What can be promised of each series, with the key of the setting that it is about.
+pub(crate) fn promised(plan: &Plan, results: &[SettingResult]) -> Vec<(String, String)> {
+    let of = |(group, points): (Vec<(String, String)>, Vec<Point<'_>>)| {
+        let named: Vec<_> = group.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
+        let load = |point: &Point<'_>| {
+            let setting = results.iter().find(|setting| setting.key == point.key)?;
+            Some(minutes::Load { per_s: point.trial.rates.planned_per_s?, setting })
+        };
+        let mut loads: Vec<_> = points.iter().filter_map(load).collect();
+        // By what was asked for: a load that could not be offered is not the lesser promise.
+        loads.sort_by(|a, b| a.per_s.total_cmp(&b.per_s));
+        minutes::promised(&named.join(", "), &loads)
+    };
+    series(plan, results).into_iter().filter_map(of).collect()
 }
 
 /// Settings that differ in offered load alone, in ascending order of it, by what they share.

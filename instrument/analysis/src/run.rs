@@ -8,7 +8,7 @@ use crate::audits::{audits_asked, repeatability};
 use crate::metric_names::percentiles_named;
 use crate::thresholds::names_in;
 use crate::verdict::{exit_of, is_saturated, of_run};
-use crate::{PERCENTILE_METHOD, combined, knee, tables};
+use crate::{PERCENTILE_METHOD, combined, knee, minutes, tables};
 
 /// What is known of a run beside its trials.
 pub struct RunInput<'a> {
@@ -60,12 +60,18 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
     for (setting, trial) in trials {
         by_setting[setting].push(trial);
     }
-    let settings: Vec<_> = plan
+    let mut settings: Vec<_> = plan
         .settings
         .iter()
         .zip(by_setting)
-        .map(|(setting, trials)| setting_result(setting, trials))
+        .map(|(setting, trials)| setting_result(plan, setting, trials))
         .collect();
+    for (key, words) in knee::promised(plan, &settings) {
+        let of = settings.iter_mut().find(|setting| setting.key == key);
+        if let Some(borne) = of.and_then(|setting| setting.borne.as_mut()) {
+            borne.words = words;
+        }
+    }
     let audits = repeatability::audit(&settings);
     let (verdict, reason) = of_run(&settings, &audits);
     let exit = exit_of(verdict, input.interrupted);
@@ -93,17 +99,24 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
     }
 }
 
-fn setting_result(setting: &SettingPlan, mut trials: Vec<TrialResult>) -> SettingResult {
+fn setting_result(
+    plan: &Plan,
+    setting: &SettingPlan,
+    mut trials: Vec<TrialResult>,
+) -> SettingResult {
     trials.sort_by_key(|trial| trial.trial);
-    SettingResult {
+    let mut result = SettingResult {
         key: setting.key.clone(),
         values: setting.values.clone(),
         verdict: trials.iter().map(|trial| trial.verdict).max().unwrap_or(Verdict::Pass),
         expect: setting.expect,
         saturated: trials.iter().any(is_saturated),
         combined: combined::of(&trials),
+        borne: None,
         trials,
-    }
+    };
+    result.borne = minutes::borne(&SettingInput::of(plan, setting).thresholds, &result);
+    result
 }
 
 #[cfg(test)]

@@ -255,7 +255,12 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: true,
+            calls: 10,
+        },
         faults: Vec::new(),
         links: None,
         disks: None,

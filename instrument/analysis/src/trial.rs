@@ -25,8 +25,10 @@ use crate::flow::Flow;
 use crate::grid::{Cells, Grid, SECOND};
 use crate::groups::Groups;
 use crate::latency::Latencies;
+use crate::minutes::{LeftOut, Minutes};
 use crate::node_stages::NodeStages;
 use crate::order::Order;
+use crate::page::Page;
 use crate::pool::Pool;
 use crate::silence::Commits;
 use crate::stated::Stated;
@@ -80,6 +82,9 @@ pub struct TrialAnalysis<'a> {
     flow: Flow,
     vegeta: Vegeta,
     groups: Groups,
+    page: Page,
+    /// Kept where thresholds can be told of a minute.
+    minutes: Option<Minutes>,
     order: Order,
     pool: Pool,
     join: Join,
@@ -103,6 +108,7 @@ impl<'a> TrialAnalysis<'a> {
         let stream = u8::from(input.setting.probe.is_some());
         let final_stage = ends.of(stream);
         let window_ns = i64::try_from(input.setting.measure.window.as_nanos()).unwrap_or(i64::MAX);
+        let left_out = LeftOut::new(&facts.declared);
         let load = &input.setting.load;
         let patience =
             i64::try_from((load.drain_max + load.timeout).as_nanos()).unwrap_or(i64::MAX);
@@ -120,6 +126,13 @@ impl<'a> TrialAnalysis<'a> {
             flow: Flow::new(grid, ends.load, window_ns),
             vegeta: Vegeta::default(),
             groups: Groups::default(),
+            page: Page::new(input.setting.measure.calls, &left_out),
+            minutes: Minutes::new(
+                input.thresholds,
+                &left_out,
+                (final_stage, &stage_name(facts, final_stage)),
+                &grid,
+            ),
             order: Order::default(),
             pool: Pool::new(grid, whole(facts, &grid, patience)),
             join: Join::new(ends, grid.end.saturating_add(patience), &facts.declared.kinds)
@@ -213,6 +226,10 @@ impl<'a> TrialAnalysis<'a> {
         }
         self.vegeta.rows(rows);
         rows.iter().for_each(|row| self.groups.row(row));
+        rows.iter().for_each(|row| self.page.row(row));
+        if let Some(minutes) = &mut self.minutes {
+            rows.iter().for_each(|row| minutes.row(row));
+        }
     }
 
     /// Says how many bytes at the end of the row log could not be read.
@@ -330,6 +347,8 @@ impl<'a> TrialAnalysis<'a> {
             seconds: self.seconds(),
             timeline: self.timeline.timeline(facts.declared.stages.len()),
             calls: self.latencies.calls(self.final_stage),
+            page: self.page.result(),
+            minutes: self.minutes.as_ref().map(Minutes::result),
             health: crate::connections::result(&facts.load),
             processor: processor::result(
                 input.metrics,

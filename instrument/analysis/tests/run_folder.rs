@@ -57,7 +57,12 @@ fn plan() -> Plan {
         },
         load,
         probe: None,
-        measure: MeasurePlan { until: String::new(), window: Duration::from_secs(1), ledger: true },
+        measure: MeasurePlan {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: true,
+            calls: 10,
+        },
         faults: Vec::new(),
         links: None,
         disks: None,

@@ -237,6 +237,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
             until: String::new(),
             window: Duration::from_secs(1),
             ledger: false,
+            calls: 10,
         },
         faults: Vec::new(),
         links: None,

@@ -192,6 +192,7 @@ fn plan(clients: u32, connections: u32, seconds: Duration, batch: u32) -> Settin
             until: String::new(),
             window: Duration::from_secs(1),
             ledger: false,
+            calls: 10,
         },
         faults: Vec::new(),
         links: None,

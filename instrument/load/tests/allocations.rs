@@ -227,6 +227,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
             until: String::new(),
             window: Duration::from_secs(1),
             ledger: false,
+            calls: 10,
         },
         faults: Vec::new(),
         links: None,

@@ -345,6 +345,14 @@ pub struct MeasurePlan {
     pub window: Duration,
     /// Whether the ledger is read after the drain, where the system has one.
     pub ledger: bool,
+    /// Requests of a page, for the odds that all of them succeed.
+    #[serde(default = "calls_of_a_page")]
+    pub calls: u32,
+}
+
+/// What plans of an earlier version mean.
+const fn calls_of_a_page() -> u32 {
+    10
 }
 
 /// A promise about the system.

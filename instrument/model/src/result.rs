@@ -9,6 +9,7 @@ mod groups;
 mod health;
 mod latency;
 mod ledger;
+mod minutes;
 mod node_stages;
 mod processor;
 mod sending;
@@ -32,6 +33,7 @@ pub use groups::{ErrorResult, GroupResult};
 pub use health::HealthResult;
 pub use latency::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
 pub use ledger::{Fates, StatedLatency};
+pub use minutes::{BorneResult, MinuteResult, MinutesResult, PageResult};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 pub use processor::{ProcessorOf, ProcessorResult};
 pub use sending::{AttemptsResult, BatchesResult};
@@ -126,6 +128,9 @@ pub struct SettingResult {
     /// What its trials say together; absent where it has fewer than two.
     #[serde(default)]
     pub combined: Option<CombinedResult>,
+    /// What its load bears minute by minute; absent where no trial has a whole minute, or no threshold can be told of one.
+    #[serde(default)]
+    pub borne: Option<BorneResult>,
     /// Trials in order.
     pub trials: Vec<TrialResult>,
 }
@@ -188,6 +193,12 @@ pub struct TrialResult {
     pub timeline: Timeline,
     /// What users who make several calls see: the final stage's response time, unconditional.
     pub calls: Vec<CallsResult>,
+    /// How often several requests all succeed; absent where nothing was due.
+    #[serde(default)]
+    pub page: Option<PageResult>,
+    /// Minute by minute; absent where the window has no whole minute, or no threshold can be told of one.
+    #[serde(default)]
+    pub minutes: Option<MinutesResult>,
     /// How connections fared; absent where a client library keeps its own.
     #[serde(default)]
     pub health: Option<HealthResult>,

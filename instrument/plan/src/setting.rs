@@ -159,10 +159,11 @@ fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
         table.reject("window", "`measure.window` must be greater than zero", None, reading);
     }
     let ledger = table.boolean_or("ledger", keys::fixed("measure.ledger") == "true", reading);
+    let calls = table.count_or("calls", 1, 1_000, keys::fixed_count("measure.calls"), reading);
     // Read once for the whole experiment.
     let _ = table.given("percentiles");
     table.finish(reading);
-    MeasurePlan { until, window, ledger }
+    MeasurePlan { until, window, ledger, calls }
 }
 
 /// A load that sends nothing is a mistake, unless a probe is there to send.

@@ -27,6 +27,8 @@ pub fn markdown(run: &RunResult) -> String {
     let steps = tables::step_lines(&shown);
     let said = steps.split_last().map_or(&[][..], |(_, said)| said);
     push_list(&mut text, "Steps", &said.iter().map(|line| safe(line)).collect::<Vec<_>>());
+    let promised: Vec<String> = tables::promised(&shown).iter().map(|it| safe(it)).collect();
+    push_list(&mut text, "What can be promised", &promised);
     push_list(&mut text, "Thresholds", &thresholds(&shown));
     push_list(&mut text, "Cannot succeed", &preflight(&shown));
     push_list(&mut text, "Ledger", &ledger(&shown));

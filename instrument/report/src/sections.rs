@@ -156,6 +156,30 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     },
     PageSection {
         place: Place::WithResults,
+        brief: Brief::OfAny,
+        tables: |shown, extent| {
+            let promised = tables::promised(shown);
+            // Who asks one load has asked for no promise, and nobody waits for its pages.
+            let is_wanted = extent == Extent::Full || !promised.is_empty();
+            let made = |grid: fn(&[Shown<'_>]) -> Grid| {
+                if is_wanted { grid(shown) } else { Grid::new() }
+            };
+            let mut lines: Vec<Line> = promised.into_iter().map(Line::said).collect();
+            lines.push(Line::said(tables::minutes_line()));
+            let caption = "Minutes in which the thresholds hold";
+            let minutes = Table { name: "minutes", caption, grid: made(tables::minutes), lines };
+            let (grid, lines) = (made(tables::pages), vec![Line::said(tables::pages_line())]);
+            let caption = "How often a page of several requests gets every answer";
+            vec![minutes, Table { name: "pages", caption, grid, lines }]
+        },
+        ..section(
+            "promised",
+            "What can be promised",
+            "Which load holds in every minute, and how often is a page of several requests whole?",
+        )
+    },
+    PageSection {
+        place: Place::WithResults,
         remark: "by sent time, all results, answered or not",
         tables: |shown, extent| {
             let is_wanted = extent == Extent::Full || tables::has_statuses(shown);

@@ -12,6 +12,7 @@ mod ledger;
 mod node_stages;
 mod nodes;
 mod processor;
+mod promised;
 mod published;
 mod results;
 mod sending;
@@ -38,6 +39,7 @@ pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};
 pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use processor::{processor, processor_lines};
+pub(crate) use promised::{minutes, minutes_line, pages, pages_line, promised};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, kept, quantile_named, results};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
@@ -64,6 +66,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) trial: &'a TrialResult,
     /// Its place in the result document, as a JSON pointer.
     pub(crate) pointer: String,
+    /// That of its setting.
+    pub(crate) setting_pointer: String,
 }
 
 impl Shown<'_> {
@@ -94,8 +98,10 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
     let mut all = Vec::new();
     for (at, setting) in run.settings.iter().enumerate() {
         for (index, trial) in setting.trials.iter().enumerate() {
-            let pointer = format!("/settings/{at}/trials/{index}");
-            all.push(Shown { label: of_setting(setting, trial), setting, trial, pointer });
+            let setting_pointer = format!("/settings/{at}");
+            let pointer = format!("{setting_pointer}/trials/{index}");
+            let label = of_setting(setting, trial);
+            all.push(Shown { label, setting, trial, pointer, setting_pointer });
         }
     }
     all

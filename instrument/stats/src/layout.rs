@@ -34,7 +34,8 @@ const fn split(index: usize, half_bits: u32) -> (usize, usize) {
 }
 
 /// The rank that a quantile asks for: `ceil(q · n)`, at least 1 and at most `n`.
-pub(crate) fn rank(q: f64, count: u64) -> u64 {
+#[must_use]
+pub fn rank(q: f64, count: u64) -> u64 {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -28,6 +28,7 @@ pub mod warmup;
 
 pub use bucket_counts::BucketCounts;
 pub use histogram::Histogram;
+pub use layout::rank;
 pub use moments::Moments;
 pub use percentile_steps::{PercentileStep, percentile_steps};
 pub use sparse::SparseHistogram;

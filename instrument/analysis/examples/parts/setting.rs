@@ -42,6 +42,7 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             until: String::new(),
             window: Duration::from_secs(10),
             ledger: true,
+            calls: 10,
         },
         faults: Vec::new(),
         links: None,

@@ -265,6 +265,7 @@ fn trials_that_disagree(factor: i64) -> [u64; 3] {
             expect: None,
             saturated: false,
             combined: None,
+            borne: None,
             trials: trials.to_vec(),
         };
         let found = super::repeatability::audit(&[setting]);

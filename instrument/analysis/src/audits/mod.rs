@@ -51,6 +51,9 @@ use crate::pool::Pool;
 use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
+/// The name of the audit that tries every kind once.
+pub(crate) const PREFLIGHT: &str = preflight::AUDIT.name;
+
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
 const AUDITS: [(Audit, Run); 22] = [
     (backlog_drift::AUDIT, backlog_drift::audit),

@@ -165,6 +165,7 @@ mod tests {
             expect: None,
             saturated: false,
             combined: None,
+            borne: None,
             trials,
         }
     }

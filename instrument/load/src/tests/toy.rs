@@ -448,6 +448,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             until: String::new(),
             window: Duration::from_secs(1),
             ledger: false,
+            calls: 10,
         },
         faults: Vec::new(),
         links: None,

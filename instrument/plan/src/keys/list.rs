@@ -299,6 +299,12 @@ pub const KEYS: &[Key] = &[
     key("measure.window", Fixed("1s"), Duration, "Throughput is sampled per window of this length"),
     key("measure.percentiles", Fixed("50 90 95 99 99.9"), Own, "Percentiles that tables show"),
     key("measure.ledger", Fixed("true"), Flag, "Whether the ledger is read after the drain"),
+    key(
+        "measure.calls",
+        Fixed("10"),
+        Integer(1, 1_000),
+        "Requests of a page, for the odds that all of them succeed",
+    ),
     key("threshold[].expr", Required, Text, "What the system must reach, such as p99 < 1s"),
     key("threshold[].at", Nothing, Settings, "Which settings, by axis; all without it"),
     key(

@@ -374,6 +374,8 @@ pub fn trial(key: &str) -> TrialResult {
             CallsResult { calls: 10, chance: 0.1, exceeds_ns: Some(1_240 * US) },
             CallsResult { calls: 100, chance: 0.01, exceeds_ns: None },
         ],
+        page: None,
+        minutes: None,
         health: None,
         processor: processor(30 * S),
         steps: None,
@@ -463,6 +465,7 @@ pub fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
         expect: None,
         saturated: false,
         combined: (trials.len() > 1).then(|| combined(&trials)),
+        borne: None,
         trials,
     }
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use model::facts::PreflightFinding;
 use model::fault::FaultDetail;
 use model::result::{
-    AuditOutcome, Cell, ErrorResult, Exit, Fates, FaultResult, LoadSeries, RunResult,
-    StatedLatency, TableResult, ThresholdResult, Verdict,
+    AuditOutcome, BorneResult, Cell, ErrorResult, Exit, Fates, FaultResult, LoadSeries,
+    MinuteResult, MinutesResult, PageResult, RunResult, StatedLatency, TableResult,
+    ThresholdResult, TrialResult, Verdict,
 };
 
 use crate::sample_parts::{
@@ -219,6 +220,41 @@ pub fn liar() -> RunResult {
 
 /// Six rates, of which the last two are beyond the knee.
 pub fn matrix() -> RunResult {
+    /// Four minutes, alike.
+    fn borne(it: &mut TrialResult, due: u64, refused: u64, p99: i64) -> BorneResult {
+        let is_good = refused == 0;
+        let minute = |n: i64| MinuteResult {
+            start_ns: n * 60 * S,
+            due: due / 4,
+            committed: due / 4 - refused.div_ceil(4),
+            quantile_ns: is_good.then_some(p99 + n * MS),
+            holds: is_good,
+        };
+        let minutes: Vec<_> = (0..4).map(minute).collect();
+        let success_min = minutes[3].committed as f64 / minutes[3].due as f64;
+        it.minutes = Some(MinutesResult {
+            judged: vec!["success == 100%".to_owned(), "p99 < 1s".to_owned()],
+            left_out: Vec::new(),
+            quantile: "p99".to_owned(),
+            minutes,
+        });
+        it.page = Some(PageResult {
+            calls: 10,
+            independent: ((due - refused) as f64 / due as f64).powi(10),
+            independent_without: None,
+            in_a_row: Some(if is_good { 1.0 } else { 0.5 }),
+        });
+        let words = "at 40/s: p99 ≤ 345 ms and success ≥ 100.00% in 4 of 4 minutes";
+        BorneResult {
+            minutes: 4,
+            held: if is_good { 4 } else { 0 },
+            quantile: "p99".to_owned(),
+            worst_ns: is_good.then_some(p99 + 3 * MS),
+            success_min,
+            in_doubt: Vec::new(),
+            words: if due == 9_600 { words.to_owned() } else { String::new() },
+        }
+    }
     let rows = [
         (20.0, 0_u64, 117 * MS, 367 * MS, 1_186 * MS),
         (30.0, 0, 117 * MS, 396 * MS, 1_268 * MS),
@@ -250,6 +286,7 @@ pub fn matrix() -> RunResult {
             })
             .collect();
         let is_good = refused == 0;
+        let borne = borne(&mut it, due, refused, p99);
         it.verdict = if is_good { Verdict::Pass } else { Verdict::Fail };
         let share = format!("{:.2}%", (due - refused) as f64 / due as f64 * 100.0);
         it.thresholds = vec![
@@ -276,6 +313,7 @@ pub fn matrix() -> RunResult {
         }
         let mut setting = setting(&key, vec![it]);
         setting.saturated = rate > 48.5;
+        setting.borne = Some(borne);
         setting
     });
     let mut run = run(
