@@ -82,8 +82,7 @@ struct Settings {
 /// Plays the node until the program is asked to end.
 pub fn run(words: &[String]) -> Result<(), String> {
     if words.iter().any(|word| word == "--help") {
-        print!("{HELP}");
-        return Ok(());
+        return program::print(HELP);
     }
     let settings = Settings::read(words)?;
     program::runtime(0)?.block_on(serve(settings))

@@ -1,6 +1,6 @@
 //! The command line: serve, play a node, or print the OpenAPI document.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clock::Clock;
@@ -15,18 +15,9 @@ use crate::{mock, openapi, server};
 #[must_use]
 pub fn run(words: Vec<String>) -> ExitCode {
     let done = match words.first().map(String::as_str) {
-        Some("--help" | "-h" | "help") => {
-            print!("{}", help());
-            Ok(())
-        }
-        Some("--version") => {
-            println!("eth-gateway {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
-        Some("openapi") => {
-            println!("{}", openapi::document());
-            Ok(())
-        }
+        Some("--help" | "-h" | "help") => print(&help()),
+        Some("--version") => print(&format!("eth-gateway {}\n", env!("CARGO_PKG_VERSION"))),
+        Some("openapi") => print(&format!("{}\n", openapi::document())),
         Some("mock") => mock::run(&words[1..]),
         Some("serve") => serve(&words[1..]),
         _ => serve(&words),
@@ -48,6 +39,17 @@ fn serve(words: &[String]) -> Result<(), String> {
         let ends = ends()?;
         server::serve(&options, gateway, ready, ends).await
     })
+}
+
+/// Prints a text. Whoever reads it may have had enough of it (`| head`): that is no failure; a full disk is one.
+pub fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("writing to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says that requests are served, to who reads the output.

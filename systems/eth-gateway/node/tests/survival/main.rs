@@ -6,6 +6,7 @@ mod clients;
 mod programs;
 mod tools;
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use programs::{Answer, Program, ask, connect};
@@ -13,6 +14,19 @@ use programs::{Answer, Program, ask, connect};
 /// A balance that nothing has asked for before: nothing is kept of it.
 fn balance(number: u32) -> String {
     format!("/balance/0x{number:040x}")
+}
+
+/// Claim: who reads the document or the help and has enough of it (`| head`) is no failure, and nothing is said of it.
+#[test]
+fn a_reader_that_goes() {
+    for words in [&["openapi"][..], &["--help"], &["--version"], &["mock", "--help"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_eth-gateway"));
+        let done = command.args(words).stdin(Stdio::null()).stdout(writer).output();
+        let done = done.expect("the program was built for this test");
+        assert!(done.status.success() && done.stderr.is_empty(), "{words:?}: {done:?}");
+    }
 }
 
 /// Claim: while the node is dead requests are answered 502, and when it is back they are answered again.
