@@ -1,4 +1,5 @@
-//! Real nodes: anvil whose pool keeps what its blocks do not take, and transfers on geth's chain for development.
+//! Real nodes: anvil whose pool keeps what its blocks do not take, and geth's chain for development within and past its
+//! means.
 
 use std::path::Path;
 
@@ -23,9 +24,13 @@ fn named(trial: &Value, check: &str) -> Option<u64> {
 }
 
 fn run(place: &Place, name: &str, more: &[&str]) -> Value {
+    run_profile(place, name, "--profile=toy", more)
+}
+
+fn run_profile(place: &Place, name: &str, profile: &str, more: &[&str]) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = file.join(format!("../../experiments/ethereum/{name}.toml")).display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    let quietly = [profile, "--json", "--progress=none", "--no-calibration"];
     place.assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
 }
 
@@ -68,6 +73,63 @@ fn kept_or_gone(trial: &Value) -> u64 {
     ["dropped", "left_in_pool", "nonce_gap"].iter().filter_map(|check| named(trial, check)).sum()
 }
 
+/// Every transfer that was due has one fate: in the chain, refused, never sent, left in the pool, or gone.
+#[track_caller]
+fn expect_each_has_a_fate(trial: &Value) {
+    let (counts, fates) = (&trial["counts"], &trial["fates"]);
+    let in_chain = number(&fates["once"]) + number(&fates["late"]);
+    let kept_out = number(&counts["rejected"]) + number(&counts["shed"]);
+    let sum = in_chain + kept_out + kept_or_gone(trial);
+    assert_eq!(sum, number(&counts["due"]), "{counts}, {fates}, {}", trial["checks"]);
+    for fate in ["lost", "duplicate", "phantom", "refused_yet_present"] {
+        assert_eq!(number(&fates[fate]), 0, "{fate}: {fates}");
+    }
+}
+
+/// Claim: a short sweep finds the rate that geth does not take, and there each transfer has a fate: whatever its pool had no
+/// room for it had accepted, and it is a success nowhere.
+#[test]
+fn past_the_knee_of_geth() {
+    if is_missing("geth") {
+        return;
+    }
+    let _beside = beside_others();
+    let only = ["--set", "matrix.node.values=['geth']"];
+    let document = run_profile(&Place::new(), "transfers", "--profile=knee", &only);
+    let limit = document["load_series"][0]["limit"].as_str();
+    let limit = limit.unwrap_or_else(|| panic!("geth took all: {}", document["knee"]));
+    let trial = trial(&document, limit);
+    expect_each_has_a_fate(trial);
+    let counts = &trial["counts"];
+    assert!(number(&counts["committed"]) < number(&counts["due"]), "{counts}");
+    assert!(number(&trial["fates"]["once"]) > 0, "{}", trial["fates"]);
+    if limit.ends_with("rate=4800/s") {
+        let first = self::trial(&document, "node=geth,rate=100/s");
+        expect_each_has_a_fate(first);
+        assert_eq!(number(&first["fates"]["once"]), 300, "{}", first["fates"]);
+        assert!(named(trial, "dropped").is_some_and(|count| count > 0), "{}", trial["checks"]);
+        assert_eq!(trial["verdict"], "fail");
+    }
+}
+
+/// Claim: what anvil accepts and leaves in its pool is named as that, by the transfer, and is no success.
+#[test]
+fn left_in_the_pool() {
+    if is_missing("anvil") {
+        return;
+    }
+    let _beside = beside_others();
+    let only = ["--set", "matrix.node.values=['anvil']", "--set", "matrix.rate.values=['2400/s']"];
+    let document = run_profile(&Place::new(), "transfers", "--profile=knee", &only);
+    let trial = trial(&document, "node=anvil,rate=2400/s");
+    expect_each_has_a_fate(trial);
+    let left = named(trial, "left_in_pool").unwrap_or(0);
+    let counts = &trial["counts"];
+    assert!(left > 100, "{}", trial["checks"]);
+    assert!(number(&counts["committed"]) + left <= number(&counts["due"]), "{counts}");
+    assert_eq!(trial["verdict"], "fail");
+}
+
 /// Claim: errors inside of replies are refusals, and what a node accepted and dropped, or leaves in its pool, is no success and
 /// is named: twice of what the blocks hold is offered, and full blocks make them too dear. Each transfer that was due has one
 /// fate: in the chain, refused, in the pool, or gone.
@@ -81,9 +143,8 @@ fn a_pool_that_keeps() {
     let trial = &document["settings"][0]["trials"][0];
     let (counts, fates) = (&trial["counts"], &trial["fates"]);
     let (due, refused) = (number(&counts["due"]), number(&counts["rejected"]));
+    expect_each_has_a_fate(trial);
     let in_chain = number(&fates["once"]) + number(&fates["late"]);
-    let sum = in_chain + refused + number(&counts["shed"]) + kept_or_gone(trial);
-    assert_eq!(sum, due, "{counts}, {fates}, {}", trial["checks"]);
     assert!(in_chain > 100 && number(&counts["committed"]) < due, "{counts}, {fates}");
     for check in ["nonce_gap", "dropped"] {
         assert!(named(trial, check).is_some_and(|count| count > 50), "{}", trial["checks"]);
