@@ -9,7 +9,7 @@ use atomizer_node::protocol::{BLOCK_BYTES_MAX, FRAME_HEADER_BYTES, Malformed, wr
 use model::TxId;
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
-use crate::known::Known;
+use crate::known::{Known, Lookup};
 
 /// How long after an answer that there is no such block yet it is asked for again: a fiftieth of the published interval.
 const ASK_EVERY: Duration = Duration::from_millis(5);
@@ -22,6 +22,7 @@ pub(crate) struct ArchiveSession {
     height: u64,
     is_asked: bool,
     inside: Option<Inside>,
+    lookup: Lookup,
 }
 
 /// What is still to come of a block.
@@ -36,8 +37,9 @@ const FLAG_AT: usize = FRAME_HEADER_BYTES;
 const HEAD_BYTES: usize = 16;
 
 impl ArchiveSession {
-    pub(crate) const fn new(known: Arc<Known>, stage: u8) -> Self {
-        Self { known, stage, height: 0, is_asked: false, inside: None }
+    pub(crate) fn new(known: Arc<Known>, stage: u8) -> Self {
+        let lookup = Lookup::default();
+        Self { known, stage, height: 0, is_asked: false, inside: None, lookup }
     }
 
     fn ask(&mut self, out: &mut Vec<u8>) {
@@ -81,19 +83,23 @@ impl ArchiveSession {
         let Some(inside) = &mut self.inside else { return Ok(0) };
         let own = &bytes[..bytes.len().min(inside.bytes)];
         let mut used = 0;
+        let (known, lookup) = (&self.known, &mut self.lookup);
+        let mut reached = |tx| marks.reached(tx, self.stage, 0, 0);
         while inside.transactions > 0 {
             match Compact::read(&own[used..]) {
                 Ok(transaction) => {
                     used += transaction.bytes();
                     inside.transactions -= 1;
-                    if let Some(tx) = self.known.find(transaction.id) {
-                        marks.reached(tx, self.stage, 0, 0);
-                    }
+                    lookup.push(known, transaction.id, &mut reached);
                 }
                 Err(Malformed::Truncated) if own.len() < inside.bytes => break,
-                Err(why) => return Err(why),
+                Err(why) => {
+                    lookup.flush(known, reached);
+                    return Err(why);
+                }
             }
         }
+        lookup.flush(known, reached);
         inside.bytes -= used;
         if inside.transactions == 0 {
             if inside.bytes > 0 {

@@ -17,7 +17,7 @@ use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
-use crate::known::Known;
+use crate::known::{Known, Lookup};
 use crate::wallet::{Sort, Wallet};
 
 /// The ladder's only stage.
@@ -261,11 +261,12 @@ pub(crate) struct BlockSession {
     seen: u64,
     /// Whether the block that is being read is one of them.
     is_old: bool,
+    lookup: Lookup,
 }
 
 impl BlockSession {
     pub(crate) fn new(known: Arc<Known>) -> Self {
-        Self { known, stream: Stream::default(), seen: 0, is_old: false }
+        Self { known, stream: Stream::default(), seen: 0, is_old: false, lookup: Lookup::default() }
     }
 }
 
@@ -280,22 +281,24 @@ impl Session for BlockSession {
         _out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
-        let Self { known, stream, seen, is_old } = self;
+        let Self { known, stream, seen, is_old, lookup } = self;
+        let mut reached = |tx| marks.reached(tx, COMMITTED, 0, 0);
         let each = |part: Part<'_>| match part {
             Part::Begin { height, .. } => *is_old = height <= *seen,
             // What stands in two blocks is told twice: that is for the engine to count.
             Part::Transaction(transaction) if !*is_old => {
-                if let Some(tx) = known.find(transaction.id) {
-                    marks.reached(tx, COMMITTED, 0, 0);
-                }
+                lookup.push(known, transaction.id, &mut reached);
             }
             Part::Transaction(_) => {}
             Part::End { height } => {
+                lookup.flush(known, &mut reached);
                 *seen = (*seen).max(height);
                 known.saw(height);
             }
         };
-        stream.read(bytes, each).map_err(|why| not_of_the_protocol("a block", why))
+        let read = stream.read(bytes, each);
+        lookup.flush(known, reached);
+        read.map_err(|why| not_of_the_protocol("a block", why))
     }
 
     fn abandon(&mut self, _tx: TxId) -> Abandon {
