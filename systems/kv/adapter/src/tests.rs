@@ -121,7 +121,7 @@ fn who_does_not_lead_sends_us_on() {
 fn what_statuses_mean() {
     for (status, words) in [
         (4, "Rejected(Conflict)"),
-        (1, "Rejected(Invalid)"),
+        (1, "Rejected(BadRequest)"),
         (6, "Rejected(Overloaded)"),
         (7, "Unknown"),
         (8, "Unknown"),

@@ -88,7 +88,7 @@ fn answers_in_turn() {
     let bytes = b"+OK\r\n-OOM command not allowed\r\n-ERR what\r\n+O";
     assert_eq!(session.receive(bytes, &mut out, &mut marks).unwrap(), bytes.len() - 2);
     let said = format!("{:?}", marks.list());
-    for words in ["tx: 7", "tx: 8", "Rejected(Overloaded)", "tx: 9", "Rejected(Invalid)"] {
+    for words in ["tx: 7", "tx: 8", "Rejected(Overloaded)", "tx: 9", "Rejected(BadRequest)"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(session.receive(b"+OK\r\n", &mut out, &mut marks).unwrap(), 5);
