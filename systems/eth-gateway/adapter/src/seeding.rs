@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 use crate::token;
 
-/// Transactions in one request.
+/// Transactions in one request to a node that makes blocks when it wants.
 const AT_ONCE: u64 = 50;
+
+/// Transactions in a block of a node that makes them when it is told.
+const IN_A_BLOCK: u64 = 5;
 
 /// Accounts that payments go to.
 const ACCOUNTS: u64 = 20;
@@ -21,14 +24,12 @@ const MINED_WITHIN: Duration = Duration::from_secs(60);
 /// How often that is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// After so many without the last one it is asked for a block.
-const LOOKS_PATIENT: u64 = 10;
-
 /// Enough for each of ours.
 const GAS: &str = "0x493e0";
 
-/// Sends `count` transactions, half of them transfers of the token, and waits until all are mined. A node that mines on
-/// demand makes a block of each or of a few.
+/// Sends `count` transactions, half of them transfers of the token, and waits until all are mined. anvil makes a block when
+/// it is told to: where it makes them of what comes in, it may leave out a transaction of several that come at once, or
+/// drop it (foundry-rs/foundry#10122). Other nodes have no such method, say so, and make blocks of a few.
 pub(crate) fn seed(rpc: &mut Rpc, count: u64, clock: Clock) -> Result<(), String> {
     let own: Vec<String> = rpc.ask("eth_accounts", json!([]))?;
     let from = own.into_iter().next().ok_or("the node has no account of its own to pay from")?;
@@ -37,15 +38,23 @@ pub(crate) fn seed(rpc: &mut Rpc, count: u64, clock: Clock) -> Result<(), String
     let hash: String = rpc.ask("eth_sendTransaction", json!([creation]))?;
     nonce += 1;
     let contract = contract(rpc, &hash, clock)?;
+    let is_told = rpc.ask::<Value>("evm_setAutomine", json!([false])).is_ok();
+    let at_once = if is_told { IN_A_BLOCK } else { AT_ONCE };
     let mut sent = 0;
     while sent < count {
-        let some = (count - sent).min(AT_ONCE);
+        let some = (count - sent).min(at_once);
         let questions: Vec<(&str, Value)> = (sent..sent + some)
             .map(|n| ("eth_sendTransaction", transaction(n, &from, &contract, nonce + n)))
             .collect();
         rpc.ask_all::<String>(&questions)?;
         sent += some;
+        if is_told {
+            rpc.ask::<Value>("evm_mine", json!([]))?;
+        }
         until_mined(rpc, &from, nonce + sent, clock)?;
+    }
+    if is_told {
+        rpc.ask::<Value>("evm_setAutomine", json!([true]))?;
     }
     Ok(())
 }
@@ -93,13 +102,7 @@ fn contract(rpc: &mut Rpc, hash: &str, clock: Clock) -> Result<String, String> {
 
 fn until_mined(rpc: &mut Rpc, from: &str, nonce: u64, clock: Clock) -> Result<(), String> {
     let deadline = clock.now().plus(MINED_WITHIN);
-    let mut looks = 0;
     while rpc.number("eth_getTransactionCount", json!([from, "latest"]))? < nonce {
-        looks += 1;
-        if looks % LOOKS_PATIENT == 0 {
-            // anvil that mines on demand may stop with a full pool. Nodes that have no such method say so.
-            let _ = rpc.ask::<Value>("evm_mine", json!([]));
-        }
         if clock.now() >= deadline {
             let seconds = MINED_WITHIN.as_secs();
             return Err(format!("transaction {nonce} of the chain was not mined in {seconds} s"));
