@@ -60,6 +60,8 @@ fn cargo(root: &Path, what: &str, common: &[&str], more: &[&str]) -> Result<(), 
         .current_dir(root)
         // As the container's recipe has it.
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+        // It would be stripped again.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
         .stdin(Stdio::null())
         .status()
         .map_err(|error| format!("running cargo: {error}"))?;

@@ -87,7 +87,8 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
 
 /// The end-to-end tests that carry load, through the driver that they did not have before.
 fn with_epoll(tally: &mut Tally, root: &Path, env: &[(&str, &Path)]) {
-    let mut words = vec!["cargo", "test", "--release", "-p", "assay", "--test", "end_to_end", "--"];
+    // Of the whole, as it was built for the first time.
+    let mut words = vec!["cargo", "test", "--release", "--workspace", "--test", "end_to_end", "--"];
     words.extend(LOADED);
     let mut env = env.to_vec();
     env.push(("ASSAY_TEST_DRIVER", Path::new("epoll")));

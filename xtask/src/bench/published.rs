@@ -3,7 +3,7 @@
 //! numbers (the slowest and the fastest ten seconds of a run) stand what they do not say: percentiles with intervals,
 //! and whether the trial behind a cell holds.
 //!
-//! The tables of each experiment are kept as they are made, so that one of them can be made again alone.
+//! The tables of each experiment have a place of their own in the page, so that those of one can be made again alone.
 
 mod tables;
 
@@ -18,10 +18,8 @@ use tables::{Cell, FILES, TABLES, Table};
 /// Seconds of a window: what the published minimum and maximum are of.
 const WINDOW_SECONDS: u32 = 10;
 
-/// The page that has the tables, between two lines of its own.
+/// The page that has the tables, those of each experiment between two lines of its own ([`Place`]).
 const PAGE: &str = "experiments/kv/README.md";
-const BEGIN: &str = "<!-- begin: cargo xtask bench published -->\n";
-const END: &str = "<!-- end: cargo xtask bench published -->\n";
 
 /// How much is measured.
 #[derive(Clone, Copy)]
@@ -56,23 +54,28 @@ pub fn run(root: &Path, size: Size, only: Option<&str>) -> Result<(), String> {
         let _ = std::fs::remove_dir_all(&folder);
         return ended;
     };
+    let page = root.join(PAGE);
+    let reading = || {
+        std::fs::read_to_string(&page)
+            .map_err(|error| format!("reading {}: {error}", page.display()))
+    };
+    // Before anything is measured: a cell takes a while, and its table must have a place.
+    let text = reading()?;
+    files.clone().try_for_each(|file| Place::of(&text, file).map(|_| ()))?;
     let folder = root.join("target/bench-published");
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("making {}: {error}", folder.display()))?;
-    let mut text = String::new();
     let mut said = Vec::new();
     for file in files {
         let how = ["--set".to_owned(), format!("load.duration={seconds}s")];
         let document = measured(root, &assay, &folder, file, &how)?;
         let made = made(&document, file, seconds);
-        let at = folder.join(format!("{file}.md"));
-        std::fs::write(&at, &made).map_err(|error| format!("writing {}: {error}", at.display()))?;
-        text.push_str(&made);
+        print!("{made}");
+        // Read again: whoever writes in the page meanwhile loses nothing.
+        let text = reading()?;
+        std::fs::write(&page, Place::of(&text, file)?.with(&made))
+            .map_err(|error| format!("writing {}: {error}", page.display()))?;
         said.extend(holds(&document, file).err());
     }
-    print!("{text}");
-    into_page(&root.join(PAGE), &folder)?;
-    let _ = std::fs::remove_dir_all(folder.join("runs"));
+    let _ = std::fs::remove_dir_all(&folder);
     if said.is_empty() { Ok(()) } else { Err(said.join("\n")) }
 }
 
@@ -252,20 +255,83 @@ fn row(cell: &Cell, found: Option<&Found>) -> String {
     )
 }
 
-/// Puts all tables that have been made into the page, in their order.
-fn into_page(page: &Path, folder: &Path) -> Result<(), String> {
-    let tables: String = FILES
-        .iter()
-        .filter_map(|file| std::fs::read_to_string(folder.join(format!("{file}.md"))).ok())
-        .collect();
-    let text = std::fs::read_to_string(page)
-        .map_err(|error| format!("reading {}: {error}", page.display()))?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, behind) = rest.split_once(END)?;
-        Some((before, behind))
-    });
-    let (before, behind) =
-        parts.ok_or_else(|| format!("{} has no place for the tables", page.display()))?;
-    std::fs::write(page, format!("{before}{BEGIN}\n{tables}{END}{behind}"))
-        .map_err(|error| format!("writing {}: {error}", page.display()))
+/// Where in the page the tables of one experiment stand.
+struct Place<'a> {
+    /// All before them, the line that begins them included.
+    before: &'a str,
+    /// All behind them, from the line that ends them on.
+    behind: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn of(page: &'a str, file: &str) -> Result<Self, String> {
+        let [begin, end] = ["begin", "end"]
+            .map(|mark| format!("<!-- {mark}: cargo xtask bench published {file} -->\n"));
+        let found = page.find(&begin).and_then(|at| {
+            let (before, rest) = page.split_at(at + begin.len());
+            Some(Self { before, behind: &rest[rest.find(&end)?..] })
+        });
+        found.ok_or_else(|| {
+            format!(
+                "{PAGE} has no place for the tables of {file}; add the two lines, in this order:\n{begin}{end}"
+            )
+        })
+    }
+
+    /// The page with other tables in this place.
+    fn with(&self, tables: &str) -> String {
+        format!("{}\n{tables}{}", self.before, self.behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: tables made again replace those of their own experiment, and nothing else of the page changes, also where one
+    /// experiment's name begins with another's.
+    #[test]
+    fn other_tables_stay() {
+        let place = |file: &str, tables: &str| {
+            format!(
+                "<!-- begin: cargo xtask bench published {file} -->\n\n{tables}\
+                 <!-- end: cargo xtask bench published {file} -->\n"
+            )
+        };
+        let page = |far: &str| {
+            let batching = place("far-batching", "| 2048 |\n\n");
+            format!(
+                "# Page\n\n{batching}\n{}\n{}\nBehind.\n",
+                place("far", far),
+                place("plain", "")
+            )
+        };
+        let old = page("| 64 |\n\n| 512 |\n\n");
+        let made = Place::of(&old, "far").expect("it has a place").with("| 1024 |\n\n");
+        assert_eq!(made, page("| 1024 |\n\n"));
+        let again = Place::of(&made, "far").expect("it has a place").with("| 64 |\n\n| 512 |\n\n");
+        assert_eq!(again, old);
+    }
+
+    /// Claim: a page without a place says what to add, also where only its end is missing.
+    #[test]
+    fn no_place_is_an_error() {
+        let begun = "<!-- begin: cargo xtask bench published far -->\n| 64 |\n";
+        for page in ["", begun] {
+            let error = Place::of(page, "far").err().expect("there is no place");
+            assert!(error.contains("end: cargo xtask bench published far"), "{error}");
+        }
+    }
+
+    /// Claim: the page has a place for each experiment.
+    #[test]
+    fn the_page_has_all_places() {
+        let page =
+            std::fs::read_to_string(crate::workspace_root().join(PAGE)).expect("the page is there");
+        for file in FILES {
+            if let Err(error) = Place::of(&page, file) {
+                panic!("{error}");
+            }
+        }
+    }
 }
