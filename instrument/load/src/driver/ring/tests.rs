@@ -3,7 +3,8 @@
 use io_uring::opcode;
 use rustix::io::Errno;
 
-use super::{ENTRIES, Key, Operation, Ring, Transport};
+use super::queue::ENTRIES;
+use super::{Key, Operation, Ring, Transport};
 use crate::driver::{Driver as _, KernelDriver as _, Wait};
 
 /// A ring on its way to another thread.
