@@ -58,7 +58,10 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     tally.skipped.extend(installing.join().map_err(|_| "installing panicked".to_owned())?);
     let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
     let python = prepared.python.as_deref();
-    let env: Vec<(&str, &Path)> = python.map(|it| ("ASSAY_TEST_PYTHON", it)).into_iter().collect();
+    let mut env: Vec<(&str, &Path)> =
+        python.map(|it| ("ASSAY_TEST_PYTHON", it)).into_iter().collect();
+    let threads = test_threads();
+    env.push(("RUST_TEST_THREADS", Path::new(&threads)));
     tally.step_with(root, "tests", &tests, &env);
     with_epoll(&mut tally, root, &env);
     let fuzzing = if quick {
@@ -83,6 +86,13 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
         fuzzing.end(&mut tally);
     }
     tally.conclude(began_s)
+}
+
+/// How many tests run at a time: one more than there are processors, because the end-to-end tests wait for loads and faults
+/// most of the time, and those whose times are judged have the machine alone.
+fn test_threads() -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (processors + 1).to_string()
 }
 
 /// The end-to-end tests that carry load, through the driver that they did not have before.
