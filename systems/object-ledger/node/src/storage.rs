@@ -223,10 +223,14 @@ impl Storage {
     pub async fn list(&self, prefix: &str, after: &str, count_max: usize) -> BTreeSet<String> {
         let lists = self.buckets.iter().map(|bucket| async move {
             let (prefix, after) = (Path::from(prefix), Path::from(after));
-            let names = bucket.store.list_with_offset(Some(&prefix), &after).take(count_max);
-            let names =
-                names.filter_map(|it| async move { it.ok().map(|it| it.location.to_string()) });
-            timeout(self.attempt_max, names.collect::<Vec<String>>()).await.unwrap_or_default()
+            let found = bucket.store.list_with_offset(Some(&prefix), &after);
+            // Not every server heeds where a list is to begin.
+            let names = found.filter_map(|it| {
+                let name = it.ok().map(|it| it.location).filter(|it| *it > after);
+                async { name.map(|it| it.to_string()) }
+            });
+            let names = names.take(count_max).collect::<Vec<String>>();
+            timeout(self.attempt_max, names).await.unwrap_or_default()
         });
         futures_util::future::join_all(lists).await.into_iter().flatten().collect()
     }
