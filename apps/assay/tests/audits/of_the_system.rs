@@ -125,7 +125,7 @@ fn survivorship() {
     harness::expect_holds(&said, &document);
 }
 
-/// Claim: a start that is four times as slow as the rest is not steady state.
+/// Claim: a start that is ten times as slow as the rest is not steady state.
 #[test]
 fn warm_up() {
     let _alone = alone();
@@ -136,7 +136,7 @@ fn warm_up() {
         [system.deploy]
         servers = 64
         service = "10ms"
-        faults = { slow = { at = "0s", for = "600ms", factor = 4 } }
+        faults = { slow = { at = "0s", for = "600ms", factor = 10 } }
         [load]
         rate = "200/s"
         connections = 4
