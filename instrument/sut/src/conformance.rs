@@ -14,7 +14,9 @@
 //! system_conformance(&*system).unwrap();
 //! ```
 
+mod fuzzed;
 mod hostile;
+pub mod hostile_websocket;
 mod line;
 mod replay;
 mod scenarios;
@@ -25,6 +27,7 @@ mod tests;
 
 use std::fmt;
 
+pub use fuzzed::{same_in_pieces, seeds_and_neighbours, with_outstanding};
 pub use hostile::{Behaviour, Seen, Step, hostile_conformance};
 pub use replay::observer_conformance;
 pub use series::series_conformance;

@@ -52,6 +52,22 @@ pub struct ScrapeSeries {
     pub per_second: bool,
 }
 
+impl Scrape {
+    /// Of the node called `source`, which serves them at `/metrics`.
+    #[must_use]
+    pub fn new(source: &str, address: SocketAddr, series: Vec<ScrapeSeries>) -> Self {
+        Self { source: source.to_owned(), address, path: "/metrics".to_owned(), series }
+    }
+}
+
+impl ScrapeSeries {
+    /// What a metric is in the record, and whether its increase each second is kept.
+    #[must_use]
+    pub fn new(metric: &str, series: SeriesFacts, per_second: bool) -> Self {
+        Self { metric: metric.to_owned(), series, per_second }
+    }
+}
+
 /// What was sampled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scraped {

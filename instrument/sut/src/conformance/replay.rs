@@ -175,12 +175,12 @@ type Tried<'a> = &'a dyn Fn() -> Result<(), String>;
 
 /// What a session found in a stream.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+pub(super) struct Found {
     marks: Vec<(Mark, String)>,
     observations: Vec<(TxId, Vec<u8>)>,
     out: Vec<u8>,
-    is_closing: bool,
-    has_failed: bool,
+    pub(super) is_closing: bool,
+    pub(super) has_failed: bool,
 }
 
 impl Found {
@@ -257,7 +257,7 @@ fn run_aside(jobs: Vec<Job>, stream: Vec<u8>) -> Result<Vec<Result<Found, String
         for (mut session, pieces) in jobs {
             let mut found = Err(String::new());
             let read = guarded(|| {
-                found = Ok(read(session.as_mut(), &stream, &pieces)?);
+                found = Ok(read(session.as_mut(), &stream, &pieces)?.found);
                 Ok(())
             });
             if results.send(read.and(found)).is_err() {
@@ -280,10 +280,25 @@ fn run_aside(jobs: Vec<Job>, stream: Vec<u8>) -> Result<Vec<Result<Found, String
     })
 }
 
+/// What a session made of a stream.
+#[derive(Debug, PartialEq)]
+pub(super) struct Heard {
+    pub(super) found: Found,
+    /// Bytes that it used, up to its failure.
+    pub(super) used: usize,
+    /// Why it failed.
+    pub(super) error: Option<String>,
+}
+
 /// Offers the stream in pieces, each behind what was left unread, as the engine does.
-fn read(session: &mut dyn Session, stream: &[u8], pieces: &[usize]) -> Result<Found, String> {
+pub(super) fn read(
+    session: &mut dyn Session,
+    stream: &[u8],
+    pieces: &[usize],
+) -> Result<Heard, String> {
     let (mut start, mut end) = (0, 0);
     let (mut found, mut marks) = (Found::default(), Marks::default());
+    let mut error = None;
     for piece in pieces {
         end += piece;
         marks.clear();
@@ -296,13 +311,14 @@ fn read(session: &mut dyn Session, stream: &[u8], pieces: &[usize]) -> Result<Fo
         match used {
             Ok(used) if used > unread.len() => return Err(claims_too_much(used, unread.len())),
             Ok(used) => start += used,
-            Err(_) => found.has_failed = true,
+            Err(why) => error = Some(why.0),
         }
-        if found.has_failed || found.is_closing {
+        if error.is_some() || found.is_closing {
             break;
         }
     }
-    Ok(found)
+    found.has_failed = error.is_some();
+    Ok(Heard { found, used: start, error })
 }
 
 /// The mark with its text instead of an index that depends on what came in the same receipt.

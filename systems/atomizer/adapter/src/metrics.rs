@@ -5,24 +5,20 @@ use std::net::SocketAddr;
 use model::series::{SeriesFacts, SeriesUnit};
 use sut::{Scrape, ScrapeSeries};
 
-fn kept(metric: &str, series: SeriesFacts, per_second: bool) -> ScrapeSeries {
-    ScrapeSeries { metric: metric.to_owned(), series, per_second }
-}
-
-fn scrape(source: &str, address: SocketAddr, series: Vec<ScrapeSeries>) -> Scrape {
-    Scrape { source: source.to_owned(), address, path: "/metrics".to_owned(), series }
-}
-
 /// What is to be asked of an archiver.
 pub(crate) fn archiver(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
     let height = of("archived_height", "the last block that is durable", SeriesUnit::of("blocks"));
     let rate = of("archived_each_second", "transactions archived", SeriesUnit::PerSecond);
     let series = vec![
-        kept("archiver_height", height, false),
-        kept("archiver_transactions_total", rate.throughput("archived transactions"), true),
+        ScrapeSeries::new("archiver_height", height, false),
+        ScrapeSeries::new(
+            "archiver_transactions_total",
+            rate.throughput("archived transactions"),
+            true,
+        ),
     ];
-    scrape(source, address, series)
+    Scrape::new(source, address, series)
 }
 
 /// What is to be asked of an atomizer.
@@ -30,17 +26,21 @@ pub(crate) fn atomizer(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
     let rate = |name: &str, words: &str| of(name, words, SeriesUnit::PerSecond);
     let series = vec![
-        kept(
+        ScrapeSeries::new(
             "atomizer_received_total",
             rate("received_each_second", "notifications received"),
             true,
         ),
-        kept(
+        ScrapeSeries::new(
             "atomizer_admitted_total",
             rate("admitted_each_second", "transactions admitted"),
             true,
         ),
-        kept("atomizer_expired_total", rate("expired_each_second", "transactions expired"), true),
+        ScrapeSeries::new(
+            "atomizer_expired_total",
+            rate("expired_each_second", "transactions expired"),
+            true,
+        ),
     ];
-    scrape(source, address, series)
+    Scrape::new(source, address, series)
 }

@@ -330,7 +330,7 @@ impl Archiver {
     }
 
     fn text(&self) -> String {
-        let numbers: [metrics::Number; 5] = [
+        let numbers: [wire::metrics::Number; 5] = [
             ("archiver_height", false, "The last block that is durable.", self.durable),
             ("archiver_blocks_total", true, "Blocks stored.", self.counts.blocks),
             (
@@ -352,7 +352,7 @@ impl Archiver {
                 self.counts.asked,
             ),
         ];
-        metrics::text(&numbers)
+        wire::metrics::text(&numbers)
             + &metrics::refusals("archiver_malformed_total", &self.counts.refusals)
     }
 }
@@ -377,7 +377,7 @@ impl Node for Archiver {
             Input::Bytes(connection, bytes) => {
                 if self.says_metrics.get(connection.index()) == Some(&true) {
                     let (used, is_over) =
-                        metrics::serve(bytes, || self.text(), out.send(connection));
+                        wire::metrics::serve(bytes, || self.text(), out.send(connection));
                     out.used(used);
                     if is_over {
                         out.close(connection);

@@ -1,44 +1,9 @@
 //! What nodes say of themselves, in Prometheus's text format, on a listener of their own.
 
-use wire::http1::{Limits, parse_request, write_response};
+use wire::metrics::{Number, text};
 
 use crate::node::Atomizer;
 use crate::protocol::Malformed;
-
-/// A number: name, whether it only grows, help, value.
-pub(crate) type Number = (&'static str, bool, &'static str, u64);
-
-/// Answers the requests in `bytes`. Gives how many were read, and whether the connection is over.
-pub(crate) fn serve(bytes: &[u8], text: impl Fn() -> String, out: &mut Vec<u8>) -> (usize, bool) {
-    let mut used = 0;
-    loop {
-        let request = match parse_request(&bytes[used..], &Limits::SERVER) {
-            Ok(None) => return (used, false),
-            Ok(Some(request)) => request,
-            Err(_) => return (bytes.len(), true),
-        };
-        used += request.used;
-        let keep_alive = request.head.keep_alive;
-        if request.head.path() == "/metrics" {
-            let kind: &[(&str, &[u8])] = &[("Content-Type", b"text/plain; version=0.0.4")];
-            write_response(out, 200, kind, text().as_bytes(), keep_alive);
-        } else {
-            write_response(out, 404, &[], b"", keep_alive);
-        }
-        if !keep_alive {
-            return (bytes.len(), true);
-        }
-    }
-}
-
-/// The numbers as text.
-pub(crate) fn text(numbers: &[Number]) -> String {
-    let line = |(name, grows, help, value): &Number| {
-        let kind = if *grows { "counter" } else { "gauge" };
-        format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
-    };
-    numbers.iter().map(line).collect()
-}
 
 /// How often bytes were refused, by reason, under this name.
 pub(crate) fn refusals(name: &str, refusals: &crate::protocol::Refusals) -> String {
@@ -142,27 +107,4 @@ pub(crate) fn of_atomizer(node: &Atomizer) -> String {
         ("atomizer_led_total", true, "Times that this replica began to lead.", counts.led),
     ];
     text(&numbers) + &refusals("atomizer_malformed_total", &counts.refusals)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Claim: one path says the numbers, each on a line of its own; another says nothing; half a request waits; nonsense ends
-    /// the connection.
-    #[test]
-    fn what_is_said() {
-        let ask = |request: &str| {
-            let mut out = Vec::new();
-            let said = serve(request.as_bytes(), || text(&[("a_total", true, "b.", 7)]), &mut out);
-            (said, String::from_utf8(out).unwrap())
-        };
-        let request = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
-        let (said, text) = ask(request);
-        assert_eq!(said, (request.len(), false));
-        assert!(text.contains("\na_total 7\n"), "{text}");
-        assert!(ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").1.starts_with("HTTP/1.1 404 "));
-        assert_eq!(ask(&request[..9]), ((0, false), String::new()));
-        assert!(ask("nonsense\r\n\r\n").0.1);
-    }
 }

@@ -276,7 +276,7 @@ impl Atomizer {
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
         let text = || metrics::of_atomizer(self);
-        let (used, is_over) = metrics::serve(bytes, text, out.send(connection));
+        let (used, is_over) = wire::metrics::serve(bytes, text, out.send(connection));
         out.used(used);
         if is_over {
             out.close(connection);

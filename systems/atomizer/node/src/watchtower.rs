@@ -230,7 +230,7 @@ impl Watchtower {
     }
 
     fn text(&self) -> String {
-        let numbers: [metrics::Number; 6] = [
+        let numbers: [wire::metrics::Number; 6] = [
             ("watchtower_height", false, "The height of the last block.", self.best_height),
             ("watchtower_blocks_total", true, "Blocks heard of.", self.counts.blocks),
             (
@@ -243,7 +243,7 @@ impl Watchtower {
             ("watchtower_questions_total", true, "Questions answered.", self.counts.questions),
             ("watchtower_outputs_total", true, "Outputs asked for.", self.counts.outputs),
         ];
-        metrics::text(&numbers)
+        wire::metrics::text(&numbers)
             + &metrics::refusals("watchtower_malformed_total", &self.counts.refusals)
     }
 }
@@ -263,7 +263,7 @@ impl Node for Watchtower {
                 let is_peer = self.dials.peer_of(connection).is_some();
                 if !is_peer && self.says_metrics.get(connection.index()) == Some(&true) {
                     let (used, is_over) =
-                        metrics::serve(bytes, || self.text(), out.send(connection));
+                        wire::metrics::serve(bytes, || self.text(), out.send(connection));
                     out.used(used);
                     if is_over {
                         out.close(connection);

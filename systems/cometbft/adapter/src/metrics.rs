@@ -133,11 +133,7 @@ pub(crate) fn scrape(source: &str, address: SocketAddr, namespace: &str) -> Scra
     // What its runtime says.
     let goroutines = SeriesFacts::of_node("goroutines", "goroutines", Number);
     let all = of_the_node.chain([("go_goroutines".to_owned(), goroutines, Value)]);
-    let series = all.map(|(metric, series, keep)| ScrapeSeries {
-        metric,
-        series,
-        per_second: keep == Increase,
-    });
-    let path = "/metrics".to_owned();
-    Scrape { source: source.to_owned(), address, path, series: series.collect() }
+    let series =
+        all.map(|(metric, series, keep)| ScrapeSeries::new(&metric, series, keep == Increase));
+    Scrape::new(source, address, series.collect())
 }

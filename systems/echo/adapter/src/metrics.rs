@@ -13,24 +13,16 @@ const NEAR_MAX: u32 = 10_000;
 /// What is to be asked of the node called `source`.
 pub(crate) fn scrape(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
-    let kept = |metric: &str, series, per_second| ScrapeSeries {
-        metric: metric.to_owned(),
-        series,
-        per_second,
-    };
+    let kept = ScrapeSeries::new;
     let length = of("backlog", "transactions that wait or are being served", unit()).adding_up();
     let served = of("served", "transactions served", unit());
     let rate = of("served_each_second", "transactions served", SeriesUnit::PerSecond);
-    Scrape {
-        source: source.to_owned(),
-        address,
-        path: "/metrics".to_owned(),
-        series: vec![
-            kept("echo_queue_length", length.foremost(), false),
-            kept("echo_commits_total", served.progress("transactions", WITH_MAX, NEAR_MAX), false),
-            kept("echo_commits_total", rate.throughput("served transactions"), true),
-        ],
-    }
+    let series = vec![
+        kept("echo_queue_length", length.foremost(), false),
+        kept("echo_commits_total", served.progress("transactions", WITH_MAX, NEAR_MAX), false),
+        kept("echo_commits_total", rate.throughput("served transactions"), true),
+    ];
+    Scrape::new(source, address, series)
 }
 
 fn unit() -> SeriesUnit {

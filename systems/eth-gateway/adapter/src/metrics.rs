@@ -8,41 +8,29 @@ use sut::{Scrape, ScrapeSeries};
 /// What is to be asked of the gateway called `source`.
 pub(crate) fn scrape(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
-    let kept = |metric: &str, series, per_second| ScrapeSeries {
-        metric: metric.to_owned(),
-        series,
-        per_second,
-    };
+    let kept = ScrapeSeries::new;
     let count = |what: &str| SeriesUnit::of(what);
-    Scrape {
-        source: source.to_owned(),
-        address,
-        path: "/metrics".to_owned(),
-        series: vec![
-            kept(
-                "eth_gateway_requests_total",
-                of("requests", "requests answered", count("requests")),
-                false,
-            ),
-            kept(
-                "eth_gateway_node_calls_total",
-                of("node_calls", "calls of the node", count("calls")),
-                false,
-            ),
-            kept(
-                "eth_gateway_node_calls_total",
-                of("node_calls_each_second", "calls of the node", SeriesUnit::PerSecond),
-                true,
-            ),
-            kept(
-                "eth_gateway_node_failures_total",
-                of(
-                    "node_failures",
-                    "calls of the node that failed or were kept back",
-                    count("calls"),
-                ),
-                false,
-            ),
-        ],
-    }
+    let series = vec![
+        kept(
+            "eth_gateway_requests_total",
+            of("requests", "requests answered", count("requests")),
+            false,
+        ),
+        kept(
+            "eth_gateway_node_calls_total",
+            of("node_calls", "calls of the node", count("calls")),
+            false,
+        ),
+        kept(
+            "eth_gateway_node_calls_total",
+            of("node_calls_each_second", "calls of the node", SeriesUnit::PerSecond),
+            true,
+        ),
+        kept(
+            "eth_gateway_node_failures_total",
+            of("node_failures", "calls of the node that failed or were kept back", count("calls")),
+            false,
+        ),
+    ];
+    Scrape::new(source, address, series)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clock::WallTime;
 use model::Seed;
-use sut::{Mark, Marks, Session};
+use sut::conformance::same_in_pieces;
+use sut::{Marks, Session};
 use wire::websocket::{KEY_BYTES, Opcode, accept_value, write_frame};
 
 use crate::channel::Channel;
@@ -20,7 +21,6 @@ use crate::view::View;
 /// When reading takes more than there is, or finds something else in pieces than at once.
 pub fn fuzz_ethereum(bytes: &[u8]) {
     let Some((head, text)) = bytes.split_first_chunk::<2>() else { return };
-    let piece = usize::from(head[0] % 64) + 1;
     let mut stream = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         write_frame(&mut stream, Opcode::Text, None, |out| out.extend_from_slice(line));
@@ -32,62 +32,29 @@ pub fn fuzz_ethereum(bytes: &[u8]) {
         let greeting = if head[1] % 3 == 0 { "" } else { SUBSCRIBE };
         let channel = Channel::new("node".to_owned(), greeting, Seed(1));
         let success = if head[1] % 3 == 1 { Success::Receipt } else { Success::Inclusion };
-        match head[1] % 3 {
+        switched(match head[1] % 3 {
             0 => Box::new(SubmitSession::new(channel, known, 16)),
             _ => Box::new(ObserveSession::new(channel, known, View::new(0, 2), success)),
-        }
+        })
     };
-    let at_once = heard(session(), std::iter::once(&stream[..]));
-    assert_eq!(heard(session(), stream.chunks(piece)), at_once, "in pieces of {piece}");
+    same_in_pieces(&session, &stream, head[0]);
 }
 
-/// What a session makes of bytes that come in these pieces: its marks, and how it ended.
-fn heard<'a>(
-    mut session: Box<dyn Session>,
-    pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<String>, Option<String>) {
+/// The session behind its handshake.
+fn switched(mut session: Box<dyn Session>) -> Box<dyn Session> {
     let mut hello = Vec::new();
     session.open(&mut hello);
-    let (mut unread, mut found) = (Vec::new(), Vec::new());
-    let pieces = pieces.map(<[u8]>::to_vec);
-    for piece in std::iter::once(switched(&hello)).chain(pieces) {
-        unread.extend_from_slice(&piece);
-        let mut marks = Marks::default();
-        let result = session.receive(&unread, &mut Vec::new(), &mut marks);
-        found.extend(marks.list().iter().map(|mark| said(&marks, mark)));
-        match result {
-            Ok(used) => {
-                assert!(used <= unread.len(), "{used} of {}", unread.len());
-                unread.drain(..used);
-            }
-            Err(error) => return (found, Some(error.0)),
-        }
-        if marks.wants_close() {
-            break;
-        }
-    }
-    (found, None)
-}
-
-/// The answer to a handshake.
-fn switched(hello: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(hello);
+    let text = String::from_utf8_lossy(&hello);
     let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.split("\r\n").next());
     let key = key.expect("a session asks for WebSocket");
     assert!(key.len() > KEY_BYTES);
-    let accept = accept_value(key);
-    format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")
-        .into_bytes()
-}
-
-/// A mark in words: the index of a text says nothing outside its receipt.
-fn said(marks: &Marks, mark: &Mark) -> String {
-    match mark {
-        Mark::Ended { tx, answer } => {
-            format!("{tx} ended as {}: {}", answer.outcome, marks.text(answer))
-        }
-        Mark::Reached { .. } => format!("{mark:?}"),
-    }
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
+        accept_value(key)
+    );
+    let used = session.receive(answer.as_bytes(), &mut Vec::new(), &mut Marks::default());
+    assert_eq!(used, Ok(answer.len()), "an honest handshake");
+    session
 }
 
 #[cfg(test)]

@@ -13,26 +13,18 @@ const NEAR_MAX: u32 = 100_000;
 /// What is to be asked of the replica called `source`.
 pub(crate) fn scrape(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
-    let kept = |metric: &str, series, per_second| ScrapeSeries {
-        metric: metric.to_owned(),
-        series,
-        per_second,
-    };
+    let kept = ScrapeSeries::new;
     let transactions = || SeriesUnit::of("transactions");
     let position = of("position", "transactions executed", transactions());
     let rate = of("executed_each_second", "transactions executed", SeriesUnit::PerSecond);
     let entries =
         of("entries_each_second", "entries of the log carried out", SeriesUnit::PerSecond);
     let held = of("held", "bytes held, as they count for the bound", SeriesUnit::Bytes);
-    Scrape {
-        source: source.to_owned(),
-        address,
-        path: "/metrics".to_owned(),
-        series: vec![
-            kept("kv_position_total", position.progress("transactions", WITH_MAX, NEAR_MAX), false),
-            kept("kv_position_total", rate.throughput("executed transactions"), true),
-            kept("kv_entries_total", entries, true),
-            kept("kv_bytes", held, false),
-        ],
-    }
+    let series = vec![
+        kept("kv_position_total", position.progress("transactions", WITH_MAX, NEAR_MAX), false),
+        kept("kv_position_total", rate.throughput("executed transactions"), true),
+        kept("kv_entries_total", entries, true),
+        kept("kv_bytes", held, false),
+    ];
+    Scrape::new(source, address, series)
 }

@@ -364,21 +364,12 @@ impl KvNode {
             node: self.counts,
             is_disk_full: self.is_disk_full,
         };
-        let mut used = 0;
-        loop {
-            match metrics::answer(&bytes[used..], &said, out.send(connection)) {
-                Ok(None) => break,
-                Ok(Some((length, true))) => {
-                    used += length;
-                    continue;
-                }
-                Ok(Some((_, false))) | Err(_) => {}
-            }
-            out.close(connection);
-            used = bytes.len();
-            break;
-        }
+        let (used, is_over) =
+            wire::metrics::serve(bytes, || metrics::text(&said), out.send(connection));
         out.used(used);
+        if is_over {
+            out.close(connection);
+        }
     }
 }
 

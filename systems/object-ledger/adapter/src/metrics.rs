@@ -9,20 +9,20 @@ use sut::{Scrape, ScrapeSeries};
 const BLOCKS_WITH_MAX: u32 = 5;
 const BLOCKS_NEAR_MAX: u32 = 50;
 
-fn kept(metric: &str, series: SeriesFacts, per_second: bool) -> ScrapeSeries {
-    ScrapeSeries { metric: metric.to_owned(), series, per_second }
-}
-
 fn height() -> ScrapeSeries {
     let height =
         SeriesFacts::of_node("height", "blocks on the main chain", SeriesUnit::of("blocks"));
-    kept("ledger_height", height.progress("blocks", BLOCKS_WITH_MAX, BLOCKS_NEAR_MAX), false)
+    ScrapeSeries::new(
+        "ledger_height",
+        height.progress("blocks", BLOCKS_WITH_MAX, BLOCKS_NEAR_MAX),
+        false,
+    )
 }
 
 fn stalled() -> ScrapeSeries {
     let label = "what fails at present and is tried again";
     let stalled = SeriesFacts::of_node("stalled", label, SeriesUnit::of("failures"));
-    kept("ledger_stalled", stalled.foremost(), false)
+    ScrapeSeries::new("ledger_stalled", stalled.foremost(), false)
 }
 
 /// What is to be asked of the service `what` that is called `source`.
@@ -31,13 +31,13 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
     let count = |what: &str| SeriesUnit::of(what);
     let series = match what {
         "queue" => vec![
-            kept(
+            ScrapeSeries::new(
                 "ledger_accepted_total",
                 of("accepted_each_second", "transactions acknowledged", SeriesUnit::PerSecond)
                     .throughput("acknowledged transactions"),
                 true,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_done_total",
                 of(
                     "done_each_second",
@@ -46,17 +46,17 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
                 ),
                 true,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_pending",
                 of("pending", "transactions in no batch yet", count("transactions")).foremost(),
                 false,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_batches_open",
                 of("batches_open", "batches that are not done", count("batches")),
                 false,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_batches_again_total",
                 of("batches_again", "batches given out again", count("batches")),
                 false,
@@ -64,18 +64,18 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
         ],
         "pipeline" => vec![
             height(),
-            kept(
+            ScrapeSeries::new(
                 "ledger_blocks_lost_total",
                 of("blocks_lost", "blocks that are not on the main chain", count("blocks")),
                 false,
             ),
             stalled(),
-            kept(
+            ScrapeSeries::new(
                 "ledger_bucket_put_failures_total",
                 of("put_failures", "writes to buckets that failed", count("attempts")),
                 false,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_bucket_left_out_total",
                 of("left_out", "pieces that were given up", count("pieces")),
                 false,
@@ -83,7 +83,7 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
         ],
         "watcher" => vec![
             height(),
-            kept(
+            ScrapeSeries::new(
                 "ledger_refused",
                 of("refused", "something read is refused", count("refusals")),
                 false,
@@ -91,17 +91,17 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
             stalled(),
         ],
         "bucket" => vec![
-            kept(
+            ScrapeSeries::new(
                 "ledger_puts_total",
                 of("puts_each_second", "objects written", SeriesUnit::PerSecond),
                 true,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_gets_total",
                 of("gets_each_second", "objects asked for", SeriesUnit::PerSecond),
                 true,
             ),
-            kept(
+            ScrapeSeries::new(
                 "ledger_failed_total",
                 of("failed", "requests that failed", count("requests")),
                 false,
@@ -109,5 +109,5 @@ pub(crate) fn scrape(what: &str, source: &str, address: SocketAddr) -> Scrape {
         ],
         _ => Vec::new(),
     };
-    Scrape { source: source.to_owned(), address, path: "/metrics".to_owned(), series }
+    Scrape::new(source, address, series)
 }

@@ -187,7 +187,7 @@ impl Serving {
     }
 
     fn metrics(&self) -> String {
-        crate::service::metrics_text(&[
+        wire::metrics::text(&[
             (
                 "ledger_puts_total",
                 true,

@@ -58,7 +58,7 @@ impl Counts {
 
     pub(crate) fn metrics(&self) -> String {
         let numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut text = crate::service::metrics_text(&[
+        let mut text = wire::metrics::text(&[
             (
                 "ledger_height",
                 false,

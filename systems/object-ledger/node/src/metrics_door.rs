@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
-use wire::http1::{Limits, parse_request, write_response};
 
 /// A connection on which nothing comes is closed after this.
 const IDLE_MAX: Duration = Duration::from_secs(60);
@@ -30,22 +29,11 @@ pub(crate) async fn serve(
 async fn connection(mut stream: TcpStream, text: impl Fn() -> String) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     loop {
-        while let Ok(Some(request)) = parse_request(&bytes, &Limits::SERVER) {
-            let (mut out, keep_alive) = (Vec::new(), request.head.keep_alive);
-            if request.head.path() == "/metrics" {
-                let kind: &[(&str, &[u8])] = &[("Content-Type", b"text/plain; version=0.0.4")];
-                write_response(&mut out, 200, kind, text().as_bytes(), keep_alive);
-            } else {
-                write_response(&mut out, 404, &[], b"", keep_alive);
-            }
-            let used = request.used;
-            bytes.drain(..used);
-            stream.write_all(&out).await?;
-            if !keep_alive {
-                return Ok(());
-            }
-        }
-        if parse_request(&bytes, &Limits::SERVER).is_err() {
+        let mut out = Vec::new();
+        let (used, is_over) = wire::metrics::serve(&bytes, &text, &mut out);
+        bytes.drain(..used);
+        stream.write_all(&out).await?;
+        if is_over {
             return Ok(());
         }
         let read = timeout(IDLE_MAX, stream.read_buf(&mut bytes)).await;

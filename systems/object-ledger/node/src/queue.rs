@@ -14,7 +14,7 @@ use process::{Connection, Input, Node, Outputs};
 
 use crate::data::{Batch, BatchId, Domain, TRANSACTION_BYTES_MAX, WHOLE_BYTES_MAX, hash};
 use crate::protocol::{Frame, Pop, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics, metrics_text};
+use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
 
 pub use recover::NoQueue;
 
@@ -298,7 +298,7 @@ impl Queue {
 
     fn metrics(&self) -> String {
         let counts = self.counts;
-        metrics_text(&[
+        wire::metrics::text(&[
             ("ledger_accepted_total", true, "Transactions acknowledged.", counts.accepted),
             ("ledger_refused_total", true, "Transactions refused.", counts.refused),
             ("ledger_batches_total", true, "Batches given out for the first time.", counts.given),

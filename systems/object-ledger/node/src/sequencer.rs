@@ -10,7 +10,7 @@ use process::{Input, Node, Outputs, Stored};
 use crate::data::{Hash, Reader};
 use crate::keys::Key;
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics, metrics_text};
+use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
 
 /// Attestations in one answer at most.
 pub const SEVERAL_MAX: u32 = 256;
@@ -143,7 +143,7 @@ impl Sequencer {
     }
 
     fn metrics(&self) -> String {
-        metrics_text(&[
+        wire::metrics::text(&[
             ("ledger_numbers_total", true, "Sequence numbers given.", self.durable),
             (
                 "ledger_malformed_total",

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use clock::Instant;
 use process::{Connection, Outputs};
-use wire::http1::{Limits, parse_request, write_response};
 
 use crate::protocol::{Frame, REQUEST_BYTES_MAX, next_frame};
 
@@ -95,47 +94,12 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// A number for metrics: name, whether it only grows, help, value.
-pub type Number = (&'static str, bool, &'static str, u64);
-
-/// Numbers in Prometheus's text format.
-#[must_use]
-pub fn metrics_text(numbers: &[Number]) -> String {
-    let line = |(name, grows, help, value): &Number| {
-        let kind = if *grows { "counter" } else { "gauge" };
-        format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
-    };
-    numbers.iter().map(line).collect()
-}
-
 /// Answers who wants metrics with this text.
 pub fn answer_metrics(connection: Connection, bytes: &[u8], text: &str, out: &mut Outputs) {
-    let (used, is_over) = answers(bytes, text, out.send(connection));
+    let (used, is_over) = wire::metrics::serve(bytes, || text.to_owned(), out.send(connection));
     out.used(used);
     if is_over {
         out.close(connection);
-    }
-}
-
-fn answers(bytes: &[u8], text: &str, out: &mut Vec<u8>) -> (usize, bool) {
-    let mut used = 0;
-    loop {
-        let request = match parse_request(&bytes[used..], &Limits::SERVER) {
-            Ok(None) => return (used, false),
-            Ok(Some(request)) => request,
-            Err(_) => return (bytes.len(), true),
-        };
-        used += request.used;
-        let keep_alive = request.head.keep_alive;
-        if request.head.path() == "/metrics" {
-            let kind: &[(&str, &[u8])] = &[("Content-Type", b"text/plain; version=0.0.4")];
-            write_response(out, 200, kind, text.as_bytes(), keep_alive);
-        } else {
-            write_response(out, 404, &[], b"", keep_alive);
-        }
-        if !keep_alive {
-            return (bytes.len(), true);
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use process::{Input, Node, Outputs};
 use crate::data::Hash;
 use crate::keys::Key;
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics, metrics_text};
+use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
 
 /// Answers that may wait for their time; what comes beyond is refused.
 const WAITING_MAX: usize = 65_536;
@@ -46,7 +46,7 @@ impl Timestamp {
     }
 
     fn metrics(&self) -> String {
-        metrics_text(&[
+        wire::metrics::text(&[
             ("ledger_tokens_total", true, "Timestamp tokens issued.", self.issued),
             (
                 "ledger_malformed_total",

@@ -364,7 +364,7 @@ impl Watch {
         let refused = u64::from(stages.refused.is_some());
         let withheld = stages.withheld.unwrap_or(0);
         drop(stages);
-        let mut text = crate::service::metrics_text(&[
+        let mut text = wire::metrics::text(&[
             ("ledger_height", false, "Blocks on the main chain, as verified here.", height),
             ("ledger_next_number", false, "The next sequence number to be decided.", next),
             ("ledger_queued", false, "Numbers in the queue.", queued),

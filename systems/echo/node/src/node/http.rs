@@ -49,25 +49,12 @@ impl EchoNode {
             |it: &&Reverse<Departure>| matches!(it.0.what, What::Commit(_) | What::Http(..));
         let queued = self.departures.iter().filter(waiting).count();
         let said = Said { commits: self.served, queued: u64::try_from(queued).unwrap_or(u64::MAX) };
-        let mut used = 0;
-        loop {
-            let mut reply = Vec::new();
-            match metrics::answer(&bytes[used..], said, &mut reply) {
-                Ok(None) => break,
-                Ok(Some((length, is_kept))) => {
-                    used += length;
-                    out.send(connection).extend_from_slice(&reply);
-                    if is_kept {
-                        continue;
-                    }
-                }
-                Err(why) => http_face::write_refusal(out.send(connection), &why),
-            }
-            out.close(connection);
-            used = bytes.len();
-            break;
-        }
+        let (used, is_over) =
+            wire::metrics::serve(bytes, || metrics::text(said), out.send(connection));
         out.used(used);
+        if is_over {
+            out.close(connection);
+        }
     }
 
     fn http_request(
