@@ -21,6 +21,7 @@ mod sleep;
 mod tls;
 mod turn;
 mod waiting;
+mod words;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -36,6 +37,7 @@ pub use machines::{Machine, run_machines};
 pub use peer::Peer;
 pub use sleep::Lateness;
 pub use tls::{Identity, TlsError, TlsFailures};
+pub use words::Words;
 
 use crate::Node;
 use crate::store::{Store, StoreCounts};

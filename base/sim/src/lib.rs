@@ -10,6 +10,7 @@
 //! is killed resets its connections, one that loses its power says nothing. Messages are neither repeated nor
 //! reordered within a connection; over several connections they are, because each has delays of its own.
 
+mod command;
 mod coverage;
 mod disk;
 mod network;
@@ -18,6 +19,7 @@ mod trace;
 mod weather;
 mod world;
 
+pub use command::{Command, Ran};
 pub use coverage::Coverage;
 pub use disk::DiskTimes;
 pub use network::Delays;

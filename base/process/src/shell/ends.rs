@@ -43,6 +43,18 @@ impl Until {
         Ok(Self::EndOfFile(copy.map_err(ShellError::ParentPipe)?))
     }
 
+    /// What a program serves until: a signal, and where it was asked for the end of the parent's pipe.
+    ///
+    /// # Errors
+    /// As [`Until::signals`] and [`Until::parent_pipe`].
+    pub fn told(has_parent_pipe: bool) -> Result<Vec<Self>, ShellError> {
+        let mut until = vec![Self::signals()?];
+        if has_parent_pipe {
+            until.push(Self::parent_pipe()?);
+        }
+        Ok(until)
+    }
+
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Self::Signal(fd) | Self::EndOfFile(fd) => fd.as_fd(),

@@ -20,7 +20,6 @@ pub mod spent;
 pub mod stamps;
 mod subscribers;
 pub mod watchtower;
-mod words;
 
 pub use order::Order;
 pub use serve::serve;

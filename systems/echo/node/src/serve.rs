@@ -77,10 +77,7 @@ fn run(command: Command) -> Result<Facts, String> {
     let shell = Shell::bind(&listeners, Bounds::default())
         .map_err(|error| error.to_string())?
         .waking_exactly();
-    let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
-    if command.parent_pipe {
-        until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
-    }
+    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let mut node = EchoNode::new(command.options, ledger, confession, events);
     if let Some(listener) = metrics_listener {
         node = node.saying_metrics_at(listener);

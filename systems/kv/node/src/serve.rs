@@ -268,10 +268,7 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
     if command.data.is_none() && !command.peer.is_empty() {
         return Err("a replica of several must keep its log: --data FOLDER".to_owned());
     }
-    let mut until = vec![Until::signals().map_err(|error| error.to_string())?];
-    if command.parent_pipe {
-        until.push(Until::parent_pipe().map_err(|error| error.to_string())?);
-    }
+    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let mut listeners = vec![
         ("clients", listen_address(&command.listen)?),
         ("peers", listen_address(&command.peers)?),

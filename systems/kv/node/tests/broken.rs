@@ -10,7 +10,8 @@ use world::{Broken, Plan};
 
 /// The first seed that finds it, and in which words.
 fn found(name: &str) -> (u64, String) {
-    let broken = Broken::of(name).expect("a name of the list");
+    let found = Broken::NAMES.into_iter().find(|(known, _)| *known == name);
+    let (_, broken) = found.expect("a name of the list");
     let plan = Plan { operations: 2_000, broken };
     let once = |seed| match std::panic::catch_unwind(|| world::run(seed, &plan)) {
         Ok(ran) => ran.err().map(|wrong| wrong.what),

@@ -8,9 +8,10 @@ mod folders;
 
 use std::io::Write as _;
 
+use process::shell::Words;
+
 use crate::data::{Attestation, Batch, PublicKey, Tree, from_hex, genesis, hex, names};
 use crate::verify::{Trust, Verified, Verifier};
-use crate::words::Words;
 use folders::Folders;
 
 const HELP: &str = "\

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clock::Clock;
+use process::shell::Words;
 
 use crate::asking::Service;
 use crate::config::Config;
@@ -16,7 +17,6 @@ use crate::protocol::kind;
 use crate::storage::Storage;
 use crate::verify::weak;
 use crate::watch::Found;
-use crate::words::Words;
 use reading::Reading;
 
 const HELP: &str = "\

@@ -49,7 +49,5 @@ mod tests;
 #[cfg(feature = "server")]
 mod watch;
 #[cfg(feature = "server")]
-mod words;
-
 #[cfg(feature = "server")]
 pub use program::run;

@@ -14,7 +14,7 @@ use process::{Connection, Input, Node, Outputs};
 
 use crate::data::{Batch, BatchId, Domain, TRANSACTION_BYTES_MAX, WHOLE_BYTES_MAX, hash};
 use crate::protocol::{Frame, Pop, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
+use crate::service::{Answering, Asked, Doors, Later};
 
 pub use recover::NoQueue;
 
@@ -133,32 +133,6 @@ impl Queue {
     #[must_use]
     pub fn standing(&self) -> (usize, usize) {
         (self.pending.len(), self.open.len())
-    }
-
-    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
-        match frame.kind {
-            kind::SUBMIT => self.submit(asked, frame.payload, out),
-            kind::POP => match Pop::parse(frame.payload) {
-                Ok(pop) if self.pops.len() < POPS_MAX => {
-                    let patience = Duration::from_millis(pop.wait_ms.into()).min(WAIT_MAX);
-                    self.patience.add(now.plus(patience), asked);
-                    self.pops.push_back((asked, pop));
-                }
-                Ok(_) => write_refused(out.send(asked.connection), asked.id, Refused::Full),
-                Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
-            },
-            kind::STANDING => {
-                let (pending, open) = self.standing();
-                let numbers = [pending, open].map(|it| (it as u64).to_be_bytes());
-                let parts = [&numbers[0][..], &numbers[1][..]];
-                write_frame(out.send(asked.connection), kind::STANDS, asked.id, &parts);
-            }
-            kind::DONE => match BatchId::try_from(frame.payload) {
-                Ok(batch) => self.done(asked, batch, out),
-                Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
-            },
-            _ => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
-        }
     }
 
     fn submit(&mut self, asked: Asked, transaction: &[u8], out: &mut Outputs) {
@@ -295,6 +269,25 @@ impl Queue {
             }
         }
     }
+}
+
+impl Open {
+    /// Whether somebody may have it. One that was made and is not durable yet is lent, so it is not.
+    fn is_free(&self, now: Instant) -> bool {
+        self.lent.is_none_or(|(until, _)| until <= now)
+    }
+}
+
+fn write_batch(asked: Asked, first: u64, open: &Open, out: &mut Outputs) {
+    let (attempt, first) = (open.attempt.to_be_bytes(), first.to_be_bytes());
+    let parts = [&attempt[..], &first, &open.batch.encoded()];
+    write_frame(out.send(asked.connection), kind::BATCH, asked.id, &parts);
+}
+
+impl Answering for Queue {
+    fn doors(&mut self) -> &mut Doors {
+        &mut self.doors
+    }
 
     fn metrics(&self) -> String {
         let counts = self.counts;
@@ -331,37 +324,40 @@ impl Queue {
             ),
         ])
     }
-}
 
-impl Open {
-    /// Whether somebody may have it. One that was made and is not durable yet is lent, so it is not.
-    fn is_free(&self, now: Instant) -> bool {
-        self.lent.is_none_or(|(until, _)| until <= now)
+    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
+        match frame.kind {
+            kind::SUBMIT => self.submit(asked, frame.payload, out),
+            kind::POP => match Pop::parse(frame.payload) {
+                Ok(pop) if self.pops.len() < POPS_MAX => {
+                    let patience = Duration::from_millis(pop.wait_ms.into()).min(WAIT_MAX);
+                    self.patience.add(now.plus(patience), asked);
+                    self.pops.push_back((asked, pop));
+                }
+                Ok(_) => write_refused(out.send(asked.connection), asked.id, Refused::Full),
+                Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
+            },
+            kind::STANDING => {
+                let (pending, open) = self.standing();
+                let numbers = [pending, open].map(|it| (it as u64).to_be_bytes());
+                let parts = [&numbers[0][..], &numbers[1][..]];
+                write_frame(out.send(asked.connection), kind::STANDS, asked.id, &parts);
+            }
+            kind::DONE => match BatchId::try_from(frame.payload) {
+                Ok(batch) => self.done(asked, batch, out),
+                Err(_) => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
+            },
+            _ => write_refused(out.send(asked.connection), asked.id, Refused::Malformed),
+        }
     }
-}
-
-fn write_batch(asked: Asked, first: u64, open: &Open, out: &mut Outputs) {
-    let (attempt, first) = (open.attempt.to_be_bytes(), first.to_be_bytes());
-    let parts = [&attempt[..], &first, &open.batch.encoded()];
-    write_frame(out.send(asked.connection), kind::BATCH, asked.id, &parts);
 }
 
 impl Node for Queue {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         match input {
-            Input::Opened { connection, listener } => self.doors.opened(connection, listener),
             Input::Closed(connection) => self.closed(connection),
             Input::Persisted { log: 0, below } => self.persisted(below, out),
-            Input::Bytes(connection, bytes) if self.doors.wants_metrics(connection) => {
-                answer_metrics(connection, bytes, &self.metrics(), out);
-            }
-            Input::Bytes(connection, bytes) => {
-                let mut requests = Requests::of(connection, bytes);
-                while let Some((asked, frame)) = requests.next(out) {
-                    self.asked(now, asked, frame, out);
-                }
-                requests.end(&mut self.doors, out);
-            }
+            Input::Opened { .. } | Input::Bytes(..) => self.hear(now, input, out),
             _ => {}
         }
         self.give(now, out);

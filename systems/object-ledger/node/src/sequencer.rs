@@ -10,7 +10,7 @@ use process::{Input, Node, Outputs, Stored};
 use crate::data::{Hash, Reader};
 use crate::keys::Key;
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
+use crate::service::{Answering, Asked, Doors, Later};
 
 /// Attestations in one answer at most.
 pub const SEVERAL_MAX: u32 = 256;
@@ -90,30 +90,6 @@ impl Sequencer {
         number
     }
 
-    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
-        let to = out.send(asked.connection);
-        match frame.kind {
-            kind::KEY => write_frame(to, kind::PUBLIC_KEY, asked.id, &[&self.key.public()]),
-            kind::SEQUENCE if self.waiting.len() + self.later.len() >= WAITING_MAX => {
-                write_refused(to, asked.id, Refused::Full);
-            }
-            kind::SEQUENCE => match Hash::try_from(frame.payload) {
-                Ok(link) => self.sequence(now, asked, link, out),
-                Err(_) => write_refused(to, asked.id, Refused::Malformed),
-            },
-            kind::ATTESTATIONS => {
-                let mut reader = Reader::new(frame.payload);
-                match (reader.u64(), reader.u32(), reader.end()) {
-                    (Ok(from @ 1..), Ok(count), Ok(())) => {
-                        self.several(asked.id, from, count.min(SEVERAL_MAX), to);
-                    }
-                    _ => write_refused(to, asked.id, Refused::Malformed),
-                }
-            }
-            _ => write_refused(to, asked.id, Refused::Malformed),
-        }
-    }
-
     fn sequence(&mut self, now: Instant, asked: Asked, link: Hash, out: &mut Outputs) {
         let number = match self.numbers.get(&link) {
             Some(number) => *number,
@@ -141,6 +117,12 @@ impl Sequencer {
         let index = usize::try_from(number - 1).expect("it is in memory");
         self.key.attestation(number, self.links[index]).encoded()
     }
+}
+
+impl Answering for Sequencer {
+    fn doors(&mut self) -> &mut Doors {
+        &mut self.doors
+    }
 
     fn metrics(&self) -> String {
         wire::metrics::text(&[
@@ -153,22 +135,36 @@ impl Sequencer {
             ),
         ])
     }
+
+    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
+        let to = out.send(asked.connection);
+        match frame.kind {
+            kind::KEY => write_frame(to, kind::PUBLIC_KEY, asked.id, &[&self.key.public()]),
+            kind::SEQUENCE if self.waiting.len() + self.later.len() >= WAITING_MAX => {
+                write_refused(to, asked.id, Refused::Full);
+            }
+            kind::SEQUENCE => match Hash::try_from(frame.payload) {
+                Ok(link) => self.sequence(now, asked, link, out),
+                Err(_) => write_refused(to, asked.id, Refused::Malformed),
+            },
+            kind::ATTESTATIONS => {
+                let mut reader = Reader::new(frame.payload);
+                match (reader.u64(), reader.u32(), reader.end()) {
+                    (Ok(from @ 1..), Ok(count), Ok(())) => {
+                        self.several(asked.id, from, count.min(SEVERAL_MAX), to);
+                    }
+                    _ => write_refused(to, asked.id, Refused::Malformed),
+                }
+            }
+            _ => write_refused(to, asked.id, Refused::Malformed),
+        }
+    }
 }
 
 impl Node for Sequencer {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         match input {
-            Input::Opened { connection, listener } => self.doors.opened(connection, listener),
-            Input::Bytes(connection, bytes) if self.doors.wants_metrics(connection) => {
-                answer_metrics(connection, bytes, &self.metrics(), out);
-            }
-            Input::Bytes(connection, bytes) => {
-                let mut requests = Requests::of(connection, bytes);
-                while let Some((asked, frame)) = requests.next(out) {
-                    self.asked(now, asked, frame, out);
-                }
-                requests.end(&mut self.doors, out);
-            }
+            Input::Opened { .. } | Input::Bytes(..) => self.hear(now, input, out),
             Input::Persisted { log: 0, below } => {
                 self.durable = below;
                 // Numbers that were asked for again stand behind later ones, so the whole row is looked at.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clock::Instant;
-use process::{Connection, Outputs};
+use process::{Connection, Input, Outputs};
 
 use crate::protocol::{Frame, REQUEST_BYTES_MAX, next_frame};
 
@@ -94,12 +94,38 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Answers who wants metrics with this text.
-pub fn answer_metrics(connection: Connection, bytes: &[u8], text: &str, out: &mut Outputs) {
-    let (used, is_over) = wire::metrics::serve(bytes, || text.to_owned(), out.send(connection));
-    out.used(used);
-    if is_over {
-        out.close(connection);
+/// A service with two doors: what it does with who comes and with what they send.
+pub trait Answering {
+    /// Its doors.
+    fn doors(&mut self) -> &mut Doors;
+
+    /// What it says of itself.
+    fn metrics(&self) -> String;
+
+    /// Answers a request, at once or later.
+    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs);
+
+    /// Takes up who was accepted, and answers what came; nothing else is looked at.
+    fn hear(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        match input {
+            Input::Opened { connection, listener } => self.doors().opened(connection, listener),
+            Input::Bytes(connection, bytes) if self.doors().wants_metrics(connection) => {
+                let text = || self.metrics();
+                let (used, is_over) = wire::metrics::serve(bytes, text, out.send(connection));
+                out.used(used);
+                if is_over {
+                    out.close(connection);
+                }
+            }
+            Input::Bytes(connection, bytes) => {
+                let mut requests = Requests::of(connection, bytes);
+                while let Some((asked, frame)) = requests.next(out) {
+                    self.asked(now, asked, frame, out);
+                }
+                requests.end(self.doors(), out);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use process::Node;
-use process::shell::{Bounds, Shell, Until, listen_address};
+use process::shell::{Bounds, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::net::TcpListener;
@@ -23,7 +23,6 @@ use crate::sequencer::{self, Sequencer};
 use crate::storage::Storage;
 use crate::timestamp::Timestamp;
 use crate::watch::{self, Waits, Watch};
-use crate::words::Words;
 
 const HELP: &str = "\
 serve WHAT [OPTIONS]: one of queue, timestamp, sequencer, pipeline, bucket, watcher. It prints
@@ -220,10 +219,7 @@ fn run_node(
     more: &[(&str, String)],
 ) -> Result<(), String> {
     let words = |error: process::shell::ShellError| error.to_string();
-    let mut until = vec![Until::signals().map_err(words)?];
-    if command.parent_pipe {
-        until.push(Until::parent_pipe().map_err(words)?);
-    }
+    let until = Until::told(command.parent_pipe).map_err(words)?;
     let listeners = [("requests", command.listen), ("metrics", command.metrics)];
     let mut shell = Shell::bind(&listeners, Bounds::default()).map_err(words)?;
     if let Some(store) = store {

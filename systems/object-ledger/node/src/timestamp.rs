@@ -8,7 +8,7 @@ use process::{Input, Node, Outputs};
 use crate::data::Hash;
 use crate::keys::Key;
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
-use crate::service::{Asked, Doors, Later, Requests, answer_metrics};
+use crate::service::{Answering, Asked, Doors, Later};
 
 /// Answers that may wait for their time; what comes beyond is refused.
 const WAITING_MAX: usize = 65_536;
@@ -32,17 +32,11 @@ impl Timestamp {
         let (doors, later) = (Doors::default(), Later::default());
         Self { key, origin_unix_ns, delay, doors, later, issued: 0 }
     }
+}
 
-    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
-        let to = out.send(asked.connection);
-        match (frame.kind, Hash::try_from(frame.payload)) {
-            (kind::KEY, _) => write_frame(to, kind::PUBLIC_KEY, asked.id, &[&self.key.public()]),
-            (kind::TIMESTAMP, Ok(_)) if self.later.len() >= WAITING_MAX => {
-                write_refused(to, asked.id, Refused::Full);
-            }
-            (kind::TIMESTAMP, Ok(link)) => self.later.add(now.plus(self.delay), (asked, link)),
-            _ => write_refused(to, asked.id, Refused::Malformed),
-        }
+impl Answering for Timestamp {
+    fn doors(&mut self) -> &mut Doors {
+        &mut self.doors
     }
 
     fn metrics(&self) -> String {
@@ -56,24 +50,23 @@ impl Timestamp {
             ),
         ])
     }
+
+    fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
+        let to = out.send(asked.connection);
+        match (frame.kind, Hash::try_from(frame.payload)) {
+            (kind::KEY, _) => write_frame(to, kind::PUBLIC_KEY, asked.id, &[&self.key.public()]),
+            (kind::TIMESTAMP, Ok(_)) if self.later.len() >= WAITING_MAX => {
+                write_refused(to, asked.id, Refused::Full);
+            }
+            (kind::TIMESTAMP, Ok(link)) => self.later.add(now.plus(self.delay), (asked, link)),
+            _ => write_refused(to, asked.id, Refused::Malformed),
+        }
+    }
 }
 
 impl Node for Timestamp {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
-        match input {
-            Input::Opened { connection, listener } => self.doors.opened(connection, listener),
-            Input::Bytes(connection, bytes) if self.doors.wants_metrics(connection) => {
-                answer_metrics(connection, bytes, &self.metrics(), out);
-            }
-            Input::Bytes(connection, bytes) => {
-                let mut requests = Requests::of(connection, bytes);
-                while let Some((asked, frame)) = requests.next(out) {
-                    self.asked(now, asked, frame, out);
-                }
-                requests.end(&mut self.doors, out);
-            }
-            _ => {}
-        }
+        self.hear(now, input, out);
         while let Some((asked, link)) = self.later.take(now) {
             self.issued += 1;
             let token = self.key.token(link, self.origin_unix_ns.saturating_add(now.as_ns()));

@@ -16,7 +16,7 @@ use clock::Instant;
 use consensus::Broken as Consensus;
 use process::{Input, Node, Outputs};
 use replicated::{Config, Members, ReplicaId, Settings};
-use sim::{Coverage, Fault, Machine, Process, Target, Weather, World, Wrong};
+use sim::{Fault, Machine, Process, Ran, Target, Weather, World, Wrong};
 
 use crate::sender::Sender;
 
@@ -53,22 +53,12 @@ impl Broken {
         ("snapshot", Self::Rule(Rule::SnapshotLacksSpent)),
         ("archiver", Self::Archiver),
     ];
-
-    pub fn of(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, broken)| *broken)
-    }
 }
 
 /// What a run is to do.
 pub struct Plan {
     pub transactions: u64,
     pub broken: Broken,
-}
-
-/// A run that held.
-pub struct Ran {
-    pub steps: u64,
-    pub coverage: Coverage,
 }
 
 /// A process of the world.

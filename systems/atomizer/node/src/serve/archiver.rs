@@ -4,13 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clock::Clock;
-use process::shell::{Bounds, Peer, Shell, listen_address};
+use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 
 use super::{end_events, events};
 use crate::archiver::{Archiver, disk};
 use crate::protocol::BLOCK_BYTES_MAX;
-use crate::words::{Words, until};
 
 const USAGE: &str = "\
 An archiver: it stores blocks.
@@ -52,7 +51,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         parent_pipe: false,
     };
     let mut words = Words::new(words);
-    while let Some(name) = words.next_name() {
+    while let Some(name) = words.next_word() {
         match name.as_str() {
             "--help" => return Ok(None),
             "--parent-pipe" => command.parent_pipe = true,
@@ -78,7 +77,7 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         return Ok(());
     };
     let folder = command.data.as_ref().ok_or("an archiver stores blocks: --data FOLDER")?;
-    let until = until(command.parent_pipe)?;
+    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let listeners = [("clients", command.listen), ("metrics", command.metrics)];
     let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..Bounds::default() };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clock::Clock;
-use process::shell::{Bounds, Peer, Shell, listen_address};
+use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 use replicated::{Config, Members, ReplicaId, Settings};
 
@@ -14,7 +14,6 @@ use crate::intake;
 use crate::machine::Rules;
 use crate::node::{Atomizer, Options, PEERS_LISTENER, Rung};
 use crate::spent::Secret;
-use crate::words::{Words, until};
 
 const USAGE: &str = "\
 An atomizer.
@@ -259,14 +258,14 @@ impl Command {
 pub(super) fn run(words: &[String]) -> Result<(), String> {
     let mut command = Command::new(Secret::new(draw()?))?;
     let mut words = Words::new(words);
-    while let Some(name) = words.next_name() {
+    while let Some(name) = words.next_word() {
         if !command.take(&name, &mut words)? {
             print!("{USAGE}");
             return Ok(());
         }
     }
     command.check()?;
-    let until = until(command.parent_pipe)?;
+    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let names = ["clients", "peers", "blocks", "errors", "metrics"];
     let listeners: Vec<_> = names.into_iter().zip(command.listeners).collect();
     // Bound before anything is read from the disk, so that a port that is taken is said at once.

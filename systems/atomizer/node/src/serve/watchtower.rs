@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 
 use clock::Clock;
-use process::shell::{Bounds, Peer, Shell, listen_address};
+use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 
 use super::draw;
 use crate::protocol::STATUS_BYTES_MAX;
 use crate::spent::Secret;
 use crate::watchtower::{Options, Watchtower};
-use crate::words::{Words, until};
 
 const USAGE: &str = "\
 A watchtower: it answers what became of transactions.
@@ -51,7 +50,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         parent_pipe: false,
     };
     let mut words = Words::new(words);
-    while let Some(name) = words.next_name() {
+    while let Some(name) = words.next_word() {
         match name.as_str() {
             "--help" => return Ok(None),
             "--parent-pipe" => command.parent_pipe = true,
@@ -78,7 +77,7 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         print!("{USAGE}");
         return Ok(());
     };
-    let until = until(command.parent_pipe)?;
+    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let listeners = [("clients", command.listen), ("metrics", command.metrics)];
     let bounds = Bounds { unread_bytes_max: STATUS_BYTES_MAX + (1 << 20), ..Bounds::default() };
     let shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;

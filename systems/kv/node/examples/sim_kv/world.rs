@@ -13,7 +13,7 @@ use kv_node::ledger::Ledger;
 use kv_node::{CLIENTS_LISTENER, KvNode, PEERS_LISTENER};
 use process::{Input, Node, Outputs};
 use replicated::{Config, Members, ReplicaId, Settings};
-use sim::{Coverage, Machine, Process, Target, Weather, World, Wrong};
+use sim::{Machine, Process, Ran, Target, Weather, World, Wrong};
 
 use crate::client::Client;
 
@@ -44,22 +44,12 @@ impl Broken {
         ("promises", Self::Consensus(Consensus::ForgetsPromises)),
         ("results", Self::Results),
     ];
-
-    pub fn of(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, broken)| *broken)
-    }
 }
 
 /// What a run is to do.
 pub struct Plan {
     pub operations: u64,
     pub broken: Broken,
-}
-
-/// A run that held.
-pub struct Ran {
-    pub steps: u64,
-    pub coverage: Coverage,
 }
 
 /// A process of the world.

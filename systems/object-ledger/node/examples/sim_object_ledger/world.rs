@@ -13,7 +13,7 @@ use object_ledger_node::sequencer::Sequencer;
 use object_ledger_node::timestamp::Timestamp;
 use object_ledger_node::verify::{Trust, Verifier};
 use process::{Input, Node, Outputs};
-use sim::{Coverage, Machine, Process, Target, Weather, World, Wrong};
+use sim::{Machine, Process, Ran, Target, Weather, World, Wrong};
 
 use crate::bucket::Bucket;
 use crate::client::Client;
@@ -50,22 +50,12 @@ impl Broken {
         ("numbers", Self::Numbers),
         ("hasty", Self::Hasty),
     ];
-
-    pub fn of(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, broken)| *broken)
-    }
 }
 
 pub struct Plan {
     /// How many transactions are submitted.
     pub transactions: u64,
     pub broken: Broken,
-}
-
-/// A run that held.
-pub struct Ran {
-    pub steps: u64,
-    pub coverage: Coverage,
 }
 
 /// A process of the world.
