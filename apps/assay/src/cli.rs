@@ -61,7 +61,7 @@ pub enum Command {
         after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
     )]
     Report(ReportArguments),
-    /// Runs on disk: verdict and headline numbers; or the words that promises and experiments may use
+    /// Runs on disk: verdict and headline numbers; or the words that thresholds and experiments may use
     #[command(
         after_long_help = "Examples:\n  assay list\n  assay list numbers connections\n  assay list audits backlog_drift"
     )]
@@ -227,7 +227,7 @@ pub struct QuickArguments {
     /// Do not verify the server's certificate (with a URL); the report says so
     #[arg(long, short = 'k')]
     pub insecure: bool,
-    /// A promise to check, such as 'p99 < 1s'
+    /// A threshold to check, such as 'p99 < 1s'
     #[arg(long = "threshold", value_name = "EXPRESSION")]
     pub thresholds: Vec<String>,
 }
@@ -368,7 +368,7 @@ pub struct InitArguments {
 /// Templates of experiment files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Template {
-    /// An HTTP API: several rates, a promise
+    /// An HTTP API: several rates, a threshold
     Http,
     /// The built-in echo system: a queue whose theory is known
     Echo,

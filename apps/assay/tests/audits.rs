@@ -1,6 +1,6 @@
 //! Every audit has a trial on the canary that is built to make it object, carried out by the real binary: the audit says
 //! why in its own words. Where it voids what the trial is read for, the verdict is invalid and the exit code 97; where the
-//! system is at fault, the numbers hold, and a promise decides. And one clean trial satisfies all.
+//! system is at fault, the numbers hold, and a threshold decides. And one clean trial satisfies all.
 //!
 //! The machine may be busy with other things while this runs; then audits that look at times may fail beside the one
 //! that a trial is about, which is right and not asserted against.
@@ -40,7 +40,7 @@ fn expect_failed(said: &Said, document: &Value, name: &str, words: &[&str]) {
     assert_ne!(audit["voids"], serde_json::json!([]), "it says which numbers: {audit}");
 }
 
-/// Asserts what a trial must come to whose system breaks a promise that nobody has to write: the numbers hold, and an
+/// Asserts what a trial must come to whose system fails a threshold that nobody has to write: the numbers hold, and an
 /// audit tells of it.
 #[track_caller]
 fn expect_broken(said: &Said, document: &Value, name: &str, words: &[&str]) {

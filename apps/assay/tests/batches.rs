@@ -59,7 +59,7 @@ fn batches_pay_where_frames_cost() {
     counted(&document, due);
 }
 
-/// The result says how many batches left, how large they were and why, and promises on that hold or break.
+/// The result says how many batches left, how large they were and why, and thresholds on that are met or fail.
 fn counted(document: &Value, due: u64) {
     let batches = &trial(document)["batches"];
     let of = |name: &str| number(&batches[name]);

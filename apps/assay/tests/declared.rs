@@ -1,10 +1,10 @@
-//! What an adapter declares and nobody else knows: its stages in promises and tables, its series on the page.
+//! What an adapter declares and nobody else knows: its stages in thresholds and tables, its series on the page.
 
 use serde_json::Value;
 
 use crate::harness::{Place, beside_others, expect_holds, written_thresholds};
 
-/// Claim: promises, tables and `measure.until` may name any stage that the system declares, whatever it is called.
+/// Claim: thresholds, tables and `measure.until` may name any stage that the system declares, whatever it is called.
 #[test]
 fn stages_of_the_system() {
     let _beside = beside_others();

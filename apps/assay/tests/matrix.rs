@@ -1,5 +1,5 @@
 //! Many settings from one file, several trials of each, in an order that can be repeated; verdicts that are
-//! declared; promises and the exit codes that they lead to.
+//! declared; thresholds and the exit codes that they lead to.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -243,7 +243,7 @@ fn a_declared_verdict_that_does_not_come() {
     assert!(reason.contains("expected invalid, came out pass"), "{reason}");
 }
 
-/// Claim: promises that hold end with 0; one that is broken with 99, its value beside it; a broken one of level
+/// Claim: thresholds that are met end with 0; one that fails with 99, its value beside it; a failed one of level
 /// `warn` or `saturated` with 0; and one of level `invalid` with 97.
 #[test]
 fn promises_and_exit_codes() {
@@ -272,7 +272,7 @@ fn promises_and_exit_codes() {
     assert_eq!(document["verdict"], "invalid");
 }
 
-/// Claim: what a ledger lost is a broken promise that nobody has to write, and is named before those that were written;
+/// Claim: what a ledger lost is a failed threshold that nobody has to write, and is named before those that were written;
 /// a threshold on the same number stands in its place.
 #[test]
 fn a_ledger_makes_promises() {

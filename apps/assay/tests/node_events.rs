@@ -45,7 +45,7 @@ fn stalled(place: &Place) -> Value {
     document
 }
 
-/// Claim: a node whose storing stands still while all else goes on shows as one stage that diverges: in promises, in the
+/// Claim: a node whose storing stands still while all else goes on shows as one stage that diverges: in thresholds, in the
 /// tables, in the result document and on the page; what it never stored is a finding and does not make the trial
 /// invalid. The client sees nothing of it.
 #[test]

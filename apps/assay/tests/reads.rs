@@ -62,7 +62,7 @@ fn stale_reads_are_found() {
     assert_eq!(named.collect::<BTreeSet<u64>>(), stale.iter().copied().take(100).collect());
     let words = found["words"].as_str().expect("words");
     assert!(words.contains("a value that had been overwritten before they began"), "{words}");
-    // A broken promise comes before what a busy machine voids.
+    // A failed threshold comes before what a busy machine voids.
     let reason = document["reason"].as_str().expect("a reason");
     let first = format!("(tx {}", stale.first().expect("three of them"));
     assert!(reason.starts_with("check register: ") && reason.contains(&first), "{reason}");
@@ -96,7 +96,7 @@ fn honest_reads_are_believed() {
     }
 }
 
-/// Claim: a transaction that the node logs and refuses has its own fate, by id, and is no broken promise; one that was
+/// Claim: a transaction that the node logs and refuses has its own fate, by id, and is no failed threshold; one that was
 /// refused and not logged is nowhere; and the rest stands there once. (The preflight pass rightly says that the kind
 /// cannot succeed.)
 #[test]

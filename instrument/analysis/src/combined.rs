@@ -1,6 +1,6 @@
 //! The trials of a setting taken together: intervals that know how trials differ.
 //!
-//! It must never make a value of several trials: percentiles are not averaged, and promises are judged by each trial. Nor
+//! It must never make a value of several trials: percentiles are not averaged, and thresholds are judged by each trial. Nor
 //! may it use a number that an audit voids in one of them.
 
 use model::result::{CombinedQuantile, CombinedResult, Distribution, Family, TrialResult};

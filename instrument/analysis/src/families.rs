@@ -85,7 +85,7 @@ pub(crate) fn doubt_without(except: &str, name: &str, trial: &TrialResult) -> Do
     doubt
 }
 
-/// Audits that void what a trial without promises is read for.
+/// Audits that void what a trial without thresholds is read for.
 pub(crate) fn of_the_headline(trial: &TrialResult) -> impl Iterator<Item = &AuditResult> {
     let is_void = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
     trial.audits.iter().filter(is_void)

@@ -1,5 +1,5 @@
 //! What numbers of k6 and vegeta are called here, for people who write their names into a threshold. Nothing is computed
-//! under these names: a promise is written in one language.
+//! under these names: a threshold is written in one language.
 
 /// A number of another tool.
 struct Foreign {

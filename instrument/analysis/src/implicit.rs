@@ -1,7 +1,7 @@
-//! Promises that nobody has to write: what every system that is read back promises, and what every answer does. A
-//! threshold of the experiment that names the same number stands in place of the promise, and so relaxes it.
+//! Thresholds that nobody has to write: what every system that is read back promises, and what every answer does. A
+//! threshold of the experiment that names the same number stands in its place, and so relaxes it.
 //!
-//! One entry a promise.
+//! One entry a threshold.
 
 use model::plan::{Level, ThresholdPlan};
 use model::result::{Fates, TrialResult};
@@ -74,7 +74,7 @@ const PROMISES: [Promise; 7] = [
 /// Ids named in the sentence; the result lists up to a hundred.
 const NAMED_MAX: usize = 3;
 
-/// The promises that a trial makes beside those that are written.
+/// The thresholds that a trial makes beside those that are written.
 pub(crate) fn promises(written: &[ThresholdPlan], trial: &TrialResult) -> Vec<ThresholdPlan> {
     let named: Vec<String> = written.iter().flat_map(|it| names_in(&it.expr)).collect();
     let applies = |promise: &&Promise| promise.fate.is_none() || trial.fates.is_some();
@@ -86,7 +86,7 @@ pub(crate) fn promises(written: &[ThresholdPlan], trial: &TrialResult) -> Vec<Th
         .collect()
 }
 
-/// The sentence of a broken promise about the number called `metric`: `lost 6 acknowledged transactions: tx 10, …`;
+/// The sentence of a failed threshold about the number called `metric`: `lost 6 acknowledged transactions: tx 10, …`;
 /// `None` for other numbers.
 pub(crate) fn sentence(metric: &str, count: &str, trial: &TrialResult) -> Option<String> {
     let promise = PROMISES.iter().find(|promise| promise.metric == metric)?;
@@ -121,7 +121,7 @@ mod tests {
         trial
     }
 
-    /// Claim: a ledger that lost what it acknowledged has failed, with ids, though nobody wrote a promise; a threshold on
+    /// Claim: a ledger that lost what it acknowledged has failed, with ids, though nobody wrote a threshold; a threshold on
     /// the same number stands in its place, whether it is kept or broken; an honest ledger passes, and one that was not
     /// read promises nothing.
     #[test]

@@ -68,8 +68,10 @@ fn series<'a>(
         if trial.rates.planned_per_s.is_none() {
             continue;
         }
-        let apart = setting.values.iter().filter(|(axis, _)| !axes.contains(*axis));
-        let group = apart.map(|(axis, label)| (axis.clone(), label.clone())).collect();
+        let apart = plan.axes.iter().map(|axis| &axis.name).filter(|axis| !axes.contains(axis));
+        let group = apart
+            .filter_map(|axis| Some((axis.clone(), setting.values.get(axis)?.clone())))
+            .collect();
         let load: Vec<_> = axes
             .iter()
             .filter_map(|axis| Some(format!("{axis}={}", setting.values.get(axis)?)))

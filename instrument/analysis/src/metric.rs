@@ -321,7 +321,7 @@ mod tests {
         assert!(metric("lost", &Trial::clean().result()).is_none(), "the ledger was not read");
     }
 
-    /// Claim: with 2 % unanswered p99 is infinite for a promise, and what the others had for a table.
+    /// Claim: with 2 % unanswered p99 is infinite for a threshold, and what the others had for a table.
     #[test]
     fn promises_count_the_missing() {
         let mut trial = Trial::clean();

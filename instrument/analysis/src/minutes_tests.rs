@@ -55,7 +55,7 @@ fn by_hand() {
     assert!((worst - 1_000 * MS).abs() <= 8 * MS, "{worst}");
 }
 
-/// Claim: one refusal breaks a promise of success in its minute alone, and where more than the share is never answered
+/// Claim: one refusal fails a threshold of success in its minute alone, and where more than the share is never answered
 /// the quantile is infinite.
 #[test]
 fn refused_and_lost() {
@@ -155,7 +155,7 @@ fn in_words() {
     assert!(key == "a" && words.contains("by numbers that do not (send_lag)"), "{words}");
 }
 
-/// Claim: an audit that voids times which may only be too long leaves a promise that they are short; one that may be too
+/// Claim: an audit that voids times which may only be too long leaves a threshold that they are short; one that may be too
 /// short does not; and what the preflight objects to is no doubt where it is left out.
 #[test]
 fn doubts() {

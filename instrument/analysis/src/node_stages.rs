@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(stages.stages[1].columns[7].p99_ns, Some(4_000_000));
     }
 
-    /// Claim: what never came out of a stage is a finding and does not make the trial invalid; promises on stages hold
+    /// Claim: what never came out of a stage is a finding and does not make the trial invalid; thresholds on stages hold
     /// or break.
     #[test]
     fn a_finding_is_no_audit() {

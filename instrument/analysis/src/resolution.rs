@@ -31,7 +31,7 @@ impl Interval {
 ///
 /// What is broken by the value is left in doubt only by an interval that has both ends. Where the samples cannot give
 /// one, the system may have changed while it was measured (it died, or its queue grew), and that more of those that
-/// fell due took longer than was promised is counted and not estimated.
+/// fell due took longer than the limit is counted and not estimated.
 pub(crate) fn unresolved(
     comparison: &Comparison,
     holds: bool,
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Claim: of all due, what was never answered breaks a promise that the answered keep, and for certain where enough
+    /// Claim: of all due, what was never answered fails a threshold that the answered keep, and for certain where enough
     /// are missing.
     #[test]
     fn of_all_due() {

@@ -89,6 +89,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         interrupted: input.interrupted,
         fidelity: input.fidelity.clone(),
         percentile_method: PERCENTILE_METHOD.to_owned(),
+        axes: plan.axes.iter().map(|axis| axis.name.clone()).collect(),
         tables: tables::all(plan, &settings),
         knee: knee::find(plan, &settings),
         load_series: knee::load_series(plan, &settings),

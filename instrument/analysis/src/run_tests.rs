@@ -134,7 +134,7 @@ fn declared_verdicts() {
     assert_eq!(run(&plan, true).exit_code, 130);
 }
 
-/// Claim: a promise that is broken by a number that holds decides, whatever does not hold elsewhere: 99 before 97.
+/// Claim: a threshold that fails by a number that holds decides, whatever does not hold elsewhere: 99 before 97.
 #[test]
 fn broken_before_invalid() {
     let mut plan = plan();

@@ -1,4 +1,4 @@
-//! Promises: checked before the run, evaluated after it.
+//! Thresholds: checked before the run, evaluated after it.
 
 use std::cmp::Ordering;
 
@@ -102,7 +102,7 @@ fn unit_hint(left: Unit, right: Unit) -> &'static str {
     }
 }
 
-/// Every threshold on one trial, then the promises that nobody has to write. The audits stand in the trial already: what
+/// Every threshold on one trial, then those that nobody has to write. The audits stand in the trial already: what
 /// they void decides nothing.
 pub(crate) fn evaluate_all(
     thresholds: &[ThresholdPlan],
@@ -212,7 +212,7 @@ fn compare(comparison: &Comparison, level: Level, trial: &TrialResult) -> Compar
     compared
 }
 
-/// What is said of a broken promise about what the ledger holds: which transactions.
+/// What is said of a failed threshold about what the ledger holds: which transactions.
 fn about_the_ledger(comparison: &Comparison, text: &str, trial: &TrialResult) -> Option<String> {
     match (&comparison.left, &comparison.right) {
         (Operand::Name(name), Operand::Constant(..))
@@ -351,7 +351,7 @@ mod tests {
         trial.result().thresholds.remove(0)
     }
 
-    /// Claim: true and broken promises are told apart, with the value that was compared.
+    /// Claim: true and failed thresholds are told apart, with the value that was compared.
     #[test]
     fn evaluation() {
         for (expr, holds) in [

@@ -9,9 +9,9 @@ use crate::families;
 
 /// A trial's verdict and the sentence that explains it.
 ///
-/// It fails if a promise is broken whose number holds: what does not hold beside it changes nothing. Else it is invalid
-/// if a promise rests on a number that does not hold or that is not there (it was not kept, and not broken either), or,
-/// where nobody wrote a promise that decides, if the headline does not hold.
+/// It fails if a threshold failed whose number holds: what does not hold beside it changes nothing. Else it is invalid
+/// if a threshold rests on a number that does not hold or that is not there (it was not met, and did not fail either), or,
+/// where nobody wrote a threshold that decides, if the headline does not hold.
 pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
     let broken = broken(trial);
     if let Some(first) = broken.first() {
@@ -23,7 +23,7 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
     }
 }
 
-/// What is broken, in words: the ledger's promises first, then the system's own checks, then what was written.
+/// What is broken, in words: the ledger's thresholds first, then the system's own checks, then what was written.
 fn broken(trial: &TrialResult) -> Vec<String> {
     let is_broken = |it: &&ThresholdResult| it.level == "fail" && fails(it);
     let thresholds = || trial.thresholds.iter().filter(is_broken);

@@ -1,4 +1,4 @@
-//! Names that a system declares and that promises and tables may use: the one list of them.
+//! Names that a system declares and that thresholds and tables may use: the one list of them.
 
 /// What a system declares, before anything is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub struct Plan {
     pub settings: Vec<SettingPlan>,
     /// (setting index, trial index) in the order to run.
     pub order: Vec<(usize, u32)>,
-    /// What is promised.
+    /// The thresholds.
     pub thresholds: Vec<ThresholdPlan>,
     /// Tables that the report shows beside the standard ones.
     pub tables: Vec<TablePlan>,
@@ -355,7 +355,7 @@ const fn calls_of_a_page() -> u32 {
     10
 }
 
-/// A promise about the system.
+/// A threshold: what is asked of a number of the result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThresholdPlan {
     /// `p99 < 1s`.
@@ -370,7 +370,7 @@ pub struct ThresholdPlan {
 }
 
 impl ThresholdPlan {
-    /// A promise of every setting.
+    /// A threshold of every setting.
     #[must_use]
     pub fn new(expr: impl Into<String>, level: Level) -> Self {
         Self { expr: expr.into(), at: BTreeMap::new(), level, confidence: None }

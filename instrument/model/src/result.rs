@@ -81,6 +81,9 @@ pub struct RunResult {
     pub fidelity: Vec<String>,
     /// How percentiles are computed, in words.
     pub percentile_method: String,
+    /// Names of the axes of the matrix, in the order in which the experiment has them.
+    #[serde(default)]
+    pub axes: Vec<String>,
     /// Settings in the order of the plan.
     pub settings: Vec<SettingResult>,
     /// The tables that the experiment asks for.
@@ -234,7 +237,7 @@ pub struct TrialResult {
     pub audits: Vec<AuditResult>,
     /// The system's own tests of what its ledger holds and what its reads returned.
     pub checks: Vec<CheckResult>,
-    /// Promises.
+    /// Its thresholds, those that nobody has to write among them.
     pub thresholds: Vec<ThresholdResult>,
     /// What the series are that were recorded, or made of these: in the order in which they are shown.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A result as JUnit XML, for build servers: a suite for each setting, a case for each promise, audit and check.
+//! A result as JUnit XML, for build servers: a suite for each setting, a case for each threshold, audit and check.
 //!
 //! The suites must agree with the run's exit code: there is a failure or an error exactly if it is not 0. What only
 //! warns, or what a setting declares, passes and says so in its output.

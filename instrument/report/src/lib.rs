@@ -4,6 +4,7 @@
 //! what it prints stands in the result. Whether there is colour, and how wide the terminal is, the caller says.
 
 mod answer;
+mod called;
 mod check;
 mod csv;
 mod figures;

@@ -1,7 +1,7 @@
 //! The result for a pull request: what a reviewer needs at a glance, and the rest folded away.
 //!
 //! It must never fold away a reason to distrust the numbers: thresholds that broke, audits that object, kinds that
-//! cannot succeed and promises that the ledger breaks stand in the open. Text of others is escaped.
+//! cannot succeed and thresholds that the ledger fails stand in the open. Text of others is escaped.
 
 use model::quantity::show_count;
 use model::result::{AuditOutcome, RunResult};

@@ -49,10 +49,9 @@ pub(crate) use streams::{streams, streams_line};
 pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
 pub(crate) use void::{marked, marked_cell, void_legend};
 
-use std::collections::BTreeSet;
-
 use model::result::{RunResult, SettingResult, TrialResult};
 
+use crate::called;
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean, columns_of};
 
@@ -62,6 +61,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) label: String,
     /// Its setting.
     pub(crate) setting: &'a SettingResult,
+    /// Names of axes, in the order of the experiment.
+    pub(crate) axes: &'a [String],
     /// The trial.
     pub(crate) trial: &'a TrialResult,
     /// Its place in the result document, as a JSON pointer.
@@ -101,7 +102,7 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
             let setting_pointer = format!("/settings/{at}");
             let pointer = format!("{setting_pointer}/trials/{index}");
             let label = of_setting(setting, trial);
-            all.push(Shown { label, setting, trial, pointer, setting_pointer });
+            all.push(Shown { label, setting, axes: &run.axes, trial, pointer, setting_pointer });
         }
     }
     all
@@ -116,16 +117,18 @@ pub(crate) fn shorten(shown: &mut [Shown<'_>], columns_max: usize) {
     if longest(&labels) <= columns_max {
         return;
     }
-    let values_of = |axis: &str| -> BTreeSet<&String> {
-        shown.iter().filter_map(|row| row.setting.values.get(axis)).collect()
-    };
-    let axes: BTreeSet<&String> = shown.iter().flat_map(|row| row.setting.values.keys()).collect();
-    let varying: Vec<&String> = axes.into_iter().filter(|axis| values_of(axis).len() > 1).collect();
-    let called = |with_names: bool| -> Vec<String> {
+    let Some(first) = shown.first() else { return };
+    let settings: Vec<&SettingResult> = shown.iter().map(|row| row.setting).collect();
+    let varying = called::differing(first.axes, &settings);
+    let call_all = |with_names: bool| -> Vec<String> {
         let call = |row: &Shown<'_>| {
-            let part = |axis: &&String| {
-                let value = clean(row.setting.values.get(*axis)?);
-                Some(if with_names { format!("{}={value}", clean(axis)) } else { value })
+            let part = |axis: &&str| {
+                let value = row.setting.values.get(*axis)?;
+                Some(clean(&if with_names {
+                    format!("{axis}={value}")
+                } else {
+                    called::alone(axis, value)
+                }))
             };
             let parts: Vec<String> = varying.iter().filter_map(part).collect();
             let key = parts.join(if with_names { "," } else { " · " });
@@ -137,10 +140,10 @@ pub(crate) fn shorten(shown: &mut [Shown<'_>], columns_max: usize) {
         };
         shown.iter().map(call).collect()
     };
-    let with_names = called(true);
-    let labels = if longest(&with_names) <= columns_max { with_names } else { called(false) };
+    let with_names = call_all(true);
+    let labels = if longest(&with_names) <= columns_max { with_names } else { call_all(false) };
     // Settings that axes do not tell apart keep their keys.
-    let different: BTreeSet<&String> = labels.iter().collect();
+    let different: std::collections::BTreeSet<&String> = labels.iter().collect();
     if different.len() == labels.len() {
         for (row, label) in shown.iter_mut().zip(labels) {
             row.label = label;

@@ -1,4 +1,4 @@
-//! What a user sees on standard output after a run: the answer first, then the promises, the numbers, and what
+//! What a user sees on standard output after a run: the answer first, then the thresholds, the numbers, and what
 //! the instrument distrusts about them. If the measurement does not hold, the distrust comes before the numbers.
 //!
 //! There is one table, and what is worth reading beside it, so that a plain run fits a screen (80 × 40); everything else,

@@ -84,7 +84,7 @@ be `fail` (99) now; treat both as no pass.
 they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
 audit computed: read these, and not the sentence.
 * `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of five: not resolved, void and unknown are \
-no *yes*. `implicit` promises are in the list that nobody wrote: lost, doubled, invented and misplaced transactions, \
+no *yes*. `implicit` thresholds are in the list that nobody wrote: lost, doubled, invented and misplaced transactions, \
 which once made a trial invalid.
 * `quantiles[].unconditional_ns` and all that is *of all due*: a refusal counts with the time to its answer, and only what \
 had no answer is infinite (`null`); where nothing was committed all of it is.

@@ -338,7 +338,7 @@ pub fn trial(document: &Value) -> &Value {
     &document["settings"][0]["trials"][0]
 }
 
-/// The promises of a trial that its experiment writes, without those that every ledger makes.
+/// The thresholds of a trial that its experiment writes, without those that every ledger makes.
 pub fn written_thresholds(trial: &Value) -> Vec<&Value> {
     let all = trial["thresholds"].as_array().expect("a trial has a list of thresholds");
     all.iter().filter(|it| it["implicit"] == false).collect()

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(result.thresholds[0].holds, Some(false), "{:?}", result.thresholds[0]);
     }
 
-    /// Claim: a system that died has numbers that hold, and no advice to lower the rate: a promise decides.
+    /// Claim: a system that died has numbers that hold, and no advice to lower the rate: a threshold decides.
     #[test]
     fn the_dead_are_not_saturated() {
         let mut trial = Trial::clean();

@@ -90,7 +90,7 @@ fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Every entry has its fate, and every transaction that was acknowledged. What fates they are is for promises to say.
+/// Every entry has its fate, and every transaction that was acknowledged. What fates they are is for thresholds to say.
 fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
     let Some(fates) = &evidence.result.fates else { return Vec::new() };
     if evidence.facts.load.drain_end == NO_STAMP {

@@ -1,5 +1,5 @@
 //! Answers that came more than once, or for a transaction that nobody submitted. A row counts once whatever comes, so
-//! the numbers hold; that no such answer comes is a promise that every system makes.
+//! the numbers hold; that no such answer comes is a threshold of every system.
 
 use model::quantity::show_count;
 use model::result::FigureUnit;
@@ -59,7 +59,7 @@ mod tests {
 
     use crate::testing::{Trial, audit};
 
-    /// Claim: a second answer and an answer for nobody each break a promise that nobody has to write, each in its own
+    /// Claim: a second answer and an answer for nobody each fail a threshold that nobody has to write, each in its own
     /// words; the numbers hold.
     #[test]
     fn each_kind_of_twice() {

@@ -278,7 +278,7 @@ fn trials_that_disagree(factor: i64) -> [u64; 3] {
 
 /// Claim: on a machine that something else keeps busy, which adds up to five milliseconds to the sends of every third
 /// tenth of a second, the audit of it objects, and not one of thirty calm trials of a server of 3 ms is invalid for a
-/// promise with a margin of 3, nor fails it.
+/// threshold with a margin of 3, nor fails it.
 #[test]
 fn a_busy_machine_voids_no_promise_with_room() {
     let mut late = 0;

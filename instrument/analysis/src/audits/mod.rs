@@ -1,7 +1,7 @@
 //! What the instrument distrusts of its own measurement: one audit a file, one list, in alphabetical order.
 //!
 //! An audit is a pure function of [`Evidence`]. It says `Failed` only where numbers of the result do not hold, and then
-//! which and which way: promises on other numbers still decide. It says `Warn` where the numbers hold and a reader
+//! which and which way: thresholds on other numbers still decide. It says `Warn` where the numbers hold and a reader
 //! should know something about them, and `Skipped` where it cannot tell, with the reason. It speaks of the instrument
 //! and of the plan, never of the system: a bad system has numbers that hold.
 

@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(found.outcome, AuditOutcome::Ok, "{}", found.detail);
     }
 
-    /// Claim: what waited for a system that answers nothing is the system's fault, and a promise decides; declared
+    /// Claim: what waited for a system that answers nothing is the system's fault, and a threshold decides; declared
     /// saturation that came is not condemned for what was shed, and one that did not come is.
     #[test]
     fn shed_by_whom() {

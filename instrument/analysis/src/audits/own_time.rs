@@ -3,7 +3,7 @@
 //!
 //! Response times are held against the same without the lateness, quantile by quantile: the difference, as a share of
 //! what is printed, is the instrument's. Above a tenth a reader is told. Above a quarter that quantile and all above it do
-//! not hold: they are at most too high, so that a promise that holds with the lag holds without it. Quantiles with fewer
+//! not hold: they are at most too high, so that a threshold that holds with the lag holds without it. Quantiles with fewer
 //! than ten samples beyond them are not judged, nor are fewer than twenty samples.
 
 use model::quantity::show_ns;

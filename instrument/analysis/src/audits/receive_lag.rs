@@ -201,7 +201,7 @@ mod tests {
         assert!(found.detail.contains("read in quanta of 1 ms"), "{}", found.detail);
     }
 
-    /// Claim: a promise that holds with the receive lag in its number holds a fortiori; one that is broken by a number
+    /// Claim: a threshold that holds with the receive lag in its number holds a fortiori; one that is broken by a number
     /// that the lag may have made is void; one on another number decides.
     #[test]
     fn lag_only_adds() {

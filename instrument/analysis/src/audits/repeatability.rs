@@ -52,7 +52,7 @@ fn of_setting(setting: &SettingResult) -> Finding {
         let said = format!(
             "{said}, more than their intervals allow: the trials did not measure the same thing"
         );
-        // Each trial is judged by its promises; what does not hold is one number for all of them.
+        // Each trial is judged by its thresholds; what does not hold is one number for all of them.
         if has_promises(setting) { warn(said) } else { failed(said) }
     } else if worst > SPREAD_WARN {
         warn(format!("{said}, more than their intervals allow"))
@@ -62,7 +62,7 @@ fn of_setting(setting: &SettingResult) -> Finding {
     finding.with("latency", latency.relative).with("goodput", goodput.relative)
 }
 
-/// Whether somebody wrote a promise that decides.
+/// Whether somebody wrote a threshold that decides.
 fn has_promises(setting: &SettingResult) -> bool {
     let mut of_trials = setting.trials.iter().flat_map(|trial| &trial.thresholds);
     of_trials.any(|it| !it.implicit && ["fail", "invalid"].contains(&it.level.as_str()))

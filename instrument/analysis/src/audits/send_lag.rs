@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(result.verdict, Verdict::Pass, "{}", result.reason);
     }
 
-    /// Claim: a promise that holds with the instrument's own lag in its number holds a fortiori, and says so; one that
+    /// Claim: a threshold that holds with the instrument's own lag in its number holds a fortiori, and says so; one that
     /// is broken by a number which the lag may have made is void.
     #[test]
     fn lag_only_adds() {

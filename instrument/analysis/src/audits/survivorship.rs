@@ -77,7 +77,7 @@ mod tests {
 
     const LIMITED: Outcome = Outcome::Rejected(Class::Limited);
 
-    /// Claim: a dead system and one that refuses most are told of and never invalid, with a promise or without; when p99
+    /// Claim: a dead system and one that refuses most are told of and never invalid, with a threshold or without; when p99
     /// alone would be infinite it is said; a few failures pass.
     #[test]
     fn survivors() {

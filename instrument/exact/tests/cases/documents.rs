@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::json_schema::Validator;
 use crate::run_as;
 
-/// Claim: summary.json of a run with rejections, silence, losses, a matrix, promises and a table is of the schema that is
+/// Claim: summary.json of a run with rejections, silence, losses, a matrix, thresholds and a table is of the schema that is
 /// made of the types.
 #[test]
 fn a_result_is_of_its_schema() {

@@ -14,7 +14,7 @@ fn limited() -> Script {
 }
 
 /// Claim: of 300/s under a limit of 100/s every third is committed, the others are limited at once; that is counted, and
-/// a promise that it breaks has failed, and is no invalid measurement.
+/// a threshold that it does not meet has failed, and is no invalid measurement.
 #[test]
 fn two_of_three() {
     let promise = "[[threshold]]\nexpr = 'success > 99%'";

@@ -13,7 +13,7 @@ fn down() -> Script {
     Script::unbounded(Law::Constant(Duration::from_micros(500))).down(from, to)
 }
 
-/// Claim: what falls due while nobody listens is rejected as transport, nothing else is; a promise that this breaks has
+/// Claim: what falls due while nobody listens is rejected as transport, nothing else is; a threshold that this fails has
 /// failed, and one that holds in spite of it holds: an outage is the system's, and no fault of the measurement.
 #[test]
 fn a_second_of_four() {

@@ -11,6 +11,9 @@ use rustix::io::Errno;
 
 /// Bytes of the control data: one stamp and its head, as `CMSG_SPACE` counts.
 pub(super) const CONTROL_BYTES: usize = HEAD + STAMP;
+/// The same as the smallest of numbers: a length of control data has 4 bytes in one C library and 8 in another.
+const CONTROL_LENGTH: u8 = 32;
+const _: () = assert!(CONTROL_LENGTH as usize == CONTROL_BYTES, "as many as there are");
 const HEAD: usize = size_of::<libc::cmsghdr>();
 /// Seconds and nanoseconds.
 const STAMP: usize = 16;
@@ -54,15 +57,15 @@ pub(super) fn receive(
         let error = std::io::Error::last_os_error();
         return Err(error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error));
     };
-    let written = message.msg_controllen.min(CONTROL_BYTES);
-    Ok((length, stamp(&control.0[..written])))
+    // Where the kernel wrote nothing zeros stand, which are no stamp.
+    Ok((length, stamp(&control.0)))
 }
 
 /// A message that asks for control data and for nothing else; whoever uses it says where bytes go.
 pub(super) fn request() -> libc::msghdr {
     // SAFETY: a struct of numbers and pointers, for which zeros are a value: none of each.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_controllen = CONTROL_BYTES;
+    message.msg_controllen = CONTROL_LENGTH.into();
     message
 }
 
@@ -103,6 +106,7 @@ mod tests {
             assert_eq!(stamp(&whole[..length]), None, "{length}");
         }
         for other in [
+            vec![0; CONTROL_BYTES],
             control(level, libc::SCM_RIGHTS, 3, 7),
             control(libc::SOL_IP, kind, 3, 7),
             control(level, kind, 0, 0),

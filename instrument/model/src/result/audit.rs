@@ -87,7 +87,7 @@ impl Family {
         Self::Outstanding,
         Self::Bytes,
     ];
-    /// What a trial without promises is read for.
+    /// What a trial without thresholds is read for.
     pub const OF_THE_HEADLINE: [Self; 2] = [Self::Response, Self::Committed];
 
     /// In words, in the plural.
@@ -167,7 +167,7 @@ impl Voided {
         Self { from: Some(q), ..self }
     }
 
-    /// Whether what a trial without promises is read for is among them.
+    /// Whether what a trial without thresholds is read for is among them.
     #[must_use]
     pub fn is_of_the_headline(&self) -> bool {
         Family::OF_THE_HEADLINE.contains(&self.family) && self.from.is_none_or(|q| q <= 0.99)

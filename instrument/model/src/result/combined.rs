@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// 95 % intervals of a setting's numbers over repetitions of its trial: the wider of Student's t over the trials' values
-/// and of what each trial is uncertain by. No value stands beside them: percentiles are not averaged. Promises are judged
+/// and of what each trial is uncertain by. No value stands beside them: percentiles are not averaged. Thresholds are judged
 /// by each trial. An end that one of the trials cannot give is null, and so are those of a number that an audit voids in
 /// one of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

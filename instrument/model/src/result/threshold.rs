@@ -34,7 +34,7 @@ pub struct ThresholdResult {
     pub holds: Option<bool>,
     /// The value that was compared, printed.
     pub actual: String,
-    /// Why the answer is not what the value alone says, or, of a broken promise about the ledger, which transactions.
+    /// Why the answer is not what the value alone says, or, of a failed threshold about the ledger, which transactions.
     pub detail: String,
     /// Audits that void a number that it rests on. Where the answer is not void, it is the same whatever the number is
     /// in truth: it holds or is broken a fortiori.

@@ -37,7 +37,7 @@ pub(crate) fn failures(run: &Run<'_>) -> Markup {
         .and(fates(run))
 }
 
-/// Whether there is something to look at: a failure, a fate that breaks a promise, a fault, or what cannot succeed.
+/// Whether there is something to look at: a failure, a fate that a threshold forbids, a fault, or what cannot succeed.
 pub(crate) fn is_eventful(run: &Run<'_>) -> bool {
     run.shown.iter().any(|row| {
         let trial = row.trial;

@@ -11,6 +11,7 @@ use model::result::{
 use super::Run;
 use super::markup::{Element, Markup, details, el, list, paragraph, said, text};
 use super::tables::{class_of, of_cells, words};
+use crate::called;
 use crate::paint::{Paint, outcome_mark};
 use crate::tables::{self, AuditLine, Of, Shown};
 
@@ -283,26 +284,22 @@ fn matrix(run: &Run<'_>) -> Markup {
 
 /// Labels without what all settings share, and without the names of the axes: heads of narrow columns.
 fn short_labels(shown: &[Shown<'_>]) -> Vec<String> {
-    let differs = |axis: &str| {
-        let mut values = shown.iter().map(|row| row.setting.values.get(axis));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    };
+    let Some(first) = shown.first() else { return Vec::new() };
+    let settings: Vec<&SettingResult> = shown.iter().map(|row| row.setting).collect();
+    let axes = called::differing(first.axes, &settings);
     shown
         .iter()
         .map(|row| {
-            // The key has the axes in the order of the plan.
-            let axes = row.setting.key.split(',').filter_map(|pair| pair.split_once('='));
-            let of_key: Vec<&str> =
-                axes.filter(|(axis, _)| differs(axis)).map(|(_, label)| label).collect();
-            if of_key.is_empty() {
+            let part = |axis: &&str| Some(called::alone(axis, row.setting.values.get(*axis)?));
+            let parts: Vec<String> = axes.iter().filter_map(part).collect();
+            if parts.is_empty() {
                 return row.label.clone();
             }
             let trial = match row.setting.trials.len() {
                 0 | 1 => String::new(),
                 _ => format!(" #{}", row.trial.trial + 1),
             };
-            format!("{}{trial}", of_key.join("\n"))
+            format!("{}{trial}", parts.join("\n"))
         })
         .collect()
 }

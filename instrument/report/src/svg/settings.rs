@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use model::picture::RunPicture;
 use model::result::{LatencyResult, Quantile, RunResult, SettingResult, TrialResult};
 
+use crate::called;
 use crate::paint::clean;
 
 /// A setting with at least one trial.
@@ -15,6 +16,8 @@ pub(crate) struct Shown<'a> {
     /// Its index in the result.
     pub(crate) index: usize,
     pub(crate) setting: &'a SettingResult,
+    /// Names of axes, in the order of the experiment.
+    axes: &'a [String],
     /// Index of its middle trial.
     pub(crate) middle: usize,
 }
@@ -73,7 +76,8 @@ pub(crate) fn shown(result: &RunResult) -> Vec<Shown<'_>> {
     let settings = result.settings.iter().enumerate();
     settings
         .filter_map(|(index, setting)| {
-            Some(Shown { index, setting, middle: middle_trial(setting)? })
+            let middle = middle_trial(setting)?;
+            Some(Shown { index, setting, axes: &result.axes, middle })
         })
         .collect()
 }
@@ -88,21 +92,15 @@ fn middle_trial(setting: &SettingResult) -> Option<usize> {
 /// Names of settings, short: axes in which those shown do not differ are left out.
 #[must_use]
 pub(crate) fn labels(of: &[Shown<'_>]) -> Vec<String> {
+    let Some(first) = of.first() else { return Vec::new() };
     let all: Vec<&SettingResult> = of.iter().map(|shown| shown.setting).collect();
-    let axes: BTreeSet<&String> = all.iter().flat_map(|setting| setting.values.keys()).collect();
-    let mut differing: Vec<&String> = axes
-        .into_iter()
-        .filter(|axis| all.iter().any(|s| s.values.get(*axis) != all[0].values.get(*axis)))
-        .collect();
-    // In the order of the key, which is that of the experiment.
-    let place = |axis: &&String| all.first().and_then(|s| s.key.find(&format!("{axis}=")));
-    differing.sort_by_key(place);
+    let differing = called::differing(first.axes, &all);
     all.iter()
         .map(|setting| {
-            let of_axis = |axis: &&String| {
+            let of_axis = |axis: &&str| {
                 let label = setting.values.get(*axis)?;
                 Some(if differing.len() == 1 || says_itself(label) {
-                    label.clone()
+                    called::alone(axis, label)
                 } else {
                     format!("{axis}={label}")
                 })
@@ -113,10 +111,9 @@ pub(crate) fn labels(of: &[Shown<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// Whether a label is clear without its axis: a word or a rate, not a bare number.
+/// Whether a label is clear beside others without its axis: a word or a rate, not a bare number.
 fn says_itself(label: &str) -> bool {
-    label.starts_with(char::is_alphabetic) && !["true", "false", "on", "off"].contains(&label)
-        || label.contains('/')
+    label.starts_with(char::is_alphabetic) || label.contains('/')
 }
 
 /// A series of settings that differ in offered load alone.
@@ -142,8 +139,7 @@ pub(crate) fn load_series<'a>(result: &'a RunResult) -> Vec<Series<'a>> {
             series.settings.iter().filter_map(|key| all.iter().find(|s| s.setting.key == *key));
         let points: Vec<Shown<'a>> = found.copied().collect();
         let labels = labels(&points);
-        let name: Vec<String> =
-            series.values.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
+        let name = called::pairs(&result.axes, &series.values);
         let place = |key: &Option<String>| {
             let key = key.as_ref()?;
             points.iter().position(|s| s.setting.key == *key)

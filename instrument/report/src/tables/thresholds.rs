@@ -1,4 +1,4 @@
-//! Promises: each threshold once, with the value that it was compared with, or where it broke.
+//! Each threshold once, with the value that it was compared with, or where it broke.
 //!
 //! It must never count a threshold that is not resolved, void or could not be evaluated as one that holds.
 
@@ -24,7 +24,7 @@ pub(crate) struct ThresholdLine {
     pub(crate) is_broken: bool,
 }
 
-/// Every threshold once, in the order of the plan. Of the promises that nobody has to write, those that are not kept.
+/// Every threshold once, in the order of the plan. Of the thresholds that nobody has to write, those that are not met.
 pub(crate) fn thresholds(shown: &[Shown<'_>]) -> Vec<ThresholdLine> {
     threshold_keys(shown).into_iter().map(|key| line(key, shown)).collect()
 }

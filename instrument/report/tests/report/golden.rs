@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
-use report::Style;
+use model::picture::RunPicture;
+use model::result::Exit;
+use report::{Detail, Style};
 
-use crate::made_runs;
+use crate::{made_runs, sample_parts};
 
 /// Compares `text` with tests/golden/`name`, or writes it there if that was asked for.
 pub fn check(name: &str, text: &str) {
@@ -45,4 +47,23 @@ fn terminal_pages() {
     check("matrix.ascii.txt", &report::terminal(&matrix, ascii));
     let colour = Style { colour: true, ..Style::default() };
     check("failed.colour.txt", &report::terminal(&made_runs::failed(), colour));
+}
+
+/// Claim: where the names of axes do not fit, settings are called by their values in the order of the experiment, and a
+/// switch keeps its axis; charts call them in the same order.
+#[test]
+fn settings_of_two_switches() {
+    let keys = ["false,hedged=false", "false,hedged=true", "true,hedged=false", "true,hedged=true"];
+    let of = |key: &&str| {
+        let key = format!("push={key}");
+        sample_parts::setting(&key, vec![sample_parts::trial(&key)])
+    };
+    let settings = keys.iter().map(of).collect();
+    let run = sample_parts::run("switches", Exit::Ok, "all thresholds are met", settings);
+    let text = report::terminal(&run, Style { width: 80, ..Style::default() });
+    assert!(text.contains("push=true · hedged=false"), "{text}");
+    assert!(!text.contains("hedged=false · push=true") && !text.contains(" · false"), "{text}");
+    let figures = report::svg_figures(&run, &RunPicture::default(), Detail::Full);
+    let called = |label: &str| figures.iter().any(|figure| figure.svg().contains(label));
+    assert!(called("push=true hedged=false") && !called("hedged=false push"));
 }

@@ -196,7 +196,7 @@ fn void_numbers_are_marked() {
     assert!(!text.contains(&format!("!{p99}")) && !text.contains("! is not valid"), "{text}");
 }
 
-/// Claim: a promise that is not resolved has the mark of a failure where it was asked to be sure, because the run fails; in
+/// Claim: a threshold that is not resolved has the mark of a failure where it was asked to be sure, because the run fails; in
 /// any other it has a mark of its own.
 #[test]
 fn what_fails_is_marked_as_failing() {

@@ -58,7 +58,7 @@ fn run_beside(
     ran.unwrap_or_else(|why| panic!("{why}")).result
 }
 
-/// Every promise holds.
+/// Every threshold holds.
 fn clean() -> RunResult {
     let experiment = "
 name = 'smoke'

@@ -481,6 +481,10 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         Exit::Failed => Verdict::Fail,
         _ => Verdict::Pass,
     };
+    // As they stand in the key, which has them in the order of the experiment.
+    let key = settings.first().map(|setting| setting.key.clone()).unwrap_or_default();
+    let pairs = key.split(',').filter_map(|pair| pair.split_once('='));
+    let axes = pairs.map(|(axis, _)| axis.to_owned()).collect();
     RunResult {
         schema: SCHEMA.to_owned(),
         name: name.to_owned(),
@@ -496,6 +500,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         fidelity: Vec::new(),
         percentile_method:
             "HdrHistogram, three digits, nearest rank; 95% intervals by block bootstrap".to_owned(),
+        axes,
         settings,
         tables: Vec::new(),
         load_series: Vec::new(),

@@ -25,10 +25,13 @@ type Labels = Vec<(String, String)>;
 pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
     let Some((row_axis, column_axis)) = two_axes(result, picture) else { return Vec::new() };
     let all = shown(result);
+    let others: Vec<String> = axes(result, picture)
+        .into_iter()
+        .filter(|axis| *axis != row_axis && *axis != column_axis)
+        .collect();
     let rest = |it: &Shown<'_>| -> Labels {
-        let values = it.setting.values.iter();
-        let others = values.filter(|(axis, _)| **axis != row_axis && **axis != column_axis);
-        others.map(|(axis, label)| (axis.clone(), label.clone())).collect()
+        let value = |axis: &String| Some((axis.clone(), it.setting.values.get(axis)?.clone()));
+        others.iter().filter_map(value).collect()
     };
     let mut groups: Vec<(Labels, Vec<Shown<'_>>)> = Vec::new();
     for it in all {

@@ -1,4 +1,4 @@
-//! The experiment file that an import makes: the targets, a low rate, a promise, and comments on what was left
+//! The experiment file that an import makes: the targets, a low rate, a threshold, and comments on what was left
 //! out, changed or made up.
 
 use super::{Imported, counted};
