@@ -78,74 +78,99 @@ impl Flow {
         }
     }
 
-    #[inline]
-    pub fn row(&mut self, row: &Row) {
-        if row.end == NO_STAMP || row.due == NO_STAMP {
-            return;
-        }
-        self.outstanding(row);
-        if row.stream == 0 {
-            self.main(row);
+    /// Adds plausible rows of one block, of any stream.
+    pub fn rows(&mut self, rows: &[&Row]) {
+        self.begun(rows);
+        self.ended(rows);
+        self.times(rows);
+        self.main(rows);
+    }
+
+    /// Neighbours mostly fall into the same slot, which is then written once for all of them; here and where they end.
+    fn begun(&mut self, rows: &[&Row]) {
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            let slot = self.due_slots.of(first.due);
+            let same = left.iter().take_while(|row| self.due_slots.of(row.due) == slot);
+            let (run, rest) = left.split_at(same.count());
+            match usize::try_from(slot) {
+                Err(_) => self.before += i64::from(short(run)),
+                Ok(slot) if slot < self.slots.len() => self.slots[slot].due += short(run),
+                Ok(_) => {}
+            }
+            left = rest;
         }
     }
 
-    #[inline]
-    fn outstanding(&mut self, row: &Row) {
-        let in_window = self.grid.holds(row.due);
-        match self.due_slots.index(row.due) {
-            None => self.before += 1,
-            Some(slot) if slot < self.slots.len() => self.slots[slot].due += 1,
-            Some(_) => {}
-        }
-        match self.end_slots.index(row.end) {
-            None => self.before -= 1,
-            Some(slot) if slot < self.slots.len() => {
-                let committed = row.outcome == Outcome::Committed;
-                let flow = &mut self.slots[slot];
-                flow.ended += 1;
-                flow.committed += u32::from(committed);
-                flow.failed += u32::from(!committed);
+    fn ended(&mut self, rows: &[&Row]) {
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            let slot = self.end_slots.of(first.end);
+            let mut committed = 0_u32;
+            let same = left.iter().take_while(|row| self.end_slots.of(row.end) == slot);
+            let same =
+                same.inspect(|row| committed += u32::from(row.outcome == Outcome::Committed));
+            let (run, rest) = left.split_at(same.count());
+            match usize::try_from(slot) {
+                Err(_) => self.before -= i64::from(short(run)),
+                Ok(slot) if slot < self.slots.len() => {
+                    let flow = &mut self.slots[slot];
+                    flow.ended += short(run);
+                    flow.committed += committed;
+                    flow.failed += short(run) - committed;
+                }
+                Ok(_) => {}
             }
-            Some(_) => {}
-        }
-        if in_window {
-            self.due_in_window += 1;
-            self.time_ns += i128::from(row.end - row.due);
-        }
-        let inside = row.end.min(self.grid.end) - row.due.max(self.grid.start);
-        if inside > 0 {
-            self.area_ns += i128::from(inside);
+            left = rest;
         }
     }
 
-    #[inline]
-    fn main(&mut self, row: &Row) {
-        self.sent_in_window += u64::from(row.sent != NO_STAMP && self.grid.holds(row.sent));
-        if self.grid.holds(row.due) {
-            self.first_due = self.first_due.min(row.due);
-            self.last_due = self.last_due.max(row.due);
-            for (stage, mark) in row.marks.iter().enumerate() {
-                self.reached_of_due[stage] += u64::from(*mark != NO_STAMP);
+    fn times(&mut self, rows: &[&Row]) {
+        let (mut due, mut time, mut area) = (0, 0_i128, 0_i128);
+        for row in rows {
+            let in_window = self.grid.holds(row.due);
+            due += u64::from(in_window);
+            time += i128::from(if in_window { row.end - row.due } else { 0 });
+            let inside = row.end.min(self.grid.end) - row.due.max(self.grid.start);
+            area += i128::from(inside.max(0));
+        }
+        self.due_in_window += due;
+        self.time_ns += time;
+        self.area_ns += area;
+    }
+
+    fn main(&mut self, rows: &[&Row]) {
+        let grid = self.grid;
+        let of_main = || rows.iter().filter(|row| row.stream == 0);
+        let mut sent = 0;
+        for row in of_main() {
+            sent += u64::from(row.sent != NO_STAMP && grid.holds(row.sent));
+            if grid.holds(row.due) {
+                self.first_due = self.first_due.min(row.due);
+                self.last_due = self.last_due.max(row.due);
             }
         }
-        for (stage, mark) in row.marks.iter().enumerate() {
-            if *mark == NO_STAMP {
-                continue;
-            }
-            let since_start = *mark - self.grid.start;
-            if since_start < 0 {
-                continue;
-            }
-            self.since_start[stage].record(since_start);
-            if *mark >= self.grid.end {
-                self.since_end[stage].record(*mark - self.grid.end);
-            }
-            if stage == self.final_stage && self.window_ns > 0 {
-                let window = self.mark_windows.index(*mark);
-                if let Some(count) = window.and_then(|w| self.windows.get_mut(w)) {
-                    *count += 1;
+        self.sent_in_window += sent;
+        for stage in 0..STAGES_MAX {
+            let mut reached = 0;
+            for row in of_main().filter(|row| row.marks[stage] != NO_STAMP) {
+                let mark = row.marks[stage];
+                reached += u64::from(grid.holds(row.due));
+                if mark < grid.start {
+                    continue;
+                }
+                self.since_start[stage].record(mark - grid.start);
+                if mark >= grid.end {
+                    self.since_end[stage].record(mark - grid.end);
+                }
+                if stage == self.final_stage && self.window_ns > 0 {
+                    let window = self.mark_windows.index(mark);
+                    if let Some(count) = window.and_then(|w| self.windows.get_mut(w)) {
+                        *count += 1;
+                    }
                 }
             }
+            self.reached_of_due[stage] += reached;
         }
     }
 
@@ -236,6 +261,11 @@ impl Flow {
         let slope = stats::trend::theil_sen(&self.outstanding_by_block()?)?;
         Some((slope * BLOCKS as f64).max(0.0).round() as u64)
     }
+}
+
+/// How many rows of a block.
+fn short(rows: &[&Row]) -> u32 {
+    u32::try_from(rows.len()).expect("a block has few rows")
 }
 
 /// Blocks of the window in which a trend is looked for: enough for a rank test to be sure, few enough to be nearly

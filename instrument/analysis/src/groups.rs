@@ -13,11 +13,16 @@ use crate::tally::Tally;
 /// Kinds beyond this many share one group. A file that names more is not one that a person will read by kind.
 const KINDS_MAX: usize = 100_000;
 
+/// Response times of a group that wait to be counted together.
+const WAITING_MAX: usize = 64;
+
 /// One group.
 #[derive(Clone, Debug, Default)]
 struct Group {
     tally: Tally,
     response: SparseHistogram,
+    /// What is not in `response` yet: several at once cost less.
+    waiting: Vec<i64>,
 }
 
 impl Group {
@@ -25,22 +30,34 @@ impl Group {
     fn row(&mut self, row: &Row) {
         self.tally.row(row);
         if is_answer(row.outcome) {
-            self.response.record(row.end - row.due);
+            if self.waiting.len() == WAITING_MAX {
+                self.response.record_all(&self.waiting);
+                self.waiting.clear();
+            }
+            self.waiting.push(row.end - row.due);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.tally.merge(&other.tally);
         self.response.merge(&other.response);
+        self.response.record_all(&other.waiting);
+    }
+
+    fn response(&self) -> SparseHistogram {
+        let mut all = self.response.clone();
+        all.record_all(&self.waiting);
+        all
     }
 
     fn result(&self, name: String) -> GroupResult {
+        let response = self.response();
         GroupResult {
             name,
             counts: self.tally.counts(),
-            p50_ns: self.response.quantile(0.5),
-            p99_ns: self.response.quantile(0.99),
-            max_ns: self.response.moments().max(),
+            p50_ns: response.quantile(0.5),
+            p99_ns: response.quantile(0.99),
+            max_ns: response.moments().max(),
         }
     }
 }

@@ -113,6 +113,8 @@ pub(crate) struct Latencies {
     /// Transactions of the measured stream that were due, by slot.
     due: Vec<u64>,
     lags: Lags,
+    /// Response and service times of one block.
+    values: [Values; 2],
 }
 
 /// The lags of what was sent. Where a transaction waited for no connection its two are the same, and kept once.
@@ -122,11 +124,13 @@ struct Lags {
     /// Of those that waited.
     send: Histogram,
     own: Histogram,
+    /// Of one block, of each.
+    values: [Values; 3],
 }
 
 impl Lags {
     fn rows(&mut self, rows: &[&Row]) {
-        let (mut same, mut send, mut own) = (Values::none(), Values::none(), Values::none());
+        let [same, send, own] = self.values.each_mut().map(Values::clear);
         for row in rows {
             let (is_sent, has_waited) = (row.sent != NO_STAMP, row.ready != row.due);
             // What was never sent may have no ready time either.
@@ -156,6 +160,7 @@ impl Latencies {
             stages: (0..stages.min(STAGES_MAX)).map(|_| stage()).collect(),
             due: vec![0; slots],
             lags: Lags::default(),
+            values: Default::default(),
         }
     }
 
@@ -165,7 +170,7 @@ impl Latencies {
             *due += rows.len() as u64;
         }
         for (index, stage) in self.stages.iter_mut().enumerate() {
-            let (mut responses, mut services) = (Values::none(), Values::none());
+            let [responses, services] = self.values.each_mut().map(Values::clear);
             for row in rows {
                 let (response, service) = (row.response_ns(index), row.service_ns(index));
                 responses.push_if(response.is_some(), response.unwrap_or(0));

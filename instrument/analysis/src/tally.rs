@@ -9,6 +9,8 @@ const CODES: usize = Outcome::Shed.code() as usize + 1;
 /// How many transactions ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
+    /// Committed and sent once, which nearly all are: one number to count up for a row. They are in none of the others.
+    plain: u64,
     by_outcome: [u64; CODES],
     sent: u64,
     resent: u64,
@@ -19,6 +21,10 @@ pub(crate) struct Tally {
 impl Tally {
     #[inline]
     pub fn row(&mut self, row: &Row) {
+        if row.outcome == Outcome::Committed && row.sent != NO_STAMP && row.attempts <= 1 {
+            self.plain += 1;
+            return;
+        }
         self.by_outcome[usize::from(row.outcome.code())] += 1;
         if row.sent == NO_STAMP {
             return;
@@ -36,6 +42,7 @@ impl Tally {
         for (mine, theirs) in self.by_outcome.iter_mut().zip(&other.by_outcome) {
             *mine += theirs;
         }
+        self.plain += other.plain;
         self.sent += other.sent;
         self.resent += other.resent;
         self.attempts += other.attempts;
@@ -43,11 +50,11 @@ impl Tally {
     }
 
     pub fn due(&self) -> u64 {
-        self.by_outcome.iter().sum()
+        self.plain + self.by_outcome.iter().sum::<u64>()
     }
 
     pub fn sent(&self) -> u64 {
-        self.sent
+        self.plain + self.sent
     }
 
     /// Those that were sent more than once.
@@ -57,11 +64,12 @@ impl Tally {
 
     /// Times that they were sent, all together, and the most of any.
     pub fn attempts(&self) -> (u64, u8) {
-        (self.attempts, self.attempts_max)
+        (self.plain + self.attempts, self.attempts_max.max(u8::from(self.plain > 0)))
     }
 
     pub fn of(&self, outcome: Outcome) -> u64 {
-        self.by_outcome[usize::from(outcome.code())]
+        let plain = if outcome == Outcome::Committed { self.plain } else { 0 };
+        plain + self.by_outcome[usize::from(outcome.code())]
     }
 
     pub fn counts(&self) -> Counts {
@@ -72,7 +80,7 @@ impl Tally {
             .collect();
         Counts {
             due: self.due(),
-            sent: self.sent,
+            sent: self.sent(),
             committed: self.of(Outcome::Committed),
             rejected: by_class.iter().map(|(_, count)| count).sum(),
             rejected_by_class: by_class.into_iter().collect(),

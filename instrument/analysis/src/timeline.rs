@@ -65,6 +65,8 @@ pub(crate) struct TimelineTally {
     final_stage: usize,
     cells: Vec<Cell>,
     places: Places,
+    /// Lags and response times of one block.
+    values: [Values; 2],
 }
 
 /// Columns by stamp, one for each kind of it.
@@ -92,6 +94,26 @@ fn column(cells: &mut Cells, last: usize, stamp: Stamp) -> usize {
     cells.index(stamp).unwrap_or(0).min(last)
 }
 
+/// Counts stamps by column. Neighbours mostly fall into the same one, which is then written once for all of them.
+#[inline]
+fn runs(
+    cells: &mut Cells,
+    last: usize,
+    stamps: impl Iterator<Item = Stamp>,
+    mut add: impl FnMut(usize, u64),
+) {
+    let (mut now, mut count) = (0, 0);
+    for stamp in stamps.filter(|stamp| *stamp != NO_STAMP) {
+        let next = column(cells, last, stamp);
+        if next != now {
+            add(now, count);
+            (now, count) = (next, 0);
+        }
+        count += 1;
+    }
+    add(now, count);
+}
+
 impl TimelineTally {
     /// From the trial's start to `end`; latencies are of `stream`, to `final_stage`.
     pub fn new(end: Stamp, stream: u8, final_stage: usize) -> Self {
@@ -105,6 +127,7 @@ impl TimelineTally {
             final_stage,
             cells: vec![Cell::default(); columns],
             places: Places::new(width, columns),
+            values: Default::default(),
         }
     }
 
@@ -113,7 +136,7 @@ impl TimelineTally {
         if self.cells.is_empty() {
             return;
         }
-        rows.iter().for_each(|row| self.passed(row));
+        self.passed(rows);
         let (last, mut due) = (self.places.last, self.places.due);
         let mut column_of = |row: &Row| column(&mut due, last, row.due);
         for run in rows.chunk_by(|a, b| column_of(a) == column_of(b)) {
@@ -125,7 +148,7 @@ impl TimelineTally {
     fn of_column(&mut self, rows: &[&Row]) {
         let cell = &mut self.cells[column(&mut self.places.due, self.places.last, rows[0].due)];
         cell.due += rows.len() as u64;
-        let (mut lags, mut responses) = (Values::none(), Values::none());
+        let [lags, responses] = self.values.each_mut().map(Values::clear);
         for row in rows {
             let lag = row.own_lag_ns();
             lags.push_if(lag.is_some(), lag.unwrap_or(0));
@@ -139,20 +162,28 @@ impl TimelineTally {
         cell.response.record_all(responses.all());
     }
 
-    /// Counts when it was sent, reached its stages and ended.
-    #[inline]
-    fn passed(&mut self, row: &Row) {
-        let places = &mut self.places;
+    /// Counts when they were sent, reached their stages and ended.
+    fn passed(&mut self, rows: &[&Row]) {
+        let (cells, places) = (&mut self.cells, &mut self.places);
         let last = places.last;
-        if row.sent != NO_STAMP {
-            self.cells[column(&mut places.sent, last, row.sent)].sent += 1;
+        runs(&mut places.sent, last, rows.iter().map(|row| row.sent), |column, count| {
+            cells[column].sent += count;
+        });
+        for (stage, place) in places.marks.iter_mut().enumerate() {
+            runs(place, last, rows.iter().map(|row| row.marks[stage]), |column, count| {
+                cells[column].reached[stage] += count;
+            });
         }
-        for (stage, mark) in row.marks.iter().enumerate() {
-            if *mark != NO_STAMP {
-                self.cells[column(&mut places.marks[stage], last, *mark)].reached[stage] += 1;
+        let (mut now, mut count) = ((0, Outcome::Committed), 0);
+        for row in rows {
+            let next = (column(&mut places.end, last, row.end), row.outcome);
+            if next != now {
+                cells[now.0].ended(now.1, count);
+                (now, count) = (next, 0);
             }
+            count += 1;
         }
-        self.cells[column(&mut places.end, last, row.end)].ended(row.outcome);
+        cells[now.0].ended(now.1, count);
     }
 
     /// The columns, for the result.
@@ -215,12 +246,14 @@ impl TimelineTally {
 }
 
 impl Cell {
-    #[inline]
-    fn ended(&mut self, outcome: Outcome) {
-        self.ended += 1;
+    fn ended(&mut self, outcome: Outcome, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.ended += count;
         match self.outcomes.iter_mut().find(|(known, _)| *known == outcome) {
-            Some((_, count)) => *count += 1,
-            None => self.outcomes.push((outcome, 1)),
+            Some((_, all)) => *all += count,
+            None => self.outcomes.push((outcome, count)),
         }
     }
 

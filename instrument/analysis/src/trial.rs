@@ -194,17 +194,21 @@ impl<'a> TrialAnalysis<'a> {
         }
         rows.iter().for_each(|row| self.order.row(row, self.ends));
         rows.iter().for_each(|row| self.join.row(row));
-        rows.iter().for_each(|row| self.flow.row(row));
+        self.flow.rows(rows);
         rows.iter().for_each(|row| self.pool.row(row));
         // What follows is of the window, a slot and a stream at a time.
         let (grid, mut slots) = (self.grid, self.slots);
         let of_window = |row: &Row| grid.holds(row.due);
-        let runs = rows.chunk_by(|a, b| {
-            let same = of_window(a) == of_window(b) && a.stream == b.stream;
-            same && slots.of(a.due) == slots.of(b.due)
-        });
-        for run in runs.filter(|run| of_window(run[0])) {
-            self.run(run);
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            let mut kind_of = |row: &Row| (of_window(row), row.stream, slots.of(row.due));
+            let kind = kind_of(first);
+            let (run, rest) =
+                left.split_at(left.iter().take_while(|row| kind_of(row) == kind).count());
+            if of_window(first) {
+                self.run(run);
+            }
+            left = rest;
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Vegeta {
     codes: Vec<u64>,
     /// By error index: when it was first sent.
     errors: Vec<Stamp>,
+    /// Latencies of one block.
+    values: Values,
 }
 
 impl Default for Vegeta {
@@ -41,6 +43,7 @@ impl Default for Vegeta {
             committed: 0,
             codes: vec![0; 1 << 16],
             errors: Vec::new(),
+            values: Values::default(),
         }
     }
 }
@@ -56,12 +59,12 @@ impl Vegeta {
 
     /// The same for the rows of a block.
     pub(crate) fn rows(&mut self, rows: &[&Row]) {
-        let mut latencies = Values::none();
+        self.values.clear();
         for row in rows {
             let latency = self.count(row);
-            latencies.push_if(latency.is_some(), latency.unwrap_or(0));
+            self.values.push_if(latency.is_some(), latency.unwrap_or(0));
         }
-        self.latencies.record_all(latencies.all());
+        self.latencies.record_all(self.values.all());
     }
 
     /// Counts a row; its latency, if it has one.

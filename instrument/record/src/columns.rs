@@ -28,6 +28,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::error::RecordError;
+use crate::numbered_words;
 
 /// The largest row group that is read: 131,072 rows of transactions at 150 bytes a row are 20 MB.
 const ROW_GROUP_BYTES_MAX: u64 = 256 << 20;
@@ -436,12 +437,38 @@ impl GroupReader {
         Ok(ColumnReader { reader, values: Vec::new(), levels: Vec::new() })
     }
 
+    /// The next column, of words that every row has, of which there are few different ones.
+    pub fn words(&mut self) -> Result<WordReader, ParquetError> {
+        let chunk = self.metadata.columns().get(self.next_column).ok_or_else(outside)?;
+        if !numbered_words::has_numbers(chunk) {
+            return self.column().map(WordReader::Plain);
+        }
+        self.next_column += 1;
+        let pages = SerializedPageReader::new(self.window.clone(), chunk, self.rows_left, None)?;
+        let (reader, words) = numbered_words::numbered(pages, chunk)?;
+        let numbers = ColumnReader { reader, values: Vec::new(), levels: Vec::new() };
+        Ok(WordReader::Numbered { numbers, words })
+    }
+
     /// How many rows the next batch has: `most`, or what is left.
     pub fn take_rows(&mut self, most: usize) -> usize {
         let count = self.rows_left.min(most);
         self.rows_left -= count;
         count
     }
+}
+
+/// A column of words that every row has.
+pub enum WordReader {
+    /// The words once, and for each row which of them it has.
+    Numbered {
+        /// The index of each row's word.
+        numbers: ColumnReader<Int32Type>,
+        /// The words.
+        words: Vec<Bytes>,
+    },
+    /// Each row's word.
+    Plain(ColumnReader<ByteArrayType>),
 }
 
 /// One column of a row group, read in batches.
@@ -469,7 +496,9 @@ impl<T: DataType> ColumnReader<T> {
         self.levels.clear();
         let levels = Some(&mut self.levels);
         let (rows, values, _) = self.reader.read_records(count, levels, None, &mut self.values)?;
-        let present = self.levels.iter().filter(|level| **level != 0).count();
+        // Wrapping, so that several are counted at a time; there are far fewer than 2^32.
+        let present = |sum: u32, level: &i16| sum.wrapping_add(u32::from(*level != 0));
+        let present = self.levels.iter().fold(0, present) as usize;
         if rows != count
             || self.levels.len() != count
             || present != values

@@ -43,6 +43,7 @@ mod histogram_v2;
 mod interval_log;
 mod name;
 mod node_events;
+mod numbered_words;
 mod observation_log;
 mod observations;
 mod row_code;

@@ -50,7 +50,8 @@ use parquet::errors::ParquetError;
 
 use crate::carried::Carried;
 use crate::columns::{
-    Column, ColumnReader, ColumnsReader, ColumnsWriter, GroupReader, Kind, Source, guarded, word,
+    Column, ColumnReader, ColumnsReader, ColumnsWriter, GroupReader, Kind, Source, WordReader,
+    guarded, word,
 };
 use crate::error::RecordError;
 use crate::row_code::BEFORE_FIRST;
@@ -364,7 +365,7 @@ struct Group {
     sent: ColumnReader<Int64Type>,
     marks: Vec<ColumnReader<Int64Type>>,
     end: ColumnReader<Int64Type>,
-    outcome: ColumnReader<ByteArrayType>,
+    outcome: OutcomeReader,
     class: ColumnReader<ByteArrayType>,
     code: ColumnReader<Int32Type>,
     error: ColumnReader<Int32Type>,
@@ -389,7 +390,7 @@ impl Group {
             sent: group.column()?,
             marks: (0..stage_count).map(|_| group.column()).collect::<Result<_, _>>()?,
             end: group.column()?,
-            outcome: group.column()?,
+            outcome: OutcomeReader::open(group.words()?)?,
             class: group.column()?,
             code: group.column()?,
             error: group.column()?,
@@ -408,20 +409,22 @@ impl Group {
     /// Reads the next rows into `rows`; says whether there were any.
     fn read(&mut self, rows: &mut Vec<Row>, carried: &mut Carried) -> Result<bool, ParquetError> {
         let count = self.group.take_rows(READ_ROWS_MAX);
-        rows.clear();
+        // What the last batch left is written over: every field but the marks of stages that the file does not have.
         rows.resize(count, BEFORE_FIRST);
         if count == 0 {
             return Ok(false);
         }
-        put(rows, self.tx.required(count)?, |row, value| row.tx = value.cast_unsigned());
-        put(rows, self.due.required(count)?, |row, value| row.due = value);
+        let (tx, due) = (self.tx.required(count)?, self.due.required(count)?);
+        for ((row, tx), due) in rows.iter_mut().zip(tx).zip(due) {
+            (row.tx, row.due) = (tx.cast_unsigned(), *due);
+        }
         for (stage, column) in self.marks.iter_mut().enumerate() {
             put_after_due(rows, column.optional(count)?, |row, stamp| row.marks[stage] = stamp)?;
         }
         put(rows, self.end.required(count)?, |row, value| {
             row.end = last_stamp(row).wrapping_add(value);
         });
-        put_outcomes(rows, self.outcome.required(count)?)?;
+        self.outcome.read(rows, count)?;
         put_classes(rows, self.class.optional(count)?)?;
         self.read_numbers(rows, count)?;
         // Last, when ends and connections of all rows are known.
@@ -430,24 +433,22 @@ impl Group {
         Ok(true)
     }
 
+    /// All at once: a row is fetched from memory and put back one time.
     fn read_numbers(&mut self, rows: &mut [Row], count: usize) -> Result<(), ParquetError> {
-        // A number that does not fit was not written by us; its low bits are as good as any.
-        put(rows, self.code.required(count)?, |row, value| row.code = value as u16);
-        put(rows, self.error.required(count)?, |row, value| row.error = value as u16);
-        put(rows, self.kind.required(count)?, |row, value| row.kind = value.cast_unsigned());
-        put(rows, self.connection.required(count)?, |row, value| {
-            row.connection = value.cast_unsigned();
-        });
-        put(rows, self.worker.required(count)?, |row, value| row.worker = value as u8);
-        put(rows, self.stream.required(count)?, |row, value| row.stream = value as u8);
-        put(rows, self.client.required(count)?, |row, value| row.client = value.cast_unsigned());
-        put(rows, self.attempts.required(count)?, |row, value| row.attempts = value as u8);
-        put(rows, self.bytes_out.required(count)?, |row, value| {
-            row.bytes_out = value.cast_unsigned();
-        });
-        put(rows, self.bytes_in.required(count)?, |row, value| {
-            row.bytes_in = value.cast_unsigned();
-        });
+        let (code, error) = (self.code.required(count)?, self.error.required(count)?);
+        let (kind, connection) = (self.kind.required(count)?, self.connection.required(count)?);
+        let (worker, stream) = (self.worker.required(count)?, self.stream.required(count)?);
+        let (client, attempts) = (self.client.required(count)?, self.attempts.required(count)?);
+        let (sent, received) = (self.bytes_out.required(count)?, self.bytes_in.required(count)?);
+        for (at, row) in rows.iter_mut().enumerate() {
+            // A number that does not fit was not written by us; its low bits are as good as any.
+            (row.code, row.error) = (code[at] as u16, error[at] as u16);
+            (row.kind, row.connection) = (kind[at].cast_unsigned(), connection[at].cast_unsigned());
+            (row.worker, row.stream) = (worker[at] as u8, stream[at] as u8);
+            (row.client, row.attempts) = (client[at].cast_unsigned(), attempts[at] as u8);
+            (row.bytes_out, row.bytes_in) =
+                (sent[at].cast_unsigned(), received[at].cast_unsigned());
+        }
         Ok(())
     }
 }
@@ -515,25 +516,54 @@ fn follows_none() -> ParquetError {
     ParquetError::General("a row is said to follow another, and there is none".to_owned())
 }
 
-fn put_outcomes(rows: &mut [Row], words: &[ByteArray]) -> Result<(), ParquetError> {
-    // Values of a dictionary share their bytes, so most comparisons are of two addresses.
-    let mut known: (&[u8], Outcome) = (&[], Outcome::Committed);
-    for (row, word) in rows.iter_mut().zip(words) {
-        let word = word.data();
-        if !std::ptr::eq(word, known.0) {
-            let outcome = match word {
-                b"committed" => Outcome::Committed,
-                // The class follows in its own column; a rejection without one stays the server's.
-                b"rejected" => Outcome::Rejected(Class::Server),
-                b"unknown" => Outcome::Unknown,
-                b"shed" => Outcome::Shed,
-                other => return Err(foreign_word("outcome", other)),
-            };
-            known = (word, outcome);
-        }
-        row.outcome = known.1;
+/// The column of outcomes.
+enum OutcomeReader {
+    /// Outcomes by the number that rows have for them.
+    Numbered {
+        numbers: ColumnReader<Int32Type>,
+        outcomes: Vec<Outcome>,
+    },
+    Worded(ColumnReader<ByteArrayType>),
+}
+
+impl OutcomeReader {
+    fn open(words: WordReader) -> Result<Self, ParquetError> {
+        Ok(match words {
+            WordReader::Numbered { numbers, words } => {
+                let outcomes = words.iter().map(|word| outcome(word)).collect::<Result<_, _>>()?;
+                Self::Numbered { numbers, outcomes }
+            }
+            WordReader::Plain(words) => Self::Worded(words),
+        })
     }
-    Ok(())
+
+    fn read(&mut self, rows: &mut [Row], count: usize) -> Result<(), ParquetError> {
+        match self {
+            Self::Numbered { numbers, outcomes } => {
+                for (row, number) in rows.iter_mut().zip(numbers.required(count)?) {
+                    let outcome = usize::try_from(*number).ok().and_then(|at| outcomes.get(at));
+                    row.outcome = *outcome.ok_or_else(unequal)?;
+                }
+            }
+            Self::Worded(words) => {
+                for (row, word) in rows.iter_mut().zip(words.required(count)?) {
+                    row.outcome = outcome(word.data())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn outcome(word: &[u8]) -> Result<Outcome, ParquetError> {
+    Ok(match word {
+        b"committed" => Outcome::Committed,
+        // The class follows in its own column; a rejection without one stays the server's.
+        b"rejected" => Outcome::Rejected(Class::Server),
+        b"unknown" => Outcome::Unknown,
+        b"shed" => Outcome::Shed,
+        other => return Err(foreign_word("outcome", other)),
+    })
 }
 
 fn put_classes(

@@ -33,15 +33,13 @@ impl Moments {
     /// Of several samples: in registers, where one at a time goes through memory.
     #[must_use]
     pub fn of(values: &[i64]) -> Self {
-        let (mut sum, mut sum_of_squares) = (0_i128, 0_u128);
         let (mut min, mut max) = (i64::MAX, i64::MIN);
         for value in values {
-            sum += i128::from(*value);
-            let magnitude = u128::from(value.unsigned_abs());
-            sum_of_squares = sum_of_squares.saturating_add(magnitude * magnitude);
             min = min.min(*value);
             max = max.max(*value);
         }
+        let is_small = min >= 0 && max < SMALL && values.len() <= SMALL_COUNT;
+        let (sum, sum_of_squares) = if is_small { small_sums(values) } else { sums(values) };
         Self { count: values.len() as u64, sum, sum_of_squares, min, max }
     }
 
@@ -116,6 +114,37 @@ impl Moments {
             - (sum as f64) * (rest as f64 / n as f64);
         Some(numerator.max(0.0) / (n - 1) as f64)
     }
+}
+
+/// The squares of so many values from 0 to below this add up to less than 2^64.
+const SMALL: i64 = 1 << 28;
+const SMALL_COUNT: usize = 1 << 8;
+
+/// The sum and the sum of squares of few small values, several at a time.
+fn small_sums(values: &[i64]) -> (i128, u128) {
+    let (mut sum, mut squares) = (0_u64, 0_u64);
+    for value in values {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "below SMALL; said to the compiler, which then multiplies several at a time"
+        )]
+        let value = u64::from(*value as u32);
+        sum = sum.wrapping_add(value);
+        squares = squares.wrapping_add(value * value);
+    }
+    (sum.into(), squares.into())
+}
+
+/// The sum and the sum of squares of any values.
+fn sums(values: &[i64]) -> (i128, u128) {
+    let (mut sum, mut squares) = (0_i128, 0_u128);
+    for value in values {
+        sum += i128::from(*value);
+        let magnitude = u128::from(value.unsigned_abs());
+        squares = squares.saturating_add(magnitude * magnitude);
+    }
+    (sum, squares)
 }
 
 #[cfg(test)]

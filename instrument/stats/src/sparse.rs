@@ -35,24 +35,21 @@ impl SparseHistogram {
     pub(crate) fn record_with(&mut self, values: &[i64], moments: &Moments) {
         self.moments.merge(moments);
         match (moments.min().map(u64::try_from), moments.max().map(u64::try_from)) {
-            (Some(Ok(_)), Some(Ok(max))) => self.place_all(values, max),
+            (Some(Ok(min)), Some(Ok(max))) => self.place_all(values, min, max),
             _ => values.iter().for_each(|value| self.place(*value)),
         }
     }
 
-    /// Places samples from 0 to `max`. Pages are added before, so that the loop looks at nothing but the counts.
-    fn place_all(&mut self, values: &[i64], max: u64) {
-        let page_of = |value: i64| index_of(value.cast_unsigned(), HALF_BITS) / PAGE;
-        let mut wanted = 0_u64;
-        for value in values {
-            wanted |= 1 << page_of(*value);
-        }
-        if self.pages.len() <= index_of(max, HALF_BITS) / PAGE {
-            self.add_page(index_of(max, HALF_BITS) / PAGE);
-        }
-        for page in 0..self.pages.len() {
-            if wanted >> page & 1 == 1 && self.pages[page].is_none() {
-                self.add_page(page);
+    /// Places samples from `min` to `max`. Pages are added before, so that the loop looks at nothing but the counts.
+    fn place_all(&mut self, values: &[i64], min: u64, max: u64) {
+        let page_of = |value: u64| index_of(value, HALF_BITS) / PAGE;
+        let between = self.pages.get(page_of(min)..=page_of(max));
+        if !between.is_some_and(|pages| pages.iter().all(Option::is_some)) {
+            for value in values {
+                let page = page_of(value.cast_unsigned());
+                if self.pages.get(page).is_none_or(Option::is_none) {
+                    self.add_page(page);
+                }
             }
         }
         let pages = self.pages.as_mut_slice();
