@@ -62,7 +62,10 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     print!("{text}");
     if !toy {
         let path = root.join("docs/bench-report.md");
-        std::fs::write(&path, text)
+        // What people wrote behind the measurement stays.
+        let old = std::fs::read_to_string(&path).unwrap_or_default();
+        let written = old.find("\n## ").map_or("", |at| &old[at..]);
+        std::fs::write(&path, text + written)
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
     }
     let folder = &contest.folder;
