@@ -3,7 +3,7 @@
 //! A mean over a trial hides a bad minute, and who promises a rate promises it for each. A minute is one of due times; its
 //! response times are of all that were due in it, as everywhere.
 
-use model::plan::ThresholdPlan;
+use model::plan::{Level, ThresholdPlan};
 use model::quantity::show_ns;
 use model::result::{BorneResult, Direction, MinuteResult, MinutesResult, SettingResult};
 use model::{Outcome, Row, Stamp};
@@ -197,8 +197,10 @@ impl Minutes {
     }
 }
 
+/// What a threshold of level warn asks for is a wish, and nothing that is promised.
 fn judged(thresholds: &[ThresholdPlan], final_stage: &str) -> Vec<Judged> {
-    let comparisons = thresholds.iter().flat_map(|it| parse(&it.expr).unwrap_or_default());
+    let decide = thresholds.iter().filter(|it| it.level != Level::Warn);
+    let comparisons = decide.flat_map(|it| parse(&it.expr).unwrap_or_default());
     comparisons.filter_map(|it| Judged::of(&it, final_stage)).collect()
 }
 

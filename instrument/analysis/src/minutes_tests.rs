@@ -55,6 +55,19 @@ fn by_hand() {
     assert!((worst - 1_000 * MS).abs() <= 8 * MS, "{worst}");
 }
 
+/// Claim: a threshold of level warn fails no minute, and where there is no other nothing is judged.
+#[test]
+fn a_wish_is_not_promised() {
+    let wish = ThresholdPlan { level: Level::Warn, ..threshold("p50 < 1ms") };
+    let mut trial = trial(|_| 2);
+    trial.thresholds.push(wish.clone());
+    let all = minutes(trial.clone());
+    assert_eq!(all.judged, ["success == 100%", "p99 < 100ms"]);
+    assert!(all.minutes.iter().all(|it| it.holds));
+    trial.thresholds = vec![wish];
+    assert!(trial.result().minutes.is_none());
+}
+
 /// Claim: one refusal fails a threshold of success in its minute alone, and where more than the share is never answered
 /// the quantile is infinite.
 #[test]
