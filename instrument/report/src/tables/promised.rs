@@ -64,8 +64,9 @@ pub(crate) fn promised(shown: &[Shown<'_>]) -> Vec<String> {
 
 /// What the columns of the minutes are.
 pub(crate) fn minutes_line() -> &'static str {
-    "Whole minutes of due times. A minute holds where every threshold on success and on response times holds in it, those \
-     of level warn aside; what cannot succeed at any load is left out. A load can be promised where each minute holds, at it and at every lower one."
+    "Whole minutes of due times. A minute holds where every threshold on success and on response times holds in it, \
+     those of level warn aside; what cannot succeed at any load is left out. A load can be promised where each minute \
+     holds, at it and at every lower one."
 }
 
 /// A row a trial: how often a page of several requests is whole. Empty where all requests of all trials succeed.
