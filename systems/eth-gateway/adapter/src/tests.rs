@@ -1,4 +1,7 @@
-//! Options, without a node: what an experiment can ask for, and what it is told of mistakes.
+//! Options, without a node: what an experiment can ask for, and what it is told of mistakes. And what is put on a chain,
+//! before a stand-in of a node.
+
+mod chain;
 
 use std::path::Path;
 

@@ -17,6 +17,10 @@ const AT_ONCE: usize = 100;
 /// How long a chain may take to mine all of it.
 const MINED_WITHIN: Duration = Duration::from_secs(120);
 
+/// A node's own account pays nothing to somebody where nothing has come within this: geth's chain for development may
+/// overlook a transaction that comes in while it starts, and looks again when another comes.
+const PUSHED_EVERY: Duration = Duration::from_secs(2);
+
 /// How often that is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -55,9 +59,25 @@ pub(crate) fn give(
             some.iter().map(|account| source.question(terms, &account.address, wei)).collect();
         rpc.ask_all::<Value>(&questions)?;
     }
-    let all = accounts.iter().rev().take(AT_ONCE);
-    for account in all {
-        until(clock, "the accounts' money", || Ok(balance(rpc, &account.address)? >= wei))?;
+    let mut pushed = clock.now();
+    for account in accounts.iter().rev().take(AT_ONCE) {
+        until(clock, "the accounts' money", || {
+            let now = clock.now();
+            if let Source::Unlocked { .. } = source
+                && now >= pushed.plus(PUSHED_EVERY)
+            {
+                rpc.ask_all::<Value>(&[source.question(terms, &account.address, 0)])?;
+                pushed = now;
+            }
+            Ok(balance(rpc, &account.address)? >= wei)
+        })?;
+    }
+    // None of it comes after the load has begun, payments that pushed included.
+    if let Source::Unlocked { from, nonce } = &source {
+        let of = json!([from, "latest"]);
+        until(clock, "the accounts' money", || {
+            Ok(rpc.number("eth_getTransactionCount", of.clone())? >= *nonce)
+        })?;
     }
     Ok(())
 }
