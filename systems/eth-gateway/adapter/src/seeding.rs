@@ -31,8 +31,8 @@ const PAYMENT: u64 = 1;
 /// Enough for each of ours.
 const GAS: &str = "0x493e0";
 
-/// A node that has not mined within this is pushed: geth may overlook a transaction that comes in while it starts, and
-/// looks again when another comes.
+/// A node that has not mined within this is made to make a block: geth may overlook a transaction that comes in while it
+/// starts, and looks again when another comes.
 const PUSHED_EVERY: Duration = Duration::from_secs(2);
 
 /// Sends `count` transactions, half of them transfers of the token, and waits until all are mined. anvil makes a block when

@@ -17,8 +17,8 @@ const AT_ONCE: usize = 100;
 /// How long a chain may take to mine all of it.
 const MINED_WITHIN: Duration = Duration::from_secs(120);
 
-/// A node's own account pays nothing to somebody where nothing has come within this: geth's chain for development may
-/// overlook a transaction that comes in while it starts, and looks again when another comes.
+/// Where no money has come within this, the node's own account makes one payment more, of nothing: geth's chain for
+/// development may overlook a transaction that comes in while it starts, and looks again when another comes.
 const PUSHED_EVERY: Duration = Duration::from_secs(2);
 
 /// How often that is looked at.
