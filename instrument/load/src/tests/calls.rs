@@ -16,7 +16,7 @@ use super::toy::{
 use crate::threads::Choice;
 use crate::{Control, Live, Loaded, PROBE_TX_BASE, Setup};
 
-/// A client library that takes ten milliseconds, and now and then two hundred.
+/// A client library that takes ten milliseconds, and now and then a second.
 struct Library;
 
 impl Client for Library {
@@ -31,7 +31,7 @@ impl Client for Library {
         if tx.id == 3 {
             seen(&vec![0; model::OBSERVATION_BYTES_MAX + 1]);
         }
-        std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 200 } else { 10 }));
+        std::thread::sleep(Duration::from_millis(if tx.id % 10 == 9 { 1_000 } else { 10 }));
         match tx.id % 10 {
             5 => Returned::ended(Outcome::Rejected(model::Class::Server), 7, "no leader"),
             _ => Returned::committed(7, 3),
@@ -73,8 +73,9 @@ impl System for Called {
 fn client_libraries_are_called() {
     for (arrivals, clients) in [(constant(100), 0), (closed(4), 4)] {
         let mut plan = plan(arrivals);
-        plan.load.timeout = Duration::from_millis(100);
-        plan.load.connections = 8;
+        plan.load.timeout = Duration::from_millis(400);
+        plan.load.duration = Duration::from_millis(500);
+        plan.load.connections = 16;
         let mut kept = Kept::default();
         let setup = Setup {
             plan: &plan,
