@@ -10,7 +10,7 @@ use model::{NO_STAMP, Outcome, Row};
 use sut::Abandon;
 
 use super::toy::{
-    Act, Asked, Toy, ToySystem, closed, constant, count, plan, run, with_each_driver,
+    Act, Asked, Toy, ToySystem, closed, constant, count, plan, plan_of, run, with_each_driver,
 };
 
 fn resend(attempts_max: u8, after: Duration) -> Option<ResendPlan> {
@@ -41,8 +41,7 @@ fn what_was_lost_is_sent_again() {
                 _ => vec![Act::Answer(asked.id, 0)],
             });
             let system = ToySystem { in_flight_max, ..ToySystem::new(server.address) };
-            let mut plan = plan(arrivals);
-            plan.load.transactions_max = 300;
+            let mut plan = plan_of(300, arrivals);
             let (_, once) = run(&plan, &system, choice);
             assert!(count(&once.rows, Outcome::Unknown) >= 5);
             assert!(once.rows.iter().all(|row| row.attempts <= 1));
@@ -93,14 +92,14 @@ fn attempts_are_bounded_by_the_timeout_from_due() {
             ..ToySystem::new(server.address)
         };
         let mut plan = plan(constant(200));
-        plan.load.timeout = Duration::from_millis(400);
+        plan.load.timeout = Duration::from_secs(1);
         plan.load.resend = resend(3, Duration::from_millis(50));
         let (facts, kept) = run(&plan, &keep, choice);
         let given_up: Vec<&Row> = kept.rows.iter().filter(|row| row.tx % 10 == 5).collect();
         assert_eq!(given_up.len(), 6);
         for row in given_up {
             assert_eq!((row.outcome, row.attempts), (Outcome::Unknown, 3));
-            assert!(row.end - row.due >= 400_000_000, "{row:?}");
+            assert!(row.end - row.due >= 1_000_000_000, "{row:?}");
             assert_eq!(facts.errors[usize::from(row.error)], "no answer within the timeout");
         }
         assert!(facts.workers[0].resent >= 12);
@@ -138,8 +137,8 @@ fn each_attempt_may_be_answered() {
 }
 
 /// A plan with batches of at most eight, two of them outstanding on each of these connections.
-fn batched(connections: u32, arrivals: Arrivals) -> SettingPlan {
-    let mut plan = plan(arrivals);
+fn batched(transactions: u64, connections: u32, arrivals: Arrivals) -> SettingPlan {
+    let mut plan = plan_of(transactions, arrivals);
     plan.load.connections = connections;
     plan.load.connections_max = connections;
     let delay_max = Duration::from_millis(5);
@@ -170,9 +169,8 @@ fn batches_that_were_lost_are_sent_again() {
                 _ => vec![Act::Answer(asked.id, 0)],
             });
             let arrivals = if affinity == Affinity::Any { constant(2_000) } else { closed(40) };
-            let mut plan = batched(connections, arrivals);
+            let mut plan = batched(400, connections, arrivals);
             plan.load.affinity = affinity;
-            plan.load.transactions_max = 400;
             plan.load.resend = resend(100, plan.load.timeout);
             let (facts, kept) = run(&plan, &gathering(&server), choice);
             assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Committed)), (400, 400));
@@ -199,13 +197,12 @@ fn what_a_batch_does_not_answer_is_sent_again() {
             7 => usize::MAX,
             _ => 1,
         });
-        let mut plan = batched(2, constant(500));
+        let mut plan = batched(100, 2, constant(500));
         // Enough that what is never answered leaves room for the rest.
         let delay_max = Duration::from_millis(5);
         plan.load.batch = Some(BatchPlan { size_max: 8, delay_max, in_flight_max: 64 });
         let after = Duration::from_millis(60);
-        plan.load.transactions_max = 100;
-        plan.load.timeout = Duration::from_millis(400);
+        plan.load.timeout = Duration::from_millis(1_500);
         plan.load.resend = resend(3, after);
         let (facts, kept) = run(&plan, &gathering(&server), choice);
         assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Unknown)), (100, 10));
@@ -297,9 +294,8 @@ fn a_clients_backlog_is_bounded() {
 fn clients_are_numbers_of_the_trial() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
-        let mut plan = plan(closed(10));
+        let mut plan = plan_of(600, closed(10));
         plan.load.threads = 3;
-        plan.load.transactions_max = 600;
         plan.load.affinity = Affinity::Client;
         let (_, kept) = run(&plan, &ToySystem::new(server.address), choice);
         assert_eq!(kept.rows.len(), 600);

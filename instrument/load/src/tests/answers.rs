@@ -6,7 +6,7 @@ use model::{Class, NO_STAMP, Outcome};
 use sut::Abandon;
 
 use super::toy::{
-    Act, REFUSE, Toy, ToySystem, closed, constant, count, plan, run, with_each_driver,
+    Act, REFUSE, Toy, ToySystem, closed, constant, count, plan, plan_of, run, with_each_driver,
 };
 
 /// Claim: the ladder's stages are stamped one by one, and the final one ends the transaction.
@@ -35,9 +35,8 @@ fn observations_are_stamped_like_marks() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
         let system = ToySystem { in_flight_max: 64, reads: true, ..ToySystem::new(server.address) };
-        let mut plan = plan(closed(100));
+        let mut plan = plan_of(40_000, closed(100));
         plan.load.threads = 2;
-        plan.load.transactions_max = 40_000;
         let (facts, mut kept) = run(&plan, &system, choice);
         kept.seen.sort();
         assert_eq!((kept.rows.len(), kept.seen.len()), (40_000, 40_000));
@@ -58,9 +57,7 @@ fn refusals_keep_their_text() {
         });
         for in_flight_max in [1, 64] {
             let system = ToySystem { in_flight_max, ..ToySystem::new(server.address) };
-            let mut plan = plan(closed(100));
-            plan.load.transactions_max = 3_000;
-            let (facts, kept) = run(&plan, &system, choice);
+            let (facts, kept) = run(&plan_of(3_000, closed(100)), &system, choice);
             assert_eq!(kept.rows.len(), 3_000);
             let refused = kept.rows.iter().filter(|row| row.tx % 3 == 0).count();
             assert_eq!(count(&kept.rows, Outcome::Rejected(Class::BadRequest)), refused);
@@ -81,7 +78,7 @@ fn refusals_keep_their_text() {
 fn late_duplicate_and_phantom_are_told_apart() {
     with_each_driver(|choice| {
         let server = Toy::start(|asked| match asked.id {
-            10 => vec![Act::Pause(Duration::from_millis(60)), Act::Answer(10, 0)],
+            10 => vec![Act::Pause(Duration::from_millis(600)), Act::Answer(10, 0)],
             100 => vec![Act::Answer(100, 0), Act::Answer(100, 0)],
             110 => vec![Act::Answer(110, 0), Act::Answer(1 << 30, 0), Act::Answer(1 << 50, 0)],
             120 => vec![Act::Answer(120, 0), Act::Answer(119, 0)],
@@ -92,14 +89,16 @@ fn late_duplicate_and_phantom_are_told_apart() {
             abandon: Abandon::Keep,
             ..ToySystem::new(server.address)
         };
-        let mut plan = plan(constant(500));
+        // A second and a half, of which what is asked behind the slow one has more than half to be late in.
+        let mut plan = plan(constant(100));
+        plan.load.duration = Duration::from_millis(1_500);
         plan.load.connections = 1;
         plan.load.connections_max = 1;
-        plan.load.timeout = Duration::from_millis(50);
+        plan.load.timeout = Duration::from_millis(500);
         let (facts, kept) = run(&plan, &system, choice);
         let worker = &facts.workers[0];
         let unknown = count(&kept.rows, Outcome::Unknown) as u64;
-        assert!(unknown >= 1, "the one that took 60 ms");
+        assert!(unknown >= 1, "the one that took 600 ms");
         assert_eq!(worker.late_answers, unknown, "each given up was answered once more");
         assert_eq!((worker.duplicate_answers, worker.phantom_answers), (2, 2));
         let named =
@@ -109,7 +108,7 @@ fn late_duplicate_and_phantom_are_told_apart() {
         assert!(kept.events.iter().any(|event| event.tx == Some(1 << 30)));
         let error = usize::from(kept.rows[10].error);
         assert_eq!(facts.errors[error], "no answer within the timeout");
-        assert!(kept.rows[10].end - kept.rows[10].due >= 50_000_000);
+        assert!(kept.rows[10].end - kept.rows[10].due >= 500_000_000);
     });
 }
 

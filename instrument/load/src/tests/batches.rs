@@ -10,7 +10,9 @@ use model::quantity::Rate;
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use sut::Abandon;
 
-use super::toy::{Act, Toy, ToySystem, closed, constant, count, plan, run, with_each_driver};
+use super::toy::{
+    Act, Toy, ToySystem, closed, constant, count, plan, plan_of, run, with_each_driver,
+};
 use super::virtual_time::{self, try_load_of};
 use crate::scripted::{Agenda, Happening, Server};
 
@@ -80,9 +82,7 @@ fn expect_one_at_a_time(rows: &[Row]) {
 fn every_flush_is_gathered() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
-        let mut plan = plan(closed(8));
-        plan.load.transactions_max = 2_000;
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan_of(2_000, closed(8)), &gathering(&server), choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), 2_000);
         assert_eq!(batches(&facts), BatchFacts::default());
     });
@@ -155,7 +155,7 @@ fn the_delay_is_from_the_oldest() {
 fn completion_flushes() {
     with_each_driver(|choice| {
         let server = Toy::start(|asked| {
-            let pause = Duration::from_millis(if asked.nth == 0 { 60 } else { 0 });
+            let pause = Duration::from_millis(if asked.nth == 0 { 400 } else { 0 });
             vec![Act::Pause(pause), Act::Answer(asked.id, 0)]
         });
         let mut plan = batched(trace(&[0, 0, 10, 900, 900]), 1, 2, LONG, 1);
@@ -203,6 +203,7 @@ fn batches_in_flight_are_bounded() {
             let server = Toy::prompt();
             let mut plan = batched(arrivals, 3, 16, one_ms, 1);
             plan.load.transactions_max = 3_200;
+            plan.load.duration = Duration::from_secs(30);
             let (facts, kept) = run(&plan, &gathering(&server), choice);
             assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
             expect_one_at_a_time(&kept.rows);

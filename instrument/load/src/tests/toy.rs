@@ -413,7 +413,14 @@ impl RowSink for Kept {
     }
 }
 
-/// A plan of half a second without a warm-up.
+/// A plan that ends with its last transaction, however long a busy machine takes for them.
+pub fn plan_of(transactions_max: u64, arrivals: Arrivals) -> SettingPlan {
+    let mut plan = plan(arrivals);
+    (plan.load.transactions_max, plan.load.duration) = (transactions_max, Duration::from_secs(30));
+    plan
+}
+
+/// A plan of three tenths of a second without a warm-up.
 pub fn plan(arrivals: Arrivals) -> SettingPlan {
     SettingPlan {
         key: "default".to_owned(),
