@@ -73,14 +73,23 @@ fn kept_or_gone(trial: &Value) -> u64 {
     ["dropped", "left_in_pool", "nonce_gap"].iter().filter_map(|check| named(trial, check)).sum()
 }
 
-/// Every transfer that was due has one fate: in the chain, refused, never sent, left in the pool, or gone.
+/// Every transfer that was due has one fate: in the chain, refused, never sent, left in the pool, or gone. What the node never
+/// answered, on a machine that starves it, is known only where it is in the chain.
 #[track_caller]
 fn expect_each_has_a_fate(trial: &Value) {
     let (counts, fates) = (&trial["counts"], &trial["fates"]);
     let in_chain = number(&fates["once"]) + number(&fates["late"]);
     let kept_out = number(&counts["rejected"]) + number(&counts["shed"]);
     let sum = in_chain + kept_out + kept_or_gone(trial);
-    assert_eq!(sum, number(&counts["due"]), "{counts}, {fates}, {}", trial["checks"]);
+    let accepted = &trial["latency"][0];
+    assert_eq!(accepted["stage"], "accepted");
+    let unanswered = number(&accepted["missing"]) - number(&counts["shed"]);
+    let due = number(&counts["due"]);
+    assert!(
+        (due - unanswered..=due).contains(&sum),
+        "{sum}, {unanswered} were never answered: {counts}, {fates}, {}",
+        trial["checks"]
+    );
     for fate in ["lost", "duplicate", "phantom", "refused_yet_present"] {
         assert_eq!(number(&fates[fate]), 0, "{fate}: {fates}");
     }
@@ -108,7 +117,7 @@ fn past_the_knee_of_geth() {
         expect_each_has_a_fate(first);
         assert_eq!(number(&first["fates"]["once"]), 300, "{}", first["fates"]);
         assert!(named(trial, "dropped").is_some_and(|count| count > 0), "{}", trial["checks"]);
-        assert_eq!(trial["verdict"], "fail");
+        assert_ne!(trial["verdict"], "pass");
     }
 }
 
@@ -127,7 +136,7 @@ fn left_in_the_pool() {
     let counts = &trial["counts"];
     assert!(left > 100, "{}", trial["checks"]);
     assert!(number(&counts["committed"]) + left <= number(&counts["due"]), "{counts}");
-    assert_eq!(trial["verdict"], "fail");
+    assert_ne!(trial["verdict"], "pass");
 }
 
 /// Claim: errors inside of replies are refusals, and what a node accepted and dropped, or leaves in its pool, is no success and
@@ -151,7 +160,7 @@ fn a_pool_that_keeps() {
     }
     let errors = trial["errors"].to_string();
     assert!(refused > 0 && errors.contains("max fee below the base fee"), "{errors}");
-    assert_eq!(trial["verdict"], "fail");
+    assert_ne!(trial["verdict"], "pass");
 }
 
 /// Claim: two clients that share an account, a nonce that is given again, and a transfer that reverts are each named by their

@@ -15,8 +15,8 @@ use model::{NO_STAMP, Stamp};
 const FAULTS_MAX: usize = 1_000;
 /// More faults of one kind that begin together are drawn as one: that many names would hide each other.
 const TOGETHER_MAX: usize = 3;
-/// What begins within this begins together, for the eye.
-const TOGETHER_NS: Stamp = 100_000_000;
+/// What begins within this begins together, for the eye and where a silence is looked for.
+pub(crate) const TOGETHER_NS: Stamp = 100_000_000;
 
 /// All faults by when they began.
 pub(crate) fn of_events(events: &[FaultEvent]) -> Vec<FaultResult> {

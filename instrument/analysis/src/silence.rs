@@ -6,6 +6,8 @@
 use model::result::FaultResult;
 use model::{NO_STAMP, Stamp};
 
+use crate::faults::TOGETHER_NS;
+
 /// The finest unit, nanoseconds.
 const UNIT_NS: Stamp = 1_000_000;
 /// Bits at most: 4 MiB.
@@ -59,27 +61,54 @@ impl Commits {
         })
     }
 
-    /// Fills in what a fault did to commits. The longest silence is looked for from its beginning to the first commit
-    /// behind its end; what had been quiet before counts from the beginning.
-    pub(crate) fn around(&self, fault: &mut FaultResult) {
-        if !fault.happened || self.words.is_empty() {
-            return;
+    /// Fills in what faults did to commits, in the order in which they began. What had been quiet before one counts from
+    /// its beginning.
+    pub(crate) fn around(&self, faults: &mut [FaultResult], load_end: Stamp) {
+        let begun: Vec<Stamp> =
+            faults.iter().filter(|it| it.happened).map(|it| it.from_ns).collect();
+        for fault in faults.iter_mut().filter(|it| it.happened) {
+            (fault.silence_ns, fault.back_after_ns) = match fault.to_ns {
+                Some(to) => self.until_behind(fault.from_ns, to),
+                None => {
+                    let next = begun.iter().find(|it| **it > fault.from_ns + TOGETHER_NS);
+                    self.within(fault.from_ns, next.map_or(load_end, |next| load_end.min(*next)))
+                }
+            };
         }
-        let (from, to) = (fault.from_ns, fault.to_ns.unwrap_or(fault.from_ns));
+    }
+
+    /// The longest silence from a fault's beginning to the first commit behind its end, and how long behind it that came.
+    fn until_behind(&self, from: Stamp, to: Stamp) -> (Option<Stamp>, Option<Stamp>) {
         let (mut last, mut longest) = (from, 0);
-        for at in self.times() {
-            let at = Stamp::try_from(at).expect("bounded by BITS_MAX") * self.unit_ns;
-            if at < from {
-                continue;
-            }
+        for at in self.stamps().skip_while(|at| *at < from) {
             longest = longest.max(at - last);
             last = at;
             if at >= to {
-                fault.silence_ns = Some(longest);
-                fault.back_after_ns = Some(at - to);
-                return;
+                return (Some(longest), Some(at - to));
             }
         }
+        (None, None)
+    }
+
+    /// The longest silence behind a fault that never ends, which may last as long as is looked at; and how long after its
+    /// beginning the next commit came.
+    fn within(&self, from: Stamp, until: Stamp) -> (Option<Stamp>, Option<Stamp>) {
+        let next = self.stamps().find(|at| *at >= from).map(|at| at - from);
+        if until <= from {
+            return (None, next);
+        }
+        let (mut last, mut longest) = (from, 0);
+        let inside = self.stamps().skip_while(|at| *at < from).take_while(|at| *at < until);
+        for at in inside.chain([until]) {
+            longest = longest.max(at - last);
+            last = at;
+        }
+        (Some(longest), next)
+    }
+
+    /// The beginnings of the units in which something was committed, ascending.
+    fn stamps(&self) -> impl Iterator<Item = Stamp> + '_ {
+        self.times().map(|at| Stamp::try_from(at).expect("bounded by BITS_MAX") * self.unit_ns)
     }
 }
 
@@ -93,27 +122,50 @@ mod tests {
         FaultResult { from_ns, to_ns, happened: true, ..FaultResult::default() }
     }
 
-    fn around(commits: &Commits, from: Stamp, to: Option<Stamp>) -> (Option<Stamp>, Option<Stamp>) {
-        let mut fault = fault(from, to);
-        commits.around(&mut fault);
-        (fault.silence_ns, fault.back_after_ns)
+    /// The longest silence and how long until commits were back, of each of these faults, where the load ends after 50 s.
+    fn around<const N: usize>(
+        commits: &Commits,
+        faults: [(Stamp, Option<Stamp>); N],
+    ) -> [(Option<Stamp>, Option<Stamp>); N] {
+        let mut faults = faults.map(|(from, to)| fault(from, to));
+        commits.around(&mut faults, 50 * S);
+        faults.map(|it| (it.silence_ns, it.back_after_ns))
+    }
+
+    fn commits(seconds: &[Stamp]) -> Commits {
+        let mut commits = Commits::default();
+        seconds.iter().for_each(|second| commits.add(second * S));
+        commits
     }
 
     /// Claim: a halt is as long as from the fault's beginning to the first commit behind its end; where commits go on
     /// it is their longest gap; where nothing follows there is no figure.
     #[test]
     fn silences() {
-        let mut commits = Commits::default();
-        for second in [1, 2, 3, 4, 30, 31, 33, 34] {
-            commits.add(second * S);
-        }
-        assert_eq!(around(&commits, 5 * S, Some(25 * S)), (Some(25 * S), Some(5 * S)));
-        assert_eq!(around(&commits, 30 * S, Some(33 * S + S / 2)), (Some(2 * S), Some(S / 2)));
-        assert_eq!(around(&commits, 2 * S, None), (Some(0), Some(0)), "one that has no length");
-        assert_eq!(around(&commits, 40 * S, Some(41 * S)), (None, None), "nothing came after it");
-        let mut failed = FaultResult { happened: false, ..fault(5 * S, None) };
-        commits.around(&mut failed);
-        assert_eq!(failed.silence_ns, None);
+        let commits = commits(&[1, 2, 3, 4, 30, 31, 33, 34]);
+        let of = |from, to| around(&commits, [(from, Some(to))])[0];
+        assert_eq!(of(5 * S, 25 * S), (Some(25 * S), Some(5 * S)));
+        assert_eq!(of(30 * S, 33 * S + S / 2), (Some(2 * S), Some(S / 2)));
+        assert_eq!(of(40 * S, 41 * S), (None, None), "nothing came after it");
+        let mut failed = [FaultResult { happened: false, ..fault(5 * S, None) }];
+        commits.around(&mut failed, 50 * S);
+        assert_eq!(failed[0].silence_ns, None);
+    }
+
+    /// Claim: where a fault never ends, a halt behind the first commits that were still on their way is found, up to the
+    /// next fault or to the end of the load; one that lasts as long as the load is as long as that.
+    #[test]
+    fn silences_without_an_end() {
+        let commits = commits(&[1, 2, 3, 7, 8, 30, 31, 60]);
+        assert_eq!(around(&commits, [(2 * S, None)]), [(Some(22 * S), Some(0))]);
+        assert_eq!(around(&commits, [(40 * S, None)]), [(Some(10 * S), Some(20 * S))]);
+        assert_eq!(around(&commits, [(55 * S, None)]), [(None, Some(5 * S))], "behind the load");
+        assert_eq!(
+            around(&commits, [(2 * S, None), (2 * S + 1, None), (9 * S, Some(10 * S))]),
+            [(Some(4 * S), Some(0)), (Some(4 * S), Some(S - 1)), (Some(21 * S), Some(20 * S))],
+            "two at once, and one of which they know nothing"
+        );
+        assert_eq!(around(&Commits::default(), [(2 * S, None)]), [(Some(48 * S), None)]);
     }
 
     /// Claim: a trial of a month takes no more memory, and its silences are right to the coarser unit.
@@ -126,7 +178,7 @@ mod tests {
         }
         commits.add(NO_STAMP);
         assert!(commits.words.len() * 64 <= BITS_MAX, "{}", commits.words.len());
-        let (silence, back) = around(&commits, 3 * day - S, Some(4 * day - S));
+        let [(silence, back)] = around(&commits, [(3 * day - S, Some(4 * day - S))]);
         let near = |found: Option<Stamp>, wanted: Stamp| {
             assert!((found.unwrap() - wanted).abs() <= commits.unit_ns, "{found:?}, not {wanted}");
         };

@@ -294,7 +294,7 @@ impl<'a> TrialAnalysis<'a> {
         result.steps = steps.map(|steps| steps.result(result.node_stages.as_ref()));
         (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
         if let Some(commits) = &self.commits {
-            result.faults.iter_mut().for_each(|fault| commits.around(fault));
+            commits.around(&mut result.faults, self.grid.end);
         }
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).finish(self.input.facts);

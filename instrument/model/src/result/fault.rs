@@ -27,8 +27,9 @@ pub struct FaultResult {
     pub ended: Option<FaultDetail>,
     /// Whether it took place.
     pub happened: bool,
-    /// The longest time in which nothing was committed, from its beginning to the first commit behind its end,
-    /// to the millisecond; absent if none came.
+    /// The longest time in which nothing was committed, to the millisecond, from its beginning to the first commit behind
+    /// its end; absent if none came. Where it has no end: to the next fault or to the end of the load, whatever comes
+    /// first.
     #[serde(default)]
     pub silence_ns: Option<i64>,
     /// From its end, or from the moment itself where it has none, to the next commit; absent if none came.
