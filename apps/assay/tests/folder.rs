@@ -237,8 +237,8 @@ fn read(python: &str, place: &Place, trial: &Value) -> Value {
     finish(&mut command).expect_code(0).json()
 }
 
-/// Claim: DuckDB's counts by outcome and exact quantiles, pyarrow's number of rows, hdrh's merged quantiles of
-/// the measured seconds and jsonschema all agree with summary.json, in a trial with failures and in one without.
+/// Claim: DuckDB's counts by outcome and exact quantiles, pyarrow's number of rows, hdrh's merged quantiles
+/// and count, and jsonschema all agree with summary.json, in a trial with failures and in one without.
 #[test]
 fn other_readers_agree_with_the_summary() {
     let Some(python) = python("other_readers_agree_with_the_summary") else { return };
@@ -280,14 +280,14 @@ fn quantiles_agree(key: &str, trial: &Value, found: &Value) {
         let exact = found["duckdb"]["quantiles"][index].as_f64().unwrap();
         let off = (summary / exact - 1.0).abs();
         assert!(off <= 1.1e-3, "{key} {name}: summary {summary}, duckdb {exact}");
-        // The log's seconds go by the answer's time, the window by the due time: 5 ms at each edge of 3 s.
         let merged = found["hdrh"]["quantiles"][index].as_f64().unwrap();
         let off = (merged / summary - 1.0).abs();
-        assert!(off <= 0.02, "{key} {name}: summary {summary}, hdrh {merged}");
+        assert!(off <= 2.1e-3, "{key} {name}: summary {summary}, hdrh {merged}");
     }
-    let (count, merged) = (number(&response["count"]), number(&found["hdrh"]["count"]));
-    assert!(count.abs_diff(merged) * 50 <= count, "{key}: {merged} of {count} in the log");
-    assert_eq!(found["hdrh"]["intervals"], 3, "{key}");
+    let count = number(&response["count"]);
+    assert_eq!(number(&found["hdrh"]["count"]), count, "{key}");
+    // A second each of the window; what was due at its end is answered in the next one.
+    assert!((3..=5).contains(&number(&found["hdrh"]["intervals"])), "{key}: {found}");
     let mean = response["mean_ns"].as_f64().unwrap();
     let sum: f64 = found["duckdb"]["sum"].as_str().unwrap().parse().unwrap();
     assert!((sum / count as f64 / mean - 1.0).abs() < 1e-6, "{key}: mean {mean}");

@@ -7,6 +7,7 @@ is written, and nothing is judged but whether summary.json is of its schema. `--
 """
 
 import json
+import math
 import os
 import sys
 
@@ -40,21 +41,21 @@ def by_duckdb(path, notes, start, end):
     }
 
 
-def by_hdrh(path, stage, first_second, last_second):
-    """The intervals of the measured window, merged."""
+def by_hdrh(path, stage):
+    """All intervals of a stage, merged: the log holds what was due in the measured window, whenever it was answered."""
     log = HistogramLogReader(path, HdrHistogram(1, HIGHEST_NS, 3))
-    start = log.get_start_time_sec
     merged, intervals = HdrHistogram(1, HIGHEST_NS, 3), 0
     while (interval := log.get_next_interval_histogram()) is not None:
-        # The reader gives absolute milliseconds; the log's own start is the trial's.
-        second = round(interval.get_start_time_stamp() / 1000 - start())
-        if interval.get_tag() == stage and first_second <= second < last_second:
+        if interval.get_tag() == stage:
             merged.add(interval)
             intervals += 1
+    count = merged.get_total_count()
+    # Of a percentile it rounds the rank; the nearest rank is the next one above.
+    share = lambda q: 100 * math.ceil(q * count) / max(count, 1)
     return {
         "intervals": intervals,
-        "count": merged.get_total_count(),
-        "quantiles": [merged.get_value_at_percentile(100 * q) for q in QUANTILES],
+        "count": count,
+        "quantiles": [merged.get_value_at_percentile(share(q)) for q in QUANTILES],
     }
 
 
@@ -78,8 +79,7 @@ def main(run, trial, schema):
         "schema_mistakes": mistakes,
         "pyarrow": {"rows": parquet.read().num_rows, "metadata_rows": parquet.metadata.num_rows},
         "duckdb": by_duckdb(rows, notes, start, end),
-        "hdrh": by_hdrh(os.path.join(folder, "latency.hlog"), declared["stages"][declared["final_stage"]],
-                        start // SECOND_NS, end // SECOND_NS),
+        "hdrh": by_hdrh(os.path.join(folder, "latency.hlog"), declared["stages"][declared["final_stage"]]),
     }, indent=1, sort_keys=True))
 
 

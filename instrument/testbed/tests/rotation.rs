@@ -127,7 +127,7 @@ fn a_restarted_node_comes_back() {
         ResourceSampler::start(place.clock, ms(20), vec![("n".to_owned(), before)]).unwrap();
     let start = place.clock.now();
     let setup = FaultSetup {
-        faults: vec![restart("n", 100, 200)],
+        faults: vec![restart("n", 600, 200)],
         watcher: Some(sampler.watcher()),
         ..FaultSetup::default()
     };
@@ -136,7 +136,8 @@ fn a_restarted_node_comes_back() {
     let down = place.bed.nodes()[0].clone();
     assert_eq!((down.pid, down.ended.as_str()), (before, "killed by SIGKILL, as asked"));
     place.wait_until(|| place.is_running("n"));
-    place.clock.sleep_until(place.clock.now().plus(ms(100)));
+    // Time enough for a sample, as before it, where others keep the processors busy.
+    place.clock.sleep_until(place.clock.now().plus(ms(500)));
     let events = runner.finish();
     assert_ne!(place.pid("n"), before);
     let names: Vec<String> = place.bed.nodes().into_iter().map(|node| node.name).collect();
@@ -145,8 +146,9 @@ fn a_restarted_node_comes_back() {
     let FaultDetail::StartedAgain { ns, cut_short: false } = events[1].detail else {
         panic!("{events:?}")
     };
-    assert!(ns >= 199_000_000, "{events:?}");
-    assert!(events[1].at_ns - events[0].at_ns >= 200_000_000, "{events:?}");
+    // It ends 200 ms after it was due, however late it began.
+    assert!(events[1].at_ns >= 800_000_000, "{events:?}");
+    assert!((1..=events[1].at_ns - events[0].at_ns).contains(&ns), "{events:?}");
     let samples = sampler.finish(start);
     let of_node =
         |sample: &&model::facts::MetricSample| sample.source == "n" && sample.name == "rss_bytes";
@@ -244,8 +246,9 @@ fn what_never_catches_up_is_said() {
         panic!("{events:?}")
     };
     assert_eq!((said.as_str(), events[1].cycle), ("height 3 of 900", 1));
-    let length_ms = (events[1].at_ns - events[0].at_ns) / 1_000_000;
-    assert!((690..1_400).contains(&length_ms), "its time is 700 ms: {events:?}");
+    // It was to be over 700 ms after it was due, and we looked at 1,500.
+    let over_ms = events[1].at_ns / 1_000_000;
+    assert!((690..1_500).contains(&over_ms), "its time is 700 ms: {events:?}");
 }
 
 /// Claim: nodes that end again as soon as they are started end a rotation that would only repeat itself, and a node
