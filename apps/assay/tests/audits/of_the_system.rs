@@ -134,9 +134,9 @@ fn warm_up() {
         [system]
         kind = "echo"
         [system.deploy]
-        servers = 64
+        servers = 256
         service = "10ms"
-        faults = { slow = { at = "0s", for = "600ms", factor = 10 } }
+        faults = { slow = { at = "0s", for = "600ms", factor = 50 } }
         [load]
         rate = "200/s"
         connections = 4
@@ -154,7 +154,7 @@ fn warm_up() {
 #[test]
 fn repeatability() {
     let _alone = alone();
-    let server = Echo::start(&["--servers=64", "--service=2ms", "--slow=2200ms+1h*10"]);
+    let server = Echo::start(&["--servers=64", "--service=2ms", "--slow=3700ms+1h*10"]);
     let (said, document) = Place::new().experiment(&format!(
         r#"
         trials = 2
@@ -167,7 +167,7 @@ fn repeatability() {
         rate = "300/s"
         connections = 4
         warmup = "500ms"
-        duration = "1500ms"
+        duration = "3s"
         drain = "1s"
         "#,
         server.frames

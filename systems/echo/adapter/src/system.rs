@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use echo_node::events::Stage;
 use model::Seed;
@@ -21,6 +23,10 @@ use crate::ledger::{Ledgers, Reader};
 use crate::nodes::{EVENTS_FILE, LEDGER_FILE, Place, Places, READY_WITHIN, start_all};
 use crate::session::{FrameSession, Use};
 use crate::workload::Payloads;
+
+/// How long a node may take to be done with what a load left that ended before the last stage, and how often it is asked.
+const DONE_WITHIN: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What is spoken with the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +234,21 @@ impl System for Echo {
     }
 }
 
+/// Has a node store everything, what it was still serving included: a load that ends before the last stage leaves some of
+/// that. It is done when it holds no more a moment later, or after a second. Gives what [`Control::sync`] does.
+fn done(control: &mut Control, of: &Deployment) -> io::Result<Option<u64>> {
+    let deadline = of.clock.now().plus(DONE_WITHIN);
+    let mut kept = control.sync()?;
+    while kept.is_some() && of.clock.now() < deadline && !of.stop.load(Ordering::Relaxed) {
+        of.clock.sleep_until(of.clock.now().plus(LOOK_EVERY));
+        let before = std::mem::replace(&mut kept, control.sync()?);
+        if kept == before {
+            break;
+        }
+    }
+    Ok(kept)
+}
+
 impl Echo {
     /// Has a node write everything that it holds, if it is still there.
     fn settle(place: &Place, of: &Deployment) -> io::Result<()> {
@@ -244,7 +265,10 @@ impl Echo {
     /// What one node holds, after it has stored everything.
     fn ledger_of(&self, place: &Place, of: &Deployment) -> Result<Option<Reader>, SutError> {
         let Some(control) = Self::control(place, of) else { return Ok(None) };
-        let synced = control.and_then(|mut control| control.sync().map(|kept| (control, kept)));
+        let synced = control.and_then(|mut control| {
+            let kept = if self.stages == 1 { control.sync() } else { done(&mut control, of) };
+            kept.map(|kept| (control, kept))
+        });
         let is_dead = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
         let state = match (&place.folder, synced) {
             // A server that was started without a ledger keeps none, and has lost nothing.
