@@ -234,6 +234,10 @@ fn another_order_than_decided_is_found() {
         connections = 8
         resend = { attempts_max = 9, after = "2s" }
     "#;
-    let document = run_broken("order", "", load, RESTART);
+    // Each in turn, so that whoever leads gives way to one that may have executed in another order.
+    let others = [("3s", "kv1"), ("4s", "kv2")].map(|(at, node)| {
+        format!("[[fault]]\nat = \"{at}\"\nfor = \"500ms\"\nrestart = \"{node}\"\n")
+    });
+    let document = run_broken("order", "", load, &format!("{RESTART}\n{}", others.concat()));
     expect_accused(&document, "list-append", "incompatible order");
 }
