@@ -98,7 +98,7 @@ fn clients_wait_for_their_answers() {
             for row in kept.rows.iter().filter(|row| row.due != 0) {
                 assert!(ends.binary_search(&row.due).is_ok(), "{row:?} follows no end");
             }
-            assert!(kept.rows.len() > 2 * clients as usize, "each has some: {}", kept.rows.len());
+            assert!(kept.rows.len() > if think_ms == 0 { 100 } else { 20 });
             assert!(kept.rows.iter().all(|row| row.due < 1_000_000_000));
         }
     });
@@ -129,7 +129,7 @@ fn window_and_poll() {
         let committed = kept.rows.iter().filter(|row| row.sent < 300_000_000).count();
         assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
         // 4 connections × 5 a poll × 150 polls, less what a busy host takes.
-        assert!((100..=3_100).contains(&committed), "{committed}");
+        assert!((500..=3_100).contains(&committed), "{committed}");
         // At the end of the load the clients that never had a connection are still waiting.
         assert!(facts.workers[0].backlog_max >= 980);
     });
@@ -211,6 +211,10 @@ fn a_stall_is_charged_from_the_due_times() {
             let service = row.service_ns(0).unwrap();
             assert!(service < response, "the rest of the wait was not the server's service");
             assert!(row.ready > row.due && row.ready == before.end, "{row:?} after {before:?}");
+        }
+        // None waits for anything but the one before it.
+        for pair in kept.rows.windows(2) {
+            assert_eq!(pair[1].ready, pair[1].due.max(pair[0].end), "{pair:?}");
         }
     });
 }
