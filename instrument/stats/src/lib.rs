@@ -13,6 +13,7 @@ mod bucket_counts;
 mod candidates;
 pub mod censoring;
 pub mod combined;
+pub mod exceedance;
 pub mod histogram;
 pub mod interval;
 mod layout;
