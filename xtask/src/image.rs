@@ -1,14 +1,13 @@
 //! `cargo xtask image`: the Ethereum gateway as its container has it: static, with gRPC, without symbols. Its size is
 //! looked at, and the tests that are about what only this build has are run against it.
 //!
-//! It has a target folder of its own: what gRPC stands on wants other features of shared dependencies than the whole does,
-//! and would have the whole built twice.
+//! It has a target folder of its own, apart from that of programs which are not static.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The package, and the program in it.
-const PACKAGE: &str = "eth-gateway-node";
+/// The package's manifest, and the program in it.
+const MANIFEST: &str = "programs/eth-gateway/Cargo.toml";
 const PROGRAM: &str = "eth-gateway";
 
 /// The published image had less; this one holds the program and the certificates of the web's roots, about 0.2 MB.
@@ -24,8 +23,16 @@ pub fn run(root: &Path) -> Result<(), String> {
         println!("SKIPPED the static gateway: run rustup target add {target}");
         return Ok(());
     }
-    let common =
-        ["--release", "--locked", "-p", PACKAGE, "--features", "grpc", "--target", &target];
+    let common = [
+        "--release",
+        "--locked",
+        "--manifest-path",
+        MANIFEST,
+        "--features",
+        "grpc",
+        "--target",
+        &target,
+    ];
     cargo(root, "build", &common, &[])?;
     let program = root.join("target/image").join(&target).join("release").join(PROGRAM);
     let bytes = std::fs::read(&program)

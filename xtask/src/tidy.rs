@@ -122,6 +122,7 @@ fn source(shown: &str, text: &str) -> Vec<String> {
 fn time_and_sockets(shown: &str, code: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let is_a_process_of_its_own = shown.starts_with("base/clock/")
+        || shown.starts_with("programs/")
         || shown.starts_with("systems/") && shown.contains("/node/")
         || shown.starts_with("xtask/");
     let of = |maker| code.matches(maker).count();

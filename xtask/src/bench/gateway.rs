@@ -63,7 +63,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let gateway = root.join("target/release/eth-gateway");
     if !gateway.is_file() {
         return Err(format!(
-            "{} is missing; run: cargo build --release -p eth-gateway-node",
+            "{} is missing; run: target/release/assay doctor --install eth-gateway",
             gateway.display()
         ));
     }

@@ -1,16 +1,21 @@
 //! Nodes of this project's own that are programs by themselves, because they are too heavy to be part of `assay`:
-//! built from the checkout, where there is one, with the cargo that is there.
+//! built from the checkout, where there is one, with the cargo that is there. Light ones are crates of the checkout's
+//! workspace (`systems/NAME/node`); heavy ones are workspaces of their own (`programs/NAME`), with a target folder of
+//! their own.
 //!
-//! It must never build anything but `systems/*/node`, and never fetch a checkout.
+//! It must never build anything else, and never fetch a checkout.
 
 use std::path::{Path, PathBuf};
 
 use super::carry_out::{Step, VERIFY_MAX, carry_out, run};
 use super::{InstallError, Shelf, is_program};
 
-/// What the name of such a program ends with, unless its manifest gives it the system's own: `NAME-node` or `NAME`, built
-/// from `systems/NAME/node`, which is the package `NAME-node`.
+/// The end of each package's name, and of a light program's: `systems/NAME/node` makes `NAME-node`, `programs/NAME` makes
+/// `NAME`.
 const SUFFIX: &str = "-node";
+
+/// Folder of the heavy programs in a checkout, and of what they are built into in a target folder.
+const PROGRAMS: &str = "programs";
 
 /// The system whose node is called so, if it may be one.
 fn system_of(name: &str) -> Option<&str> {
@@ -37,21 +42,20 @@ pub(super) fn install(
     told: Option<&Path>,
     log: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, InstallError> {
-    let checkout = find(shelf, name, told)?;
+    let (checkout, source) = find(shelf, name, told)?;
     let cache_error = |folder: &Path| {
         let (name, folder) = (name.to_owned(), folder.to_owned());
         move |source| InstallError::Cache { name, folder, source }
     };
     let ours = shelf.beside.as_deref().and_then(|folder| target_of(folder, &checkout));
-    let is_beside = ours.is_some();
-    let target = ours.unwrap_or_else(|| shelf.cache.join("build").join("checkout"));
+    let own = ours.clone().unwrap_or_else(|| shelf.cache.join("build").join("checkout"));
+    let target = if source.is_apart { own.join(PROGRAMS) } else { own };
     let client = shelf.which("cargo").ok_or_else(|| InstallError::NoClient {
         name: name.to_owned(),
         client: "cargo".to_owned(),
     })?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let manifest = text(&checkout.join("Cargo.toml"));
-    let package = package_of(name);
+    let (manifest, package) = (text(&source.manifest), package_of(name));
     let step = Step::new(
         client,
         ["build", "--release", "--manifest-path", &manifest, "--package", &package, "--bin", name],
@@ -60,23 +64,30 @@ pub(super) fn install(
     carry_out(shelf, name, &step, log)?;
     let built = target.join("release").join(name);
     verify(shelf, name, &built, log)?;
-    let program = if is_beside {
-        built
-    } else {
-        let folder = shelf.folder_of_ours(name);
+    let folder = ours.map_or_else(|| shelf.folder_of_ours(name), |target| target.join("release"));
+    let program = folder.join(name);
+    if program != built {
         std::fs::create_dir_all(&folder).map_err(cache_error(&folder))?;
-        let (new, program) = (folder.join(format!("{name}.new")), folder.join(name));
+        let new = folder.join(format!("{name}.new"));
         // A node that runs keeps the file that it was started from.
         let put = std::fs::copy(&built, &new).and_then(|_| std::fs::rename(&new, &program));
         put.map_err(cache_error(&folder))?;
-        program
-    };
+    }
     log(&format!("{name} is there: {}", program.display()));
     Ok(program)
 }
 
-/// The checkout that has this node: the one that was told, else one around `assay` or around the working folder.
-fn find(shelf: &Shelf, name: &str, told: Option<&Path>) -> Result<PathBuf, InstallError> {
+/// One program of a checkout.
+struct Source {
+    name: String,
+    manifest: PathBuf,
+    /// Whether it is a workspace of its own.
+    is_apart: bool,
+}
+
+/// The checkout that has this node, and the node: the checkout that was told, else one around `assay` or around the
+/// working folder.
+fn find(shelf: &Shelf, name: &str, told: Option<&Path>) -> Result<(PathBuf, Source), InstallError> {
     let around = shelf.beside.iter().chain(&shelf.here).flat_map(|folder| folder.ancestors());
     let found = match told {
         Some(told) => Some(told.to_owned()).filter(|told| is_checkout(told)),
@@ -90,13 +101,15 @@ fn find(shelf: &Shelf, name: &str, told: Option<&Path>) -> Result<PathBuf, Insta
         let package = package_of(name);
         return Err(InstallError::NoCheckout { name: name.to_owned(), package, looked });
     };
-    let known = nodes(&checkout);
-    if known.iter().any(|known| known == name) {
-        return Ok(std::path::absolute(&checkout).unwrap_or(checkout));
+    let checkout = std::path::absolute(&checkout).unwrap_or(checkout);
+    let mut known = sources(&checkout);
+    if let Some(place) = known.iter().position(|known| known.name == name) {
+        return Ok((checkout, known.swap_remove(place)));
     }
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     Err(InstallError::Unknown {
         name: name.to_owned(),
-        known: format!("in {}: {}", checkout.display(), known.join(", ")),
+        known: format!("in {}: {}", checkout.display(), names.join(", ")),
     })
 }
 
@@ -111,24 +124,27 @@ fn package_of(name: &str) -> String {
     format!("{}{SUFFIX}", system_of(name).unwrap_or(name))
 }
 
-/// Names of the nodes in a checkout.
-fn nodes(checkout: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(checkout.join("systems")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| program_in(&entry.path())).collect();
-    names.sort();
-    names
+/// The programs of a checkout, by name.
+fn sources(checkout: &Path) -> Vec<Source> {
+    let light = folders(&checkout.join("systems")).into_iter().filter_map(|(system, folder)| {
+        let is_program = folder.join("node/src/main.rs").is_file();
+        let manifest = is_program.then(|| checkout.join("Cargo.toml"))?;
+        Some(Source { name: format!("{system}{SUFFIX}"), manifest, is_apart: false })
+    });
+    let heavy = folders(&checkout.join(PROGRAMS)).into_iter().filter_map(|(name, folder)| {
+        let manifest = Some(folder.join("Cargo.toml")).filter(|manifest| manifest.is_file())?;
+        Some(Source { name, manifest, is_apart: true })
+    });
+    let mut sources: Vec<Source> = light.chain(heavy).collect();
+    sources.sort_by(|one, other| one.name.cmp(&other.name));
+    sources
 }
 
-/// What the node of the system in this folder is called, if it is a program by itself.
-fn program_in(folder: &Path) -> Option<String> {
-    let node = folder.join("node");
-    let system = folder.file_name()?.to_string_lossy().into_owned();
-    let manifest = std::fs::read_to_string(node.join("Cargo.toml")).ok()?;
-    // Manifests are the checkout's own: the package's name has the suffix, so this is the program's.
-    let own = format!("name = \"{system}\"");
-    let is_own = manifest.lines().any(|line| line == own);
-    let is_program = node.join("src/main.rs").is_file();
-    is_program.then(|| if is_own { system } else { format!("{system}{SUFFIX}") })
+/// What lies in a folder, with its name.
+fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let named = |entry: std::fs::DirEntry| (entry.file_name().into_string().ok(), entry.path());
+    entries.map(named).filter_map(|(name, path)| Some((name?, path))).collect()
 }
 
 /// The target folder that `assay` in `folder` was built into, if it was in this checkout: building there uses again what

@@ -132,11 +132,9 @@ fn checkout(folder: &Path) -> PathBuf {
     for path in ["Cargo.toml", "systems/kv/node/Cargo.toml", "systems/kv/node/src/main.rs"] {
         std::fs::write(checkout.join(path), "").unwrap();
     }
-    // A node that is called as its system is.
-    std::fs::create_dir_all(checkout.join("systems/gate/node/src")).unwrap();
-    std::fs::write(checkout.join("systems/gate/node/src/main.rs"), "").unwrap();
-    let manifest = "[package]\nname = \"gate-node\"\n[[bin]]\nname = \"gate\"\n";
-    std::fs::write(checkout.join("systems/gate/node/Cargo.toml"), manifest).unwrap();
+    // One that is a workspace of its own.
+    std::fs::create_dir_all(checkout.join("programs/gate/src")).unwrap();
+    std::fs::write(checkout.join("programs/gate/Cargo.toml"), "").unwrap();
     checkout
 }
 
@@ -167,7 +165,10 @@ fn a_node_is_built_from_the_checkout() {
         (&shelf.cache.join("gate/checkout/gate"), Some(path.clone()))
     );
     assert!(
-        said.iter().any(|line| line.starts_with("building gate of gate-node from ")),
+        said.iter().any(|line| {
+            line.starts_with("building gate of gate-node from ")
+                && line.ends_with("/programs/gate/Cargo.toml")
+        }),
         "{said:?}"
     );
 }
@@ -185,8 +186,12 @@ fn a_node_beside_the_program_comes_first() {
     shelf.install("kv-node", Some(&checkout), &mut |_| {}).unwrap();
     assert_eq!(shelf.find_ours("kv-node"), Some(folder.path().join("bin/kv-node")));
     shelf.beside = Some(beside.clone());
-    let path = shelf.install("kv-node", None, &mut |_| {}).unwrap();
-    assert_eq!((&path, shelf.find_ours("kv-node")), (&beside.join("kv-node"), Some(path.clone())));
+    for name in ["kv-node", "gate"] {
+        let path = shelf.install(name, None, &mut |_| {}).unwrap();
+        assert_eq!((&path, shelf.find_ours(name)), (&beside.join(name), Some(path.clone())));
+    }
+    let apart = checkout.join("target/programs/release/gate");
+    assert!(apart.is_file(), "a heavy program is built in a target folder of its own");
 }
 
 /// Claim: without a checkout, with one that has no such node, and with a build that fails, the message says what to do.

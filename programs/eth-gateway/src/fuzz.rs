@@ -128,8 +128,8 @@ mod tests {
     /// Claim: the seeds of the fuzz target are read, as is what differs from them in one byte.
     #[test]
     fn seeds_and_their_neighbours() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../../fuzz/seeds/gateway_texts");
+        let folder =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/gateway_texts");
         let mut seeds = 0;
         for entry in std::fs::read_dir(folder).expect("there are seeds").flatten() {
             let seed = std::fs::read(entry.path()).expect("a seed");

@@ -73,7 +73,7 @@ fn schemathesis() {
 #[test]
 fn swagger_ui() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let web = here.join("../../../web");
+    let web = here.join("../../web");
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(program);
     if browser.is_none()
         || program("node").is_none()

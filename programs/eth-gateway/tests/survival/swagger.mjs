@@ -1,6 +1,6 @@
 //! Opens Swagger UI of the gateway at the address that it is given, executes one request there and prints its answer.
 
-import { browser } from "../../../../../web/tests/browser.mjs";
+import { browser } from "../../../../web/tests/browser.mjs";
 
 const chromium = await browser();
 try {
