@@ -98,7 +98,7 @@ const RUN_EXAMPLES: &str = "Examples:
   assay run demo
 
 Exit codes: 0 no threshold failed · 1 could not run · 2 usage or experiment-file error ·
-97 measurement invalid · 99 a threshold or a check failed · 130 interrupted";
+97 undecided or invalid · 99 a threshold or a check failed · 130 interrupted";
 
 const INIT_EXAMPLES: &str = "Examples:
   assay init --template http > my.toml

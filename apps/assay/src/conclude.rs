@@ -55,10 +55,3 @@ pub fn refused(refusal: Refusal, colour: ColorChoice) -> Exit {
     }
     Exit::Usage
 }
-
-/// The exit with the given code; one that is none means that it could not run.
-pub fn exit_of(code: i32) -> Exit {
-    let all =
-        [Exit::Ok, Exit::Usage, Exit::Invalid, Exit::Regression, Exit::Failed, Exit::Interrupted];
-    all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Exit::CouldNotRun)
-}

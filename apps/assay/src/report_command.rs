@@ -88,8 +88,7 @@ fn write_out(output: &Path, text: &str) -> Result<(), String> {
 
 /// The worse of an exit and that of a result.
 fn worse(worst: Exit, result: &RunResult) -> Exit {
-    let exit = conclude::exit_of(result.exit_code);
-    if rank(exit) > rank(worst) { exit } else { worst }
+    worst.or(Exit::of(result.exit_code))
 }
 
 /// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
@@ -127,18 +126,5 @@ fn form(result: &RunResult, arguments: &ReportArguments, colour: ColorChoice) ->
         Format::Vegeta => each(report::vegeta),
         Format::Vegeta127 => each(report::vegeta_12_7),
         Format::VegetaJson => each(report::vegeta_json),
-    }
-}
-
-/// Precedence of exit codes: could not run, invalid, threshold, regression.
-fn rank(exit: Exit) -> u8 {
-    match exit {
-        Exit::Ok => 0,
-        Exit::Regression => 1,
-        Exit::Failed => 2,
-        Exit::Interrupted => 3,
-        Exit::Invalid => 4,
-        Exit::CouldNotRun => 5,
-        Exit::Usage => 6,
     }
 }

@@ -142,7 +142,7 @@ mod tests {
         let result = honest.result();
         assert_eq!(result.verdict, Verdict::Pass, "{}", result.reason);
         let implicit = result.thresholds.iter().filter(|it| it.implicit);
-        assert_eq!(implicit.filter(|it| it.answer == Answer::Holds).count(), 7);
+        assert_eq!(implicit.filter(|it| it.answer == Answer::Met).count(), 7);
         assert!(!Trial::clean().result().thresholds.iter().any(|it| it.expr == "lost == 0"));
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn evaluate_all(
 /// Whether a threshold of level `saturated` is broken: declared saturation that came.
 pub(crate) fn is_saturated(thresholds: &[ThresholdPlan], trial: &TrialResult) -> bool {
     let declared = thresholds.iter().filter(|threshold| threshold.level == Level::Saturated);
-    declared.map(|threshold| evaluate(threshold, trial)).any(|it| it.answer == Answer::Broken)
+    declared.map(|threshold| evaluate(threshold, trial)).any(|it| it.answer == Answer::Failed)
 }
 
 fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
@@ -132,11 +132,9 @@ fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
         Err(detail) => return ThresholdResult { detail, ..result },
     };
     let compared: Vec<Compared> =
-        comparisons.iter().map(|it| compare(it, threshold.level, trial)).collect();
-    // One that is broken breaks all of them, whatever is not known of the others.
-    let order = [Answer::Broken, Answer::Unknown, Answer::Void, Answer::NotResolved, Answer::Holds];
-    let has = |answer: &Answer| compared.iter().any(|it| it.answer == *answer);
-    result.answer = order.into_iter().find(has).unwrap_or_default();
+        comparisons.iter().map(|it| compare(it, threshold, trial)).collect();
+    // One that failed fails all of them, whatever is not known of the others.
+    result.answer = compared.iter().map(|it| it.answer).max().unwrap_or_default();
     let point = |it: &Compared| it.holds;
     result.holds = match compared.iter().any(|it| it.holds == Some(false)) {
         true => Some(false),
@@ -166,7 +164,7 @@ struct Compared {
     voided_by: Vec<String>,
 }
 
-fn compare(comparison: &Comparison, level: Level, trial: &TrialResult) -> Compared {
+fn compare(comparison: &Comparison, threshold: &ThresholdPlan, trial: &TrialResult) -> Compared {
     let values = value_of(&comparison.left, trial)
         .and_then(|left| Ok((left, value_of(&comparison.right, trial)?)));
     let ((left, left_unit), (right, right_unit)) = match values {
@@ -188,23 +186,24 @@ fn compare(comparison: &Comparison, level: Level, trial: &TrialResult) -> Compar
     let error = Error::of_difference(doubts[0].may_be, doubts[1].may_be);
     let [left_doubt, right_doubt] = doubts;
     let mut compared = Compared {
-        answer: if holds { Answer::Holds } else { Answer::Broken },
+        answer: if holds { Answer::Met } else { Answer::Failed },
         holds: Some(holds),
         text,
         detail: String::new(),
         voided_by: left_doubt.by.into_iter().chain(right_doubt.by).collect(),
     };
     if !error.leaves(comparison.operator, holds, (left, left_unit), right) {
-        compared.answer = Answer::Void;
+        compared.answer = Answer::Invalid;
         compared.detail =
             format!("it depends on a number that is not valid ({})", compared.voided_by.join(", "));
-    } else if level != Level::Saturated
+    } else if threshold.level != Level::Saturated
         && (holds || compared.voided_by.is_empty())
         && let Some(why) = unresolved(comparison, holds, trial)
     {
         // What only marks a setting goes by the value: that is where saturation begins, as far as anybody knows. And what
         // is broken a fortiori by a number that is at best too good needs no interval.
-        compared.answer = Answer::NotResolved;
+        let is_enough = holds && threshold.confidence.is_none();
+        compared.answer = if is_enough { Answer::Met } else { Answer::Undecided };
         compared.detail = why;
     } else if !holds {
         compared.detail = about_the_ledger(comparison, &compared.text, trial).unwrap_or_default();

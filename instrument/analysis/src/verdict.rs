@@ -1,4 +1,4 @@
-//! From audits, checks and thresholds to pass, fail or invalid; from verdicts to an exit code.
+//! From audits, checks and thresholds to pass, undecided, invalid or fail; from verdicts to an exit code.
 
 use model::result::{
     Answer, AuditOutcome, AuditResult, CheckResult, Exit, SettingResult, ThresholdResult,
@@ -9,110 +9,119 @@ use crate::families;
 
 /// A trial's verdict and the sentence that explains it.
 ///
-/// It fails if a threshold failed whose number holds: what does not hold beside it changes nothing. Else it is invalid
-/// if a threshold rests on a number that does not hold or that is not there (it was not met, and did not fail either), or,
-/// where nobody wrote a threshold that decides, if the headline does not hold.
+/// It fails if a threshold or a check failed: what is not known beside it changes nothing. Else it is invalid if a threshold
+/// is, or, where nobody wrote a threshold that decides, if nothing of the headline holds; and undecided if a threshold is.
 pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
-    let broken = broken(trial);
-    if let Some(first) = broken.first() {
-        return (Verdict::Fail, more(first.clone(), broken.len()));
-    }
-    match void(trial) {
-        Some(reason) => (Verdict::Invalid, reason),
-        None => (Verdict::Pass, remarks(trial)),
-    }
-}
-
-/// What is broken, in words: the ledger's thresholds first, then the system's own checks, then what was written.
-fn broken(trial: &TrialResult) -> Vec<String> {
-    let is_broken = |it: &&ThresholdResult| it.level == "fail" && fails(it);
-    let thresholds = || trial.thresholds.iter().filter(is_broken);
-    let has_failed = |check: &&CheckResult| check.outcome == AuditOutcome::Failed;
-    let checks = trial.checks.iter().filter(has_failed);
-    let mut all: Vec<String> = thresholds().filter(|it| it.implicit).map(in_words).collect();
-    all.extend(checks.map(|check| format!("check {}: {}", check.name, check.sentence())));
-    all.extend(thresholds().filter(|it| !it.implicit).map(in_words));
-    all
-}
-
-/// Whether a threshold is broken, or not as sure as it was asked to be.
-fn fails(threshold: &ThresholdResult) -> bool {
-    match threshold.answer {
-        Answer::Broken => true,
-        Answer::NotResolved => threshold.confidence.is_some(),
-        Answer::Holds | Answer::Void | Answer::Unknown => false,
-    }
-}
-
-fn in_words(threshold: &ThresholdResult) -> String {
-    let ThresholdResult { expr, actual, detail, .. } = threshold;
-    match threshold.answer {
-        Answer::NotResolved => format!("`{expr}` is not resolved: {actual}, {detail}"),
-        Answer::Void => format!("`{expr}` is void: {detail}"),
-        Answer::Unknown => format!("`{expr}` could not be evaluated: {detail}"),
-        _ if threshold.implicit => detail.clone(),
-        _ if detail.is_empty() => format!("`{expr}` is not met: {actual}"),
-        _ => format!("`{expr}` is not met: {detail}"),
-    }
-}
-
-/// Why the trial decides nothing.
-fn void(trial: &TrialResult) -> Option<String> {
     let decides = |it: &&ThresholdResult| it.level == "fail" || it.level == "invalid";
-    let promises = || trial.thresholds.iter().filter(decides);
-    let blind = |it: &&ThresholdResult| matches!(it.answer, Answer::Void | Answer::Unknown);
-    let breaks = |it: &&ThresholdResult| it.level == "invalid" && fails(it);
-    if let Some(promise) = promises().find(|it| blind(it) || breaks(it)) {
-        let said = in_words(promise);
-        // The audit says why, with its figures.
-        let audits = trial.audits.iter().filter(|it| promise.voided_by.contains(&it.name));
-        let why: Vec<String> = match promise.answer {
-            Answer::Void => audits.map(|it| format!("{}: {}", it.name, it.detail)).collect(),
-            _ => Vec::new(),
-        };
-        return Some(if why.is_empty() { said } else { format!("{said}; {}", why.join("; ")) });
+    let is_told = |it: &&ThresholdResult| !it.implicit || it.answer != Answer::Met;
+    let mut told: Vec<&ThresholdResult> =
+        trial.thresholds.iter().filter(decides).filter(is_told).collect();
+    // What every ledger must keep comes first.
+    told.sort_by_key(|it| !it.implicit);
+    let failed_checks: Vec<&CheckResult> =
+        trial.checks.iter().filter(|it| it.outcome == AuditOutcome::Failed).collect();
+    let gravest = told.iter().map(|it| of_threshold(it)).max().unwrap_or(Verdict::Pass);
+    let counted = counted(&told, failed_checks.len());
+    let first = || {
+        let threshold = told.iter().find(|it| of_threshold(it) == gravest);
+        threshold.map(|it| in_words(it, trial)).unwrap_or_default()
+    };
+    let with_counts = |said: String| match told.len() + failed_checks.len() {
+        1 => said,
+        _ => format!("{counted}: {said}"),
+    };
+    let implicit_failed = told.iter().any(|it| it.implicit && it.answer == Answer::Failed);
+    if let (Some(check), false) = (failed_checks.first(), implicit_failed) {
+        let said = format!("check {}: {}", check.name, check.sentence());
+        return (Verdict::Fail, with_counts(said));
     }
-    if promises().any(|it| !it.implicit) {
-        return None;
+    if gravest != Verdict::Pass {
+        return (gravest, with_counts(first()));
     }
+    if let Some(reason) = headline(trial).filter(|_| told.is_empty()) {
+        return (Verdict::Invalid, reason);
+    }
+    (Verdict::Pass, remarks(&counted, trial))
+}
+
+/// What a threshold makes of its trial.
+fn of_threshold(threshold: &ThresholdResult) -> Verdict {
+    match threshold.answer {
+        Answer::Met => Verdict::Pass,
+        Answer::Undecided => Verdict::Undecided,
+        Answer::Failed if threshold.level == "fail" => Verdict::Fail,
+        Answer::Failed | Answer::Invalid => Verdict::Invalid,
+    }
+}
+
+/// `1 check failed, 1 threshold met, 1 undecided`.
+fn counted(told: &[&ThresholdResult], failed_checks: usize) -> String {
+    let mut parts = Vec::new();
+    if failed_checks > 0 {
+        parts.push(format!("{} failed", plural(failed_checks, "check")));
+    }
+    let mut is_first = true;
+    for answer in Answer::ALL {
+        let count = told.iter().filter(|it| it.answer == answer).count();
+        if count > 0 {
+            let what = if is_first { plural(count, "threshold") } else { count.to_string() };
+            parts.push(format!("{what} {}", answer.word()));
+            is_first = false;
+        }
+    }
+    if parts.is_empty() { "no thresholds".to_owned() } else { parts.join(", ") }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn in_words(threshold: &ThresholdResult, trial: &TrialResult) -> String {
+    let ThresholdResult { expr, answer, actual, detail, .. } = threshold;
+    if threshold.implicit && *answer == Answer::Failed {
+        return detail.clone();
+    }
+    let parts = [actual, detail].into_iter().filter(|it| !it.is_empty());
+    let verb = if *answer == Answer::Failed { "" } else { "is " };
+    let said = format!(
+        "`{expr}` {verb}{}: {}",
+        answer.word(),
+        parts.map(String::as_str).collect::<Vec<_>>().join(", ")
+    );
+    if *answer != Answer::Invalid {
+        return said;
+    }
+    // The audit says why, with its figures.
+    let audits = trial.audits.iter().filter(|it| threshold.voided_by.contains(&it.name));
+    let why = audits.map(|it| format!("{}: {}", it.name, it.detail));
+    std::iter::once(said).chain(why).collect::<Vec<_>>().join("; ")
+}
+
+/// Why a trial without thresholds decides nothing.
+fn headline(trial: &TrialResult) -> Option<String> {
     let voiding: Vec<&AuditResult> = families::of_the_headline(trial).collect();
     let first = voiding.first()?;
     Some(more(format!("{}: {}", first.name, first.detail), voiding.len()))
 }
 
 /// What a reader of a trial that passes should know.
-fn remarks(trial: &TrialResult) -> String {
-    let written = || trial.thresholds.iter().filter(|it| !it.implicit);
-    let count = |answer: Answer| written().filter(|it| it.answer == answer).count();
-    let (all, kept, open) = (written().count(), count(Answer::Holds), count(Answer::NotResolved));
-    let promises = match all {
-        0 => "no thresholds".to_owned(),
-        all if kept == all => format!("all {all} thresholds are met"),
-        all if kept + open == all => {
-            format!("{kept} of {all} thresholds are met, {open} not resolved")
-        }
-        all if open > 0 => {
-            format!(
-                "{kept} of {all} thresholds are met, {open} not resolved, the others do not decide"
-            )
-        }
-        all => format!("{kept} of {all} thresholds are met, the others do not decide"),
-    };
+fn remarks(counted: &str, trial: &TrialResult) -> String {
     let of = |outcome| trial.audits.iter().filter(move |audit| audit.outcome == outcome);
     let failed: Vec<&str> = of(AuditOutcome::Failed).map(|audit| audit.name.as_str()).collect();
     let audits = match failed.as_slice() {
         [] => "no audit failed".to_owned(),
-        names => format!("no threshold depends on what is void ({})", names.join(", ")),
+        names => format!("no answer depends on what is not valid ({})", names.join(", ")),
     };
-    let warnings = of(AuditOutcome::Warn).count();
-    let worth_reading =
-        if warnings == 0 { String::new() } else { format!(", {warnings} worth reading") };
-    format!("{promises}; {audits}{worth_reading}")
+    let warnings = match of(AuditOutcome::Warn).count() {
+        0 => String::new(),
+        count => format!(", {}", plural(count, "warning")),
+    };
+    format!("{counted}; {audits}{warnings}")
 }
 
 /// Whether a threshold of level `saturated` broke.
 pub(crate) fn is_saturated(trial: &TrialResult) -> bool {
-    let broke = |t: &ThresholdResult| t.level == "saturated" && t.answer == Answer::Broken;
+    let broke = |t: &ThresholdResult| t.level == "saturated" && t.answer == Answer::Failed;
     trial.thresholds.iter().any(broke)
 }
 
@@ -163,7 +172,7 @@ fn judge(setting: &SettingResult) -> (Verdict, String) {
         Some(expected) if expected == setting.verdict => (Verdict::Pass, String::new()),
         Some(expected) => {
             let verdict = match setting.verdict {
-                Verdict::Invalid => Verdict::Invalid,
+                unknown @ (Verdict::Undecided | Verdict::Invalid) => unknown,
                 Verdict::Pass | Verdict::Fail => Verdict::Fail,
             };
             (verdict, format!("expected {}, came out {}", expected.word(), setting.verdict.word()))
@@ -179,15 +188,9 @@ fn placed(settings: &[SettingResult], setting: &SettingResult, reason: &str) -> 
     if settings.len() == 1 { reason.to_owned() } else { format!("{}: {reason}", setting.key) }
 }
 
-/// The exit code; interrupted is said whatever else came out, because the run that was
-/// asked for did not take place.
+/// The exit code; interrupted is said whatever else came out, because the run that was asked for did not take place.
 pub(crate) fn exit_of(verdict: Verdict, interrupted: bool) -> Exit {
-    match verdict {
-        _ if interrupted => Exit::Interrupted,
-        Verdict::Invalid => Exit::Invalid,
-        Verdict::Fail => Exit::Failed,
-        Verdict::Pass => Exit::Ok,
-    }
+    if interrupted { Exit::Interrupted } else { verdict.exit() }
 }
 
 fn more(text: String, count: usize) -> String {

@@ -466,14 +466,15 @@ fn include_set(
 
 /// A verdict's word.
 pub(crate) fn verdict(options: &Options, reading: &mut Reading<'_>) -> Option<Verdict> {
-    if let Value::String(word) = &options.value {
-        let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Invalid];
-        if let Some(verdict) = verdicts.into_iter().find(|verdict| verdict.word() == word) {
-            return Some(verdict);
-        }
+    if let Value::String(word) = &options.value
+        && let Some(verdict) = Verdict::ALL.into_iter().find(|verdict| verdict.word() == word)
+    {
+        return Some(verdict);
     }
-    let message =
-        format!("`{}` is not a verdict; it is one of pass, fail, invalid", options.label());
+    let message = format!(
+        "`{}` is not a verdict; it is one of pass, undecided, invalid, fail",
+        options.label()
+    );
     reading.problems.add(options.span, message, None);
     None
 }

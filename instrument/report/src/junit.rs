@@ -34,7 +34,7 @@ pub fn junit_of(runs: &[RunResult]) -> String {
         escape(&names.join(" ")),
         sum(|suite| suite.cases.len()),
         sum(|suite| suite.count(|end| matches!(end, End::Failure(_)))),
-        sum(|suite| suite.count(|end| matches!(end, End::Error(_)))),
+        sum(|suite| suite.count(|end| matches!(end, End::Error(..)))),
         seconds(suites.iter().map(|suite| suite.window_ns).sum()),
     );
     for (index, suite) in suites.iter().enumerate() {
@@ -44,6 +44,9 @@ pub fn junit_of(runs: &[RunResult]) -> String {
     text
 }
 
+/// The word of an error that no threshold has.
+const INVALID: &str = Verdict::Invalid.word();
+
 /// How a case came out.
 #[derive(Clone, Debug, PartialEq)]
 enum End {
@@ -51,8 +54,8 @@ enum End {
     Passed(String),
     Skipped(String),
     Failure(String),
-    /// The measurement does not hold.
-    Error(String),
+    /// It cannot be told: undecided or invalid, in that word.
+    Error(&'static str, String),
 }
 
 struct Case {
@@ -82,11 +85,11 @@ fn suites(run: &RunResult) -> Vec<Suite> {
     let mut cases: Vec<Case> =
         run.audits.iter().map(|audit| of_audit(&run.name, audit, is_invalid)).collect();
     if run.interrupted {
-        let end = End::Error(run.reason.clone());
+        let end = End::Error("interrupted", run.reason.clone());
         cases.push(Case { class: run.name.clone(), name: "run to its end".to_owned(), end });
     }
     if run.settings.iter().all(|setting| setting.trials.is_empty()) {
-        let end = End::Error("the run has no trial".to_owned());
+        let end = End::Error(INVALID, "the run has no trial".to_owned());
         cases.push(Case { class: run.name.clone(), name: "trials".to_owned(), end });
     }
     let has_more = !cases.is_empty();
@@ -137,7 +140,7 @@ fn of_setting(run: &RunResult, setting: &SettingResult) -> Suite {
 /// A setting that declares its verdict is judged by that alone.
 fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdict) {
     for case in cases.iter_mut() {
-        if let End::Failure(text) | End::Error(text) = &case.end {
+        if let End::Failure(text) | End::Error(_, text) = &case.end {
             let text = format!("of a setting that declares {}: {text}", expected.word());
             case.end = End::Passed(text);
         }
@@ -145,7 +148,7 @@ fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdi
     let said = format!("declared {}, came out {}", expected.word(), came.word());
     let end = match came {
         _ if came == expected => End::Passed(said),
-        Verdict::Invalid => End::Error(said),
+        Verdict::Undecided | Verdict::Invalid => End::Error(came.word(), said),
         Verdict::Fail | Verdict::Pass => End::Failure(said),
     };
     cases.push(Case { class, name: "declared verdict".to_owned(), end });
@@ -161,13 +164,17 @@ fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
     let is_said = match trial.verdict {
         Verdict::Pass => true,
         Verdict::Fail => cases.iter().any(|case| matches!(case.end, End::Failure(_))),
-        Verdict::Invalid => cases.iter().any(|case| matches!(case.end, End::Error(_))),
+        Verdict::Undecided | Verdict::Invalid => {
+            cases.iter().any(|case| matches!(case.end, End::Error(..)))
+        }
     };
     if !is_said || cases.is_empty() {
         let end = match trial.verdict {
             Verdict::Pass => End::Passed(trial.reason.clone()),
             Verdict::Fail => End::Failure(trial.reason.clone()),
-            Verdict::Invalid => End::Error(trial.reason.clone()),
+            Verdict::Undecided | Verdict::Invalid => {
+                End::Error(trial.verdict.word(), trial.reason.clone())
+            }
         };
         cases.push(Case { class: class.to_owned(), name: "verdict".to_owned(), end });
     }
@@ -175,21 +182,19 @@ fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
 }
 
 fn of_threshold(class: &str, threshold: &ThresholdResult) -> Case {
-    let ThresholdResult { expr, level, .. } = threshold;
+    let ThresholdResult { expr, level, answer, .. } = threshold;
     let words = tables::threshold_words(threshold);
-    let said = match threshold.answer {
-        Answer::Holds => words,
-        Answer::Broken | Answer::NotResolved | Answer::Void => format!("{expr} is {words}"),
-        Answer::Unknown => format!("{expr} could not be evaluated: {}", threshold.detail),
-    };
     let decides = level == "fail" || level == "invalid";
-    let end = match threshold.answer {
-        Answer::Holds => End::Passed(said),
-        Answer::NotResolved if threshold.confidence.is_none() => End::Passed(said),
-        Answer::Broken | Answer::NotResolved if level == "fail" => End::Failure(said),
-        Answer::Unknown if !decides => End::Skipped(said),
-        _ if decides => End::Error(said),
-        _ => End::Passed(format!("{level}: {said}")),
+    let end = match answer {
+        Answer::Met => End::Passed(words),
+        _ if !decides => End::Passed(format!("{level}: {expr} is {words}")),
+        Answer::Failed if level == "fail" => {
+            End::Failure(format!("{expr} {}: {words}", answer.word()))
+        }
+        Answer::Failed => End::Error(INVALID, format!("{expr} {}: {words}", answer.word())),
+        Answer::Undecided | Answer::Invalid => {
+            End::Error(answer.word(), format!("{expr} is {words}"))
+        }
     };
     Case { class: class.to_owned(), name: format!("threshold {expr}"), end }
 }
@@ -201,7 +206,7 @@ fn of_audit(class: &str, audit: &AuditResult, is_invalid: bool) -> Case {
         AuditOutcome::Ok => End::Passed(detail),
         AuditOutcome::Skipped => End::Skipped(detail),
         AuditOutcome::Warn => End::Passed(format!("worth reading: {detail}")),
-        AuditOutcome::Failed if is_invalid => End::Error(detail),
+        AuditOutcome::Failed if is_invalid => End::Error(INVALID, detail),
         AuditOutcome::Failed => End::Passed(format!("decides nothing: {detail}")),
     };
     Case { class: class.to_owned(), name: format!("audit {}", audit.name), end }
@@ -226,7 +231,7 @@ fn push_suite(text: &mut String, index: usize, suite: &Suite) {
         escape(&suite.name),
         suite.cases.len(),
         suite.count(|end| matches!(end, End::Failure(_))),
-        suite.count(|end| matches!(end, End::Error(_))),
+        suite.count(|end| matches!(end, End::Error(..))),
         suite.count(|end| matches!(end, End::Skipped(_))),
         seconds(suite.window_ns),
         escape(&suite.started),
@@ -258,12 +263,13 @@ fn push_case(text: &mut String, case: &Case) {
             let why = escape(why);
             writeln!(
                 text,
-                "><failure type=\"threshold\" message=\"{why}\">{why}</failure></testcase>"
+                "><failure type=\"{}\" message=\"{why}\">{why}</failure></testcase>",
+                Answer::Failed.word()
             )
         }
-        End::Error(why) => {
+        End::Error(word, why) => {
             let why = escape(why);
-            writeln!(text, "><error type=\"invalid\" message=\"{why}\">{why}</error></testcase>")
+            writeln!(text, "><error type=\"{word}\" message=\"{why}\">{why}</error></testcase>")
         }
     };
 }

@@ -97,6 +97,7 @@ pub(crate) const fn verdict_mark(verdict: Verdict) -> (&'static str, Paint) {
     match verdict {
         Verdict::Pass => ("✓", Paint::Good),
         Verdict::Fail => ("✗", Paint::Bad),
+        Verdict::Undecided => ("?", Paint::Caution),
         Verdict::Invalid => ("!", Paint::Caution),
     }
 }

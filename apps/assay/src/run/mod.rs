@@ -92,7 +92,7 @@ fn carry_out(
             run.path().display()
         );
     }
-    Ok(conclude::exit_of(result.exit_code))
+    Ok(Exit::of(result.exit_code))
 }
 
 /// All trials, in the plan's order.

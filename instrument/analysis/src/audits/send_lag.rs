@@ -125,9 +125,9 @@ mod tests {
             (result.verdict, result.thresholds[0].answer, result.thresholds[0].voided_by.clone())
         };
         let by = vec!["send_lag".to_owned()];
-        assert_eq!(with("p99 < 50ms"), (Verdict::Pass, Answer::Holds, by.clone()));
-        assert_eq!(with("p99 < 5ms"), (Verdict::Invalid, Answer::Void, by));
-        assert_eq!(with("success == 100%"), (Verdict::Pass, Answer::Holds, Vec::new()));
+        assert_eq!(with("p99 < 50ms"), (Verdict::Pass, Answer::Met, by.clone()));
+        assert_eq!(with("p99 < 5ms"), (Verdict::Invalid, Answer::Invalid, by));
+        assert_eq!(with("success == 100%"), (Verdict::Pass, Answer::Met, Vec::new()));
         assert_eq!(late(8_000_000, false, false).result().verdict, Verdict::Invalid);
     }
 }

@@ -2,22 +2,40 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What can be said of a threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What can be said of a threshold, from best to gravest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// It holds.
-    Holds,
-    /// It is broken.
-    Broken,
-    /// The samples do not decide it: fewer than ten lie beyond the quantile, or the interval has the limit in it or
-    /// is open there.
-    NotResolved,
-    /// A number that it depends on is not valid.
-    Void,
-    /// There is no number to compare.
+    #[serde(alias = "holds")]
+    Met,
+    /// Chance may have decided it: more transactions would.
+    #[serde(alias = "not_resolved")]
+    Undecided,
+    /// Something other than the system decides it: the machine's own lag, a load that was not offered, a record that is
+    /// not complete, or a number that is not there.
+    #[serde(alias = "void", alias = "unknown")]
     #[default]
-    Unknown,
+    Invalid,
+    /// It is broken.
+    #[serde(alias = "broken")]
+    Failed,
+}
+
+impl Answer {
+    /// From gravest to best: the order in which answers are counted.
+    pub const ALL: [Self; 4] = [Self::Failed, Self::Invalid, Self::Undecided, Self::Met];
+
+    /// The word, everywhere.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Undecided => "undecided",
+            Self::Invalid => "invalid",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// One threshold on one trial.
@@ -34,16 +52,39 @@ pub struct ThresholdResult {
     pub holds: Option<bool>,
     /// The value that was compared, printed.
     pub actual: String,
-    /// Why the answer is not what the value alone says, or, of a failed threshold about the ledger, which transactions.
+    /// Why the answer is what it is, with the counts that decide it; of a failed threshold about the ledger, which
+    /// transactions.
     pub detail: String,
-    /// Audits that void a number that it rests on. Where the answer is not void, it is the same whatever the number is
-    /// in truth: it holds or is broken a fortiori.
+    /// Audits that object to a number that it rests on. Where the answer is not invalid, it is the same whatever the number
+    /// is in truth.
     #[serde(default)]
     pub voided_by: Vec<String>,
     /// Whether nobody wrote it: what every ledger promises.
     #[serde(default)]
     pub implicit: bool,
-    /// How sure it must be, as a fraction of one, for the run not to fail; null = what is not resolved only warns.
+    /// How sure it must be that it is met, as a fraction of one; null = what the counts say is enough.
     #[serde(default)]
     pub confidence: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: the word of an answer is the one in the result document, and documents of before are read.
+    #[test]
+    fn one_word() {
+        for answer in Answer::ALL {
+            assert_eq!(serde_json::to_value(answer).unwrap(), answer.word());
+        }
+        for (word, answer) in [
+            ("holds", Answer::Met),
+            ("broken", Answer::Failed),
+            ("not_resolved", Answer::Undecided),
+            ("void", Answer::Invalid),
+            ("unknown", Answer::Invalid),
+        ] {
+            assert_eq!(serde_json::from_value::<Answer>(word.into()).unwrap(), answer);
+        }
+    }
 }

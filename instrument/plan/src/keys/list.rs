@@ -400,7 +400,7 @@ pub const KEYS: &[Key] = &[
         "expect[].verdict",
         Required,
         Verdict,
-        "The verdict that they should have: pass, fail, invalid",
+        "The verdict that they should have: pass, undecided, invalid, fail",
     ),
     key("report.tables[].rows", Rule("the only axis"), Text, "Axis down the side"),
     key("report.tables[].group", Nothing, Texts, "Axes that make a table each"),

@@ -121,10 +121,10 @@ fn threshold(of: &ThresholdResult) -> Element {
         _ => "warn",
     };
     let word = match (of.answer, of.level.as_str()) {
-        (Answer::Broken, "saturated") => " saturated",
-        (Answer::Broken, "warn") => " warns",
-        (Answer::Broken, "invalid") => " invalid",
-        (Answer::Broken, _) => " not met",
+        (Answer::Failed, "saturated") => " saturated",
+        (Answer::Failed, "warn") => " warns",
+        (Answer::Failed, "invalid") => " invalid",
+        (Answer::Failed, _) => " failed",
         _ => "",
     };
     words(&format!("{mark} {}{word}", tables::threshold_words(of))).class(class)

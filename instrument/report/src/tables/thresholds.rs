@@ -1,6 +1,6 @@
 //! Each threshold once, with the value that it was compared with, or where it broke.
 //!
-//! It must never count a threshold that is not resolved, void or could not be evaluated as one that holds.
+//! It must never count a threshold that is undecided or invalid as one that is met.
 
 use model::result::{Answer, ThresholdResult};
 
@@ -33,7 +33,7 @@ pub(crate) fn thresholds(shown: &[Shown<'_>]) -> Vec<ThresholdLine> {
 pub(crate) fn threshold_keys<'a>(shown: &[Shown<'a>]) -> Vec<(&'a str, &'a str)> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     let of_trials = shown.iter().flat_map(|row| &row.trial.thresholds);
-    for threshold in of_trials.filter(|it| !it.implicit || it.answer != Answer::Holds) {
+    for threshold in of_trials.filter(|it| !it.implicit || it.answer != Answer::Met) {
         let key = (threshold.expr.as_str(), threshold.level.as_str());
         if !keys.contains(&key) {
             keys.push(key);
@@ -49,16 +49,13 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
         .filter(|(_, it)| it.expr == expr && it.level == level)
         .collect();
     let open: Vec<&(&str, &ThresholdResult)> =
-        of.iter().filter(|(_, it)| it.answer != Answer::Holds).collect();
+        of.iter().filter(|(_, it)| it.answer != Answer::Met).collect();
     // The gravest of the answers is the one that is shown of several.
-    let order = [Answer::Broken, Answer::Void, Answer::Unknown, Answer::NotResolved];
-    let place = |it: &ThresholdResult| order.iter().position(|answer| *answer == it.answer);
-    let worst = open.iter().min_by_key(|(_, it)| (!fails(it), place(it)));
-    let worst = worst.map(|(_, it)| *it);
+    let worst = open.iter().max_by_key(|(_, it)| it.answer).map(|(_, it)| *it);
     let (mark, paint) = worst.map_or(("✓", Paint::Good), threshold_mark);
     let several = shown.len() > 1;
     let text = match (worst, several) {
-        (None, true) => format!("met in {} of {}", of.len(), of.len()),
+        (None, true) => format!("{} of {}", counted(&of), of.len()),
         (_, false) => of.first().map(|(_, it)| threshold_words(it)).unwrap_or_default(),
         (Some(_), true) => {
             // The gravest are named, and the others counted.
@@ -72,12 +69,7 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
             if grave > each.len() {
                 each.push(format!("… and {} more", grave - each.len()));
             }
-            let counted = order.into_iter().filter_map(|answer| {
-                let count = open.iter().filter(|(_, it)| it.answer == answer).count();
-                (count > 0).then(|| format!("{} in {count}", answer_words(answer)))
-            });
-            let counted: Vec<String> = counted.collect();
-            format!("{} of {}: {}", counted.join(", "), of.len(), each.join(" · "))
+            format!("{} of {}: {}", counted(&of), of.len(), each.join(" · "))
         }
     };
     let level_word = if level == "fail" { String::new() } else { format!("  [{}]", clean(level)) };
@@ -90,50 +82,36 @@ fn line((expr, level): (&str, &str), shown: &[Shown<'_>]) -> ThresholdLine {
     }
 }
 
-/// What is said of an answer where several trials are counted.
-const fn answer_words(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Holds => "met",
-        Answer::Broken => "failed",
-        Answer::NotResolved => "not resolved",
-        Answer::Void => "void",
-        Answer::Unknown => "cannot be told",
-    }
-}
-
-/// Whether it is broken, or not as sure as it was asked to be.
-fn fails(of: &ThresholdResult) -> bool {
-    match of.answer {
-        Answer::Broken => true,
-        Answer::NotResolved => of.confidence.is_some(),
-        Answer::Holds | Answer::Void | Answer::Unknown => false,
-    }
+/// Each word with the number of trials: `failed in 1, met in 2`.
+fn counted(of: &[(&str, &ThresholdResult)]) -> String {
+    let count = |answer| of.iter().filter(|(_, it)| it.answer == answer).count();
+    let told = Answer::ALL.into_iter().map(|answer| (answer, count(answer)));
+    let told = told.filter(|(_, count)| *count > 0);
+    told.map(|(answer, count)| format!("{} in {count}", answer.word()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The mark of what came of a threshold.
 pub(crate) fn threshold_mark(of: &ThresholdResult) -> (&'static str, Paint) {
     match (of.answer, of.level.as_str()) {
-        (Answer::Holds, _) => ("✓", Paint::Good),
-        (_, "saturated") if fails(of) => ("○", Paint::Caution),
-        (_, "fail") if fails(of) => ("✗", Paint::Bad),
-        (Answer::NotResolved, _) if !fails(of) => ("?", Paint::Caution),
-        _ => ("!", Paint::Caution),
+        (Answer::Met, _) => ("✓", Paint::Good),
+        (Answer::Undecided, _) => ("?", Paint::Caution),
+        (Answer::Failed, "fail") => ("✗", Paint::Bad),
+        (Answer::Failed, "saturated") => ("○", Paint::Caution),
+        (Answer::Failed | Answer::Invalid, _) => ("!", Paint::Caution),
     }
 }
 
-/// The value, and what it does not say by itself: why it decides nothing, or that it decides in spite of a doubt.
+/// The word of an answer that the mark alone does not say, the value, and what decides.
 pub(crate) fn threshold_words(threshold: &ThresholdResult) -> String {
-    let (actual, detail) = (clean(&threshold.actual), clean(&threshold.detail));
-    let in_spite = match threshold.voided_by.as_slice() {
-        [] => String::new(),
-        audits => format!(", a fortiori ({})", clean(&audits.join(", "))),
+    let word = match threshold.answer {
+        Answer::Met | Answer::Failed => "",
+        open => open.word(),
     };
-    match threshold.answer {
-        Answer::Holds => format!("{actual}{in_spite}"),
-        Answer::Broken if detail.is_empty() => format!("{actual}{in_spite}"),
-        Answer::Broken => format!("{detail}{in_spite}"),
-        Answer::NotResolved => format!("{actual}, not resolved: {detail}"),
-        Answer::Void => format!("{actual}, void: {detail}"),
-        Answer::Unknown => format!("cannot be told: {detail}"),
-    }
+    // What every ledger must keep says its count in the sentence.
+    let has_count = threshold.implicit && threshold.answer == Answer::Failed;
+    let actual = if has_count { "" } else { &threshold.actual };
+    let parts = [word, actual, &threshold.detail];
+    parts.into_iter().filter(|it| !it.is_empty()).map(clean).collect::<Vec<_>>().join(", ")
 }

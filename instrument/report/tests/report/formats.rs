@@ -154,12 +154,12 @@ fn junit_agrees_with_the_verdict() {
     assert_eq!(ends(&declared), (0, 0));
 
     let mut blind = sample_runs::clean();
-    blind.settings[0].trials[0].thresholds[0].answer = Answer::Unknown;
+    blind.settings[0].trials[0].thresholds[0].answer = Answer::Invalid;
     assert_eq!(ends(&blind), (0, 1), "a promise that nobody could look at");
     let mut warned = sample_runs::clean();
     warned.settings[0].trials[0].audits[0].outcome = AuditOutcome::Warn;
     warned.settings[0].trials[0].thresholds[0].level = "saturated".to_owned();
-    warned.settings[0].trials[0].thresholds[0].answer = Answer::Broken;
+    warned.settings[0].trials[0].thresholds[0].answer = Answer::Failed;
     assert_eq!(ends(&warned), (0, 0));
     let mut lost = sample_runs::clean();
     lost.settings[0].trials[0].verdict = Verdict::Fail;

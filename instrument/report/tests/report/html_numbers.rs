@@ -196,14 +196,13 @@ fn void_numbers_are_marked() {
     assert!(!text.contains(&format!("!{p99}")) && !text.contains("! is not valid"), "{text}");
 }
 
-/// Claim: a threshold that is not resolved has the mark of a failure where it was asked to be sure, because the run fails; in
-/// any other it has a mark of its own.
+/// Claim: each answer has a mark of its own, in the terminal and on the page.
 #[test]
-fn what_fails_is_marked_as_failing() {
+fn each_answer_has_its_mark() {
     let (mut run, picture) = html_samples::named("clean");
-    for (confidence, mark) in [(None, '?'), (Some(0.95), '✗')] {
+    for (answer, mark) in Answer::ALL.into_iter().zip(['✗', '!', '?', '✓']) {
         let promise = &mut run.settings[0].trials[0].thresholds[0];
-        (promise.answer, promise.confidence) = (Answer::NotResolved, confidence);
+        promise.answer = answer;
         promise.detail = "the interval has the limit in it".to_owned();
         let expr = promise.expr.clone();
         let terminal = report::terminal(&run, Style::default());

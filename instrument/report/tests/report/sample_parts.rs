@@ -201,9 +201,9 @@ pub fn threshold(expr: &str, holds: Option<bool>, actual: &str) -> ThresholdResu
         expr: expr.to_owned(),
         level: "fail".to_owned(),
         answer: match holds {
-            Some(true) => Answer::Holds,
-            Some(false) => Answer::Broken,
-            None => Answer::Unknown,
+            Some(true) => Answer::Met,
+            Some(false) => Answer::Failed,
+            None => Answer::Invalid,
         },
         holds,
         actual: actual.to_owned(),
@@ -477,7 +477,7 @@ fn asked(audit: &AuditResult) -> AuditFacts {
 
 pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -> RunResult {
     let verdict = match exit {
-        Exit::Invalid => Verdict::Invalid,
+        Exit::CannotTell => Verdict::Invalid,
         Exit::Failed => Verdict::Fail,
         _ => Verdict::Pass,
     };
