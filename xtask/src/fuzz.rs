@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::suite::turns::{Turns, kept};
+use crate::suite::{kept, turns};
 
 /// Targets that run at a time: two for each processor of the machine that this is sized for.
 const PARALLEL: usize = 4;
@@ -32,14 +32,15 @@ pub fn run(root: &Path, seconds: u32) -> Result<(), String> {
     run_these(root, &all, seconds)
 }
 
-/// Runs as many targets as the budget has turns for, those first that were run least recently.
+/// Runs as many targets as the budget has turns for, those that this commit draws.
 pub fn run_within(root: &Path, budget_seconds: u32) -> Result<(), String> {
     let targets = targets(root)?;
-    let turns = usize::try_from(budget_seconds / TURN_SECONDS).unwrap_or(usize::MAX).max(1);
-    let mut order = Turns::of("fuzz").in_order(targets.iter().map(String::as_str));
-    let waiting = order.split_off(turns.min(order.len()));
-    if !waiting.is_empty() {
-        println!("fuzz: {} wait for the next run", waiting.join(", "));
+    let wanted = usize::try_from(budget_seconds / TURN_SECONDS).unwrap_or(usize::MAX).max(1);
+    let commit = turns::commit(root);
+    let mut order = turns::in_order(&commit, targets.iter().map(String::as_str));
+    let others = order.split_off(wanted.min(order.len()));
+    if !others.is_empty() {
+        println!("fuzz: not drawn by this commit: {}", others.join(", "));
     }
     run_these(root, &order, TURN_SECONDS)
 }
@@ -59,7 +60,6 @@ fn run_these(root: &Path, targets: &[&str], seconds: u32) -> Result<(), String> 
     let home = root.join("target/fuzz");
     build(root, &home)?;
     let place = Place { root, home: &home, programs: home.join(host_triple()?).join("release") };
-    let mut turns = Turns::of("fuzz");
     let mut failed = Vec::new();
     for group in targets.chunks(PARALLEL) {
         let running: Vec<(&str, Result<Child, String>)> =
@@ -68,7 +68,6 @@ fn run_these(root: &Path, targets: &[&str], seconds: u32) -> Result<(), String> 
             let status = child?.wait().map_err(|error| format!("waiting for {target}: {error}"))?;
             let inputs = files(&place.corpus(target));
             println!("fuzz {target}: {seconds} s, {status}, {inputs} inputs kept");
-            turns.had(target);
             if !status.success() {
                 failed.push(target);
             }

@@ -23,8 +23,13 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test [--quick]       everything: format, tidy, lints, tests, readers in other languages, fuzzing, toys, one soak
-  test --system NAME   one system: the tests of its crates, its end-to-end tests, its toys
+  test                 format, tidy, lints, tests, the book, the page, and those of the other parts that the commit draws;
+                       a test program that passed before and has not changed is not run again
+  test --all           everything: every part that takes turns, and nothing left out because it passed before
+  test --system NAME   one system: the tests of its crates, its end-to-end tests, its parts that take turns
+  test --timing        the tests that judge real time, three times; reports and fails nothing
+  program NAME         format, lints and tests of programs/NAME, a workspace of its own
+  newcomer             a copy of the checkout gets a new system, whose tests must pass
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
   sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
   tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
@@ -33,7 +38,7 @@ cargo xtask COMMAND
   new-system NAME [--node] a new system's folder and its line in the list of systems; with a node of ours beside its adapter
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
   fuzz [--seconds N]   each fuzz target for N seconds (60)
-  fuzz --budget N      N seconds for all targets together, those first that were run least recently
+  fuzz --budget N      N seconds for all targets together, those that the commit draws
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
   bench load [--toy | --rates] the engine beside the load generators that are installed; writes docs/bench-load.md, or its part on rates
@@ -57,8 +62,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["test"] => suite::run(&root, false),
-        ["test", "--quick"] => suite::run(&root, true),
+        ["test", "--all"] => suite::run(&root, true),
+        ["test", "--timing"] => suite::timing::run(&root),
         ["test", "--system", system] => suite::run_system(&root, system),
+        ["program", name] => suite::program::run(&root, name),
+        ["newcomer"] => suite::newcomer::run(&root),
         ["soak", system] => suite::soak::run(&root, system, None),
         ["soak", system, "--seconds", seconds] => {
             number(seconds).and_then(|seconds| suite::soak::run(&root, system, Some(seconds)))

@@ -1,37 +1,42 @@
-//! `cargo xtask test`: everything that must hold, in the order that finds a mistake soonest. What cannot be
-//! tested here is skipped by name, with the reason, never silently.
+//! `cargo xtask test`: what guards the main path, in the order that finds a mistake soonest, and then as many of the other
+//! parts as there is time for, drawn by the commit. What passed before and cannot have changed is not run again. Whatever is
+//! left out is named, with the reason, never silently; `--all` leaves out nothing.
 //!
 //! What is installed and what is run beside the crates' own tests is declared by each system (`systems/NAME/suite.toml`)
 //! and, for what belongs to none, in `suite.toml`.
 
 pub mod declared;
-mod newcomer;
-mod one;
+mod end_to_end;
+pub mod newcomer;
 mod prepare;
+pub mod program;
 pub mod sim;
 pub mod soak;
+mod stamps;
 mod tally;
+mod test_programs;
+pub mod timing;
 pub mod turns;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use declared::Suite;
+use declared::{Suite, WORKSPACE};
 pub use prepare::program;
-use tally::{Aside, Tally, uptime_s};
+use stamps::{Sources, Stamps};
+use tally::{Tally, uptime_s};
+use test_programs::{Program, Setting};
 
-/// Seconds of fuzzing that all targets share in one run of the suite: those that were run least recently have them.
-const FUZZ_SECONDS: u32 = 300;
+/// Seconds that the parts that take turns share in one run.
+const TURNS_SECONDS: u32 = 150;
 
-/// Modules of the end-to-end tests in which the engine's way to the kernel shows. They run once more through epoll, which is
-/// what a host has that refuses io_uring; the first time they take whatever the host allows.
-const LOADED: [&str; 6] = ["batches::", "crash::", "freeze::", "nginx::", "reads::", "resends::"];
+/// The name of the end-to-end tests' program.
+const END_TO_END: &str = "end_to_end";
 
-/// Seconds that the one soak of a run is cut to.
-const SOAK_SECONDS: u32 = 60;
-
-/// Runs the suite; with `quick`, without fuzzing, toys and soaks.
-pub fn run(root: &Path, quick: bool) -> Result<(), String> {
+/// Runs the suite; with `is_all`, every part that takes turns, and nothing is left out because it passed before.
+pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     let suites = declared::read(root)?;
+    let sources = Sources::read(root)?;
+    let mut stamps = Stamps::of(root, is_all);
     let began_s = uptime_s();
     let mut tally = Tally::default();
     // Downloads wait for a network, compilers for processors: both at once.
@@ -42,83 +47,59 @@ pub fn run(root: &Path, quick: bool) -> Result<(), String> {
     tally.step(root, "format", &["cargo", "fmt", "--all", "--check"]);
     let before = uptime_s();
     tally.done("tidy", crate::tidy::run(root), uptime_s() - before);
-    let clippy =
-        ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    tally.step(root, "lints", &clippy);
-    // The binary first: the end-to-end tests start it.
-    tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
+    // The binary first: it installs what the end-to-end tests start, beside the rest of the build.
+    tally.step(root, "build", &["cargo", "build", "--release", "--workspace", "--bins"]);
     let installing = std::thread::spawn({
         let (root, suites) = (root.to_owned(), suites.clone());
         move || prepare::systems(&root, &suites)
     });
-    let build = ["cargo", "test", "--release", "--workspace", "--no-run"];
-    tally.step(root, "build of the tests", &build);
+    let programs = test_programs::built(&mut tally, root);
+    // After the build, with which it shares build scripts and procedural macros: of the rest it needs metadata only.
+    let clippy =
+        ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    tally.step(root, "lints", &clippy);
     let prepared = preparing.join().map_err(|_| "preparing panicked".to_owned())?;
     tally.skipped.extend(prepared.skipped);
     tally.skipped.extend(installing.join().map_err(|_| "installing panicked".to_owned())?);
-    let tests = ["cargo", "test", "--release", "--workspace", "--no-fail-fast"];
-    let python = prepared.python.as_deref();
-    let mut env: Vec<(&str, &Path)> =
-        python.map(|it| ("ASSAY_TEST_PYTHON", it)).into_iter().collect();
-    let threads = test_threads();
-    env.push(("RUST_TEST_THREADS", Path::new(&threads)));
-    tally.step_with(root, "tests", &tests, &env);
-    with_epoll(&mut tally, root, &env);
-    let fuzzing = if quick {
-        tally.skipped.push("fuzzing, toys and soaks (--quick)".to_owned());
-        None
-    } else {
-        // Beside the rest, of which nothing is judged by its speed: fuzzing takes processors, and what follows waits
-        // for browsers and for its own loads most of the time. What that leaves of the processors is its.
-        let seconds = FUZZ_SECONDS.to_string();
-        let fuzz = ["nice", "-n", "10", "cargo", "xtask", "fuzz", "--budget", &seconds];
-        Some(Aside::start(root, "fuzzing", &fuzz))
-    };
+    let alone = alone(&suites);
+    let setting = setting(root, alone, prepared.python.as_deref());
+    let (end_to_end, units): (Vec<&Program>, Vec<&Program>) =
+        programs.iter().partition(|program| program.name == END_TO_END);
+    test_programs::run(&mut tally, &setting, &units, &mut stamps, &sources);
+    for program in end_to_end {
+        end_to_end::run(&mut tally, &setting, &suites, program, &mut stamps, &sources);
+    }
     tally.step(root, "docs", &["cargo", "xtask", "docs"]);
     page(&mut tally, root);
-    newcomer::newcomer(&mut tally, root);
-    if let Some(fuzzing) = fuzzing {
-        for suite in &suites {
-            toys(&mut tally, root, suite);
-            sim::step(&mut tally, root, suite);
-        }
-        soak::next(&mut tally, root, &suites, SOAK_SECONDS);
-        fuzzing.end(&mut tally);
-    }
+    in_turn(&mut tally, root, &suites, is_all, &mut stamps, &sources);
     tally.conclude(began_s)
 }
 
-/// How many tests run at a time: one more than there are processors, because the end-to-end tests wait for loads and faults
-/// most of the time, and those whose times are judged have the machine alone.
-fn test_threads() -> String {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    (processors + 1).to_string()
-}
-
-/// The end-to-end tests that carry load, through the driver that they did not have before.
-fn with_epoll(tally: &mut Tally, root: &Path, env: &[(&str, &Path)]) {
-    // Of the whole, as it was built for the first time.
-    let mut words = vec!["cargo", "test", "--release", "--workspace", "--test", "end_to_end", "--"];
-    words.extend(LOADED);
-    let mut env = env.to_vec();
-    env.push(("ASSAY_TEST_DRIVER", Path::new("epoll")));
-    tally.step_with(root, "end-to-end tests through epoll", &words, &env);
-}
-
-/// Runs what is of one system: the tests of its crates, its end-to-end tests, its toys.
+/// Runs what is of one system: the tests of its crates, its end-to-end tests, and each of its parts that take turns.
 pub fn run_system(root: &Path, system: &str) -> Result<(), String> {
     let suites = declared::read(root)?;
     let suite = named(&suites, system)?;
+    let sources = Sources::read(root)?;
     let began_s = uptime_s();
     let mut tally = Tally::default();
-    tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
-    let only = std::slice::from_ref(suite);
-    let prepared = prepare::prepare(root, only, false);
+    // Of the whole workspace: built for some of its crates alone, what they share would have other features.
+    tally.step(root, "build", &["cargo", "build", "--release", "--workspace", "--bins"]);
+    let programs = test_programs::built(&mut tally, root);
+    let prepared = prepare::prepare(root, std::slice::from_ref(suite), false);
     tally.skipped.extend(prepared.skipped);
-    tally.skipped.extend(prepare::systems(root, only));
-    one::run(&mut tally, root, suite, prepared.python.as_deref())?;
-    toys(&mut tally, root, suite);
-    sim::step(&mut tally, root, suite);
+    tally.skipped.extend(prepare::systems(root, std::slice::from_ref(suite)));
+    let setting = setting(root, alone(&suites), prepared.python.as_deref());
+    let folder = root.join("systems").join(system);
+    let own: Vec<&Program> =
+        programs.iter().filter(|program| program.folder.starts_with(&folder)).collect();
+    let mut stamps = Stamps::of(root, true);
+    test_programs::run(&mut tally, &setting, &own, &mut stamps, &sources);
+    for program in programs.iter().filter(|program| program.name == END_TO_END) {
+        end_to_end::of(&mut tally, &setting, suite, program);
+    }
+    for turn in turns_of(suite) {
+        tally.bounded(root, &turn.name, &turn.words, turn.seconds);
+    }
     tally.conclude(began_s)
 }
 
@@ -129,9 +110,73 @@ fn named<'a>(suites: &'a [Suite], name: &str) -> Result<&'a Suite, String> {
     })
 }
 
-fn toys(tally: &mut Tally, root: &Path, suite: &Suite) {
-    for toy in &suite.toys {
-        tally.bounded(root, &toy.name, &toy.words(toy.seconds), toy.seconds);
+/// Packages whose test programs run one at a time.
+fn alone(suites: &[Suite]) -> &[String] {
+    let workspace = suites.iter().find(|suite| suite.name == WORKSPACE);
+    workspace.map_or(&[], |suite| &suite.tests.alone)
+}
+
+/// As many tests at a time in a program as there are processors, and one more: those that start trials wait most of the time.
+fn setting<'a>(root: &'a Path, alone: &'a [String], python: Option<&'a Path>) -> Setting<'a> {
+    let python = python.map(|python| ("ASSAY_TEST_PYTHON", python));
+    Setting { root, alone, env: python.into_iter().collect() }
+}
+
+/// A part that takes turns.
+struct Turn {
+    name: String,
+    words: Vec<String>,
+    /// What it may take on an idle machine.
+    seconds: u32,
+    /// Folders whose change runs it, whoever's turn it is.
+    reach: Vec<String>,
+}
+
+/// The parts of a system, or of the workspace, that take turns.
+fn turns_of(suite: &Suite) -> Vec<Turn> {
+    let turn = |part: &declared::Part| Turn {
+        name: part.name.clone(),
+        words: part.words(part.seconds),
+        seconds: part.seconds,
+        reach: part.reach.clone(),
+    };
+    let mut turns: Vec<Turn> = suite.turns.iter().map(turn).collect();
+    turns.extend(suite.sim.as_ref().map(|sim| sim::turn(&suite.name, sim)));
+    turns.extend(suite.soaks.iter().map(|soak| soak::turn(&suite.name, soak)));
+    turns
+}
+
+/// Runs the parts that a change reaches, those that this commit draws, or all.
+fn in_turn(
+    tally: &mut Tally,
+    root: &Path,
+    suites: &[Suite],
+    is_all: bool,
+    stamps: &mut Stamps,
+    sources: &Sources,
+) {
+    let turns: Vec<Turn> = suites.iter().flat_map(turns_of).collect();
+    let changed = stamps::changed(root);
+    let is_reached = |turn: &Turn, stamps: &Stamps| {
+        let key = sources.key_below(&turn.reach);
+        let is_below =
+            |path: &String| turn.reach.iter().any(|folder| Path::new(path).starts_with(folder));
+        !turn.reach.is_empty()
+            && if stamps.knows(&turn.name) {
+                !stamps.holds(&turn.name, key)
+            } else {
+                changed.iter().any(is_below)
+            }
+    };
+    let parts: Vec<(&str, u32)> =
+        turns.iter().map(|turn| (turn.name.as_str(), turn.seconds)).collect();
+    let drawn = turns::drawn(&turns::commit(root), &parts, TURNS_SECONDS);
+    for turn in &turns {
+        if !(is_all || drawn.contains(&turn.name.as_str()) || is_reached(turn, stamps)) {
+            tally.not_drawn.push(turn.name.clone());
+        } else if tally.bounded(root, &turn.name, &turn.words, turn.seconds) {
+            stamps.passed(&turn.name, sources.key_below(&turn.reach));
+        }
     }
 }
 
@@ -145,4 +190,21 @@ fn page(tally: &mut Tally, root: &Path) {
         tally.skipped.push("the page in a browser: there is no chromium".to_owned());
     }
     tally.step(root, "page", &["cargo", "xtask", "web", "--check"]);
+}
+
+/// What the suite keeps from one run to the next, checkouts apart.
+pub fn kept() -> PathBuf {
+    cache().join("suite")
+}
+
+/// Where `assay doctor --install` puts programs, by the same rule.
+pub fn cache() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match (folder("ASSAY_CACHE"), folder("XDG_CACHE_HOME")) {
+        (Some(own), _) => PathBuf::from(own),
+        (None, Some(caches)) => PathBuf::from(caches).join("assay"),
+        (None, None) => {
+            PathBuf::from(folder("HOME").unwrap_or_else(|| "/tmp".into())).join(".cache/assay")
+        }
+    }
 }

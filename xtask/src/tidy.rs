@@ -159,7 +159,7 @@ fn tested_code(shown: &str, text: &str) -> String {
 }
 
 /// Every file below `folder`, hidden and built folders left out.
-fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
+pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();

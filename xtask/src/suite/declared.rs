@@ -24,10 +24,11 @@ pub struct Suite {
     pub tests: Tests,
     /// Its simulation, if it has one.
     pub sim: Option<Sim>,
-    /// Benchmarks and experiments at toy size, so that they cannot rot.
-    #[serde(rename = "toy")]
-    pub toys: Vec<Part>,
-    /// Long parts: one is run at a time, for as long as is asked.
+    /// Parts that take turns: benchmarks and experiments at toy size, so that they cannot rot, and whatever guards what
+    /// seldom breaks.
+    #[serde(rename = "turn")]
+    pub turns: Vec<Part>,
+    /// Long parts, which take turns, too, cut to a bound.
     #[serde(rename = "soak")]
     pub soaks: Vec<Part>,
 }
@@ -50,6 +51,8 @@ pub struct Needs {
 pub struct Tests {
     /// Modules of the end-to-end tests, as filters: `cometbft::`.
     pub end_to_end: Vec<String>,
+    /// Packages whose test programs start processes, networks or disks and therefore run one at a time; of the workspace.
+    pub alone: Vec<String>,
 }
 
 /// A system in virtual time: an example of one of its crates that takes the first seed and `--seeds N`, prints what
@@ -63,19 +66,32 @@ pub struct Sim {
     pub seeds: u32,
     /// What they may take on an idle machine.
     pub seconds: u32,
+    /// The program whose workspace has it: `programs/NAME`; without one it is of the workspace.
+    #[serde(default)]
+    pub program: Option<String>,
 }
 
 impl Sim {
     /// The words that build it: of the whole, because with the features of one crate cargo would build much once more.
     pub fn build_words(&self) -> Vec<String> {
-        let cargo =
-            ["cargo", "build", "-q", "--release", "--workspace", "--example", &self.example];
-        cargo.map(str::to_owned).to_vec()
+        let mut words: Vec<String> =
+            ["cargo", "build", "-q", "--release", "--example"].map(str::to_owned).to_vec();
+        words.push(self.example.clone());
+        match &self.program {
+            Some(name) => {
+                words.push("--manifest-path".to_owned());
+                words.push(format!("programs/{name}/Cargo.toml"));
+                words.push("--target-dir=target/programs".to_owned());
+            }
+            None => words.push("--workspace".to_owned()),
+        }
+        words
     }
 
     /// The words that run it, for so many seeds from `first` on.
     pub fn words(&self, first: u64, seeds: u32) -> Vec<String> {
-        let program = format!("target/release/examples/{}", self.example);
+        let target = if self.program.is_some() { "target/programs" } else { "target" };
+        let program = format!("{target}/release/examples/{}", self.example);
         vec![program, first.to_string(), "--seeds".to_owned(), seeds.to_string()]
     }
 }
@@ -89,6 +105,9 @@ pub struct Part {
     pub command: String,
     /// What it may take on an idle machine.
     pub seconds: u32,
+    /// Folders whose change runs it, whoever's turn it is.
+    #[serde(default)]
+    pub reach: Vec<String>,
 }
 
 impl Part {
@@ -127,7 +146,7 @@ fn one(path: &Path, name: &str) -> Result<Suite, String> {
 
 fn parse(text: &str) -> Result<Suite, String> {
     let suite: Suite = toml::from_str(text).map_err(|error| error.to_string())?;
-    for part in suite.toys.iter().chain(&suite.soaks) {
+    for part in suite.turns.iter().chain(&suite.soaks) {
         if part.seconds == 0 || part.command.split_whitespace().next().is_none() {
             return Err(format!(
                 "`{}` needs a command and the seconds that it may take",
@@ -159,11 +178,11 @@ mod tests {
     fn declared() {
         let text = "[needs]\ndoctor = [\"a\"]\ndistribution = { nginx = \"nginx-light\" }\n[tests]\nend_to_end = [\"kv::\"]\n\
             [sim]\nexample = \"sim_kv\"\nseeds = 9\nseconds = 4\n\
-            [[toy]]\nname = \"t\"\ncommand = \"cargo xtask x --toy\"\nseconds = 3\n\
+            [[turn]]\nname = \"t\"\ncommand = \"cargo xtask x --toy\"\nseconds = 3\n\
             [[soak]]\nname = \"s\"\ncommand = \"assay run --for {seconds}s\"\nseconds = 3600\n";
         let suite = parse(text).unwrap();
         assert_eq!(suite.needs.distribution["nginx"], "nginx-light");
-        assert_eq!(suite.toys[0].words(0), ["cargo", "xtask", "x", "--toy"]);
+        assert_eq!(suite.turns[0].words(0), ["cargo", "xtask", "x", "--toy"]);
         assert_eq!(suite.soaks[0].words(90), ["assay", "run", "--for", "90s"]);
         let sim = suite.sim.unwrap().words(5, 1);
         assert_eq!(sim, ["target/release/examples/sim_kv", "5", "--seeds", "1"]);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::tally::{Tally, uptime_s};
+use super::stamps::files_of;
 
 /// The copy's system.
 const NAME: &str = "sample";
@@ -12,36 +12,22 @@ const NAME: &str = "sample";
 /// The most lines that a new system adds outside its own folder: one in the list, one in the manifest of the app.
 const LINES_OUTSIDE: usize = 2;
 
-/// Makes the copy and runs the new system's tests.
-pub fn newcomer(tally: &mut Tally, root: &Path) {
-    let before = uptime_s();
+/// `cargo xtask newcomer`: makes the copy and runs the new system's tests.
+pub fn run(root: &Path) -> Result<(), String> {
     let copy = root.join("target/newcomer");
-    let made = copy_checkout(root, &copy)
-        .and_then(|()| crate::new_system::run(&copy, NAME, true))
-        .and_then(|(written, changed)| only_its_folder(&copy, root, &written, &changed));
-    tally.done("new system: its files", made.clone(), uptime_s() - before);
-    if made.is_err() {
-        return;
-    }
-    let manifest = copy.join("Cargo.toml").display().to_string();
-    let target = root.join("target").display().to_string();
-    // The same target folder and the same times of files: of the copy only what is new is compiled.
+    copy_checkout(root, &copy)?;
+    let (written, changed) = crate::new_system::run(&copy, NAME, true)?;
+    only_its_folder(&copy, root, &written, &changed)?;
     let (adapter, node) = (format!("{NAME}-adapter"), format!("{NAME}-node"));
-    let test = [
-        "cargo",
-        "test",
-        "--release",
-        "--offline",
-        "--manifest-path",
-        &manifest,
-        "--target-dir",
-        &target,
-        "--package",
-        &adapter,
-        "--package",
-        &node,
-    ];
-    tally.step(root, "new system", &test);
+    // The same target folder and the same times of files: of the copy only what is new is compiled.
+    let status = Command::new("cargo")
+        .args(["test", "--release", "--offline", "--package", &adapter, "--package", &node])
+        .arg("--target-dir")
+        .arg(root.join("target"))
+        .current_dir(&copy)
+        .status()
+        .map_err(|error| format!("running cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the tests of a new system fail".to_owned()) }
 }
 
 /// A system is its folder and a line in the list.
@@ -72,14 +58,8 @@ fn only_its_folder(
 /// Copies what git knows of the checkout, as it stands, with the times of its files.
 fn copy_checkout(root: &Path, copy: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(copy);
-    let listed = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("running git: {error}"))?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    for name in text.split('\0').filter(|name| !name.is_empty()) {
-        let (from, to) = (root.join(name), copy.join(name));
+    for name in files_of(root)? {
+        let (from, to) = (root.join(&name), copy.join(&name));
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder).map_err(|e| format!("making {}: {e}", folder.display()))?;
         }

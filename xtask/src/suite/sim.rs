@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::declared::{self, Suite};
-use super::tally::Tally;
+use super::Turn;
+use super::declared::{self, Sim};
 
 /// Runs so many seeds of a system's simulation, from `first` on, and prints what they print.
 pub fn run(root: &Path, system: &str, first: u64, seeds: u32) -> Result<(), String> {
@@ -29,12 +29,12 @@ fn done(root: &Path, words: &[String]) -> Result<(), String> {
 }
 
 /// The suite's share: as many seeds as the system declares.
-pub fn step(tally: &mut Tally, root: &Path, suite: &Suite) {
-    if let Some(sim) = &suite.sim {
-        let name = format!("simulation of {}", suite.name);
-        let build = sim.build_words();
-        let words: Vec<&str> = build.iter().map(String::as_str).collect();
-        tally.step(root, &format!("build of the {name}"), &words);
-        tally.bounded(root, &name, &sim.words(0, sim.seeds), sim.seconds);
+pub(super) fn turn(system: &str, sim: &Sim) -> Turn {
+    let words = format!("cargo xtask sim {system} 0 --seeds {}", sim.seeds);
+    Turn {
+        name: format!("simulation of {system}"),
+        words: words.split(' ').map(str::to_owned).collect(),
+        seconds: sim.seconds,
+        reach: Vec::new(),
     }
 }

@@ -1,14 +1,16 @@
-//! `cargo xtask soak`: long parts. A system's by name and for its own time, or, in the suite, the one whose turn it is, cut
-//! to a bound.
+//! `cargo xtask soak`: a system's long parts, for their own time; in the suite they take turns, cut to a bound.
 
 use std::path::Path;
 
-use super::declared::{self, Part, Suite};
+use super::Turn;
+use super::declared::{self, Part};
 use super::tally::Tally;
-use super::turns::Turns;
 
 /// What a soak may take beyond the seconds that it is told: it starts, drains, reads back and reports.
-const AROUND_SECONDS: u32 = 120;
+const AROUND_SECONDS: u32 = 30;
+
+/// Seconds that one takes in the suite.
+const SUITE_SECONDS: u32 = 60;
 
 /// Runs all soaks of a system, each for `seconds`, or for as long as it declares.
 pub fn run(root: &Path, system: &str, seconds: Option<u32>) -> Result<(), String> {
@@ -22,31 +24,23 @@ pub fn run(root: &Path, system: &str, seconds: Option<u32>) -> Result<(), String
     let began_s = super::tally::uptime_s();
     let mut tally = Tally::default();
     for soak in &suite.soaks {
-        one(&mut tally, root, suite, soak, seconds.unwrap_or(soak.seconds));
+        let seconds = seconds.unwrap_or(soak.seconds);
+        tally.bounded(root, &id(system, soak), &soak.words(seconds), seconds + AROUND_SECONDS);
     }
     tally.conclude(began_s)
 }
 
-/// Runs the one that was run least recently, for at most `seconds`.
-pub fn next(tally: &mut Tally, root: &Path, suites: &[Suite], seconds: u32) {
-    let soaks: Vec<(String, &Suite, &Part)> = suites
-        .iter()
-        .flat_map(|suite| suite.soaks.iter().map(move |soak| (id(suite, soak), suite, soak)))
-        .collect();
-    let turns = Turns::of("soak");
-    let order = turns.in_order(soaks.iter().map(|(id, ..)| id.as_str()));
-    let Some(first) = order.first() else { return };
-    if let Some((_, suite, soak)) = soaks.iter().find(|(id, ..)| id == first) {
-        one(tally, root, suite, soak, seconds.min(soak.seconds));
+/// The suite's share: the first minute of it.
+pub(super) fn turn(system: &str, soak: &Part) -> Turn {
+    let seconds = SUITE_SECONDS.min(soak.seconds);
+    Turn {
+        name: id(system, soak),
+        words: soak.words(seconds),
+        seconds: seconds + AROUND_SECONDS,
+        reach: Vec::new(),
     }
 }
 
-fn one(tally: &mut Tally, root: &Path, suite: &Suite, soak: &Part, seconds: u32) {
-    let name = format!("soak {}", id(suite, soak));
-    tally.bounded(root, &name, &soak.words(seconds), seconds + AROUND_SECONDS);
-    Turns::of("soak").had(&id(suite, soak));
-}
-
-fn id(suite: &Suite, soak: &Part) -> String {
-    format!("{}: {}", suite.name, soak.name)
+fn id(system: &str, soak: &Part) -> String {
+    format!("soak {system}: {}", soak.name)
 }

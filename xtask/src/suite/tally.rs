@@ -1,7 +1,7 @@
 //! Steps of the suite and what came of them: each says what it took, and at the end a table says where the time went.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 
 /// A part may take so many times what it declares before it is ended: the machine may be shared. Beyond what it
 /// declares it is said by name.
@@ -10,7 +10,7 @@ pub const SLACK: u32 = 4;
 /// What `timeout` says of a command that it ended.
 const TIMED_OUT: i32 = 124;
 
-/// What `assay run` says where the measurement does not hold. A toy runs beside fuzzing: its times are nobody's answer,
+/// What `assay run` says where the measurement does not hold. A toy's times are nobody's answer,
 /// and what it must show, that the run goes through, it has shown.
 const INVALID: i32 = 97;
 
@@ -20,6 +20,10 @@ pub struct Tally {
     passed: u32,
     failed: Vec<String>,
     pub skipped: Vec<String>,
+    /// Passed before with the same code and inputs.
+    pub unchanged: Vec<String>,
+    /// Parts whose turn it was not.
+    pub not_drawn: Vec<String>,
     /// Beyond what they declare, and not so far that they were ended.
     slow: Vec<String>,
     /// Went through and measured nothing that holds.
@@ -34,8 +38,14 @@ impl Tally {
         self.step_with(root, name, words, &[]);
     }
 
-    /// The same with variables in its environment.
-    pub fn step_with(&mut self, root: &Path, name: &str, words: &[&str], env: &[(&str, &Path)]) {
+    /// The same with variables in its environment; whether it passed.
+    pub fn step_with(
+        &mut self,
+        root: &Path,
+        name: &str,
+        words: &[&str],
+        env: &[(&str, &Path)],
+    ) -> bool {
         println!("\n=== {name}: {}", words.join(" "));
         let mut process = Command::new(words[0]);
         process.args(&words[1..]).current_dir(root).stdin(Stdio::null());
@@ -43,12 +53,12 @@ impl Tally {
         let before = uptime_s();
         let status = process.status();
         let seconds = uptime_s() - before;
-        self.ended(name, status, seconds);
+        self.ended(name, status, seconds)
     }
 
     /// Runs a step that declares how long it may take, and ends it with all that it started when that is exceeded beyond
-    /// all slack.
-    pub fn bounded(&mut self, root: &Path, name: &str, words: &[String], seconds: u32) {
+    /// all slack; whether it passed.
+    pub fn bounded(&mut self, root: &Path, name: &str, words: &[String], seconds: u32) -> bool {
         let at_most = (seconds * SLACK).to_string();
         let timeout = ["timeout".to_owned(), "--kill-after=10".to_owned(), at_most];
         println!("\n=== {name}: {}", words.join(" "));
@@ -62,7 +72,7 @@ impl Tally {
             self.failed.push(format!(
                 "{name} (ended after {took:.0} s: it declares {seconds} s, and {SLACK} times that is the most)"
             ));
-            return;
+            return false;
         }
         if took > f64::from(seconds) {
             self.slow.push(format!("{name} took {took:.0} s and declares {seconds} s"));
@@ -71,25 +81,27 @@ impl Tally {
             self.invalid.push(format!("{name}: exit code {INVALID}; run it on an idle machine"));
             return self.done(name, Ok(()), took);
         }
-        self.ended(name, status, took);
+        self.ended(name, status, took)
     }
 
     /// A step that was carried out here.
-    pub fn done(&mut self, name: &str, result: Result<(), String>, seconds: f64) {
+    pub fn done(&mut self, name: &str, result: Result<(), String>, seconds: f64) -> bool {
         self.took(name, seconds);
+        let is_passed = result.is_ok();
         match result {
             Ok(()) => self.passed += 1,
             Err(why) => self.failed.push(format!("{name} ({why})")),
         }
+        is_passed
     }
 
-    fn ended(&mut self, name: &str, status: std::io::Result<ExitStatus>, seconds: f64) {
+    fn ended(&mut self, name: &str, status: std::io::Result<ExitStatus>, seconds: f64) -> bool {
         let result = match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(status.to_string()),
             Err(error) => Err(format!("could not start: {error}")),
         };
-        self.done(name, result, seconds);
+        self.done(name, result, seconds)
     }
 
     fn took(&mut self, name: &str, seconds: f64) {
@@ -101,6 +113,8 @@ impl Tally {
     pub fn conclude(&self, began_s: f64) -> Result<(), String> {
         println!("\n{}", self.table(uptime_s() - began_s));
         for (what, lines) in [
+            ("UNCHANGED", &in_one_line(&self.unchanged)),
+            ("NOT DRAWN", &in_one_line(&self.not_drawn)),
             ("SKIPPED", &self.skipped),
             ("SLOW", &self.slow),
             ("INVALID", &self.invalid),
@@ -111,17 +125,25 @@ impl Tally {
             }
         }
         println!(
-            "suite: {} passed, {} failed, {} skipped",
+            "suite: {} passed, {} failed, {} skipped, {} unchanged, {} not drawn (--all runs those, too)",
             self.passed,
             self.failed.len(),
-            self.skipped.len()
+            self.skipped.len(),
+            self.unchanged.len(),
+            self.not_drawn.len()
         );
         if self.failed.is_empty() { Ok(()) } else { Err(self.failed.join(", ")) }
     }
 
-    /// Where the time went, longest first. What runs beside other steps counts in none of the whole.
+    /// Where the time went, longest first; test programs that ran beside each other count in full. What took less than a
+    /// second is one row.
     fn table(&self, whole_s: f64) -> String {
-        let mut rows = self.took.clone();
+        let (mut rows, short): (Vec<_>, Vec<_>) =
+            self.took.iter().cloned().partition(|(_, seconds)| *seconds >= 1.0);
+        if !short.is_empty() {
+            let sum = short.iter().map(|(_, seconds)| seconds).sum();
+            rows.push((format!("{} shorter ones", short.len()), sum));
+        }
         rows.sort_by(|a, b| b.1.total_cmp(&a.1));
         let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(5);
         let mut table = format!("{:<width$}  seconds  of {whole_s:.0} s\n", "step");
@@ -133,36 +155,9 @@ impl Tally {
     }
 }
 
-/// A step beside other steps. What it says is kept in a file, and said when it is waited for.
-pub struct Aside {
-    name: &'static str,
-    child: std::io::Result<Child>,
-    log: PathBuf,
-    began_s: f64,
-}
-
-impl Aside {
-    pub fn start(root: &Path, name: &'static str, command: &[&str]) -> Self {
-        println!("\n=== {name}, beside what follows: {}", command.join(" "));
-        let log = root.join("target").join(format!("{name}.log"));
-        let child = std::fs::File::create(&log).and_then(|file| {
-            let errors = file.try_clone()?;
-            let mut process = Command::new(command[0]);
-            process.args(&command[1..]).current_dir(root).stdin(Stdio::null());
-            process.stdout(file).stderr(errors).spawn()
-        });
-        Self { name, child, log, began_s: uptime_s() }
-    }
-
-    pub fn end(self, tally: &mut Tally) {
-        let waiting_since_s = uptime_s();
-        let status = self.child.and_then(|mut child| child.wait());
-        println!("\n=== {}", self.name);
-        print!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
-        let (whole, waited) = (uptime_s() - self.began_s, uptime_s() - waiting_since_s);
-        println!("=== {}: {whole:.0} s, most of it beside other steps", self.name);
-        tally.ended(&format!("waiting for {}", self.name), status, waited);
-    }
+/// Names as one line, if there are any.
+fn in_one_line(names: &[String]) -> Vec<String> {
+    if names.is_empty() { Vec::new() } else { vec![names.join(", ")] }
 }
 
 /// Seconds since the host was started, for a reader of the log: which step the suite's time goes into.
@@ -194,6 +189,6 @@ mod tests {
         assert!(tally.failed[1].starts_with("wrong (exit status: 1"), "{:?}", tally.failed);
         let table = tally.table(10.0);
         let first = table.lines().nth(1).unwrap_or_default();
-        assert!(first.starts_with("endless ") && table.lines().count() == 5, "{table}");
+        assert!(first.starts_with("endless ") && table.contains("\n3 shorter ones "), "{table}");
     }
 }
