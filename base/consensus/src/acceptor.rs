@@ -114,6 +114,9 @@ impl Replica {
         let before = self.agreed;
         if !is_gap {
             for (instance, proposal) in (first..).zip(entries) {
+                if !self.goes_with(instance, &proposal) {
+                    return self.diverge(from, instance, out);
+                }
                 if instance > self.agreed {
                     self.accept(instance, proposal, None, out);
                 }
@@ -124,6 +127,15 @@ impl Replica {
         if self.agreed == before {
             self.acknowledge(from, is_gap, out);
         }
+    }
+
+    /// Whether a leader's entry is the one that stands here, or follows the one that does. All up to `agreed` is chosen or of
+    /// this leader, so it always is, as long as nobody has lost what it had.
+    fn goes_with(&self, instance: Instance, proposal: &Proposal) -> bool {
+        if instance > self.agreed {
+            return proposal.follows == self.origin_of(instance - 1);
+        }
+        self.log.get(instance).is_none_or(|slot| slot.proposal.origin == proposal.origin)
     }
 
     /// Tells the leader how far this replica is.

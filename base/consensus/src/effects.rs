@@ -145,6 +145,37 @@ pub enum Effect {
     },
     /// Who leads, as far as is known here, has changed.
     Leader(Option<ReplicaId>),
+    /// A message was not heeded, because no replica that keeps to the protocol and has its records sends it.
+    Distrusted {
+        /// Who sent it.
+        from: ReplicaId,
+        /// Why.
+        why: Distrust,
+    },
+}
+
+/// Why a message was not heeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Distrust {
+    /// A ballot far beyond all that were seen: heeding it would leave no ballots to lead with.
+    #[error(
+        "a ballot with counter {counter}, and the highest seen was {seen}: a jump by more than 4294967296"
+    )]
+    BallotJump {
+        /// The counter of the ballot.
+        counter: u64,
+        /// The highest that was seen before.
+        seen: u64,
+    },
+    /// A leader's entry is another than the one that is chosen here, or follows another than stands here. One of the two
+    /// has lost records. This replica takes part no more in this life.
+    #[error(
+        "its entry at instance {instance} does not go with what is held here: one of the two has lost what it had"
+    )]
+    Diverged {
+        /// Where.
+        instance: Instance,
+    },
 }
 
 /// What was asked of a replica, by the caller's own name.
@@ -198,6 +229,10 @@ impl Effects {
 
     pub(crate) fn refuse(&mut self, request: Request, why: Refusal) {
         self.list.push(Effect::Refused { request, why });
+    }
+
+    pub(crate) fn distrust(&mut self, from: ReplicaId, why: Distrust) {
+        self.list.push(Effect::Distrusted { from, why });
     }
 
     pub(crate) fn set_wake(&mut self, at: Instant) {

@@ -9,6 +9,10 @@ pub type Instance = u64;
 /// overflow. A million decisions a second take 146,000 years to get there.
 pub(crate) const NUMBER_MAX: u64 = 1 << 62;
 
+/// A ballot's counter is at most so much beyond the highest that was seen. Counters grow by one with each attempt to lead:
+/// a thousand attempts a second that a replica does not hear of take 49 days to get there.
+pub(crate) const COUNTER_JUMP_MAX: u64 = 1 << 32;
+
 /// Most replicas with a vote. More would cost speed and buy nothing: fifteen survive seven.
 pub const MEMBERS_MAX: usize = 15;
 

@@ -214,6 +214,7 @@ impl Replica {
             if !self.learn_to_change(reached.min(self.log.last()).max(self.chosen)) {
                 break;
             }
+            self.note_change(out);
             self.change_peers(out);
         }
         if self.chosen == before {

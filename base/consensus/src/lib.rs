@@ -61,6 +61,10 @@
 //! never do is say [`Input::Persisted`] of what a power cut can take away.
 //!
 //! A replica that has lost its records must come back under a new id: what it promised would be forgotten.
+//!
+//! **What is not believed.** A ballot that jumps by more than 2³² is refused, because one of 2⁶² would leave no ballots to
+//! lead with. A follower compares what a leader sends with what it holds: where they differ, somebody has lost records, and
+//! the follower takes part no more ([`Effect::Distrusted`]).
 
 mod acceptor;
 mod codec;
@@ -88,7 +92,7 @@ pub use codec::DecodeError;
 #[doc(hidden)]
 pub use config::Broken;
 pub use config::Config;
-pub use effects::{Effect, Effects, Input, Refusal, Request};
+pub use effects::{Distrust, Effect, Effects, Input, Refusal, Request};
 pub use entry::{Accepted, Entry, Proposal, SnapshotHead, VALUE_BYTES_MAX};
 pub use fuzz::fuzz_consensus;
 pub use ids::{Ballot, Instance, MEMBERS_MAX, Members, ReplicaId};

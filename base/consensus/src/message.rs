@@ -261,6 +261,15 @@ impl Message {
         }
     }
 
+    /// The highest counter of a ballot that it claims somebody has seen.
+    pub(crate) fn counter(&self) -> u64 {
+        let promised = match self {
+            Self::Vote { promised, .. } | Self::Rejected { promised, .. } => promised.counter,
+            _ => 0,
+        };
+        self.ballot().counter.max(promised)
+    }
+
     fn tag(&self) -> u8 {
         match self {
             Self::AskForVotes { .. } => 1,

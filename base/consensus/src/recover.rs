@@ -91,10 +91,14 @@ impl Replica {
     }
 
     /// Fills the log. Only now can a hole be told: an entry that was accepted again stands in a later record than those
-    /// behind it that were not, and its earlier record may have been trimmed.
+    /// behind it that were not, and its earlier record may have been trimmed. So may the record of an entry that this
+    /// replica left behind when it took over: those behind it are of lower ballots, cannot be chosen, and go, too.
     fn refill(&mut self, accepted: Found) -> Result<(), RecoverError> {
         for (instance, (number, Accepted { ballot, proposal })) in accepted {
             let next = self.log.last() + 1;
+            if instance != next && ballot < self.promised {
+                continue;
+            }
             if instance != next {
                 return Err(RecoverError::Hole { instance: next });
             }

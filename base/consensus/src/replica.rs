@@ -7,10 +7,10 @@ use std::time::Duration;
 use clock::Instant;
 
 use crate::config::{Broken, Config};
-use crate::effects::{Effect, Effects, Input, Refusal, Request};
+use crate::effects::{Distrust, Effect, Effects, Input, Refusal, Request};
 use crate::election::{Asking, Candidacy};
 use crate::entry::{Entry, Proposal, SnapshotHead};
-use crate::ids::{Ballot, Instance, Members, ReplicaId};
+use crate::ids::{Ballot, COUNTER_JUMP_MAX, Instance, Members, ReplicaId};
 use crate::leader::Leadership;
 use crate::log::Log;
 use crate::message::Message;
@@ -62,6 +62,8 @@ pub struct Replica {
     pub(crate) is_snapshot_wanted: bool,
     /// Who leads, as the caller was told.
     leader_told: Option<ReplicaId>,
+    /// It holds something else than a leader does: it takes part no more.
+    has_diverged: bool,
 }
 
 /// What a replica is at present.
@@ -121,12 +123,16 @@ impl Replica {
             weight_delivered: 0,
             is_snapshot_wanted: false,
             leader_told: None,
+            has_diverged: false,
         }
     }
 
     /// Takes one input at a time that never goes back, and says what is to be done. The first input of a life is
     /// [`Input::Wake`].
     pub fn step(&mut self, now: Instant, input: Input, out: &mut Effects) {
+        if self.has_diverged {
+            return self.refuse_as_diverged(&input, out);
+        }
         match input {
             Input::Wake => self.wake(now, out),
             Input::Received { from, message } => self.receive(now, from, message, out),
@@ -214,7 +220,11 @@ impl Replica {
     }
 
     fn receive(&mut self, now: Instant, from: ReplicaId, message: Message, out: &mut Effects) {
-        self.counter_seen = self.counter_seen.max(message.ballot().counter);
+        let (counter, seen) = (message.counter(), self.counter_seen);
+        if counter > seen.saturating_add(COUNTER_JUMP_MAX) {
+            return out.distrust(from, Distrust::BallotJump { counter, seen });
+        }
+        self.counter_seen = seen.max(counter);
         match message {
             Message::AskForVotes { ballot, last, chosen } => {
                 self.on_ask_for_votes(now, from, ballot, last, chosen, out);
@@ -380,9 +390,18 @@ impl Replica {
         false
     }
 
+    /// Writes down that a change of members is chosen. A later life that does not know needs the votes of the members before it,
+    /// too, of whom one may be gone for good.
+    pub(crate) fn note_change(&mut self, out: &mut Effects) {
+        let Self { promised, chosen, .. } = *self;
+        self.append(Record::Head { promised, chosen, snapshot: self.snapshot.clone() }, out);
+    }
+
     /// All instances up to `through` are chosen.
     pub(crate) fn learn(&mut self, through: Instance, out: &mut Effects) {
-        while self.learn_to_change(through) {}
+        while self.learn_to_change(through) {
+            self.note_change(out);
+        }
         self.deliver(out);
     }
 
@@ -440,6 +459,32 @@ impl Replica {
             self.leader_told = leader;
             out.push(Effect::Leader(leader));
         }
+    }
+
+    /// Takes part no more: its data and a leader's are not the same, and which of them is right is not known here.
+    pub(crate) fn diverge(&mut self, from: ReplicaId, instance: Instance, out: &mut Effects) {
+        self.step_down(out);
+        self.has_diverged = true;
+        out.distrust(from, Distrust::Diverged { instance });
+    }
+
+    /// Whether it takes part no more, because it holds something else than a leader does.
+    #[must_use]
+    pub fn has_diverged(&self) -> bool {
+        self.has_diverged
+    }
+
+    fn refuse_as_diverged(&mut self, input: &Input, out: &mut Effects) {
+        match input {
+            Input::Propose { id, .. } => self.refuse_as_follower(Request::Propose(*id), out),
+            Input::Read { id } => self.refuse_as_follower(Request::Read(*id), out),
+            Input::ChangeMembers { id, .. } => {
+                self.refuse_as_follower(Request::ChangeMembers(*id), out);
+            }
+            _ => {}
+        }
+        self.tell_leader(out);
+        out.set_wake(Instant::FAR_FUTURE);
     }
 
     /// Refuses what only a leader does.

@@ -91,7 +91,13 @@ fn is_found(broken: Broken, words: &[&str]) {
 fn acknowledging_before_sync_is_found() {
     is_found(
         Broken::AcknowledgesBeforeSync,
-        &["was delivered before", "is led by", "a read that", "does not recover"],
+        &[
+            "was delivered before",
+            "is led by",
+            "a read that",
+            "does not recover",
+            "does not believe",
+        ],
     );
 }
 
@@ -111,5 +117,5 @@ fn deliveries_out_of_order_are_found() {
 /// by a read that misses one.
 #[test]
 fn forgotten_promises_are_found() {
-    is_found(Broken::ForgetsPromises, &["was delivered before", "a read that"]);
+    is_found(Broken::ForgetsPromises, &["was delivered before", "a read that", "does not believe"]);
 }

@@ -57,6 +57,8 @@ struct Slot {
     behind: usize,
     closes: bool,
     is_touched: bool,
+    /// The number of the name that the peer's certificate has.
+    certified: Option<u8>,
 }
 
 impl<M> Outputs<M> {
@@ -107,6 +109,14 @@ impl<M> Outputs<M> {
             let is_its = slot.generation == Some(connection.generation());
             if is_its { slot.bytes.len() + slot.behind } else { 0 }
         })
+    }
+
+    /// Which of the names that the listener asks for is in the certificate of whoever opened the connection, in their order;
+    /// nothing where it asks for none.
+    #[must_use]
+    pub fn certified(&self, connection: Connection) -> Option<u8> {
+        let slot = self.slots.get(connection.index())?;
+        slot.certified.filter(|_| slot.generation == Some(connection.generation()))
     }
 
     /// Asks for a connection to a peer: [`crate::Input::Dialled`] or [`crate::Input::Unreachable`] follows, once.

@@ -29,6 +29,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use clock::Clock;
 use rustix::event::epoll;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustls::pki_types::ServerName;
 
 pub use connections::{Bounds, Counters};
 pub use ends::Until;
@@ -72,6 +73,8 @@ struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     tls: Option<Identity>,
+    /// One of these names is in the certificate of whoever connects; none: any certificate that is believed will do.
+    names: Vec<ServerName<'static>>,
 }
 
 /// Bound addresses, not yet served.
@@ -99,7 +102,8 @@ impl Shell {
             rustix::net::listen(&listener, BACKLOG).map_err(|e| failed(e.into()))?;
             listener.set_nonblocking(true).map_err(failed)?;
             let bound = listener.local_addr().map_err(failed)?;
-            Ok(Listener { name: (*name).to_owned(), socket: listener, address: bound, tls: None })
+            let name = (*name).to_owned();
+            Ok(Listener { name, socket: listener, address: bound, tls: None, names: Vec::new() })
         };
         let listeners = listeners.iter().map(bind).collect::<Result<_, ShellError>>()?;
         bounds.connections_max = within_file_limit(bounds.connections_max);
@@ -121,6 +125,24 @@ impl Shell {
     pub fn encrypting(mut self, listener: usize, identity: &Identity) -> Self {
         self.listeners[listener].tls = Some(identity.clone());
         self
+    }
+
+    /// The same, only from those whose certificate has one of these names: [`crate::Outputs::certified`] says which.
+    ///
+    /// # Errors
+    /// When one is no name.
+    ///
+    /// # Panics
+    /// If there is no such listener.
+    pub fn encrypting_for(
+        mut self,
+        listener: usize,
+        identity: &Identity,
+        names: &[String],
+    ) -> Result<Self, TlsError> {
+        self.listeners[listener].names =
+            names.iter().map(|name| tls::name(name)).collect::<Result<_, _>>()?;
+        Ok(self.encrypting(listener, identity))
     }
 
     /// Whom the node may dial, in the order of its [`crate::Outputs::dial`].

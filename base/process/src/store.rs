@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use error::StoreError;
+pub use log::draw;
 pub(crate) use writer::{Done, Writer};
 
 use crate::Stored;

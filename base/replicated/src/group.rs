@@ -1,29 +1,35 @@
 //! The group as a node sees it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use clock::Instant;
 use consensus::{
-    Config, Effect, Effects, Entry, Instance, RecoverError, Refusal, Replica, ReplicaId, Request,
-    Value,
+    Config, Effect, Effects, Entry, Instance, Members, RecoverError, Refusal, Replica, ReplicaId,
+    Request, Value,
 };
 use process::{Connection, Input, Outputs, Stored, StoredLog};
 
+use crate::frames::Frame;
+use crate::identity::{Identity, NUMBERS_MAX, number_of};
 use crate::links::Links;
-use crate::snapshots::{Kind, Snapshots};
+use crate::snapshots::{CELLS, Kind, Snapshots};
+use crate::standing::{Care, Standing};
 
 /// Where a group lies in its node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Tells groups apart: a replica of another one is refused.
-    pub group: u64,
+    /// What state machine it is of: a replica of another one is refused.
+    pub service: u64,
+    /// Drawn at random in each life: what an empty folder is known by from then on.
+    pub disk: u64,
     /// The other replicas, each with its number among the node's peers.
     pub peers: Vec<(ReplicaId, usize)>,
     /// Which of the node's listeners is the group's.
     pub listener: usize,
     /// Which of the node's logs is the group's.
     pub log: usize,
-    /// The first of two of the node's cells.
+    /// The first of [`crate::CELLS`] of the node's cells.
     pub cell: usize,
     /// With more than this waiting on a connection to another replica, messages to it are dropped.
     pub unsent_bytes_max: usize,
@@ -63,8 +69,8 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
-    /// Who leads, as far as is known here, has changed.
-    Leader(Option<ReplicaId>),
+    /// Who leads, as far as is known here, has changed: its number.
+    Leader(Option<u8>),
 }
 
 /// Why a group cannot start from its disk.
@@ -75,7 +81,7 @@ pub enum StartError {
     Log(#[from] RecoverError),
     /// The snapshot that the log begins with is not there.
     #[error(
-        "the log begins behind a snapshot up to entry {through}, which is in neither cell; the replica must not start from this disk: give it an empty one and a new id"
+        "the log begins behind a snapshot up to entry {through}, which is in neither cell; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
     )]
     NoSnapshot {
         /// The last instance in it.
@@ -83,12 +89,40 @@ pub enum StartError {
     },
     /// The state machine cannot read its snapshot.
     #[error(
-        "the snapshot up to entry {through} is damaged; the replica must not start from this disk: give it an empty one and a new id"
+        "the snapshot up to entry {through} is damaged; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
     )]
     Snapshot {
         /// The last instance in it.
         through: Instance,
     },
+    /// The folder holds something, and does not say whose it is.
+    #[error(
+        "the folder has a log, and identity.cell, which says whose it is, is missing or damaged; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
+    )]
+    NoIdentity,
+    /// It is another replica's folder.
+    #[error(
+        "this is the folder of replica {pinned}, and the replica was started as {given}; start it with its own folder"
+    )]
+    Number {
+        /// Whose it is.
+        pinned: u8,
+        /// Who was started.
+        given: u8,
+    },
+    /// It is the folder of a group of other replicas.
+    #[error(
+        "the folder is of a group of the replicas {pinned:?}, and the replica was started in one of {given:?}; start it with the --peer numbers of its group"
+    )]
+    Members {
+        /// Whose it is.
+        pinned: Vec<u8>,
+        /// Who was named.
+        given: Vec<u8>,
+    },
+    /// A number that no replica can have.
+    #[error("replicas have numbers from 0 to 15, and {0} is none")]
+    TooHigh(u8),
 }
 
 /// A group that stands where its disk says.
@@ -112,6 +146,57 @@ pub struct Group {
     log: usize,
     wake: Option<Instant>,
     head: Vec<u8>,
+    config: Config,
+    standing: Standing,
+    identity_cell: usize,
+    /// A change of members that was asked for and has no answer yet.
+    changing: Option<Members>,
+    /// How many were asked for: the id of the last.
+    changes: u64,
+    /// Whether the node has been woken for the first time.
+    is_begun: bool,
+    /// When it says next that it is there; of one without a vote.
+    here_at: Instant,
+}
+
+/// How often one without a vote says that it is there.
+const HERE_EVERY: Duration = Duration::from_millis(200);
+
+/// The names of the cells that a group has, in the order in which it wants them.
+pub const CELL_NAMES: [&str; CELLS + 1] = ["snapshot-a", "snapshot-b", "identity"];
+
+/// What the folder is pinned to: of an empty one, to a disk that is drawn for it.
+fn standing(config: &Config, settings: &Settings, stored: &Stored) -> Result<Standing, StartError> {
+    let number = config.id.0;
+    if let Some(id) = config.members.iter().find(|id| id.0 >= NUMBERS_MAX) {
+        return Err(StartError::TooHigh(id.0));
+    }
+    let content = stored.cells.get(settings.cell + CELLS).and_then(Option::as_deref);
+    let Some(content) = content else {
+        let has_log = stored.logs.get(settings.log).is_some_and(|log| log.next() > 0);
+        let snapshots = settings.cell..settings.cell + CELLS;
+        let has_cells =
+            stored.cells.get(snapshots).is_some_and(|it| it.iter().any(Option::is_some));
+        if has_log || has_cells {
+            return Err(StartError::NoIdentity);
+        }
+        let blank = Identity::blank(number, settings.disk, &config.members);
+        return Ok(Standing::new(blank, false));
+    };
+    let read = Identity::read(content).ok().flatten().filter(|(_, used)| *used == content.len());
+    let (pinned, _) = read.ok_or(StartError::NoIdentity)?;
+    if pinned.number != number {
+        return Err(StartError::Number { pinned: pinned.number, given: number });
+    }
+    if pinned.is_blank() {
+        // Nothing is pinned but the disk: with whom it founds a group is up to the command line.
+        return Ok(Standing::new(Identity::blank(number, pinned.disk, &config.members), true));
+    }
+    if pinned.members() != config.members {
+        let given = config.members.iter().map(|id| id.0).collect();
+        return Err(StartError::Members { pinned: pinned.numbers().collect(), given });
+    }
+    Ok(Standing::new(pinned, true))
 }
 
 impl Group {
@@ -120,15 +205,17 @@ impl Group {
     /// # Errors
     /// When what is on the disk is damaged: the replica must not take part.
     pub fn start(
-        config: Config,
+        mut config: Config,
         settings: &Settings,
         stored: &Stored,
     ) -> Result<Started, StartError> {
-        let id = config.id;
+        let standing = standing(&config, settings, stored)?;
+        config.id = standing.identity().id;
         let empty = StoredLog::default();
         let log = stored.logs.get(settings.log).unwrap_or(&empty);
         let first = log.iter().next().map_or(log.next(), |(number, _)| number);
-        let replica = Replica::recover(config, first, log.iter().map(|(_, record)| record))?;
+        let replica =
+            Replica::recover(config.clone(), first, log.iter().map(|(_, record)| record))?;
         let through = replica.snapshot().through;
         let mut snapshots = Snapshots::new(settings.cell, stored);
         let snapshot = match through {
@@ -139,7 +226,7 @@ impl Group {
                 Some((through, bytes))
             }
         };
-        let links = Links::new(settings.group, id, &settings.peers, settings.unsent_bytes_max);
+        let links = Links::new(settings.service, &settings.peers, settings.unsent_bytes_max);
         let group = Self {
             replica,
             effects: Effects::default(),
@@ -150,6 +237,13 @@ impl Group {
             log: settings.log,
             wake: None,
             head: Vec::new(),
+            config,
+            standing,
+            identity_cell: settings.cell + CELLS,
+            changing: None,
+            changes: 0,
+            is_begun: false,
+            here_at: Instant::ZERO,
         };
         Ok(Started { group, snapshot })
     }
@@ -158,6 +252,24 @@ impl Group {
     #[must_use]
     pub const fn replica(&self) -> &Replica {
         &self.replica
+    }
+
+    /// Its own number.
+    #[must_use]
+    pub fn number(&self) -> u8 {
+        self.standing.identity().number
+    }
+
+    /// The number of whoever leads, as far as is known here.
+    #[must_use]
+    pub fn leader(&self) -> Option<u8> {
+        self.replica.leader().map(number_of)
+    }
+
+    /// Whether it has a vote. One whose folder was empty has none until it has caught up.
+    #[must_use]
+    pub fn has_vote(&self) -> bool {
+        self.standing.is_formatted() && self.replica.members().contains(self.replica.id())
     }
 
     /// Messages that were dropped, connections between replicas that were refused, and why the last one was.
@@ -176,9 +288,12 @@ impl Group {
     ) -> Option<Input<'a, M>> {
         match input {
             Input::Wake => {
-                if self.wake.is_none() || self.effects.wake_at() <= now {
+                if !std::mem::replace(&mut self.is_begun, true) {
+                    self.begin(now, out);
+                } else if self.effects.wake_at() <= now {
                     self.step(now, consensus::Input::Wake, out);
                 }
+                self.care(now, out);
                 self.look_at_time(now, out);
                 return Some(Input::Wake);
             }
@@ -206,6 +321,10 @@ impl Group {
             }
             Input::Persisted { log, below } if log == self.log => {
                 self.step(now, consensus::Input::Persisted { through: below }, out);
+            }
+            Input::Replaced { cell } if cell == self.identity_cell => {
+                self.standing.written();
+                self.stand(now, out);
             }
             Input::Replaced { cell } if self.snapshots.is_its(cell) => {
                 match self.snapshots.written(cell) {
@@ -267,17 +386,98 @@ impl Group {
         bytes: &[u8],
         out: &mut Outputs<M>,
     ) {
-        let mut messages = Vec::new();
-        self.links.read(connection, bytes, out, |from, message| messages.push((from, message)));
+        let (mut messages, mut seat) = (Vec::new(), None);
+        self.links.read(connection, bytes, out, |from, frame| match frame {
+            Frame::Message(message) => messages.push((from.id, message)),
+            Frame::Seat { disk, id } => seat = Some((from.clone(), disk, id)),
+            Frame::Here => {}
+        });
+        if !self.standing.is_formatted() {
+            self.format(seat, out);
+            return;
+        }
         for (from, message) in messages {
             self.replica.step(now, consensus::Input::Received { from, message }, &mut self.effects);
         }
         self.carry_out(now, out);
     }
 
+    /// The first wake-up of a life.
+    fn begin<M>(&mut self, now: Instant, out: &mut Outputs<M>) {
+        match self.standing.first_content() {
+            Some(content) => out.replace(self.identity_cell, content),
+            None => self.stand(now, out),
+        }
+    }
+
+    /// Who it is is durable: others are told, and if its folder is formatted it takes part.
+    fn stand<M>(&mut self, now: Instant, out: &mut Outputs<M>) {
+        let Some(own) = self.standing.speaks_as() else { return };
+        self.links.speak_as(own, now, out);
+        if !self.standing.is_formatted() {
+            return self.format(None, out);
+        }
+        let own = self.standing.identity();
+        if self.replica.id() != own.id {
+            // A newcomer: it was made before it was known what it is called, and has done nothing.
+            self.config.id = own.id;
+            self.replica = Replica::new(self.config.clone());
+        }
+        self.step(now, consensus::Input::Wake, out);
+    }
+
+    /// Looks whether a blank folder can be formatted.
+    fn format<M>(&mut self, seat: Option<(Identity, u64, ReplicaId)>, out: &mut Outputs<M>) {
+        let content = match seat {
+            Some((from, disk, id)) => self.standing.take_seat(&from, disk, id),
+            None => {
+                let others: Vec<&Identity> = self.links.speakers().collect();
+                self.standing.found(&others)
+            }
+        };
+        if let Some(content) = content {
+            out.replace(self.identity_cell, content);
+        }
+    }
+
+    /// What a leader does for replicas whose disks were lost.
+    fn care<M>(&mut self, now: Instant, out: &mut Outputs<M>) {
+        if !self.replica.is_leader() {
+            return;
+        }
+        let mut others: Vec<&Identity> = self.links.speakers().collect();
+        others.sort_by_key(|other| (other.number, other.id, other.disk));
+        for care in self.standing.care(self.replica.members(), &others) {
+            match care {
+                Care::Seat { number, disk, id } => self.links.send_seat(number, disk, id, out),
+                Care::Change(members) if self.changing.as_ref() != Some(&members) => {
+                    self.changes += 1;
+                    self.changing = Some(members.clone());
+                    let id = self.changes;
+                    self.step(now, consensus::Input::ChangeMembers { id, members }, out);
+                }
+                Care::Change(_) => {}
+            }
+        }
+    }
+
     fn step<M>(&mut self, now: Instant, input: consensus::Input, out: &mut Outputs<M>) {
+        if !self.standing.is_formatted() {
+            return self.refuse_as_blank(&input);
+        }
         self.replica.step(now, input, &mut self.effects);
         self.carry_out(now, out);
+    }
+
+    /// Nothing is begun by one that does not know yet what it is called.
+    fn refuse_as_blank(&mut self, input: &consensus::Input) {
+        let request = match input {
+            consensus::Input::Propose { id, .. } => Request::Propose(*id),
+            consensus::Input::Read { id } => Request::Read(*id),
+            _ => return,
+        };
+        let why = Refusal::NotLeader { leader: None };
+        self.events.push_back(Event::Refused { request, why });
     }
 
     /// What consensus asks for. Answers to it that can be given at once make another round.
@@ -318,11 +518,13 @@ impl Group {
                 self.snapshots.named(snapshots_before);
                 self.write_snapshot(out);
             }
-            Effect::Deliver { instance, entry, proposal } => {
-                if let Entry::Value(value) = entry {
+            Effect::Deliver { instance, entry, proposal } => match entry {
+                Entry::Value(value) => {
                     self.events.push_back(Event::Apply { instance, value, proposal });
                 }
-            }
+                Entry::Members(_) => self.changing = None,
+                Entry::Noop => {}
+            },
             Effect::ReadReady { id, .. } => self.events.push_back(Event::Read { id }),
             Effect::NeedSnapshot => self.events.push_back(Event::MakeSnapshot),
             Effect::ReadSnapshot { to, through, offset, bytes_max } => {
@@ -339,10 +541,19 @@ impl Group {
                     self.write_snapshot(out);
                 }
             }
+            Effect::Refused { request: Request::ChangeMembers(id), .. } => {
+                self.changing.take_if(|_| id == self.changes);
+            }
             Effect::Refused { request, why } => {
                 self.events.push_back(Event::Refused { request, why })
             }
-            Effect::Leader(leader) => self.events.push_back(Event::Leader(leader)),
+            Effect::Leader(leader) => {
+                self.changing = None;
+                self.events.push_back(Event::Leader(leader.map(number_of)));
+            }
+            Effect::Distrusted { from, why } => {
+                self.links.refuse(format!("replica {}: {why}", number_of(from)));
+            }
         }
     }
 
@@ -354,7 +565,14 @@ impl Group {
 
     fn look_at_time<M>(&mut self, now: Instant, out: &mut Outputs<M>) {
         let dial = self.links.dial(now, out);
-        let own = self.effects.wake_at();
-        self.wake = Some(dial.map_or(own, |dial| dial.min(own)));
+        let mut wake = self.effects.wake_at();
+        if !self.has_vote() {
+            if now >= self.here_at {
+                self.here_at = now.plus(HERE_EVERY);
+                self.links.send_here(out);
+            }
+            wake = wake.min(self.here_at);
+        }
+        self.wake = Some(dial.map_or(wake, |dial| dial.min(wake)));
     }
 }

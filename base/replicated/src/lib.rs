@@ -6,9 +6,12 @@
 //! proposes with [`Group::propose`] and is never told twice of one instance in one life.
 //!
 //! * **Connections.** Each replica dials every other one and sends on that connection; what it is sent comes on those that
-//!   it accepts on the group's listener. The first frame says who speaks: magic, version, the group's number, the
-//!   sender's id. Frames are a length (u32, little-endian) and a message. What a peer has not taken is bounded: beyond
+//!   it accepts on the group's listener. The first bytes say who speaks: magic, version, the
+//!   service, the sender's identity. Frames are a length (u32, little-endian) and a message. What a peer has not taken is bounded: beyond
 //!   the bound messages are dropped, which consensus allows, and sent again when they are missed.
+//! * **Identity.** A folder is formatted once: the group's name, its replicas and the own number are pinned in a cell. A replica
+//!   refuses the folder of another, and a peer of another group. One whose folder is empty is a newcomer: the leader gives it an
+//!   id that nobody had, it catches up without a vote, and takes the place of what was lost.
 //! * **Disk.** One log with the replica's records. Two cells with snapshots, written in turn, so that the one that the
 //!   log's head names is there until the next one holds.
 //! * **Snapshots** are bytes that the state machine makes and reads; the last one is kept in memory as well, for
@@ -18,11 +21,14 @@
 
 mod frames;
 mod group;
+mod identity;
 mod links;
 mod snapshots;
+mod standing;
 
 #[doc(hidden)]
 pub use consensus::Broken;
 pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
 pub use frames::fuzz_frames;
-pub use group::{Event, Group, Settings, StartError, Started};
+pub use group::{CELL_NAMES, Event, Group, Settings, StartError, Started};
+pub use identity::{NUMBERS_MAX, number_of};

@@ -8,7 +8,7 @@ use consensus::{Instance, Value};
 use process::Stored;
 
 /// Two cells, written in turn.
-const CELLS: usize = 2;
+pub(crate) const CELLS: usize = 2;
 
 /// What a cell's content is on its way to being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

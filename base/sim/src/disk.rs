@@ -247,6 +247,15 @@ impl Disk {
         crash
     }
 
+    /// Another disk takes its place, an empty one.
+    pub(crate) fn lose(&mut self) {
+        *self = Self {
+            is_slow: self.is_slow,
+            is_full: self.is_full,
+            ..Self::new(self.logs.len(), self.cells.len())
+        };
+    }
+
     /// What a start finds.
     pub(crate) fn stored(&self) -> Stored {
         let logs = self.logs.iter().map(|log| {

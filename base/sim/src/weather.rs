@@ -31,6 +31,14 @@ pub enum Fault {
         /// How long it is down.
         down: Duration,
     },
+    /// A process is killed, and begins again with an empty disk. No weather draws it: of how many at once a system survives
+    /// that is the system's own.
+    LostDisk {
+        /// Which process.
+        process: usize,
+        /// How long it is down.
+        down: Duration,
+    },
     /// A process stands still while time goes on.
     Pause {
         /// Which process.

@@ -210,8 +210,8 @@ impl Bench {
         let tls = tls.display();
         let words = format!(
             "{kind} --total={} --endpoints={endpoints} --target-leader --clients={clients} --conns={connections} \
-             --key-space-size={KEYS} --val-size={value_bytes} --precise --cacert={tls}/ca.pem --cert={tls}/node.pem \
-             --key={tls}/node.key",
+             --key-space-size={KEYS} --val-size={value_bytes} --precise --cacert={tls}/ca.pem --cert={tls}/client.pem \
+             --key={tls}/client.key",
             amount.transactions
         );
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();

@@ -112,3 +112,19 @@ fn members_are_remembered() {
     group.restart(0, usize::MAX);
     assert_eq!(group.all[0].replica.members(), &members(&[0, 1, 2]));
 }
+
+/// Claim: that a change of members is chosen outlives a restart of all: those who are left elect a leader without the one that
+/// was let go, though nothing was proposed after the change.
+#[test]
+fn a_change_that_is_chosen_is_known_after_a_restart() {
+    let mut group = Group::led(4, |_| {});
+    group.tell(0, Input::ChangeMembers { id: 1, members: members(&[0, 1, 2]) });
+    group.settle();
+    group.pass(Duration::from_millis(300));
+    for number in 0..3 {
+        group.restart(number, usize::MAX);
+    }
+    group.cut = vec![id(0), id(3)];
+    group.elect(1);
+    assert_eq!(group.all[1].replica.members(), &members(&[0, 1, 2]));
+}

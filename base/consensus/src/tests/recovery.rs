@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::group::{Group, id};
-use crate::{Config, Effect, Input, Message, RecoverError, Replica};
+use super::group::{Group, id, members};
+use crate::{
+    Ballot, Config, Effect, Entry, Input, Message, Proposal, Record, RecoverError, Replica,
+    ReplicaId, SnapshotHead,
+};
 
 /// Claim: whatever prefix of the records is left, the replica begins anew from it, promises nothing less than it had written
 /// down, and catches up; nothing that was acknowledged is lost.
@@ -128,4 +131,38 @@ fn damaged_logs_are_refused() {
     torn[3].pop();
     let wrong = recover(&torn).unwrap_err().to_string();
     assert!(wrong.starts_with("record 8 of the log cannot be read: "), "{wrong}");
+}
+
+/// Claim: a log whose first records are trimmed may hold entries that were left behind when the replica took over, without
+/// the one before them. It recovers, as what it was; only a gap before entries of the promised ballot is damage.
+#[test]
+fn what_was_left_behind_is_no_hole() {
+    let ballot = |counter, replica| Ballot { counter, replica: ReplicaId(replica) };
+    let (old, own) = (ballot(3, 0), ballot(5, 1));
+    let accepted = |instance, ballot, origin| Record::Accepted {
+        instance,
+        ballot,
+        chosen: 1,
+        proposal: Proposal { origin, follows: old, entry: Entry::Noop },
+    };
+    let snapshot = SnapshotHead { through: 2, origin: old, members: members(&[0, 1, 2]) };
+    let recovered = |left_behind| {
+        // Entry 3 of the old leader stood before: its record is trimmed. Entry 2 was proposed again, and chosen.
+        let records = [
+            accepted(4, left_behind, old),
+            Record::Promised { ballot: own },
+            accepted(2, own, old),
+            Record::Head { promised: own, chosen: 2, snapshot: snapshot.clone() },
+        ];
+        let bytes = records.map(|record| {
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            bytes
+        });
+        let config = Config::new(ReplicaId(1), members(&[0, 1, 2]));
+        Replica::recover(config, 3, bytes.iter().map(Vec::as_slice))
+    };
+    let replica = recovered(old).unwrap();
+    assert_eq!((replica.chosen(), replica.ballot()), (2, own));
+    assert!(matches!(recovered(own), Err(RecoverError::Hole { instance: 3 })));
 }

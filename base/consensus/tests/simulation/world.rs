@@ -343,6 +343,10 @@ impl World {
             }
             Effect::Refused { request, why } => self.refused(request, why),
             Effect::Leader(_) => {}
+            Effect::Distrusted { from, why } => {
+                let id = self.nodes[node].id();
+                return Err(format!("{id:?} does not believe {from:?}: {why}"));
+            }
         }
         Ok(())
     }

@@ -119,6 +119,14 @@ impl<M> Outputs<M> {
         &self.touched
     }
 
+    /// Says which of the listener's names the certificate of a connection has.
+    pub fn certify(&mut self, connection: Connection, name: u8) {
+        let slot = self.slots.get_mut(connection.index());
+        if let Some(slot) = slot.filter(|slot| slot.generation == Some(connection.generation())) {
+            slot.certified = Some(name);
+        }
+    }
+
     /// Says how many bytes of a connection have been taken from here and not yet by the peer; part of
     /// [`Outputs::unsent`].
     pub fn set_behind(&mut self, connection: Connection, bytes: usize) {

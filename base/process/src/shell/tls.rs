@@ -9,10 +9,10 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::Resumption;
+use rustls::client::{Resumption, verify_server_name};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{
     CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, Error,
     RootCertStore, ServerConfig, ServerConnection,
@@ -126,6 +126,12 @@ fn provider() -> rustls::crypto::CryptoProvider {
     provider
 }
 
+/// A name that certificates have.
+pub(super) fn name(name: &str) -> Result<ServerName<'static>, TlsError> {
+    let wrong = |error| TlsError::Name(name.to_owned(), error);
+    ServerName::try_from(name.to_owned()).map_err(wrong)
+}
+
 /// How a peer is dialled.
 #[derive(Clone)]
 pub(super) struct Dialling {
@@ -141,9 +147,7 @@ impl fmt::Debug for Dialling {
 
 impl Dialling {
     pub(super) fn new(name: &str, identity: &Identity) -> Result<Self, TlsError> {
-        let wrong = |error| TlsError::Name(name.to_owned(), error);
-        let name = ServerName::try_from(name.to_owned()).map_err(wrong)?;
-        Ok(Self { client: Arc::clone(&identity.client), name })
+        Ok(Self { client: Arc::clone(&identity.client), name: self::name(name)? })
     }
 }
 
@@ -173,6 +177,14 @@ impl Layer {
 
     pub(super) fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Which of these names the peer's certificate has.
+    pub(super) fn certified(&self, names: &[ServerName<'static>]) -> Option<u8> {
+        let certificate = self.connection.peer_certificates()?.first()?;
+        let certificate = ParsedCertificate::try_from(certificate).ok()?;
+        let has = |name| verify_server_name(&certificate, name).is_ok();
+        names.iter().position(has).and_then(|place| u8::try_from(place).ok())
     }
 
     /// Takes bytes from the wire; plain ones are added to `plain`.
@@ -221,6 +233,9 @@ impl Layer {
 /// Why encrypted connections ended other than by being closed, and how often.
 pub type TlsFailures = BTreeMap<&'static str, u64>;
 
+/// The certificate is believed, and is not of one who is to connect there.
+pub(super) const OF_ANOTHER_NAME: &str = "certificate of another name";
+
 /// The kind of a failure, of which there are few: a peer cannot make the list long.
 pub(super) fn reason(error: &Error) -> &'static str {
     use CertificateError as Certificate;
@@ -233,7 +248,7 @@ pub(super) fn reason(error: &Error) -> &'static str {
             }
             Certificate::UnknownIssuer => "certificate of an unknown authority",
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
-                "certificate of another name"
+                OF_ANOTHER_NAME
             }
             Certificate::BadSignature => "certificate with a wrong signature",
             _ => "certificate not usable",

@@ -24,7 +24,7 @@ pub enum StoreError {
     },
     /// A record that was durable is not to be read any more.
     #[error(
-        "{} is damaged at byte {offset}: record {number} was durable and cannot be read; restore the file, or let this replica begin with an empty folder",
+        "{} is damaged at byte {offset}: record {number} was durable and cannot be read; restore it; of a replica whose group goes on without it the folder may be emptied instead, and it joins anew without a vote",
         path.display()
     )]
     Broken {
@@ -37,7 +37,7 @@ pub enum StoreError {
     },
     /// A file that must be there is not.
     #[error(
-        "{} is missing; restore the file, or let this replica begin with an empty folder",
+        "{} is missing; restore it; of a replica whose group goes on without it the folder may be emptied instead, and it joins anew without a vote",
         path.display()
     )]
     Missing {

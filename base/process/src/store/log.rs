@@ -228,10 +228,19 @@ fn is_of_blocks(options: &StoreOptions) -> bool {
 
 /// A number that no segment's file has held before, as good as certainly.
 pub(super) fn draw_stamp() -> Result<u32, StoreError> {
+    let [a, b, c, d, ..] = draw()?.to_le_bytes();
+    Ok(u32::from_le_bytes([a, b, c, d]).max(1))
+}
+
+/// A number that nobody has drawn before, as good as certainly.
+///
+/// # Errors
+/// When the system gives none.
+pub fn draw() -> Result<u64, StoreError> {
     let source = "/dev/urandom";
-    let mut bytes = [0; 4];
+    let mut bytes = [0; 8];
     File::open(source)
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(StoreError::system("reading", source))?;
-    Ok(u32::from_le_bytes(bytes).max(1))
+    Ok(u64::from_le_bytes(bytes))
 }

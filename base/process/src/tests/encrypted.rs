@@ -9,7 +9,9 @@ use clock::Clock;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::peers::Script;
-use crate::shell::{Bounds, Facts, Identity, Peer, Shell, TlsError, Until, listen_address};
+use crate::shell::{
+    Bounds, Facts, Identity, Peer, Shell, TlsError, TlsFailures, Until, listen_address,
+};
 use crate::{Input, Outputs};
 
 /// An authority made for a test.
@@ -232,4 +234,41 @@ fn mistakes() {
     let peer = Peer::at(listen_address("1").unwrap());
     let named = peer.encrypted("not a name", &authority.of("one.test"));
     assert!(matches!(named, Err(TlsError::Name(..))));
+}
+
+/// Claim: a listener that asks for names takes only certificates that have one, tells the node which, and counts the others;
+/// that they are of an authority that is believed is not enough.
+#[test]
+fn names_are_asked_for() {
+    let authority = Authority::new("ours");
+    let served = |name: &str| {
+        let names = ["zero.test", "one.test"].map(str::to_owned);
+        let shell = Shell::bind(&[("back", listen_address("0").unwrap())], Bounds::default())
+            .unwrap()
+            .encrypting_for(0, &authority.of("server.test"), &names)
+            .unwrap();
+        let address = shell.addresses()[0];
+        let (until, pipe) = std::io::pipe().unwrap();
+        let thread = std::thread::spawn(move || {
+            let mut certified = None;
+            let mut node = Script(|_, input: Input<'_>, out: &mut Outputs| {
+                if let Input::Bytes(connection, bytes) = input {
+                    certified = out.certified(connection);
+                    out.send(connection).extend_from_slice(bytes);
+                    out.used(bytes.len());
+                }
+            });
+            let until = [Until::EndOfFile(OwnedFd::from(until))];
+            let facts = shell.run(&mut node, Clock::start(), &until).unwrap();
+            (certified, facts)
+        });
+        let peer = Peer::at(address).encrypted("server.test", &authority.of(name)).unwrap();
+        let (seen, _) = dial(peer, b"here");
+        drop(pipe);
+        let (certified, facts) = thread.join().unwrap();
+        (seen.bytes == b"here", certified, facts.tls_failures)
+    };
+    assert_eq!(served("one.test"), (true, Some(1), TlsFailures::new()));
+    let refused = TlsFailures::from([("certificate of another name", 1)]);
+    assert_eq!(served("client.test"), (false, None, refused));
 }

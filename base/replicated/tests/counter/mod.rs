@@ -132,7 +132,7 @@ impl Replica {
             Event::Refused { request: Request::Propose(id), why } => {
                 let Some((connection, ..)) = self.waiting.remove(&id) else { return };
                 if let Refusal::NotLeader { leader } = why {
-                    let leader = leader.map_or(u64::MAX, |it| u64::from(it.0));
+                    let leader = leader.map_or(u64::MAX, |it| u64::from(replicated::number_of(it)));
                     let answer = out.send(connection);
                     answer.extend_from_slice(&NOT_LEADER.to_le_bytes());
                     answer.extend_from_slice(&leader.to_le_bytes());
@@ -242,10 +242,11 @@ pub fn world(seed: u64, broken: Broken, change: fn(&mut Config)) -> World<Toy> {
             machine: 0,
             listener: PEERS_LISTENER,
         });
-        let machine = Machine { peers: peers.collect(), logs: 1, cells: 2 };
+        let machine = Machine { peers: peers.collect(), logs: 1, cells: 3 };
         let ids = ids.clone();
         let settings = Settings {
-            group: GROUP,
+            service: GROUP,
+            disk: 0,
             peers: others.iter().enumerate().map(|(peer, other)| (ids[*other], peer)).collect(),
             listener: PEERS_LISTENER,
             log: 0,
@@ -262,6 +263,9 @@ pub fn world(seed: u64, broken: Broken, change: fn(&mut Config)) -> World<Toy> {
                 config.heartbeat_every = Duration::from_millis(20);
                 config.election_timeout = Duration::from_millis(120);
                 change(&mut config);
+                let mut settings = settings.clone();
+                // No two lives draw the same, as from a real source.
+                settings.disk = config.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
                 let started =
                     Group::start(config, &settings, &start.stored[0]).expect("its disk is whole");
                 let (applied, counts) = match &started.snapshot {

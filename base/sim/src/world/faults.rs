@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use process::Node;
 
-use crate::disk::Loss;
+use crate::disk::{Disk, Loss};
 use crate::network::Place;
 use crate::weather::Fault;
 use crate::world::World;
@@ -36,6 +36,11 @@ impl<N: Node<M>, M> World<N, M> {
             Fault::Power { process, down } => self.crash(process, Loss::Power, down),
             Fault::PowerInWrite { process, down } => {
                 self.processes[process].power_in_write = Some(down);
+            }
+            Fault::LostDisk { process, down } => {
+                self.crash(process, Loss::Killed, down);
+                self.processes[process].disks.iter_mut().for_each(Disk::lose);
+                self.coverage.count("disks lost");
             }
             Fault::Pause { process, pause } => {
                 let until = self.now.plus(pause);

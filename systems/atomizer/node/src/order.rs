@@ -61,7 +61,7 @@ impl Order {
     pub(crate) fn leader(&self, own: u8) -> Option<u8> {
         match self.group() {
             None => Some(own),
-            Some(group) => group.replica().leader().map(|leader| leader.0),
+            Some(group) => group.leader(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Who is who on encrypted connections: a development authority made anew for each group, one certificate for all that
-//! belongs to it, and what the instrument shows and believes.
+//! Who is who on encrypted connections: a development authority made anew for each group, a certificate for each replica and
+//! one for clients, and what the instrument shows and believes. A client's certificate opens no port of the replicas' own.
 
 use std::io;
 use std::path::Path;
@@ -13,26 +13,34 @@ use sut::Tls;
 
 /// The files of a folder that `--tls` takes.
 const AUTHORITIES: &str = "ca.pem";
-const CHAIN: &str = "node.pem";
-const KEY: &str = "node.key";
+pub(crate) const CLIENT: &str = "client.pem";
+const CLIENT_KEY: &str = "client.key";
 
-/// The name that certificates of replicas carry.
+/// The name by which clients know a replica.
 const NAME: &str = "localhost";
 
-/// Makes an authority and a certificate of it in `folder`, for a group on this machine. The authority's own key is thrown
-/// away: nobody else can ever be certified by it.
-pub(crate) fn make(folder: &Path) -> Result<(), String> {
+/// Makes an authority in `folder`, and certificates of it for so many replicas on this machine and for clients. The
+/// authority's own key is thrown away: nobody else can ever be certified by it.
+pub(crate) fn make(folder: &Path, replicas: u8) -> Result<(), String> {
     let failed = |error: rcgen::Error| format!("making certificates: {error}");
     let mut params = CertificateParams::new(Vec::<String>::new()).map_err(failed)?;
     params.distinguished_name.push(DnType::CommonName, "kv development authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().map_err(failed)?;
     let authority = CertifiedIssuer::self_signed(params, key).map_err(failed)?;
-    let params = CertificateParams::new([NAME.to_owned()]).map_err(failed)?;
-    let key = KeyPair::generate().map_err(failed)?;
-    let certificate = params.signed_by(&key, &authority).map_err(failed)?;
-    let files =
-        [(AUTHORITIES, authority.pem()), (CHAIN, certificate.pem()), (KEY, key.serialize_pem())];
+    let mut files = vec![(AUTHORITIES.to_owned(), authority.pem())];
+    let mut certify = |of: &str, names: Vec<String>| -> Result<(), rcgen::Error> {
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
+        files.push((format!("{of}.pem"), certificate.pem()));
+        files.push((format!("{of}.key"), key.serialize_pem()));
+        Ok(())
+    };
+    certify("client", vec!["client".to_owned()]).map_err(failed)?;
+    for number in 0..replicas {
+        let names = vec![NAME.to_owned(), format!("replica-{number}")];
+        certify(&format!("replica{number}"), names).map_err(failed)?;
+    }
     let write = || -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
         files.iter().try_for_each(|(name, text)| write_private(&folder.join(name), text))
@@ -67,7 +75,7 @@ pub(crate) fn client(folder: &Path) -> Result<Tls, String> {
     for authority in certificates(AUTHORITIES)? {
         believed.add(authority).map_err(refused)?;
     }
-    let key = PrivateKeyDer::from_pem_slice(&read(KEY)?).map_err(|_| wrong(KEY))?;
+    let key = PrivateKeyDer::from_pem_slice(&read(CLIENT_KEY)?).map_err(|_| wrong(CLIENT_KEY))?;
     let mut provider = rustls::crypto::ring::default_provider();
     // The cheapest of the strong ciphers first, as the replicas have it.
     let is_other = |suite: CipherSuite| suite != CipherSuite::TLS13_AES_128_GCM_SHA256;
@@ -76,7 +84,7 @@ pub(crate) fn client(folder: &Path) -> Result<Tls, String> {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(refused)?
         .with_root_certificates(believed)
-        .with_client_auth_cert(certificates(CHAIN)?, key)
+        .with_client_auth_cert(certificates(CLIENT)?, key)
         .map_err(refused)?;
     let server_name = ServerName::try_from(NAME).expect("it is a name");
     Ok(Tls { config: Arc::new(config), server_name })
@@ -93,13 +101,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("tls");
-        make(&at).unwrap();
+        make(&at, 2).unwrap();
         assert!(client(&at).is_ok());
-        let mode = std::fs::metadata(at.join(KEY)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(at.join("replica1.key")).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0);
-        std::fs::write(at.join(CHAIN), "nothing").unwrap();
-        assert!(client(&at).err().unwrap().contains("node.pem is not PEM"));
-        std::fs::remove_file(at.join(CHAIN)).unwrap();
+        std::fs::write(at.join(CLIENT), "nothing").unwrap();
+        assert!(client(&at).err().unwrap().contains("client.pem is not PEM"));
+        std::fs::remove_file(at.join(CLIENT)).unwrap();
         assert!(client(&at).err().unwrap().contains("reading"));
     }
 }

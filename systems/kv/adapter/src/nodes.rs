@@ -182,7 +182,7 @@ pub(crate) fn deployment(bed: &Testbed, places: Places) -> Deployment {
 pub(crate) fn start_all(kv: &Kv, bed: &mut Testbed) -> Result<Deployment, SutError> {
     let tls_folder = bed.folder().join("tls");
     let tls = if kv.tls {
-        certificates::make(&tls_folder).map_err(SutError::Deploy)?;
+        certificates::make(&tls_folder, kv.replicas).map_err(SutError::Deploy)?;
         Some(certificates::client(&tls_folder).map_err(SutError::Deploy)?)
     } else {
         None

@@ -97,8 +97,8 @@ impl Several {
     fn run(&self) -> Result<(), String> {
         let data = Path::new(&self.data);
         let tls = data.join("tls");
-        if !tls.join("ca.pem").exists() {
-            certificates::make(&tls)?;
+        if !tls.join(certificates::CLIENT).exists() {
+            certificates::make(&tls, self.count)?;
         }
         let ports =
             free_ports(self.count).map_err(|error| format!("finding free ports: {error}"))?;

@@ -94,7 +94,7 @@ impl Order {
     pub(crate) fn leader(&self, own: u8) -> Option<u8> {
         match self.group() {
             None => Some(own),
-            Some(group) => group.replica().leader().map(|leader| leader.0),
+            Some(group) => group.leader(),
         }
     }
 
@@ -151,7 +151,7 @@ impl Order {
                     Event::Install { bytes }
                 }
                 replicated::Event::Refused { request, why } => Event::Refused { request, why },
-                replicated::Event::Leader(leader) => Event::Leader(leader.map(|it| it.0)),
+                replicated::Event::Leader(leader) => Event::Leader(leader),
             }),
         }
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use clock::{Clock, Instant};
 use process::shell::{Bounds, Counters, Identity, Peer, Shell, Until, listen_address};
-use process::store::{LogThread, Store, StoreOptions, Sync};
+use process::store::{LogThread, Store, StoreOptions, Sync, draw};
 use process::{Input, Node, Outputs};
-use replicated::{Broken, Config, Members, ReplicaId, Settings};
+use replicated::{Broken, CELL_NAMES, Config, Members, NUMBERS_MAX, ReplicaId, Settings};
 
 use crate::database::Limits;
 use crate::ledger::Ledger;
@@ -26,7 +26,8 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
   --data FOLDER       where it keeps its log and its snapshots; without it nothing is kept, and it is alone
   --peers ADDRESS     where other replicas connect (127.0.0.1:0)
   --peer N=ADDRESS    another replica's number and where it listens for replicas; once for each
-  --tls FOLDER        encrypts everything but metrics: ca.pem, node.pem and node.key in the folder, both sides show theirs
+  --tls FOLDER        encrypts everything but metrics: ca.pem, and of replica N replicaN.pem and replicaN.key in the folder; both
+                      sides show theirs, and only certificates with the name replica-N are taken for replica N
   --ledger FILE       where it writes down every transaction that it executes; it goes on there
   --bytes-max BYTES   from how much held on nothing that needs memory is executed (4294967296)
   --window COUNT      entries that a leader has proposed and that are not decided, at most (4)
@@ -45,11 +46,13 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
 Serves until SIGTERM or SIGINT.
 ";
 
-/// The group that replicas of this database form.
-const GROUP: u64 = u64::from_le_bytes(*b"kv store");
+/// What replicas of this database say that they are of. Which group of them is drawn when one is founded.
+const SERVICE: u64 = u64::from_le_bytes(*b"kv store");
 
-/// The name that certificates of replicas have.
-const TLS_NAME: &str = "localhost";
+/// The name that the certificate of a replica has: clients have none of these.
+fn tls_name(number: u8) -> String {
+    format!("replica-{number}")
+}
 
 /// What waits for another replica at most, before messages to it are dropped.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -231,7 +234,8 @@ fn config(command: &Command) -> Result<(Config, Settings), String> {
     config.resend_values = command.resend_values;
     config.broken = command.broken;
     let settings = Settings {
-        group: GROUP,
+        service: SERVICE,
+        disk: draw().map_err(|error| error.to_string())?,
         peers: ids[1..].iter().copied().zip(0..).collect(),
         listener: PEERS_LISTENER,
         log: 0,
@@ -285,7 +289,8 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
         None => None,
         Some(folder) => {
             let file = |name: &str| folder.join(name);
-            let read = Identity::read(&file("node.pem"), &file("node.key"), &file("ca.pem"));
+            let own = |kind: &str| file(&format!("replica{}.{kind}", command.replica));
+            let read = Identity::read(&own("pem"), &own("key"), &file("ca.pem"));
             Some(read.map_err(|error| error.to_string())?)
         }
     };
@@ -299,21 +304,25 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
     };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
     let mut peers = Vec::new();
-    for (_, address) in &command.peer {
+    for (number, address) in &command.peer {
         let peer = Peer::at(*address);
         peers.push(match &identity {
             None => peer,
             Some(identity) => {
-                peer.encrypted(TLS_NAME, identity).map_err(|error| error.to_string())?
+                peer.encrypted(&tls_name(*number), identity).map_err(|error| error.to_string())?
             }
         });
     }
     shell = shell.dialling(peers);
     if let Some(identity) = &identity {
-        shell = shell.encrypting(CLIENTS_LISTENER, identity).encrypting(PEERS_LISTENER, identity);
+        let names: Vec<String> = (0..NUMBERS_MAX).map(tls_name).collect();
+        shell = shell
+            .encrypting(CLIENTS_LISTENER, identity)
+            .encrypting_for(PEERS_LISTENER, identity, &names)
+            .map_err(|error| error.to_string())?;
     }
     let (node, store) = open(&command, ledger)?;
-    let mut node = Telling { node, full_since: None, leads: false };
+    let mut node = Telling { node, full_since: None, leads: false, has_vote: true, refusals: 0 };
     let counters = store.as_ref().map(Store::counters);
     if let Some(store) = store {
         shell = shell.keeping(store);
@@ -361,11 +370,41 @@ struct Telling {
     node: KvNode,
     full_since: Option<Instant>,
     leads: bool,
+    has_vote: bool,
+    /// How many refused connections and messages of replicas were told.
+    refusals: u64,
+}
+
+/// The first few refusals are told one by one, then each time that there are twice as many: whoever is refused may come again
+/// and again.
+const REFUSALS_TOLD: u64 = 8;
+
+impl Telling {
+    /// What of its group has changed.
+    fn tell_of_group(&mut self) {
+        let Some(group) = self.node.order().group() else { return };
+        let has_vote = group.has_vote();
+        if has_vote != self.has_vote {
+            self.has_vote = has_vote;
+            say(if has_vote {
+                "has a vote"
+            } else {
+                "has no vote: its folder was empty; it founds a group with the others if theirs are, or gets a vote when it has caught up"
+            });
+        }
+        let (_, refused, why) = group.troubles();
+        let is_told = refused < REFUSALS_TOLD || refused >= 2 * self.refusals;
+        if let Some(why) = why.filter(|_| refused > self.refusals && is_told) {
+            self.refusals = refused;
+            say(&format!("refused of another replica, {refused} times by now; last: {why}"));
+        }
+    }
 }
 
 impl Node for Telling {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
         self.node.step(now, input, out);
+        self.tell_of_group();
         let leads = self.node.order().leads();
         if leads != self.leads {
             self.leads = leads;
@@ -397,9 +436,8 @@ fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), St
     let Some(folder) = &command.data else {
         return Ok((KvNode::new(command.replica, command.limits, ledger), None));
     };
-    let (store, stored) =
-        Store::open(folder, &["log"], &["snapshot-a", "snapshot-b"], command.store)
-            .map_err(|error| error.to_string())?;
+    let (store, stored) = Store::open(folder, &["log"], &CELL_NAMES, command.store)
+        .map_err(|error| error.to_string())?;
     let (config, settings) = config(command)?;
     let node = KvNode::of_group(config, &settings, &stored, command.limits, ledger)
         .map_err(|error| format!("{}: {error}", folder.display()))?;

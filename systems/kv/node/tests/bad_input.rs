@@ -126,9 +126,11 @@ impl Replica {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new("ours");
         let papers = authority.papers(4000);
-        for (name, text) in
-            [("ca.pem", &authority.0.pem()), ("node.pem", &papers.chain), ("node.key", &papers.key)]
-        {
+        for (name, text) in [
+            ("ca.pem", &authority.0.pem()),
+            ("replica0.pem", &papers.chain),
+            ("replica0.key", &papers.key),
+        ] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let own = std::env::current_exe().unwrap();

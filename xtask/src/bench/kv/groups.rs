@@ -69,7 +69,7 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// `tls` holds `ca.pem`, `node.pem` and `node.key`.
+    /// `tls` holds `ca.pem`, `replica0.pem` and `replica0.key`.
     pub fn start(program: &Path, folder: &Path, tls: &Path) -> Result<Self, String> {
         let held: Vec<TcpListener> = (0..3 * REPLICAS)
             .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
@@ -111,8 +111,8 @@ impl Etcd {
                 words.push(format!("--{whose}client-cert-auth"));
                 for (option, file) in [
                     ("trusted-ca-file", "ca.pem"),
-                    ("cert-file", "node.pem"),
-                    ("key-file", "node.key"),
+                    ("cert-file", "replica0.pem"),
+                    ("key-file", "replica0.key"),
                 ] {
                     words.push(format!("--{whose}{option}={}", tls.join(file).display()));
                 }

@@ -89,9 +89,17 @@ impl<M> Turns<'_, M> {
 
     /// A connection stands: the node is told.
     pub(super) fn open(&mut self, connection: Connection) {
+        self.open_as(connection, None);
+    }
+
+    /// The same, of one whose certificate has this name of those that the listener asks for.
+    pub(super) fn open_as(&mut self, connection: Connection, certified: Option<u8>) {
         let Some(slot) = self.table.get(connection) else { return };
         slot.stage = Stage::Open;
         self.out.open(connection);
+        if let Some(name) = certified {
+            self.out.certify(connection, name);
+        }
         let input = match slot.origin {
             Origin::Listener(listener) => Input::Opened { connection, listener },
             Origin::Peer(peer) => {

@@ -96,10 +96,15 @@ impl<M> Turns<'_, M> {
     /// Its handshake is done.
     fn stands(&mut self, connection: Connection) {
         let Some(slot) = self.table.get(connection) else { return };
-        let is_accepted = matches!(slot.origin, Origin::Listener(_));
-        self.open(connection);
-        if is_accepted {
-            self.handshake_ended();
+        let Origin::Listener(listener) = slot.origin else { return self.open(connection) };
+        let names = &self.shell.listeners[listener].names;
+        let certified = slot.tls.as_ref().and_then(|layer| layer.certified(names));
+        if !names.is_empty() && certified.is_none() {
+            *self.tls_failures.entry(tls::OF_ANOTHER_NAME).or_default() += 1;
+            self.lost(connection);
+            return;
         }
+        self.open_as(connection, certified);
+        self.handshake_ended();
     }
 }

@@ -143,7 +143,8 @@ fn add_atomizer(world: &mut World<Part>, seed: u64, index: usize, broken: Broken
     let others = || (0..ATOMIZERS).filter(move |other| *other != index);
     let peers = others().map(|it| target(it, PEERS_LISTENER)).collect();
     let settings = Settings {
-        group: 1,
+        service: 1,
+        disk: 0,
         peers: others().map(id).zip(0..).collect(),
         listener: PEERS_LISTENER,
         log: 0,
@@ -154,12 +155,15 @@ fn add_atomizer(world: &mut World<Part>, seed: u64, index: usize, broken: Broken
     world.add(
         Process {
             name: format!("atomizer{index}"),
-            machines: vec![Machine { peers, logs: 1, cells: 2 }],
+            machines: vec![Machine { peers, logs: 1, cells: 3 }],
         },
         Box::new(move |start| {
             let mut config = Config::new(id(index), members.clone());
             config.seed =
                 seed.wrapping_mul(31) ^ start.life << 8 ^ u64::try_from(index).expect("few");
+            let mut settings = settings.clone();
+            // No two lives draw the same, as from a real source.
+            settings.disk = config.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
             config.heartbeat_every = Duration::from_millis(10);
             config.election_timeout = Duration::from_millis(60);
             config.snapshot_after_bytes = 40_000;

@@ -153,7 +153,7 @@ impl Atomizer {
                 self.machine = Machine::read_snapshot(self.options.rules, &bytes)
                     .expect("it is as another replica made it, checked on its way");
             }
-            Event::Leader(leader) => self.led_by(now, leader.map(|it| it.0), out),
+            Event::Leader(leader) => self.led_by(now, leader, out),
             Event::Refused { .. } => self.block_proposed = None,
             Event::Read { .. } => {}
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
-use replicated::{Config, Members, ReplicaId, Settings};
+use replicated::{CELL_NAMES, Config, Members, ReplicaId, Settings};
 
 use super::{draw, end_events, events};
 use crate::intake;
@@ -57,7 +57,7 @@ What the published system does, each of its own or all with --as-published:
 ";
 
 /// The group that replicas of an atomizer form.
-const GROUP: u64 = u64::from_le_bytes(*b"atomizer");
+const SERVICE: u64 = u64::from_le_bytes(*b"atomizer");
 
 /// What waits for another replica at most, before messages to it are dropped.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
@@ -228,7 +228,8 @@ impl Command {
         config.heartbeat_every = self.heartbeat;
         config.election_timeout = self.election;
         let settings = Settings {
-            group: GROUP,
+            service: SERVICE,
+            disk: draw()?,
             peers: ids[1..].iter().copied().zip(0..).collect(),
             listener: PEERS_LISTENER,
             log: 0,
@@ -245,9 +246,8 @@ impl Command {
         };
         let sync = if self.log == Some(Log::File) { Sync::None } else { Sync::Data };
         let options = StoreOptions { sync, segment_bytes: self.segment_bytes };
-        let cells = ["snapshot-a", "snapshot-b"];
-        let (store, stored) =
-            Store::open(folder, &["log"], &cells, options).map_err(|error| error.to_string())?;
+        let (store, stored) = Store::open(folder, &["log"], &CELL_NAMES, options)
+            .map_err(|error| error.to_string())?;
         let (config, settings) = self.config()?;
         let node = Atomizer::of_group(config, &settings, &stored, self.options)
             .map_err(|error| format!("{}: {error}", folder.display()))?;

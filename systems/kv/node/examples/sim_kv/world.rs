@@ -110,9 +110,10 @@ fn id(index: usize) -> ReplicaId {
 
 fn add_replica(world: &mut World<Part>, seed: u64, index: usize, broken: Broken) {
     let target = |process| Target { process, machine: 0, listener: PEERS_LISTENER };
-    let machine = Machine { peers: others(index).map(target).collect(), logs: 1, cells: 2 };
+    let machine = Machine { peers: others(index).map(target).collect(), logs: 1, cells: 3 };
     let settings = Settings {
-        group: 1,
+        service: 1,
+        disk: 0,
         peers: others(index).map(id).zip(0..).collect(),
         listener: PEERS_LISTENER,
         log: 0,
@@ -126,6 +127,9 @@ fn add_replica(world: &mut World<Part>, seed: u64, index: usize, broken: Broken)
             let mut config = Config::new(id(index), members.clone());
             config.seed =
                 seed.wrapping_mul(31) ^ start.life << 8 ^ u64::try_from(index).expect("few");
+            let mut settings = settings.clone();
+            // No two lives draw the same, as from a real source.
+            settings.disk = config.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
             config.heartbeat_every = Duration::from_millis(10);
             config.election_timeout = Duration::from_millis(60);
             config.snapshot_after_bytes = 40_000;
