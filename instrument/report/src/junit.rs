@@ -1,4 +1,5 @@
-//! A result as JUnit XML, for build servers: a suite for each setting, a case for each threshold, audit and check.
+//! A result as JUnit XML, for build servers: a suite for each setting, a case for each threshold that somebody wrote or
+//! that failed, and for each check. What the audits found stands in the suite's output: none of them is a test by itself.
 //!
 //! The suites must agree with the run's exit code: there is a failure or an error exactly if it is not 0. What only
 //! warns, or what a setting declares, passes and says so in its output.
@@ -70,6 +71,8 @@ struct Suite {
     properties: Vec<(String, String)>,
     window_ns: i64,
     cases: Vec<Case>,
+    /// What the audits found, a line each.
+    output: Vec<String>,
 }
 
 impl Suite {
@@ -81,9 +84,17 @@ impl Suite {
 fn suites(run: &RunResult) -> Vec<Suite> {
     let mut suites: Vec<Suite> =
         run.settings.iter().map(|setting| of_setting(run, setting)).collect();
-    let is_invalid = run.verdict == Verdict::Invalid;
-    let mut cases: Vec<Case> =
-        run.audits.iter().map(|audit| of_audit(&run.name, audit, is_invalid)).collect();
+    // One across trials makes a run invalid of which each trial holds.
+    let voids = |audit: &&AuditResult| {
+        run.verdict == Verdict::Invalid && audit.outcome == AuditOutcome::Failed
+    };
+    let of_audit = |audit: &AuditResult| Case {
+        class: run.name.clone(),
+        name: format!("audit {}", audit.name),
+        end: End::Error(INVALID, format!("{}{}", audit.detail, tables::voids(audit))),
+    };
+    let mut cases: Vec<Case> = run.audits.iter().filter(voids).map(of_audit).collect();
+    let output: Vec<String> = run.audits.iter().map(|audit| audit_line("", audit)).collect();
     if run.interrupted {
         let end = End::Error("interrupted", run.reason.clone());
         cases.push(Case { class: run.name.clone(), name: "run to its end".to_owned(), end });
@@ -92,14 +103,17 @@ fn suites(run: &RunResult) -> Vec<Suite> {
         let end = End::Error(INVALID, "the run has no trial".to_owned());
         cases.push(Case { class: run.name.clone(), name: "trials".to_owned(), end });
     }
-    let has_more = !cases.is_empty();
-    if has_more {
+    if cases.is_empty() {
+        // A suite without a case is none to some servers.
+        suites.last_mut().into_iter().for_each(|last| last.output.extend_from_slice(&output));
+    } else {
         suites.push(Suite {
             name: format!("{} (run)", run.name),
             started: run.started.clone(),
             properties: Vec::new(),
             window_ns: 0,
             cases,
+            output,
         });
     }
     suites
@@ -107,12 +121,14 @@ fn suites(run: &RunResult) -> Vec<Suite> {
 
 fn of_setting(run: &RunResult, setting: &SettingResult) -> Suite {
     let many = setting.trials.len() > 1;
-    let mut cases = Vec::new();
+    let (mut cases, mut output) = (Vec::new(), Vec::new());
     for trial in &setting.trials {
         let number = if many { format!(".trial-{}", trial.trial) } else { String::new() };
         // A point parts packages in a class name.
         let class = format!("{}.{}{number}", run.name, setting.key.replace('.', "_"));
         cases.extend(of_trial(&class, trial));
+        let which = if many { format!("trial {}, ", trial.trial) } else { String::new() };
+        output.extend(trial.audits.iter().map(|audit| audit_line(&which, audit)));
     }
     let class = format!("{}.{}", run.name, setting.key.replace('.', "_"));
     if setting.trials.is_empty() {
@@ -134,6 +150,7 @@ fn of_setting(run: &RunResult, setting: &SettingResult) -> Suite {
         properties,
         window_ns: setting.trials.iter().map(|trial| trial.window_ns.max(0)).sum(),
         cases,
+        output,
     }
 }
 
@@ -155,11 +172,10 @@ fn declared(cases: &mut Vec<Case>, class: String, expected: Verdict, came: Verdi
 }
 
 fn of_trial(class: &str, trial: &TrialResult) -> Vec<Case> {
-    let thresholds = trial.thresholds.iter().map(|threshold| of_threshold(class, threshold));
-    let is_invalid = trial.verdict == Verdict::Invalid;
-    let audits = trial.audits.iter().map(|audit| of_audit(class, audit, is_invalid));
+    let is_told = |it: &&ThresholdResult| !it.implicit || it.answer != Answer::Met;
+    let thresholds = trial.thresholds.iter().filter(is_told).map(|it| of_threshold(class, it));
     let checks = trial.checks.iter().map(|check| of_check(class, check));
-    let mut cases: Vec<Case> = thresholds.chain(audits).chain(checks).collect();
+    let mut cases: Vec<Case> = thresholds.chain(checks).collect();
     // A verdict that no case explains must not get lost.
     let is_said = match trial.verdict {
         Verdict::Pass => true,
@@ -199,17 +215,16 @@ fn of_threshold(class: &str, threshold: &ThresholdResult) -> Case {
     Case { class: class.to_owned(), name: format!("threshold {expr}"), end }
 }
 
-/// An audit that failed is an error where the trial is invalid: elsewhere nothing that decides rests on what it voids.
-fn of_audit(class: &str, audit: &AuditResult, is_invalid: bool) -> Case {
-    let detail = format!("{}{}", audit.detail, tables::voids(audit));
-    let end = match audit.outcome {
-        AuditOutcome::Ok => End::Passed(detail),
-        AuditOutcome::Skipped => End::Skipped(detail),
-        AuditOutcome::Warn => End::Passed(format!("worth reading: {detail}")),
-        AuditOutcome::Failed if is_invalid => End::Error(INVALID, detail),
-        AuditOutcome::Failed => End::Passed(format!("decides nothing: {detail}")),
+/// What an audit found, and of which trial where there are several.
+fn audit_line(which: &str, audit: &AuditResult) -> String {
+    let outcome = match audit.outcome {
+        AuditOutcome::Ok => "ok",
+        AuditOutcome::Skipped => "skipped",
+        AuditOutcome::Warn => "worth reading",
+        AuditOutcome::Failed => "failed",
     };
-    Case { class: class.to_owned(), name: format!("audit {}", audit.name), end }
+    let AuditResult { name, detail, .. } = audit;
+    format!("{which}audit {name}, {outcome}: {detail}{}", tables::voids(audit))
 }
 
 fn of_check(class: &str, check: &CheckResult) -> Case {
@@ -246,6 +261,10 @@ fn push_suite(text: &mut String, index: usize, suite: &Suite) {
     }
     for case in &suite.cases {
         push_case(text, case);
+    }
+    if !suite.output.is_empty() {
+        let output = escape(&suite.output.join("\n"));
+        let _ = writeln!(text, "    <system-out>{output}</system-out>");
     }
     text.push_str("  </testsuite>\n");
 }
