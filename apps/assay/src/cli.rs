@@ -168,6 +168,9 @@ pub struct RunArguments {
     /// Leave out the calibration of this machine before the run
     #[arg(long)]
     pub no_calibration: bool,
+    /// Leave out the test requests before the load: it is sent even if none of it can succeed
+    #[arg(long)]
+    pub no_preflight: bool,
 }
 
 /// Layers over the experiment file.
@@ -191,13 +194,13 @@ pub struct LayerArguments {
 #[derive(Debug, Args)]
 pub struct QuickArguments {
     /// Rate, such as 50/s, 600/1m or max [default: 50/s with a URL]
-    #[arg(long, short, value_name = "RATE")]
+    #[arg(long, short, value_name = "RATE", allow_hyphen_values = true)]
     pub rate: Option<String>,
     /// Length of the measured window
-    #[arg(long, short, value_name = "DURATION")]
+    #[arg(long, short, value_name = "DURATION", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Length of the warm-up
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub warmup: Option<String>,
     /// A closed loop with this many clients instead of a rate
     #[arg(long, value_name = "COUNT", conflicts_with = "rate")]
@@ -209,7 +212,7 @@ pub struct QuickArguments {
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<u32>,
     /// A transaction without an answer after this is unknown
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub timeout: Option<String>,
     /// Request method (with a URL) [default: GET]
     #[arg(long, short = 'X', value_name = "METHOD")]

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use model::names::DeclaredNames;
 use model::options::Problems;
-use model::plan::{Arrivals, Plan, Schedule, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, LoadPlan, Plan, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
 use sut::{Request, Role, System};
@@ -37,8 +37,6 @@ pub struct Experiment {
     pub plan: Plan,
     /// Every effective value with its origin.
     pub effective: Vec<Effective>,
-    /// The texts that spans point into.
-    pub sources: Vec<Source>,
     /// The folder that relative paths in the file are relative to.
     pub folder: PathBuf,
     /// Whether it was not read from a file, so that the user has no file yet.
@@ -74,10 +72,9 @@ pub fn load(
     }
     let is_quick = is_quick(what);
     let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
-    let Resolved { plan, effective, sources, remarks } = resolved;
+    let Resolved { plan, effective, remarks, .. } = resolved;
     plan::taint_plan(&plan);
-    let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
-    experiment.build_all()?;
+    let experiment = Experiment { text, plan, effective, folder, is_quick };
     remarks.iter().for_each(|remark| say!("assay: {remark}"));
     Ok(experiment)
 }
@@ -90,24 +87,12 @@ impl Experiment {
         run_mark: u64,
         problems: &mut Problems,
     ) -> Option<Box<dyn System>> {
-        build(&self.folder, setting, run_mark, problems)
+        build(&self.request(setting, run_mark), &setting.system.kind, problems)
     }
 
     /// What an adapter is asked with.
     pub fn request<'a>(&'a self, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
-        request(&self.folder, setting, run_mark)
-    }
-
-    /// Builds every setting's system once, for the mistakes that only its adapter can see.
-    fn build_all(&self) -> Result<(), Refusal> {
-        let mut problems = Problems::default();
-        for setting in &self.plan.settings {
-            let _ = self.build(setting, 0, &mut problems);
-        }
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(Refusal::Rejected(plan::reject(&self.sources, problems)))
+        request(&self.folder, &setting.system, Some(&setting.load), run_mark)
     }
 
     /// The highest rate that any setting offers; `None` if one is not bounded by a rate.
@@ -125,33 +110,27 @@ impl Experiment {
 }
 
 /// What an adapter is asked with; relative paths are relative to `folder`.
-fn request<'a>(folder: &'a Path, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
-    Request {
-        deploy: &setting.system.deploy,
-        workload: &setting.system.workload,
-        folder,
-        run_mark,
-        load: Some(&setting.load),
-    }
+fn request<'a>(
+    folder: &'a Path,
+    system: &'a SystemPlan,
+    load: Option<&'a LoadPlan>,
+    run_mark: u64,
+) -> Request<'a> {
+    Request { deploy: &system.deploy, workload: &system.workload, folder, run_mark, load }
 }
 
-/// Builds the system of a setting.
-fn build(
-    folder: &Path,
-    setting: &SettingPlan,
-    run_mark: u64,
-    problems: &mut Problems,
-) -> Option<Box<dyn System>> {
-    // The reader of the plan has refused kinds that do not exist.
-    let adapter = systems::adapter(&setting.system.kind)?;
-    (adapter.build)(&request(folder, setting, run_mark), problems)
+/// Builds the system of a kind.
+fn build(request: &Request<'_>, kind: &str, problems: &mut Problems) -> Option<Box<dyn System>> {
+    // The reader of the plan refuses kinds that do not exist.
+    let adapter = systems::adapter(kind)?;
+    (adapter.build)(request, problems)
 }
 
 /// Systems that are looked through for one that is the same: a matrix of thousands must not compare each with each.
 const KNOWN_MAX: usize = 64;
 
-/// What the systems of settings declare, each system built once. Its mistakes are not told here: [`Experiment::build_all`]
-/// finds them again.
+/// What the systems of settings declare, each system built once. Its mistakes are told where the setting is read
+/// ([`plan::Outside::check_system`]).
 struct Declarations<'a> {
     folder: &'a Path,
     known: RefCell<Vec<(SystemPlan, Option<Rc<DeclaredNames>>)>>,
@@ -167,7 +146,8 @@ impl Declarations<'_> {
         if let Some((_, names)) = known.iter().rev().take(KNOWN_MAX).find(|(of, _)| is_it(of)) {
             return names.clone();
         }
-        let built = build(self.folder, setting, 0, &mut Problems::default());
+        let request = request(self.folder, system, Some(&setting.load), 0);
+        let built = build(&request, &system.kind, &mut Problems::default());
         let names = built.map(|built| Rc::new(declared(&*built)));
         known.push((system.clone(), names.clone()));
         names
@@ -191,7 +171,7 @@ fn declared(system: &dyn System) -> DeclaredNames {
 }
 
 /// The highest rate of a schedule; `None` if it is `max` or a trace.
-fn schedule_rate_max(schedule: &Schedule) -> Option<f64> {
+pub fn schedule_rate_max(schedule: &Schedule) -> Option<f64> {
     let rate = |rate: &Rate| (!rate.is_max()).then(|| rate.as_per_second());
     match schedule {
         Schedule::Constant { rate: r }
@@ -254,6 +234,11 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     {
         return Err(Refusal::Usage(format!("there is no file `{what}`; did you mean `{near}`?")));
     }
+    if !path.exists()
+        && let Some(near) = file_nearby(path)
+    {
+        return Err(Refusal::Usage(format!("there is no file `{what}`; did you mean `{near}`?")));
+    }
     if !path.exists() && looks_like_a_server(what) {
         return Err(Refusal::Usage(format!(
             "there is no file `{what}`; if it is a server, say how to speak to it: http://{what}"
@@ -283,6 +268,17 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
 fn stored(text: &str) -> String {
     plan::taint(text);
     plan::redact(text)
+}
+
+/// The experiment file beside a path that is not there, whose name is nearest to it, as it would be written.
+fn file_nearby(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    let typed = path.file_name()?.to_str()?;
+    let near = model::options::nearest(typed, names.iter().map(String::as_str))?;
+    Some(folder.map_or(near.to_owned(), |folder| folder.join(near).display().to_string()))
 }
 
 /// Whether a name is more likely that of a server without its scheme than that of a file: `localhost:8080/x`,
@@ -401,6 +397,9 @@ fn resolve(
     let read_file = |path: &Path| read_text(&folder.join(path));
     let declarations = Declarations { folder, known: RefCell::default() };
     let names = |setting: &SettingPlan| declarations.of(setting);
+    let check_system = |system: &SystemPlan, load: Option<&LoadPlan>, problems: &mut Problems| {
+        let _ = build(&request(folder, system, load, 0), &system.kind, problems);
+    };
     let check_stage = |stage: &str, names: &DeclaredNames| match names.has_stage(stage) {
         true => Ok(()),
         false => Err(Mistake::from_sentence(stage, &analysis::no_stage(stage, names))),
@@ -424,6 +423,7 @@ fn resolve(
             faults: testbed::fault_kinds(),
             read_file: &read_file,
             names: &names,
+            check_system: &check_system,
             check_stage: &check_stage,
             check_threshold: &check_threshold,
             check_metric: &check_metric,

@@ -52,7 +52,8 @@ fn main() -> ExitCode {
     let parsed = shell::command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            shell::suggest(&mut error);
             // Help and version go to standard output and are no errors.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             let _ = error.print();

@@ -2,6 +2,7 @@
 
 use analysis::NumberListed;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory as _};
 use model::result::Exit;
 use plan::keys::Fallback;
@@ -43,6 +44,19 @@ pub fn command() -> Command {
         it
     };
     Cli::command().mut_subcommand("run", told).mut_subcommand("check", told)
+}
+
+/// Names the command that was meant, where the parser finds none that is near.
+pub fn suggest(error: &mut clap::Error) {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let command = Cli::command();
+    let known = command.get_subcommands().map(Command::get_name);
+    if let Some(near) = model::options::nearest(typed, known) {
+        let near = ContextValue::Strings(vec![near.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, near);
+    }
 }
 
 /// Flags that stand for keys with a default.

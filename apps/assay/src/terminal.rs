@@ -29,15 +29,17 @@ pub fn stdout_style(choice: ColorChoice, verbose: bool) -> report::Style {
     let is_terminal = std::io::stdout().is_terminal();
     report::Style {
         colour: colour(choice, is_terminal),
-        width: if is_terminal { columns(std::io::stdout()) } else { COLUMNS_DEFAULT },
+        width: columns(std::io::stdout()),
         verbose,
         ..report::Style::default()
     }
 }
 
-/// Columns that are written to for `stream`: those of its terminal, and never so few that nothing fits.
+/// Columns that are written to for `stream`: those of its terminal, else as many as the variable `COLUMNS` says, and never so
+/// few that nothing fits.
 pub fn columns(stream: impl std::os::fd::AsFd) -> usize {
-    width(stream).map_or(COLUMNS_DEFAULT, |columns| columns.max(COLUMNS_MIN))
+    let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok();
+    width(stream).or_else(said).unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN)
 }
 
 /// Columns of the terminal behind `stream`, if it is one that knows.

@@ -103,6 +103,136 @@ fn what_programs_do_wrong() {
     }
 }
 
+/// A trial of a program that keeps its ledger in a way of its own.
+fn with_ledger(way: &str, settle: &str) -> (crate::harness::Said, Value) {
+    let place = place_with("tests/exec/ledgers.py");
+    let command = format!("[\"python3\", \"ledgers.py\", \"{way}\"]\nanswer_within = \"1s\"");
+    let more = format!("duration = \"1s\"\n[ledger]\nsettle = \"{settle}\"");
+    place.experiment(&experiment(&command, &more))
+}
+
+/// Claim: what comes into the ledger between two readings was acknowledged early, and what does not is lost; each is
+/// counted and named, and where one reading is asked for, nothing is said to be early.
+#[test]
+fn early_is_not_lost() {
+    let _beside = beside_others();
+    for (way, settle, lost, early) in [
+        ("stores late", "100ms", 0, 7),
+        ("stores late", "0s", 7, 0),
+        ("loses", "100ms", 4, 0),
+        ("keeps all", "100ms", 0, 0),
+    ] {
+        let (said, document) = with_ledger(way, settle);
+        let fates = &trial(&document)["fates"];
+        let found = (number(&fates["lost"]), number(&fates["acknowledged_early"]));
+        assert_eq!(found, (lost, early), "{way}, {settle}: {}", said.stderr);
+        assert_eq!(number(&fates["once"]), 200 - lost, "{way}, {settle}");
+        assert_eq!(
+            said.stderr.contains("it is read again in 100ms"),
+            settle == "100ms" && way != "keeps all"
+        );
+        if early > 0 {
+            assert_eq!(fates["examples"]["acknowledged_early"][0], 193);
+            expect_audit(
+                &document,
+                "ledger",
+                "warn",
+                "7 acknowledged early: in the ledger only at its second reading",
+            );
+        }
+        if lost > 0 {
+            said.expect_code(99);
+        } else {
+            assert_ne!(said.code, 99, "{way}: {}", document["reason"]);
+        }
+    }
+}
+
+/// Claim: a ledger that was promised and cannot be read makes the run invalid, and one that its own audit refuses makes it
+/// failed, each with the sentence of whoever says so, though nobody wrote a threshold.
+#[test]
+fn a_promised_ledger() {
+    let _beside = beside_others();
+    for (way, code, words) in [
+        (
+            "fails",
+            97,
+            "the ledger could not be read: reading the ledger: the program `exec`, answering `ledger`: it says that it failed: the disk is gone",
+        ),
+        ("breaks off", 97, "no answer within 1s"),
+        ("refuses", 99, "the ledger's own audit refuses it: number 3 is withheld"),
+    ] {
+        let (said, document) = with_ledger(way, "2s");
+        said.expect_code(code);
+        let reason = document["reason"].as_str().unwrap();
+        assert!(reason.contains(words), "{way}: {reason}");
+        assert!(Value::is_null(&trial(&document)["fates"]), "{way}");
+    }
+}
+
+/// A server that gives a token of its own to each who logs in, and orders to whoever brings it on the same connection.
+fn shop() -> std::net::SocketAddr {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
+            std::thread::spawn(move || {
+                let (mut answers, mut asked) =
+                    (stream.try_clone().unwrap(), BufReader::new(stream));
+                let token = format!("token-{number}");
+                loop {
+                    let (mut head, mut length) = (String::new(), 0);
+                    while !head.ends_with("\r\n\r\n") {
+                        let start = head.len();
+                        if asked.read_line(&mut head).unwrap_or(0) == 0 {
+                            return;
+                        }
+                        let line = head[start..].to_ascii_lowercase();
+                        if let Some(value) = line.strip_prefix("content-length:") {
+                            length = value.trim().parse().unwrap();
+                        }
+                    }
+                    asked.read_exact(&mut vec![0; length]).unwrap();
+                    let (status, body) = match head.split(' ').nth(1) {
+                        Some("/login") => ("200 OK", token.as_str()),
+                        Some("/orders") if head.contains(&format!("Bearer {token}\r\n")) => {
+                            ("200 OK", "none")
+                        }
+                        _ => ("401 Unauthorized", "who are you?"),
+                    };
+                    let length = body.len();
+                    let said =
+                        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+                    if answers.write_all(said.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Claim: the flow of the book's how-to is a load whose second request needs what the first one answered, as it stands there.
+#[test]
+fn the_flow_of_the_how_to() {
+    let _beside = beside_others();
+    let page = include_str!("../../../docs/how-to/flows.md");
+    let block = |head: &str| {
+        let from = page.find(head).unwrap() + head.len();
+        page[from..].split("\n```").next().unwrap().trim_start().to_owned()
+    };
+    let place = Place::new();
+    let address = shop().to_string();
+    place.write("flow.py", block("```python file=flow.py").replace("127.0.0.1:8080", &address));
+    let text = block("```toml experiment file=flow.toml").replace("127.0.0.1:8080", &address);
+    let (said, document) = place.experiment_with(&text, &["--duration=1s", "--warmup=0s"]);
+    let counts = &trial(&document)["counts"];
+    assert_eq!(number(&counts["due"]), 20, "{}", said.stderr);
+    assert_eq!(counts["committed"], counts["due"], "{} {counts}", trial(&document)["errors"]);
+}
+
 /// Claim: kill -9 of the instrument leaves neither the program nor what it has started.
 #[test]
 fn killed_with_the_instrument() {

@@ -8,6 +8,7 @@
 mod atomizer;
 mod audits;
 mod batches;
+mod before_the_load;
 mod cometbft;
 mod cometbft_report;
 mod command_line;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::facts::{KindFacts, LedgerEntry};
+use model::facts::{KindFacts, LedgerEntry, LedgerFacts};
 use model::result::Fates;
 use model::{Class, FinalStages, NO_STAMP, Outcome, Row, Stamp};
 
@@ -354,6 +354,15 @@ impl Join {
         }
         fates
     }
+}
+
+/// The fates with what two readings of the ledger say that one does not.
+pub(crate) fn settled(mut fates: Fates, ledger: &LedgerFacts) -> Fates {
+    if let Some(second) = ledger.second.as_ref().filter(|second| second.early > 0) {
+        fates.acknowledged_early = second.early;
+        fates.examples.insert("acknowledged_early".to_owned(), second.early_examples.clone());
+    }
+    fates
 }
 
 fn space_of(tx: u64) -> Option<(usize, u64)> {

@@ -1,12 +1,13 @@
 //! Thresholds that nobody has to write: what every system that is read back promises, and what every answer does. A
 //! threshold of the experiment that names the same number stands in its place, and so relaxes it.
 //!
-//! One entry a threshold.
+//! One entry a threshold, and one a promise that is no number.
 
+use model::facts::{LedgerFault, PreflightFinding, TrialFacts};
 use model::plan::{Level, ThresholdPlan};
-use model::result::{Fates, TrialResult};
+use model::result::{Answer, Fates, ThresholdResult, TrialResult};
 
-use crate::thresholds::names_in;
+use crate::thresholds::{level_word, names_in};
 
 /// What is promised: that a number is zero.
 struct Promise {
@@ -97,6 +98,71 @@ pub(crate) fn sentence(metric: &str, count: &str, trial: &TrialResult) -> Option
     Some(format!("{verb} {count} {what}{}", ids.unwrap_or_default()))
 }
 
+/// A promise that is no number: what a trial recorded of itself keeps or breaks it.
+struct Outright {
+    /// As it stands among the thresholds.
+    name: &'static str,
+    level: Level,
+    /// The sentence, if it is broken.
+    broken: fn(&TrialFacts) -> Option<String>,
+}
+
+const OUTRIGHT: [Outright; 3] = [
+    Outright { name: "preflight", level: Level::Fail, broken: nothing_succeeds },
+    Outright { name: "ledger stands its audit", level: Level::Fail, broken: ledger_refused },
+    Outright { name: "ledger can be read", level: Level::Invalid, broken: ledger_unreadable },
+];
+
+/// The promises that are no numbers, as far as the trial broke them; those that it kept need no words.
+pub(crate) fn broken_outright(facts: &TrialFacts) -> Vec<ThresholdResult> {
+    let broken = |it: &Outright| {
+        Some(ThresholdResult {
+            expr: it.name.to_owned(),
+            level: level_word(it.level).to_owned(),
+            implicit: true,
+            answer: Answer::Failed,
+            holds: Some(false),
+            detail: (it.broken)(facts)?,
+            ..ThresholdResult::default()
+        })
+    };
+    OUTRIGHT.iter().filter_map(broken).collect()
+}
+
+/// Kinds named in the sentence.
+const KINDS_MAX: usize = 3;
+
+fn nothing_succeeds(facts: &TrialFacts) -> Option<String> {
+    if !facts.load.is_withheld {
+        return None;
+    }
+    let tried: Vec<_> = facts.declared.preflight.iter().filter(|it| !it.is_note).collect();
+    let said = |it: &&PreflightFinding| format!("{} → {}", it.kind, it.detail);
+    let mut named: Vec<String> = tried.iter().take(KINDS_MAX).map(said).collect();
+    if tried.len() > KINDS_MAX {
+        named.push(format!("{} more", tried.len() - KINDS_MAX));
+    }
+    let who = match tried.len() {
+        1 => "the test request before the load failed".to_owned(),
+        count => format!("all {count} test requests before the load failed"),
+    };
+    let after = "nothing was sent after that; --no-preflight sends the load all the same";
+    Some(format!("{who}: {}; {after}", named.join(", ")))
+}
+
+fn ledger_refused(facts: &TrialFacts) -> Option<String> {
+    let ledger = &facts.after.ledger;
+    (ledger.fault == Some(LedgerFault::Refused)).then(|| ledger.detail.clone())
+}
+
+fn ledger_unreadable(facts: &TrialFacts) -> Option<String> {
+    let ledger = &facts.after.ledger;
+    let goes_without =
+        "whether anything was lost is not known; measure.ledger = false goes without it";
+    (ledger.fault == Some(LedgerFault::Unreadable))
+        .then(|| format!("the ledger could not be read: {}; {goes_without}", ledger.detail))
+}
+
 fn ids(fates: &Fates, fate: &str) -> String {
     let ids = fates.examples.get(fate).map_or(&[][..], Vec::as_slice);
     let mut named: Vec<_> = ids.iter().take(NAMED_MAX).map(|id| format!("tx {id}")).collect();
@@ -108,8 +174,8 @@ fn ids(fates: &Fates, fate: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::facts::LedgerEntry;
-    use model::result::{Answer, Verdict};
+    use model::facts::{LedgerEntry, SecondReading};
+    use model::result::{Answer, AuditOutcome, Verdict};
 
     use super::*;
     use crate::testing::Trial;
@@ -144,5 +210,59 @@ mod tests {
         let implicit = result.thresholds.iter().filter(|it| it.implicit);
         assert_eq!(implicit.filter(|it| it.answer == Answer::Met).count(), 7);
         assert!(!Trial::clean().result().thresholds.iter().any(|it| it.expr == "lost == 0"));
+    }
+
+    /// Claim: a load that was withheld has failed with the answers, and nothing else of it is judged; a ledger that its own
+    /// audit refuses has failed with the audit's sentence, and one that cannot be read is invalid, though nobody wrote a
+    /// threshold.
+    #[test]
+    fn promises_that_are_no_numbers() {
+        let mut withheld = Trial::clean();
+        withheld.rows.clear();
+        withheld.thresholds = vec![ThresholdPlan::new("success == 100%", Level::Fail)];
+        withheld.facts.load.is_withheld = true;
+        let answer = "500 Internal Server Error";
+        withheld.facts.declared.preflight = vec![PreflightFinding::new("GET /", false, answer)];
+        let result = withheld.result();
+        assert_eq!(result.verdict, Verdict::Fail);
+        let said = "the test request before the load failed: GET / → 500 Internal Server Error; nothing was sent \
+                    after that; --no-preflight sends the load all the same";
+        assert_eq!(result.reason, said);
+        let others = result.audits.iter().filter(|it| it.name != "preflight");
+        assert!(others.into_iter().all(|it| it.outcome == AuditOutcome::Skipped));
+        for (fault, verdict) in
+            [(LedgerFault::Refused, Verdict::Fail), (LedgerFault::Unreadable, Verdict::Invalid)]
+        {
+            let mut trial = Trial::clean();
+            trial.facts.after.ledger.fault = Some(fault);
+            trial.facts.after.ledger.detail = "number 3 is withheld".to_owned();
+            let result = trial.result();
+            assert_eq!(result.verdict, verdict, "{}", result.reason);
+            assert!(result.reason.contains("number 3 is withheld"), "{}", result.reason);
+        }
+    }
+
+    /// Claim: what only the second reading of a ledger has was acknowledged early: it is counted, named and told, and is
+    /// neither lost nor a failure; a threshold on it decides.
+    #[test]
+    fn acknowledged_early() {
+        for (expr, verdict) in
+            [("once == 10000", Verdict::Pass), ("acknowledged_early == 0", Verdict::Fail)]
+        {
+            let mut trial = Trial::clean();
+            trial.entries = Some((0..10_000).map(|tx| LedgerEntry::new(tx, tx, true)).collect());
+            let after_ns = 2_000_000_000;
+            let early_examples = vec![9_998, 9_999];
+            let second = SecondReading { after_ns, early: 2, early_examples };
+            trial.facts.after.ledger.second = Some(second);
+            trial.thresholds = vec![ThresholdPlan::new(expr, Level::Fail)];
+            let result = trial.result();
+            assert_eq!(result.verdict, verdict, "{expr}: {}", result.reason);
+            let fates = result.fates.as_ref().expect("the ledger was read");
+            assert_eq!((fates.acknowledged_early, fates.lost), (2, 0));
+            let found = crate::testing::audit(&result, "ledger");
+            let said = "2 acknowledged early: in the ledger only at its second reading, 2s after the first (tx 9998, tx 9999)";
+            assert_eq!((found.outcome, found.detail.as_str()), (AuditOutcome::Warn, said));
+        }
     }
 }

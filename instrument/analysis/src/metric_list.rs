@@ -65,6 +65,14 @@ const CODES: &[Need] = &[Need::of(Family::Committed), Need::of(Family::Failures)
 
 /// All of them, in alphabetical order.
 pub(crate) const ENTRIES: &[Entry] = &[
+    entry(
+        "acknowledged_early",
+        Count,
+        Section::Fates,
+        FATES,
+        "acknowledged, and in the ledger only at its second reading (`ledger.settle`)",
+        |t| fate(t, |f| f.acknowledged_early),
+    ),
     entry("attempts.max", Count, Attempts, SENT, "the most attempts of any transaction", |t| {
         some(t.attempts.max)
     }),

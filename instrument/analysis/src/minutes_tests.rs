@@ -98,7 +98,7 @@ fn what_is_left_out() {
         kind: "bad".into(),
         ok: false,
         detail: "404".into(),
-        remark: String::new(),
+        ..Default::default()
     }];
     for row in half.rows.iter_mut().skip(1).step_by(2) {
         (row.kind, row.outcome) = (1, Outcome::Rejected(Class::BadRequest));

@@ -198,7 +198,7 @@ mod tests {
             kind: "bad".into(),
             ok: false,
             detail: "404".into(),
-            remark: String::new(),
+            ..Default::default()
         }];
         let page = trial.result().page.expect("20 were due");
         assert!((page.independent - 0.9_f64.powi(3)).abs() < 1e-12);

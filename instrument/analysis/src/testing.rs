@@ -255,12 +255,7 @@ pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: true,
-            calls: 10,
-        },
+        measure: MeasurePlan::default(),
         faults: Vec::new(),
         links: None,
         disks: None,

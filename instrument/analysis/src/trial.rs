@@ -37,7 +37,7 @@ use crate::timeline::TimelineTally;
 use crate::traces::Traces;
 use crate::vegeta::Vegeta;
 use crate::without_lag::WithoutLag;
-use crate::{faults, nodes, picture, thresholds, verdict};
+use crate::{fates, faults, implicit, nodes, picture, thresholds, verdict};
 
 pub(crate) use summary::planned_rate;
 use summary::{resources, series_of};
@@ -285,7 +285,7 @@ impl<'a> TrialAnalysis<'a> {
         result.resources_last = nodes::last(self.input.metrics, &self.grid);
         result.resources_last.extend(nodes::last(&all_nodes, &self.grid));
         if self.input.facts.after.ledger.read {
-            result.fates = Some(fates);
+            result.fates = Some(fates::settled(fates, &self.input.facts.after.ledger));
             result.stated = self.stated.result(self.input.facts);
         }
         let of_nodes = self.node_stages.as_ref();
@@ -298,7 +298,12 @@ impl<'a> TrialAnalysis<'a> {
         }
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).finish(self.input.facts);
-        result.thresholds = thresholds::evaluate_all(self.input.thresholds, &result);
+        result.thresholds = implicit::broken_outright(self.input.facts);
+        // Of a load that was not sent there is no number to judge.
+        if !self.input.facts.load.is_withheld {
+            let evaluated = thresholds::evaluate_all(self.input.thresholds, &result);
+            result.thresholds.splice(0..0, evaluated);
+        }
         (result.verdict, result.reason) = verdict::of_trial(&result);
         let mut picture = picture::of_trial(
             &self.input.path,

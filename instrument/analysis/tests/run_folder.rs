@@ -57,12 +57,7 @@ fn plan() -> Plan {
         },
         load,
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: true,
-            calls: 10,
-        },
+        measure: MeasurePlan::default(),
         faults: Vec::new(),
         links: None,
         disks: None,

@@ -215,12 +215,8 @@ fn declared(of: Of<'_>) -> DeclaredFacts {
     };
     let ends = setting.final_stages(&client.stages());
     let (warmup, end) = (setting.load.warmup, setting.load.warmup + setting.load.duration);
-    let found = |kind: sut::Kind| PreflightFinding {
-        kind: kind.name,
-        ok: true,
-        detail: "a script takes everything".to_owned(),
-        remark: String::new(),
-    };
+    let found =
+        |kind: sut::Kind| PreflightFinding::new(kind.name, true, "a script takes everything");
     DeclaredFacts {
         setting: setting.key.clone(),
         trial: index,

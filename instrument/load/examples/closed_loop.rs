@@ -233,12 +233,7 @@ fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: false,
-            calls: 10,
-        },
+        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

@@ -188,12 +188,7 @@ fn plan(clients: u32, connections: u32, seconds: Duration, batch: u32) -> Settin
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: false,
-            calls: 10,
-        },
+        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

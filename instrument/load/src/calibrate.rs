@@ -121,7 +121,7 @@ fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan { until: String::new(), window: duration, ledger: false, calls: 10 },
+        measure: MeasurePlan { window: duration, ledger: false, ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

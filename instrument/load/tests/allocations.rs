@@ -223,12 +223,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: false,
-            calls: 10,
-        },
+        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

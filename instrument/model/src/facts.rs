@@ -122,6 +122,13 @@ pub struct DeclaredFacts {
 }
 
 impl DeclaredFacts {
+    /// Whether the preflight tried at least one kind and none of them can succeed.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        let mut tried = self.preflight.iter().filter(|it| !it.is_note).peekable();
+        tried.peek().is_some() && tried.all(|it| !it.ok)
+    }
+
     /// The final stage of each stream.
     #[must_use]
     pub fn final_stages(&self) -> FinalStages {
@@ -159,6 +166,8 @@ pub struct LoadFacts {
     pub drain_left: u64,
     /// Whether the load was stopped before its time, and by what, in words; empty = no.
     pub interrupted: String,
+    /// Whether nothing was sent at all, because no kind can succeed ([`DeclaredFacts::is_hopeless`]).
+    pub is_withheld: bool,
     /// Counters of the engine, by worker.
     pub workers: Vec<WorkerFacts>,
     /// Client-visible shape of the connection: `plain` or the TLS version and cipher.
@@ -181,6 +190,7 @@ impl Default for LoadFacts {
             drain_end: crate::NO_STAMP,
             drain_left: 0,
             interrupted: String::new(),
+            is_withheld: false,
             workers: Vec::new(),
             transport: String::new(),
             driver: String::new(),
@@ -265,6 +275,16 @@ pub struct PreflightFinding {
     pub detail: String,
     /// What a reader should know although it can succeed, in words; empty = nothing.
     pub remark: String,
+    /// Whether this is about the pass itself (what it left out), and of no kind.
+    pub is_note: bool,
+}
+
+impl PreflightFinding {
+    /// What asking for a kind came to, with nothing to remark.
+    #[must_use]
+    pub fn new(kind: impl Into<String>, ok: bool, detail: impl Into<String>) -> Self {
+        Self { kind: kind.into(), ok, detail: detail.into(), ..Self::default() }
+    }
 }
 
 /// What the generator reached on this machine against a target that does nothing.
@@ -295,7 +315,38 @@ pub struct LedgerFacts {
     pub is_unordered: bool,
     /// Entries whose content was asked for by a check and was longer than is kept.
     pub contents_left_out: u64,
+    /// Why a ledger that the system keeps has no reading; absent: it has one, or there is no ledger, or nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<LedgerFault>,
+    /// The second reading, whose entries are those that are kept; absent: the first lacked nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondReading>,
 }
+
+/// Why there is no reading of a ledger that the system keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerFault {
+    /// It could not be read to its end.
+    Unreadable,
+    /// Its own audit refuses what it holds.
+    Refused,
+}
+
+/// A ledger that lacked what was acknowledged was read again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SecondReading {
+    /// How long after the first, nanoseconds.
+    pub after_ns: u64,
+    /// Transactions that had been acknowledged and came into the ledger between the two.
+    pub early: u64,
+    /// Up to [`EARLY_EXAMPLES_MAX`] of them.
+    pub early_examples: Vec<u64>,
+}
+
+/// Ids kept of transactions that were acknowledged before they were in the ledger.
+pub const EARLY_EXAMPLES_MAX: usize = 100;
 
 /// A node process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

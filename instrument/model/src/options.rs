@@ -523,7 +523,12 @@ pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Opt
 /// The known word that is nearest, if one is near at all.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .map(|candidate| {
+            // Of short words two letters that changed places leave little that is alike.
+            let is_one_slip = strsim::osa_distance(word, candidate) == 1;
+            let near = strsim::jaro_winkler(word, candidate);
+            (if is_one_slip { near.max(0.9) } else { near }, candidate)
+        })
         .filter(|(score, _)| *score > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

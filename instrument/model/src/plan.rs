@@ -348,6 +348,22 @@ pub struct MeasurePlan {
     /// Requests of a page, for the odds that all of them succeed.
     #[serde(default = "calls_of_a_page")]
     pub calls: u32,
+    /// How long after a reading of the ledger that lacks what was acknowledged it is read once more; zero = never.
+    #[serde(with = "duration_text", default)]
+    pub settle: Duration,
+}
+
+impl Default for MeasurePlan {
+    /// That of an experiment which says nothing of it.
+    fn default() -> Self {
+        Self {
+            until: String::new(),
+            window: Duration::from_secs(1),
+            ledger: true,
+            calls: calls_of_a_page(),
+            settle: Duration::from_secs(2),
+        }
+    }
 }
 
 /// What plans of an earlier version mean.

@@ -271,12 +271,13 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
 }
 
 /// Top-level keys that are read by others.
-const ELSEWHERE: [&str; 14] = [
+const ELSEWHERE: [&str; 15] = [
     "system",
     "workload",
     "load",
     "probe",
     "measure",
+    "ledger",
     "matrix",
     "include",
     "exclude",

@@ -39,7 +39,8 @@ use std::rc::Rc;
 
 use model::fault::FaultKind;
 use model::names::DeclaredNames;
-use model::plan::{Plan, SettingPlan};
+use model::options::Problems;
+use model::plan::{LoadPlan, Plan, SettingPlan, SystemPlan};
 
 pub use fuzz::fuzz_experiment;
 pub use outline::{Outline, OutlineSetting, outline};
@@ -108,6 +109,9 @@ pub struct Outside<'a> {
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
     /// What the system of a setting declares; `None` if it cannot be built, which is told elsewhere.
     pub names: &'a dyn Fn(&SettingPlan) -> Option<Rc<DeclaredNames>>,
+    /// Lets the system's adapter read its own part of the file (`deploy`, `workload`) and report every mistake in it,
+    /// whatever is wrong elsewhere; the load is absent where it cannot be read itself.
+    pub check_system: &'a dyn Fn(&SystemPlan, Option<&LoadPlan>, &mut Problems),
     /// Checks that a stage is one of those declared.
     pub check_stage: &'a dyn Fn(&str, &DeclaredNames) -> Result<(), Mistake>,
     /// Checks the grammar and the names of a threshold's expression, against what is declared if that is known.
@@ -124,6 +128,7 @@ impl Default for Outside<'_> {
             faults: &[],
             read_file: &|_| Err("no files can be read here".to_owned()),
             names: &|_| None,
+            check_system: &|_, _, _| {},
             check_stage: &|_, _| Ok(()),
             check_threshold: &|_, _| Ok(()),
             check_metric: &|_, _| Ok(()),

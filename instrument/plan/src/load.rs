@@ -29,6 +29,12 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     if timeout.is_zero() {
         table.reject("timeout", "`load.timeout` must be greater than zero", None, reading);
     }
+    // A word that is none leaves the keys to say which was meant, so that their own mistakes are told, too.
+    let model = model.or_else(|| {
+        let opens = OPEN_KEYS.into_iter().any(|key| table.given(key).is_some());
+        let closes = CLOSED_KEYS.into_iter().any(|key| table.given(key).is_some());
+        (opens != closes).then_some(if opens { "open" } else { "closed" })
+    });
     let (shape, connections) = match model {
         Some("closed") => {
             refuse(&mut table, &OPEN_KEYS, "an open", reading);

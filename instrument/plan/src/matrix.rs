@@ -10,8 +10,8 @@ use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{SETTINGS_MAX, keys, secret};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
-const REACHABLE: [&str; 8] =
-    ["load", "probe", "measure", "system", "workload", "links", "disk", "fault"];
+const REACHABLE: [&str; 9] =
+    ["load", "probe", "measure", "ledger", "system", "workload", "links", "disk", "fault"];
 /// Labels are part of folder names.
 const LABEL_CHARS_MAX: usize = 100;
 
@@ -170,7 +170,7 @@ fn check_path(path: &str, place: Span, reading: &mut Reading<'_>) -> Option<()> 
     let (message, help) = if !REACHABLE.contains(&table) {
         let message = format!("a matrix cannot set `{path}`");
         let near = did_you_mean(table, REACHABLE.into_iter());
-        let known = "it can set what is under load, probe, measure, system, workload or links, or the list fault";
+        let known = "it can set what is under load, probe, measure, ledger, system, workload or links, or the list fault";
         (message, near.unwrap_or_else(|| known.to_owned()))
     } else if path == "measure.percentiles" {
         let help = "percentiles hold for the whole experiment".to_owned();

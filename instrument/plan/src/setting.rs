@@ -15,6 +15,9 @@ use crate::{TRANSACTIONS_MAX, disk, keys, links, load};
 /// The most connections that a probe opens without being asked to.
 const PROBE_CONNECTIONS: u64 = 64;
 
+/// The longest wait before a ledger is read again.
+const SETTLE_MAX: Duration = Duration::from_secs(3600);
+
 /// What a setting's tree says.
 pub(crate) struct Setting {
     pub system: SystemPlan,
@@ -40,7 +43,8 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     };
     let empty = Options::empty();
     let probe = root.get("probe").zip(load.as_ref()).map(|(o, load)| probe(o, load, reading));
-    let measure = measure(root.get("measure").unwrap_or(&empty), reading);
+    let mut measure = measure(root.get("measure").unwrap_or(&empty), reading);
+    measure.settle = settle(root.get("ledger").unwrap_or(&empty), reading);
     let links = links::read(root, reading);
     let disks = disk::read(root, reading);
     let duration = load.as_ref().map(|load| load.duration);
@@ -51,6 +55,9 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Setting>
     );
     if let Some(load) = &load {
         check_sends(root, load, probe.is_some(), reading);
+    }
+    if let Some(system) = &system {
+        (reading.outside.check_system)(system, load.as_ref(), &mut reading.problems);
     }
     if reading.problems.list.len() > before {
         return None;
@@ -163,7 +170,19 @@ fn measure(options: &Options, reading: &mut Reading<'_>) -> MeasurePlan {
     // Read once for the whole experiment.
     let _ = table.given("percentiles");
     table.finish(reading);
-    MeasurePlan { until, window, ledger, calls }
+    MeasurePlan { until, window, ledger, calls, ..MeasurePlan::default() }
+}
+
+/// How long after a reading of the ledger that lacks something it is read again.
+fn settle(options: &Options, reading: &mut Reading<'_>) -> Duration {
+    let mut table = Table::open(options, "ledger", reading);
+    let settle = table.duration_or("settle", keys::fixed_duration("ledger.settle"), reading);
+    if settle > SETTLE_MAX {
+        let message = format!("`ledger.settle` is at most {}", show_duration(SETTLE_MAX));
+        table.reject("settle", message, None, reading);
+    }
+    table.finish(reading);
+    settle
 }
 
 /// A load that sends nothing is a mistake, unless a probe is there to send.

@@ -77,6 +77,7 @@ fn rejection(case: &Case) -> String {
         faults: testbed::fault_kinds(),
         read_file: &read_file,
         names: &declared,
+        check_system: &|_, _, _| {},
         check_stage: &|stage, names| match names.has_stage(stage) {
             true => Ok(()),
             false => Err(Mistake::from_sentence(stage, &format!("`{stage}` is not a stage"))),

@@ -242,6 +242,22 @@ impl RunFolder {
         Ok(trial)
     }
 
+    /// Removes the run if none of its trials left a file: nothing was done. Says whether it did, or found nothing at all.
+    ///
+    /// # Errors
+    /// When it cannot be looked through or removed.
+    pub fn remove_unused(&self) -> Result<bool, RecordError> {
+        if !self.path.is_dir() {
+            return Ok(true);
+        }
+        let failed = |error| RecordError::writing(&self.path, error);
+        if holds_a_file(&self.path.join(SETTINGS)).map_err(failed)? {
+            return Ok(false);
+        }
+        fs::remove_dir_all(&self.path).map_err(failed)?;
+        Ok(true)
+    }
+
     /// The trials that have a folder, in the order of the plan: by setting, then by index.
     ///
     /// # Errors
@@ -276,6 +292,21 @@ impl RunFolder {
         }
         Err(RecordError::Name { name: name.to_owned() })
     }
+}
+
+/// Whether there is anything but folders in a folder; one that is not there holds nothing.
+fn holds_a_file(folder: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() || holds_a_file(&entry.path())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `trial-7` → 7; nothing else that would name the same folder (`trial-07`, `trial-+7`).

@@ -138,6 +138,7 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
     if let Some(fates) = &trial.fates {
         let of = [
             ("once", fates.once),
+            ("acknowledged_early", fates.acknowledged_early),
             ("lost", fates.lost),
             ("lost_as_refused", fates.lost_as_refused),
             ("duplicate", fates.duplicate),

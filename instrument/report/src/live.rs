@@ -13,6 +13,9 @@ use crate::paint::{Paint, Style, clean, clip, columns_of};
 /// The most lines that [`live_block`] gives.
 pub const BLOCK_LINES_MAX: usize = 14;
 
+/// A generator that sends less than this share of what is due, late by its own doing, does not keep up.
+const KEPT_UP: f64 = 0.9;
+
 /// What is known of a running trial. The caller copies it from the load engine.
 #[derive(Clone, Debug, Default)]
 pub struct LiveView {
@@ -185,7 +188,11 @@ fn rates(view: &LiveView) -> Vec<String> {
         format!("backlog {}", show_count(view.backlog)),
     ];
     let lag = latency(view.own_lag_p99_ns);
-    let mark = if view.own_lag_is_ok { "✓" } else { "! late" };
+    let mark = match (view.own_lag_is_ok, view.sent_per_s < KEPT_UP * view.offered_per_s) {
+        (true, _) => "✓",
+        (false, false) => "! late",
+        (false, true) => "! the rate is more than this machine can do",
+    };
     parts.push(format!("own lag p99 {lag} {mark}"));
     parts
 }

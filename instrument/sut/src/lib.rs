@@ -38,6 +38,9 @@ pub enum SutError {
     /// The ledger could not be read.
     #[error("reading the ledger: {0}")]
     Ledger(String),
+    /// The ledger was read, and its own audit refuses what it holds: a fault of the system's, in the audit's sentence.
+    #[error("the ledger's own audit refuses it: {0}")]
+    Refused(String),
     /// A program that the system needs is not installed.
     #[error("{program} is not installed; {hint}")]
     Missing {
@@ -160,13 +163,19 @@ pub trait System: Send + Sync {
     }
 
     /// What the system itself holds, read after the drain by another way than the load took; `None` if it
-    /// keeps nothing that can be read.
+    /// keeps nothing that can be read. It may be asked for twice: where something is missing that was acknowledged, it is
+    /// read once more.
     ///
     /// # Errors
-    /// When there is a ledger and it cannot be read.
+    /// When there is a ledger and it cannot be read, or its own audit refuses it ([`SutError::Refused`]).
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let _ = of;
         Ok(None)
+    }
+
+    /// Nothing more is asked: the ledger and the nodes' events were read. The nodes are ended after this.
+    fn finished(&self, of: &Deployment) {
+        let _ = of;
     }
 
     /// Hands over what the nodes stamped, all of it, read after the drain. A file that is cut off or damaged is said
@@ -473,7 +482,7 @@ pub trait Ledger {
     /// has no check that reads contents may leave it empty.
     ///
     /// # Errors
-    /// When it cannot be read on.
+    /// When it cannot be read on, or its own audit refuses what follows ([`SutError::Refused`]).
     fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError>;
 
     /// Whether the order of its entries is that in which they were recorded. A store of keys has none; then nothing

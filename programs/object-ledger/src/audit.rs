@@ -83,11 +83,40 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
             "transaction": String::from_utf8_lossy(transaction),
         });
         writeln!(out, "{line}").map_err(failed)
-    })?;
+    });
+    let sum = sum.map_err(|stopped| stopped.to_string())?;
     out.flush().map_err(failed)?;
     let Sum { blocks, numbers, transactions } = sum;
     eprintln!("{transactions} transactions in {blocks} blocks; {numbers} numbers were looked at");
     Ok(())
+}
+
+/// Why an audit came to no end.
+#[derive(Debug)]
+enum Stopped {
+    /// What was read does not hold.
+    Refused(String),
+    /// It could not be read, or not passed on.
+    Unread(String),
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::Unread(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<String> for Stopped {
+    fn from(why: String) -> Self {
+        Self::Unread(why)
+    }
+}
+
+fn refused(why: impl std::fmt::Display) -> Stopped {
+    Stopped::Refused(why.to_string())
 }
 
 impl Audit {
@@ -116,35 +145,32 @@ impl Audit {
     fn read(
         &self,
         mut each: impl FnMut(&Verified, &[u8]) -> Result<(), String>,
-    ) -> Result<Sum, String> {
+    ) -> Result<Sum, Stopped> {
         let mut verifier = Verifier::new(self.trust);
         loop {
             let number = verifier.next();
             let found = self.folders.object(&names::attestation(number));
             if found.is_too_few_folders {
-                return Err(format!("too few buckets to rebuild anything: {}", found.words));
+                let words = found.words;
+                return Err(format!("too few buckets to rebuild anything: {words}").into());
             }
             let Some(attestation) = found.whole else { break };
             let link = Attestation::parse(&attestation)
-                .map_err(|why| format!("refused: the attestation of number {number}: {why}"))?
+                .map_err(|why| refused(format!("the attestation of number {number}: {why}")))?
                 .link;
             let proposal = self.needed(&names::proposal(&link), number)?;
-            verifier
-                .admit(&attestation, &proposal)
-                .map_err(|refusal| format!("refused: {refusal}"))?;
+            verifier.admit(&attestation, &proposal).map_err(refused)?;
         }
         self.nothing_follows(verifier.next())?;
         let mut sum = Sum { numbers: verifier.next() - 1, ..Sum::default() };
         for (number, proposal) in verifier.blocks() {
             let name = names::batch(&proposal.block.batch);
             let batch = Batch::parse(&self.needed(&name, number)?)
-                .map_err(|why| format!("refused: {name} of number {number}: {why}"))?;
+                .map_err(|why| refused(format!("{name} of number {number}: {why}")))?;
             let tree = Tree::of(&batch);
             for (place, transaction) in (0..).zip(&batch.transactions) {
                 let proof = tree.proof(place).expect("it is one of its leaves").encoded();
-                let verified = verifier
-                    .verify(transaction, &proof, number)
-                    .map_err(|refusal| format!("refused: {refusal}"))?;
+                let verified = verifier.verify(transaction, &proof, number).map_err(refused)?;
                 each(&verified, transaction)?;
                 sum.transactions += 1;
             }
@@ -154,21 +180,20 @@ impl Audit {
     }
 
     /// What a number needs and has to be there: it was stored before the number was given.
-    fn needed(&self, name: &str, number: u64) -> Result<Vec<u8>, String> {
+    fn needed(&self, name: &str, number: u64) -> Result<Vec<u8>, Stopped> {
         let found = self.folders.object(name);
-        found.whole.ok_or_else(|| {
-            format!("refused: {name} of number {number} is withheld: {}", found.words)
-        })
+        let withheld = || format!("{name} of number {number} is withheld: {}", found.words);
+        found.whole.ok_or_else(|| refused(withheld()))
     }
 
     /// No later number can be rebuilt: without the one that is missing nothing behind it can be decided.
-    fn nothing_follows(&self, missing: u64) -> Result<(), String> {
+    fn nothing_follows(&self, missing: u64) -> Result<(), Stopped> {
         for later in self.folders.numbers()?.range(missing + 1..) {
             if self.folders.object(&names::attestation(*later)).whole.is_some() {
                 let words = self.folders.object(&names::attestation(missing)).words;
-                return Err(format!(
-                    "refused: number {missing} is withheld, and number {later} is there: {words}"
-                ));
+                return Err(refused(format!(
+                    "number {missing} is withheld, and number {later} is there: {words}"
+                )));
             }
         }
         Ok(())

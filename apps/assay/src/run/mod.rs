@@ -1,6 +1,7 @@
 //! `assay run`: the experiment from file to verdict. The trial itself is in [`trial`].
 
 mod faults;
+mod ledger;
 mod node_events;
 mod progress;
 mod safety;
@@ -12,7 +13,8 @@ use std::time::Duration;
 use clock::{Clock, WallTime};
 use model::facts::{Calibration, Environment};
 use model::options::Problems;
-use model::plan::SettingPlan;
+use model::plan::{Arrivals, LoadPlan, Plan, SettingPlan};
+use model::quantity::show_count;
 use model::result::{Exit, RunResult};
 use model::secret;
 use record::RunFolder;
@@ -64,16 +66,16 @@ fn carry_out(
     run.write_environment(&environment).map_err(|e| e.to_string())?;
 
     let calibration = if arguments.no_calibration { None } else { calibrate() };
+    if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
+        say!("assay: {words}");
+    }
     if let Err(error) = trials(arguments, colour, experiment, &run, &interrupt, calibration) {
-        let kept = format!("what was recorded until then is kept: {}", run.path().display());
+        let error = format!("{error}{}", what_is_kept(&run));
         if interrupt.is_set() {
-            say!("assay: {error}\nassay: {kept}");
+            say!("assay: {error}");
             return Ok(Exit::Interrupted);
         }
-        return Err(format!(
-            "{error}\nassay: what was recorded until then is kept: assay report {}",
-            run.path().display()
-        ));
+        return Err(error);
     }
 
     let (mut result, picture) = conclude::analyse_with_picture(&run)?;
@@ -93,6 +95,17 @@ fn carry_out(
         );
     }
     Ok(Exit::of(result.exit_code))
+}
+
+/// Where what was recorded lies, as the end of what is said of a run that could not go on; nothing if nothing was.
+fn what_is_kept(run: &RunFolder) -> String {
+    match run.remove_unused() {
+        Ok(true) => String::new(),
+        _ => {
+            let path = run.path().display();
+            format!("\nassay: what was recorded until then is kept: assay report {path}")
+        }
+    }
 }
 
 /// All trials, in the plan's order.
@@ -131,6 +144,7 @@ fn trials(
             key: setting.key.clone(),
             total: lengths[position],
             after: lengths[position + 1..].iter().sum(),
+            drain_max: setting.load.drain_max,
         };
         trial::run(&Trial {
             run,
@@ -142,6 +156,7 @@ fn trials(
             interrupt,
             progress: &progress,
             title,
+            has_preflight: !arguments.no_preflight,
         })
         .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))?;
     }
@@ -184,6 +199,29 @@ fn calibrate() -> Option<Calibration> {
             None
         }
     }
+}
+
+/// What is said of the highest rate of a plan that is more than this machine sends to a target that does nothing; `None`
+/// where none is.
+fn beyond_this_machine(plan: &Plan, calibration: &Calibration) -> Option<String> {
+    let beyond = |load: &LoadPlan| {
+        let Arrivals::Open { schedule } = &load.arrivals else { return None };
+        let most = calibration.rate_max * f64::from(load.threads.max(1));
+        let rate = experiment::schedule_rate_max(schedule)?;
+        (most > 0.0 && rate > most).then_some((rate, most))
+    };
+    let all = plan.settings.iter().filter_map(|setting| beyond(&setting.load));
+    let (rate, most) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole rates, for people"
+    )]
+    let [rate, most] = [rate, most].map(|rate| show_count(rate.round() as u64));
+    Some(format!(
+        "{rate}/s is more than this machine can do: it sends {most}/s to a target that does nothing; what is not sent in \
+         time is counted, and answers are waited for as long as load.drain says"
+    ))
 }
 
 /// The summary on standard output; where it lies, on standard error.

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use load::{Live, LiveSnapshot, Phase};
+use model::quantity::show_duration;
 use report::{LiveLatency, LiveView, Style, live_block, live_line};
 
 use crate::cli::{ColorChoice, ProgressChoice};
@@ -39,6 +40,8 @@ pub struct Title {
     pub total: Duration,
     /// Planned length of the trials after it.
     pub after: Duration,
+    /// The longest wait for answers after the load.
+    pub drain_max: Duration,
 }
 
 /// A running display; it ends when this is dropped.
@@ -204,18 +207,18 @@ fn view(title: &Title, snapshot: &LiveSnapshot, histories: &Histories) -> LiveVi
     #[expect(clippy::cast_precision_loss, reason = "for eyes")]
     let failed_share = if ended == 0 { 0.0 } else { snapshot.failed as f64 / ended as f64 };
     let phase = match snapshot.phase {
-        Phase::Opening => "connect",
-        Phase::Warmup => "warm-up",
-        Phase::Measure => "measure",
-        Phase::Drain => "drain",
-        Phase::Done => "done",
+        Phase::Opening => "connect".to_owned(),
+        Phase::Warmup => "warm-up".to_owned(),
+        Phase::Measure => "measure".to_owned(),
+        Phase::Drain => format!("drain (at most {})", show_duration(title.drain_max)),
+        Phase::Done => "done".to_owned(),
     };
     LiveView {
         name: title.name.clone(),
         position: title.position,
         trials: title.trials,
         key: title.key.clone(),
-        phase: phase.to_owned(),
+        phase,
         elapsed: snapshot.elapsed,
         total: title.total,
         eta: Some(title.total.saturating_sub(snapshot.elapsed) + title.after),

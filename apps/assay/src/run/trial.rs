@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use clock::{Clock, CpuTime};
 use load::{Control, Live, Loaded, RowSink, Setup};
-use model::check::{CheckInput, Entries};
 use model::facts::{
-    AfterFacts, Calibration, DeclaredFacts, Event, LEDGER_CONTENT_BYTES_MAX, LedgerFacts,
-    LoadFacts, MetricSample, PreflightFinding, TrialFacts,
+    AfterFacts, Calibration, DeclaredFacts, Event, LoadFacts, MetricSample, PreflightFinding,
+    TrialFacts,
 };
 use model::plan::SettingPlan;
 use model::series::{self, SeriesFacts};
@@ -20,10 +19,10 @@ use sut::{Deployment, System};
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
 use super::faults::{self, Faults};
+use super::ledger::{self, Acknowledged};
 use super::node_events;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
-use crate::systems;
 use crate::terminal::say;
 
 /// The most events that a trial keeps; the engine's counters go on.
@@ -60,6 +59,8 @@ pub struct Trial<'a> {
     pub progress: &'a Progress,
     /// What the display says of it.
     pub title: Title,
+    /// Whether the pass over every kind before the load is made.
+    pub has_preflight: bool,
 }
 
 /// Carries out one trial. What was recorded stays, whatever fails.
@@ -88,11 +89,20 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     let mut facts = TrialFacts { declared, ..TrialFacts::default() };
     folder.write_facts(&facts).map_err(|e| e.to_string())?;
 
-    (facts.load, facts.after) = load_it(trial, &folder, &deployment, &bed)?;
-    facts.after.ledger = read_ledger(trial, &folder, &deployment, &facts.declared);
-    let (declared, started) = (&facts.declared, facts.load.started);
-    facts.after.node_events =
-        node_events::read(trial.system, &deployment, &folder, declared, started);
+    if facts.declared.is_hopeless() {
+        facts.load.is_withheld = true;
+        folder.row_log().and_then(RowLogWriter::close).map_err(|e| e.to_string())?;
+    } else {
+        let acknowledged;
+        (facts.load, facts.after, acknowledged) =
+            load_it(trial, &folder, &facts.declared, &deployment, &bed)?;
+        facts.after.ledger =
+            ledger::read(trial, &folder, &deployment, &facts.declared, acknowledged);
+        let (declared, started) = (&facts.declared, facts.load.started);
+        facts.after.node_events =
+            node_events::read(trial.system, &deployment, &folder, declared, started);
+    }
+    trial.system.finished(&deployment);
     facts.after.nodes = bed.nodes();
     facts.after.network = bed.network_report();
     facts.after.disks = bed.disk_report();
@@ -173,7 +183,10 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
 
 /// The pass before the load. One that takes longer than a moment is told of: nothing else is seen of the run meanwhile.
 fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<PreflightFinding>, String> {
-    std::thread::scope(|scope| {
+    if !trial.has_preflight {
+        return Ok(Vec::new());
+    }
+    let found = std::thread::scope(|scope| {
         let (over, is_over) = std::sync::mpsc::channel::<()>();
         scope.spawn(move || {
             if is_over.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
@@ -185,7 +198,20 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
         let found = trial.system.preflight(deployment).map_err(|e| e.to_string());
         drop(over);
         found
-    })
+    })?;
+    let failed: Vec<_> = found.iter().filter(|it| !it.ok).collect();
+    if let Some(first) = failed.first().filter(|_| failed.len() < found.len()) {
+        let more = match failed.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        say!(
+            "assay: preflight: {} → {}{more}; the load runs, and these fail in it at any rate",
+            first.kind,
+            first.detail
+        );
+    }
+    Ok(found)
 }
 
 /// What each series is that this trial may record: those of the testbed's sampler, then those that nodes serve.
@@ -202,9 +228,10 @@ fn series_of(deployment: &Deployment) -> Result<Vec<SeriesFacts>, String> {
 fn load_it(
     trial: &Trial<'_>,
     folder: &TrialFolder,
+    declared: &DeclaredFacts,
     deployment: &Deployment,
     bed: &Testbed,
-) -> Result<(LoadFacts, AfterFacts), String> {
+) -> Result<(LoadFacts, AfterFacts, Acknowledged), String> {
     let control = Arc::new(Control::default());
     let live = Arc::new(Live::default());
     trial.interrupt.attach(Arc::clone(&control));
@@ -227,7 +254,14 @@ fn load_it(
         live,
     };
     let log = folder.row_log().map_err(|e| e.to_string())?;
-    let mut sink = FolderSink { folder, log, observations: None, events: Vec::new() };
+    let mut sink = FolderSink {
+        folder,
+        log,
+        observations: None,
+        events: Vec::new(),
+        acknowledged: Acknowledged::default(),
+        declared: trial.setting.measure.ledger.then_some(declared),
+    };
     // The links' switch and the disks are threads of this process, and no part of the generator.
     let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
     let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
@@ -235,7 +269,7 @@ fn load_it(
     let testbed = testbed_cpu().saturating_sub(testbed_before);
     let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
     trial.progress.pause();
-    let FolderSink { log, observations, mut events, .. } = sink;
+    let FolderSink { log, observations, mut events, acknowledged, .. } = sink;
     let closed =
         log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
     let closed = closed.map_err(|e| e.to_string());
@@ -256,7 +290,7 @@ fn load_it(
     let of_faults = faults.map_or(Ok(()), Faults::finish);
     let kept = keep(folder, &samples, &events);
     after.not_kept = closed.and(of_faults).and(kept).err().unwrap_or_default();
-    Ok((facts, after))
+    Ok((facts, after, acknowledged))
 }
 
 /// Metrics and events are worth keeping and not worth losing a trial for: a full disk is said, and goes on.
@@ -274,63 +308,6 @@ fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>,
     scraper.map(Some).map_err(|error| error.to_string())
 }
 
-/// Whether a check that has something to say of this trial reads what entries hold.
-fn reads_content(trial: &Trial<'_>, facts: &DeclaredFacts) -> bool {
-    let input = CheckInput {
-        seed: trial.seed,
-        deploy: &trial.setting.system.deploy,
-        workload: &trial.setting.system.workload,
-        kinds: &facts.kinds,
-        stages: &facts.stages,
-        final_stages: facts.final_stages(),
-    };
-    let checks = systems::checks(&trial.setting.system.kind).iter();
-    let mut asking = checks.filter(|check| check.reads.entries == Entries::WithContent);
-    asking.any(|check| (check.applies)(&input))
-}
-
-/// Reads the ledger by its own way and keeps every entry.
-fn read_ledger(
-    trial: &Trial<'_>,
-    folder: &TrialFolder,
-    deployment: &Deployment,
-    of: &DeclaredFacts,
-) -> LedgerFacts {
-    if !trial.setting.measure.ledger {
-        return LedgerFacts {
-            detail: "the experiment does not ask for it".to_owned(),
-            ..LedgerFacts::default()
-        };
-    }
-    let mut facts = LedgerFacts::default();
-    let result = (|| -> Result<(), String> {
-        let Some(mut ledger) = trial.system.ledger(deployment).map_err(|e| e.to_string())? else {
-            facts.detail = "the system keeps nothing that can be read".to_owned();
-            return Ok(());
-        };
-        facts.detail = ledger.way();
-        facts.is_unordered = !ledger.is_ordered();
-        let mut writer = folder.ledger_writer().map_err(|e| e.to_string())?;
-        let keeps_content = reads_content(trial, of);
-        let mut content = Vec::new();
-        while let Some(entry) = ledger.next(&mut content).map_err(|e| e.to_string())? {
-            let is_kept = keeps_content && content.len() <= LEDGER_CONTENT_BYTES_MAX;
-            let kept = is_kept.then_some(content.as_slice());
-            writer.push(entry, kept).map_err(|e| e.to_string())?;
-            facts.contents_left_out += u64::from(keeps_content && !is_kept);
-            facts.entries += u64::from(!entry.is_waiting);
-            content.clear();
-        }
-        writer.close().map_err(|e| e.to_string())?;
-        facts.read = true;
-        Ok(())
-    })();
-    if let Err(error) = result {
-        facts.detail = format!("could not be read: {error}");
-    }
-    facts
-}
-
 /// Rows go to the row log, observations to theirs, events to memory until the load is over.
 struct FolderSink<'a> {
     folder: &'a TrialFolder,
@@ -338,10 +315,17 @@ struct FolderSink<'a> {
     /// Begun with the first observation.
     observations: Option<ObservationLogWriter>,
     events: Vec<Event>,
+    /// What the ledger owes, where it is read.
+    acknowledged: Acknowledged,
+    /// The trial's, where the ledger is read.
+    declared: Option<&'a DeclaredFacts>,
 }
 
 impl RowSink for FolderSink<'_> {
     fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
+        if let Some(declared) = self.declared {
+            self.acknowledged.rows(rows, declared);
+        }
         self.log.append(rows).and_then(|()| self.log.flush()).map_err(|error| error.to_string())
     }
 

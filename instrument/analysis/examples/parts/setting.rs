@@ -38,12 +38,7 @@ pub fn setting(rate: u64, duration: Duration) -> SettingPlan {
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(10),
-            ledger: true,
-            calls: 10,
-        },
+        measure: MeasurePlan { window: Duration::from_secs(10), ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

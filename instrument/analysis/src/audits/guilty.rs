@@ -156,7 +156,7 @@ pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
         kind: "tx".to_owned(),
         ok: true,
         detail: "committed".to_owned(),
-        remark: String::new(),
+        ..Default::default()
     }];
     let late = LinkTraffic {
         packets: 10_000,

@@ -2,10 +2,13 @@
 //! stored. That is the system's fault and no number's, so this only tells of it; the promises that every ledger makes
 //! decide ([`crate::implicit`]).
 
-use model::quantity::show_count;
-use model::result::Fates;
+use std::time::Duration;
 
-use super::{Audit, Evidence, Finding, ok, skipped, warn};
+use model::facts::{LedgerFacts, LedgerFault};
+use model::quantity::{show_count, show_duration};
+use model::result::{Family, Fates, Voided};
+
+use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
 
 /// Ids named in the sentence; the result lists up to a hundred.
 const NAMED_MAX: usize = 3;
@@ -19,12 +22,15 @@ pub(super) const AUDIT: Audit = Audit {
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(fates) = &evidence.result.fates else {
-        let why = &evidence.facts.after.ledger.detail;
-        let why = if why.is_empty() { "the system has none that can be read" } else { why };
-        return skipped(format!("the ledger was not read: {why}"));
+        return unread(&evidence.facts.after.ledger);
     };
+    let second = evidence.facts.after.ledger.second.as_ref();
+    let again = second.map(|second| show_duration(Duration::from_nanos(second.after_ns)));
+    let again = again.unwrap_or_default();
+    let early = format!("in the ledger only at its second reading, {again} after the first");
     let broken: Vec<_> = [
         (fates.lost, "lost", lost(fates)),
+        (fates.acknowledged_early, "acknowledged_early", &format!("acknowledged early: {early}")),
         (fates.duplicate, "duplicate", "in the ledger again"),
         (fates.phantom, "phantom", phantom(fates)),
         (
@@ -58,6 +64,23 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         show_count(fates.once),
         show_count(fates.late),
     ))
+}
+
+/// What is said of a ledger that has no reading.
+fn unread(ledger: &LedgerFacts) -> Finding {
+    let why = if ledger.detail.is_empty() {
+        "the system has none that can be read"
+    } else {
+        ledger.detail.as_str()
+    };
+    match ledger.fault {
+        None => skipped(format!("the ledger was not read: {why}")),
+        Some(LedgerFault::Refused) => warn(why),
+        Some(LedgerFault::Unreadable) => {
+            let said = format!("the system keeps a ledger, and it could not be read: {why}");
+            failed(said).voiding([Voided::either(Family::Fates)])
+        }
+    }
 }
 
 fn lost(fates: &Fates) -> &'static str {

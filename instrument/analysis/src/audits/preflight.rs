@@ -20,13 +20,15 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let tried = &evidence.facts.declared.preflight;
+    let all = evidence.facts.declared.preflight.iter();
+    let (notes, tried): (Vec<_>, Vec<_>) = all.partition(|finding| finding.is_note);
+    let notes: String = notes.iter().map(|note| format!("; {}", note.detail)).collect();
     let of_commits = remarked_commits(evidence);
     if tried.is_empty() && !of_commits.is_empty() {
         return warn(of_commits.join("; "));
     }
     if tried.is_empty() {
-        return skipped("the system offers no pass over its kinds");
+        return skipped("no kind was tried before the load");
     }
     let broken: Vec<_> = tried.iter().filter(|finding| !finding.ok).collect();
     let remarked: Vec<_> = tried.iter().filter(|finding| !finding.remark.is_empty()).collect();
@@ -38,12 +40,16 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             named.push(format!("{} more", remarked.len() - NAMED_MAX));
         }
         named.extend(of_commits);
-        let said =
-            format!("each of {} kinds can succeed, but see {}", tried.len(), named.join(", "));
+        let said = format!(
+            "each of {} kinds can succeed, but see {}{notes}",
+            tried.len(),
+            named.join(", ")
+        );
         return warn(said).with("broken", 0.0);
     }
     if broken.is_empty() {
-        return ok(format!("each of {} kinds can succeed", tried.len())).with("broken", 0.0);
+        let said = format!("each of {} kinds can succeed{notes}", tried.len());
+        return ok(said).with("broken", 0.0);
     }
     let mut named: Vec<_> = broken
         .iter()
@@ -54,7 +60,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         named.push(format!("{} more", broken.len() - NAMED_MAX));
     }
     failed(format!(
-        "{} of {} kinds cannot succeed, at any load: {}",
+        "{} of {} kinds cannot succeed, at any load: {}{notes}",
         broken.len(),
         tried.len(),
         named.join(", ")
@@ -93,10 +99,8 @@ mod tests {
     fn remarks_are_told() {
         let mut trial = Trial::clean();
         trial.facts.declared.preflight = vec![PreflightFinding {
-            kind: "GET /".into(),
-            ok: true,
-            detail: "302 Found".into(),
             remark: "a redirect is not followed, and counts as committed".into(),
+            ..PreflightFinding::new("GET /", true, "302 Found")
         }];
         let result = trial.result();
         let found = audit(&result, "preflight");
@@ -120,7 +124,7 @@ mod tests {
         };
         assert_eq!(found(false, Vec::new()).0, AuditOutcome::Skipped);
         let said = "2500 of 10000 committed have code 302 (a redirect is not followed";
-        let finding = PreflightFinding { kind: "GET /".into(), ok: true, ..Default::default() };
+        let finding = PreflightFinding::new("GET /", true, "");
         for preflight in [vec![], vec![finding]] {
             let (outcome, detail) = found(true, preflight);
             assert_eq!(outcome, AuditOutcome::Warn);
@@ -133,11 +137,14 @@ mod tests {
     fn names_the_target() {
         let mut trial = Trial::clean();
         trial.facts.declared.preflight = (0..41)
-            .map(|n| PreflightFinding {
-                kind: if n == 40 { "GET /block/last/".into() } else { format!("GET /{n}") },
-                ok: n != 40,
-                detail: if n == 40 { "404 Not Found".into() } else { "200 OK".into() },
-                remark: String::new(),
+            .map(|n| {
+                let is_bad = n == 40;
+                let kind = if is_bad { "GET /block/last/".into() } else { format!("GET /{n}") };
+                PreflightFinding::new(
+                    kind,
+                    !is_bad,
+                    if is_bad { "404 Not Found" } else { "200 OK" },
+                )
             })
             .collect();
         let result = trial.result();

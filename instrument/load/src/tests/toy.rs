@@ -451,12 +451,7 @@ pub fn plan(arrivals: Arrivals) -> SettingPlan {
             until: String::new(),
         },
         probe: None,
-        measure: MeasurePlan {
-            until: String::new(),
-            window: Duration::from_secs(1),
-            ledger: false,
-            calls: 10,
-        },
+        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
         faults: Vec::new(),
         links: None,
         disks: None,

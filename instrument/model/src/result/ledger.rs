@@ -12,6 +12,8 @@ use crate::facts::ClockRelation;
 pub struct Fates {
     /// Acknowledged and in the ledger once.
     pub once: u64,
+    /// Of `once` and `duplicate`, those that were acknowledged and came into the ledger only between its two readings.
+    pub acknowledged_early: u64,
     /// Acknowledged and not in the ledger, or there only as refused. Of kinds that the ledger records.
     pub lost: u64,
     /// Of `lost`, those that the ledger holds as refused.

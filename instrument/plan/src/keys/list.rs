@@ -305,6 +305,13 @@ pub const KEYS: &[Key] = &[
         Integer(1, 1_000),
         "Requests of a page, for the odds that all of them succeed",
     ),
+    key(
+        "ledger.settle",
+        Fixed("2s"),
+        Duration,
+        "How long after a reading of the ledger that lacks what was acknowledged it is read again: what is there by then \
+         was acknowledged early, what is not is lost; 0s: it is read once",
+    ),
     key("threshold[].expr", Required, Text, "What the system must reach, such as p99 < 1s"),
     key("threshold[].at", Nothing, Settings, "Which settings, by axis; all without it"),
     key(

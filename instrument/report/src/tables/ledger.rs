@@ -37,6 +37,13 @@ pub(crate) fn fate_lines(fates: &Fates) -> Vec<FateLine> {
     };
     let all = [
         line("once", "once", fates.once, "acknowledged, and in the ledger once", false),
+        line(
+            "early",
+            "acknowledged_early",
+            fates.acknowledged_early,
+            "acknowledged before they were in the ledger: only its second reading has them",
+            false,
+        ),
         line("lost", "lost", fates.lost, lost_meaning(fates), true),
         line("duplicate", "duplicate", fates.duplicate, "in the ledger more than once", true),
         line("phantom", "phantom", fates.phantom, phantom_meaning(fates), true),

@@ -203,6 +203,21 @@ fn live_pages() {
     check("live.line.txt", &format!("{}\n", report::live_line(&live_view())));
 }
 
+/// Claim: a generator that is late and sends less than is due is said to be asked for too much; one that is merely late, or
+/// whose system is, is not.
+#[test]
+fn more_than_the_machine_can_do() {
+    let words = "the rate is more than this machine can do";
+    for (lag_is_ok, sent, is_said) in
+        [(false, 400.0, true), (false, 999.0, false), (true, 400.0, false)]
+    {
+        let view = LiveView { own_lag_is_ok: lag_is_ok, sent_per_s: sent, ..live_view() };
+        let block = report::live_block(&view, Style::default());
+        assert_eq!(block.contains(words), is_said, "{block}");
+        assert_eq!(report::live_line(&view).contains(words), is_said);
+    }
+}
+
 /// Claim: whatever the view, the block can be redrawn in place: at most 14 lines, none wider than the terminal; and
 /// the line for logs is one line.
 #[test]

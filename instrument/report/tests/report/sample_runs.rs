@@ -85,7 +85,7 @@ pub fn failed() -> RunResult {
         kind: "GET /block/last/".to_owned(),
         ok: false,
         detail: "404 Not Found: the address ends with a slash that no route has".to_owned(),
-        remark: String::new(),
+        ..Default::default()
     }];
     it.thresholds = vec![
         threshold("success == 100%", Some(false), "97.43%"),

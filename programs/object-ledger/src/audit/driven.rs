@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Audit;
+use super::{Audit, Stopped};
 
 /// The variable with the numbers of the sockets.
 const SOCKETS: &str = "ASSAY_EXEC_FDS";
@@ -109,7 +109,8 @@ fn ledger(audit: &Audit, says: &mut Says) -> Result<(), String> {
             says.say(&json!({"entries": entries}))?;
             says.say(&json!({"did": "ledger"}))
         }
-        Err(why) => says.say(&json!({"failed": why})),
+        Err(Stopped::Refused(why)) => says.say(&json!({"refused": why})),
+        Err(Stopped::Unread(why)) => says.say(&json!({"failed": why})),
     }
 }
 

@@ -50,10 +50,12 @@ fn audit(folder: &Path, buckets: impl IntoIterator<Item = usize>) -> Audit {
 /// What it reads: of each transaction its height and bytes.
 fn read(audit: &Audit) -> Result<Vec<(u64, Vec<u8>)>, String> {
     let mut all = Vec::new();
-    audit.read(|it, transaction| {
-        all.push((it.height, transaction.to_vec()));
-        Ok(())
-    })?;
+    audit
+        .read(|it, transaction| {
+            all.push((it.height, transaction.to_vec()));
+            Ok(())
+        })
+        .map_err(|stopped| stopped.to_string())?;
     Ok(all)
 }
 

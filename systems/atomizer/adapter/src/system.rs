@@ -209,12 +209,7 @@ impl System for Atomizer {
     /// Nothing is submitted: it would stand in a block as nobody's.
     fn preflight(&self, _to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let shares = |kind: &Kind| Sort::ALL.iter().any(|sort| sort.name() == kind.name);
-        let finding = |kind: Kind| PreflightFinding {
-            kind: kind.name,
-            ok: true,
-            detail: "all nodes are up".to_owned(),
-            remark: String::new(),
-        };
+        let finding = |kind: Kind| PreflightFinding::new(kind.name, true, "all nodes are up");
         Ok(self.kinds().into_iter().filter(shares).map(finding).collect())
     }
 

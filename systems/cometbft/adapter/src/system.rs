@@ -195,12 +195,7 @@ impl System for CometBft {
             code => format!("refused by the check of the application, code {code}"),
         };
         let index = usize::try_from(kind).expect("one kind");
-        Ok(vec![PreflightFinding {
-            kind: self.kinds()[index].name.clone(),
-            ok: code == 0,
-            detail,
-            remark: String::new(),
-        }])
+        Ok(vec![PreflightFinding::new(&self.kinds()[index].name, code == 0, detail)])
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {

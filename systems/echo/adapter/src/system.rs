@@ -195,12 +195,7 @@ impl System for Echo {
         for (number, kind) in (0_u16..).zip(&self.kinds) {
             let ok = control.check(number).map_err(failed)?;
             let detail = if ok { "would be taken" } else { "refused as invalid" };
-            findings.push(PreflightFinding {
-                kind: kind.name.clone(),
-                ok,
-                detail: detail.to_owned(),
-                remark: String::new(),
-            });
+            findings.push(PreflightFinding::new(&kind.name, ok, detail));
         }
         Ok(findings)
     }

@@ -208,20 +208,14 @@ impl System for Ethereum {
             "from": hex::text(&from.address), "to": hex::text(&last.address), "value": "0x1",
         }]);
         let cost = rpc.number("eth_estimateGas", payment);
-        let plain = PreflightFinding {
-            kind: self.kinds()[0].name.clone(),
-            ok: cost.is_ok(),
-            detail: match cost {
-                Ok(gas) => format!("would be taken, for {gas} units of gas"),
-                Err(why) => why,
-            },
-            remark: String::new(),
-        };
+        let is_taken = cost.is_ok();
+        let detail =
+            cost.map_or_else(|why| why, |gas| format!("would be taken, for {gas} units of gas"));
+        let plain = PreflightFinding::new(&self.kinds()[0].name, is_taken, detail);
+        let refused = "goes to a contract that refuses it";
         let reverting = PreflightFinding {
-            kind: self.kinds()[1].name.clone(),
-            ok: true,
-            detail: "goes to a contract that refuses it".to_owned(),
             remark: "it is to revert: mined, paid for, and without effect".to_owned(),
+            ..PreflightFinding::new(&self.kinds()[1].name, true, refused)
         };
         let is_wanted = self.course.reverting > 0;
         Ok(std::iter::once(plain).chain(is_wanted.then_some(reverting)).collect())

@@ -73,7 +73,7 @@ impl Control {
                     Some(did) if did != verb => {
                         return Err(said(format!("it answered `{}`", sut::cut(did))));
                     }
-                    None if answer.entries.is_none() => {
+                    None if answer.entries.is_none() && answer.refused.is_none() => {
                         return Err(said("a line without `did`".to_owned()));
                     }
                     _ => return Ok(answer),

@@ -41,8 +41,9 @@ impl Entries {
         way: Way,
         within: Duration,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, String> {
-        control.lock().unwrap_or_else(PoisonError::into_inner).ask("ledger", json!({}))?;
+    ) -> Result<Self, SutError> {
+        let asked = control.lock().unwrap_or_else(PoisonError::into_inner).ask("ledger", json!({}));
+        asked.map_err(SutError::Ledger)?;
         let ahead = VecDeque::new();
         let mut entries = Self {
             control,
@@ -58,15 +59,15 @@ impl Entries {
     }
 
     /// One more line.
-    fn read_on(&mut self) -> Result<(), String> {
+    fn read_on(&mut self) -> Result<(), SutError> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = control.answer("ledger", self.within, Some(&self.stop))?;
-        self.ahead.extend(line.entries.take().unwrap_or_default());
-        if line.did.is_some() {
-            // Nothing more is wanted of it. One that does not hear this hears the end of its input.
-            let _ = control.ask("stop", json!({}));
-            self.is_over = true;
+        let line = control.answer("ledger", self.within, Some(&self.stop));
+        let line = line.map_err(SutError::Ledger)?;
+        if let Some(why) = line.refused {
+            return Err(SutError::Refused(sut::cut(&why).to_owned()));
         }
+        self.ahead.extend(line.entries.unwrap_or_default());
+        self.is_over = line.did.is_some();
         Ok(())
     }
 }
@@ -77,7 +78,7 @@ impl Ledger for Entries {
             if self.is_over {
                 return Ok(None);
             }
-            self.read_on().map_err(SutError::Ledger)?;
+            self.read_on()?;
         }
         let entry = self.ahead.pop_front().expect("looked at above");
         let position = self.position;

@@ -114,6 +114,8 @@ pub(crate) struct Answer {
     pub(crate) facts: std::collections::BTreeMap<String, String>,
     // ledger
     pub(crate) entries: Option<Vec<Entry>>,
+    /// Why its own audit refuses the ledger.
+    pub(crate) refused: Option<String>,
 }
 
 /// An entry of the ledger.

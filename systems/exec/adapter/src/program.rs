@@ -195,9 +195,17 @@ impl Program {
         let Some(way) = self.ledger.clone() else { return Ok(None) };
         let control = Arc::clone(&self.control);
         let within = self.start.answer_within;
-        let entries = Entries::ask(control, way, within, stop)
-            .map_err(|why| SutError::Ledger(self.words_of(&why)))?;
+        let entries = Entries::ask(control, way, within, stop).map_err(|error| match error {
+            SutError::Ledger(why) => SutError::Ledger(self.words_of(&why)),
+            other => other,
+        })?;
         Ok(Some(Box::new(entries)))
+    }
+
+    /// Says that nothing more is wanted of it. One that does not hear this hears the end of its input.
+    pub fn stop(&self) {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = control.ask("stop", json!({}));
     }
 
     /// Hands over the steps that it timed.

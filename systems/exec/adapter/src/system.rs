@@ -96,6 +96,12 @@ impl System for Exec {
         Self::up(of)?.program.ledger(&of.stop)
     }
 
+    fn finished(&self, of: &Deployment) {
+        if let Ok(up) = Self::up(of) {
+            up.program.stop();
+        }
+    }
+
     fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
         Self::up(of)?.program.hand_over_steps(to);
         Ok(())

@@ -2,6 +2,7 @@
 //! answer. What may pass (a lost connection, a failure of the server's) is tried a few times. Bounded in count and in time;
 //! says what it left out.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::requests::{ID_PLACE, Prepared};
 use crate::rules::Answered;
 use crate::session::{Echo, id_digits};
 use crate::system::HttpSystem;
+use crate::tls::{Trust, tls};
 
 /// The most targets that are tried; of more, as many evenly spread over the file.
 pub(crate) const TRIED_MAX: usize = 500;
@@ -40,6 +42,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long bytes behind the last answer are waited for.
 const STRAY_WAIT: Duration = Duration::from_millis(20);
 
+/// What servers answer that are asked in plain HTTP on a port for TLS.
+const PLAIN_TO_TLS: u16 = 400;
+
 /// The id of its requests, where requests carry one: no transaction of the load has it.
 const ITS_ID: TxId = TxId::MAX;
 
@@ -53,6 +58,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a Arc<AtomicBool>,
+    /// Whether a handshake was accepted where plain HTTP is refused; tried once.
+    pub(crate) speaks_tls: OnceCell<bool>,
 }
 
 /// What one try came to.
@@ -126,10 +133,8 @@ impl Pass<'_> {
                 if !failures.is_empty() {
                     remark = format!("it failed before it succeeded: {}", failures.join(", "));
                 }
-                return Ok((
-                    PreflightFinding { kind, ok: true, detail: tried.detail, remark },
-                    lost,
-                ));
+                let found = PreflightFinding::new(kind, true, tried.detail);
+                return Ok((PreflightFinding { remark, ..found }, lost));
             }
             if !tried.may_pass || is_last || self.stop.load(Ordering::Relaxed) {
                 let times = failures.len() + 1;
@@ -139,8 +144,7 @@ impl Pass<'_> {
                     (_, true) => format!("{}, {times} times of {times}", tried.detail),
                     _ => format!("{}, {}", failures.join(", "), tried.detail),
                 };
-                let remark = String::new();
-                return Ok((PreflightFinding { kind, ok: false, detail, remark }, lost));
+                return Ok((PreflightFinding::new(kind, false, detail), lost));
             }
             failures.push(tried.detail);
             self.clock.sleep_until(self.clock.now().plus(pause));
@@ -197,11 +201,30 @@ impl Pass<'_> {
             }
         }
         let status = answer.response.status;
+        if !ok && status == PLAIN_TO_TLS && self.speaks_tls() {
+            detail.push_str("; the server speaks TLS on this port: is it https://?");
+        }
         let is_redirect = REDIRECTS.contains(&status)
             && outcome == Outcome::Committed
             && self.system.rules.counts_as_committed_unasked(status);
         let remark = if is_redirect { NOT_FOLLOWED } else { "" };
         Ok(Tried { ok, detail, remark: remark.to_owned(), may_pass, is_lost: false })
+    }
+}
+
+impl Pass<'_> {
+    /// Whether the server shakes hands where it was asked without TLS. Whoever it is: nothing is sent to it.
+    fn speaks_tls(&self) -> bool {
+        *self.speaks_tls.get_or_init(|| {
+            let system = self.system;
+            let trust = Trust { is_insecure: true, ..Trust::default() };
+            let tls = system.tls.is_none().then(|| tls(&system.origin.host, trust).ok()).flatten();
+            tls.is_some_and(|tls| {
+                let limits = system.rules.limits();
+                let asked = Questioner::new(self.address, Some(tls), limits, self.clock);
+                asked.stopped_by(self.stop).connect(ANSWER_TIME_MAX.min(system.patience)).is_ok()
+            })
+        })
     }
 }
 
@@ -241,10 +264,6 @@ fn left_out(tried: usize, all: usize, tried_max: usize) -> PreflightFinding {
     } else {
         "then the pass ended: it may take 30 s and lose 10 connections in a row"
     };
-    PreflightFinding {
-        kind: "(not all targets)".to_owned(),
-        ok: true,
-        detail: format!("{tried} of {all} targets were tried, {why}"),
-        remark: String::new(),
-    }
+    let said = format!("{tried} of {all} targets were tried, {why}");
+    PreflightFinding { is_note: true, ..PreflightFinding::new("(not all targets)", true, said) }
 }

@@ -1,6 +1,7 @@
 //! The system: an HTTP server that is already there. Attaching looks its name up once, and tries each address
 //! once, so that a load is never spread over addresses where nobody listens.
 
+use std::cell::OnceCell;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,6 +155,7 @@ impl System for HttpSystem {
         let Some((_, address)) = to.endpoints.first().filter(|_| self.has_preflight) else {
             return Ok(Vec::new());
         };
-        Pass { system: self, address: *address, clock: to.clock, stop: &to.stop }.run()
+        let speaks_tls = OnceCell::new();
+        Pass { system: self, address: *address, clock: to.clock, stop: &to.stop, speaks_tls }.run()
     }
 }

@@ -138,12 +138,7 @@ impl System for Kv {
         let places = places(to)?;
         let name = &places.replicas[places.leader].name;
         let detail = format!("`{name}` leads, at position {}", places.since);
-        let finding = |kind: Kind| PreflightFinding {
-            kind: kind.name,
-            ok: true,
-            detail: detail.clone(),
-            remark: String::new(),
-        };
+        let finding = |kind: Kind| PreflightFinding::new(kind.name, true, &detail);
         Ok(self.kinds().into_iter().map(finding).collect())
     }
 

@@ -176,6 +176,12 @@ impl System for ObjectLedger {
         Ok(inner.map(|inner| Box::new(Audited { inner, run_mark, left }) as Box<dyn Ledger>))
     }
 
+    fn finished(&self, of: &Deployment) {
+        if let Ok(up) = Self::up(of) {
+            up.audit.stop();
+        }
+    }
+
     fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
         let mut batches = Batches { to, dequeued: HashMap::new() };
         Self::up(of)?.probe.hand_over_steps(&mut batches);

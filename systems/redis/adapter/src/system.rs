@@ -137,7 +137,7 @@ impl System for Redis {
         });
         let (ok, detail) = asked
             .map_err(|error| SutError::Deploy(format!("asking the server what it is: {error}")))?;
-        Ok(vec![PreflightFinding { kind: "set".to_owned(), ok, detail, remark: String::new() }])
+        Ok(vec![PreflightFinding::new("set", ok, detail)])
     }
 
     /// A server that was started again reads its file first; what it cannot be asked it does not hold.

@@ -190,6 +190,21 @@ impl Authority {
     }
 }
 
+/// Claim: a server that refuses plain HTTP on a port for TLS is named as such, whatever its certificate; one that merely
+/// answers 400 is not.
+#[test]
+fn plain_http_to_a_port_for_tls() {
+    let encrypted = Authority::new("ours").server("localhost", None);
+    let found = |server: &Server| {
+        let system = system(&server.url("http", "127.0.0.1"), "{\"path\":\"/bad\"}");
+        let deployment = system.attach(clock::Clock::start()).unwrap();
+        system.preflight(&deployment).unwrap().remove(0).detail
+    };
+    let said = "400 Bad Request; the server speaks TLS on this port: is it https://?";
+    assert_eq!(found(&encrypted), said);
+    assert_eq!(found(&Server::start(None)), "400 Bad Request");
+}
+
 /// Claim: HTTPS works with the user's authority, and each bad certificate is refused for its own reason.
 #[test]
 fn certificates() {

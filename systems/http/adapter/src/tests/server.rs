@@ -30,6 +30,8 @@ impl Server {
                 stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
                 std::thread::spawn(move || match tls {
                     None => serve(stream, &asked),
+                    // As common servers do it.
+                    Some(_) if !begins_tls(&stream) => serve_plain_on_tls(stream),
                     Some(config) => serve(
                         StreamOwned::new(ServerConnection::new(config).unwrap(), stream),
                         &asked,
@@ -51,6 +53,19 @@ impl Drop for Server {
         // Wakes the listener, so that it sees the end.
         drop(TcpStream::connect(self.address));
     }
+}
+
+/// Whether the client begins with a handshake.
+fn begins_tls(stream: &TcpStream) -> bool {
+    let mut first = [0];
+    stream.peek(&mut first).is_ok_and(|count| count == 0) || first == [22]
+}
+
+fn serve_plain_on_tls(mut stream: TcpStream) {
+    let mut out = Vec::new();
+    let _ = stream.read(&mut [0; 4096]);
+    write_response(&mut out, 400, &[], b"this is a port for TLS", false);
+    let _ = stream.write_all(&out);
 }
 
 fn serve(mut stream: impl Read + Write, asked: &AtomicU64) {
@@ -87,6 +102,7 @@ fn answer(path: &str, id: &[u8], asked: &AtomicU64) -> (Vec<u8>, bool) {
         }
         "/echo" => write_response(&mut out, 200, &[("X-Request-Id", id)], b"", true),
         "/same" => write_response(&mut out, 200, &[("X-Request-Id", b"7")], b"", true),
+        "/bad" => write_response(&mut out, 400, &[], b"no", true),
         "/missing" => write_response(&mut out, 404, &[], b"no", true),
         "/limited" => write_response(&mut out, 429, &[], b"", true),
         "/moved" => write_response(&mut out, 301, &[("Location", b"/elsewhere")], b"", true),
