@@ -48,7 +48,7 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     let before = uptime_s();
     tally.done("tidy", crate::tidy::run(root), uptime_s() - before);
     // The binary first: it installs what the end-to-end tests start, beside the rest of the build.
-    tally.step(root, "build", &["cargo", "build", "--release", "--workspace", "--bins"]);
+    tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
     let installing = std::thread::spawn({
         let (root, suites) = (root.to_owned(), suites.clone());
         move || prepare::systems(&root, &suites)
@@ -83,7 +83,7 @@ pub fn run_system(root: &Path, system: &str) -> Result<(), String> {
     let began_s = uptime_s();
     let mut tally = Tally::default();
     // Of the whole workspace: built for some of its crates alone, what they share would have other features.
-    tally.step(root, "build", &["cargo", "build", "--release", "--workspace", "--bins"]);
+    tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
     let programs = test_programs::built(&mut tally, root);
     let prepared = prepare::prepare(root, std::slice::from_ref(suite), false);
     tally.skipped.extend(prepared.skipped);

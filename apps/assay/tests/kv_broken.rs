@@ -73,15 +73,17 @@ fn a_bad_disk_loses_nothing() {
 fn broken(place: &Place, what: &str) -> String {
     let folder = Path::new(harness::ASSAY).parent().expect("it lies in a folder").join("examples");
     let program = folder.join("broken_kv");
-    if !program.exists() {
-        let mut build = std::process::Command::new(env!("CARGO"));
-        build.args(["build", "--release", "--quiet", "-p", "kv-node", "--example", "broken_kv"]);
-        // What cargo says of the package that it tests would make ring's build script run anew, and again afterwards.
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_")) {
-            build.env_remove(name);
-        }
-        assert!(build.status().expect("cargo runs").success(), "building the broken replica");
+    // Each time: cargo knows whether there is anything to do.
+    let mut build = std::process::Command::new(env!("CARGO"));
+    build.args(["build", "--release", "--quiet", "--workspace", "--example", "broken_kv"]);
+    // What cargo says of the package that it tests would make ring's build script run anew, and again afterwards; what a
+    // user told cargo of profiles must hold here, too.
+    let is_of_a_package =
+        |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for name in std::env::vars().map(|(name, _)| name).filter(is_of_a_package) {
+        build.env_remove(name);
     }
+    assert!(build.status().expect("cargo runs").success(), "building the broken replica");
     let link = place.path().join(format!("broken-{what}"));
     std::os::unix::fs::symlink(&program, &link).expect("the place can be written");
     link.display().to_string()

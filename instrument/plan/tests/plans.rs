@@ -140,7 +140,7 @@ fn everything_is_explained() {
     assert_eq!(origin(&resolved, "load.rate"), ("50/s", "my.toml:4"));
     assert_eq!(origin(&resolved, "load.arrival"), ("burst", "default"));
     let text = "[load]\nrate = '50/s'\ntimeout = '7s'\nresend = {}\n";
-    let again = crate::resolved(&Input { file: file(text), ..Input::default() });
+    let again = self::resolved(&Input { file: file(text), ..Input::default() });
     assert_eq!(origin(&again, "load.resend.attempts_max"), ("3", "default"));
     assert_eq!(origin(&again, "load.resend.after"), ("7s", "default"));
 }

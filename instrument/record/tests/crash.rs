@@ -1,15 +1,13 @@
 //! What a crash, a full disk or a flipped bit leaves can be read, up to where it happened, and is said.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::rows::{any_row, http_row, new_trial, read_all};
 use model::{Row, Seed};
 use record::{RecordError, RowsRead, RunFolder};
-use rows::{any_row, http_row, new_trial, read_all};
 
 /// A log of several frames, and how many rows it holds up to each frame's end.
 fn small_log() -> (Vec<u8>, Vec<(usize, usize)>, Vec<Row>) {
@@ -176,7 +174,7 @@ fn a_disk_that_fills_up() {
     };
     let run = RunFolder::create(mount.path(), "full", model::WallTime::from_unix_ns(0)).unwrap();
     let trial = run.trial("default", 0).unwrap();
-    trial.write_facts(&rows::facts(1)).unwrap();
+    trial.write_facts(&crate::rows::facts(1)).unwrap();
     let mut log = trial.row_log().unwrap();
     let mut rng = Seed(2).rng();
     let mut rows = Vec::new();

@@ -1,16 +1,14 @@
 //! The folder around the trials: names, order, copies, and files that are missing or damaged.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::fs;
 use std::path::Path;
 
+use crate::rows::{http_row, new_trial, read_all};
 use model::facts::{Environment, Event, MetricSample};
 use model::plan::Plan;
 use model::{Seed, WallTime};
 use record::{RecordError, RunFolder};
-use rows::{http_row, new_trial, read_all};
 
 fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
     let setting = |(key, trials): &(&str, u32)| {

@@ -1,16 +1,14 @@
 //! Files of a run folder with bytes changed, cut off or added, read as each of its formats.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::fs;
 use std::time::Duration;
 
+use crate::rows::{any_row, new_trial};
 use model::Seed;
 use model::facts::{Event, MetricSample, TrialFacts};
 use model::node_events::{NodeEvent, NodeSpan};
 use record::{fuzz_run_folder, fuzz_run_folder_and_parquet};
-use rows::{any_row, new_trial};
 
 /// Claim: no mutation of any file's bytes panics out of a reader, whichever format it is read as.
 #[test]

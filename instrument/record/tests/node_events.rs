@@ -2,16 +2,14 @@
 //! met, damage that is said.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use crate::rows::new_trial;
 use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::{Seed, WallTime};
 use record::TrialFolder;
-use rows::new_trial;
 
 const START_NS: i64 = 1_795_243_832_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;

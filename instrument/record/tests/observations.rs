@@ -1,14 +1,12 @@
 //! Observations on disk: through the log, through the seal, over a crash, and over damage.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::fs;
 
+use crate::rows::{facts, new_trial};
 use model::observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 use model::{Seed, Stamp, TxId};
 use record::TrialFolder;
-use rows::{facts, new_trial};
 
 type Kept = (TxId, Stamp, Vec<u8>);
 

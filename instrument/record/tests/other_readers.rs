@@ -4,14 +4,12 @@
 //! test says so in a line that begins with SKIPPED; `cargo xtask test` installs them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use crate::rows::{http_row, let_wait, new_trial, read_all};
 use model::facts::{Event, LedgerEntry, MetricSample};
 use model::{Class, NO_STAMP, Outcome, Row, Seed};
-use rows::{http_row, let_wait, new_trial, read_all};
 use serde_json::{Value, json};
 
 const MODULES: [&str; 3] = ["pyarrow.parquet", "duckdb", "hdrh.log"];

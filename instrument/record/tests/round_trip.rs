@@ -1,12 +1,10 @@
 //! What goes into a run folder comes out of it: every row, whatever is missing in it, from the log and sealed.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod rows;
-
+use crate::rows::{any_row, http_row, let_wait, new_trial, read_all, sealed_order};
 use model::facts::{Event, LedgerEntry, MetricSample, TrialFacts};
 use model::{NO_STAMP, Row, STAGES_MAX, Seed};
 use record::{BATCH_ROWS_MAX, RowsRead};
-use rows::{any_row, http_row, let_wait, new_trial, read_all, sealed_order};
 
 /// Claim: rows with every combination of missing stamps, every outcome and extreme values come back exactly,
 /// from the log in the order appended and from Parquet in the documented order.

@@ -73,10 +73,10 @@ fn a_partition_parts() {
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let to =
         |name: &str| -> &UdpSocket { &sockets[nodes.iter().position(|n| *n == name).unwrap()] };
-    let faults = vec![partition(&["a", "b"], 0, 2_000)];
+    let faults = vec![partition(&["a", "b"], 0, 5_000)];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
-    until(clock, start, 50);
+    until(clock, start, 500);
     for (from, end, is_open) in [
         ("a", "b", true),
         ("b", "a", true),
@@ -88,14 +88,14 @@ fn a_partition_parts() {
     ] {
         assert_eq!(passes(&place, from, (end, to(end))).is_some(), is_open, "{from} to {end}");
     }
-    assert!(clock.now() < start.plus(Duration::from_secs(2)), "too slow to have seen it");
-    until(clock, start, 2_050);
+    assert!(clock.now() < start.plus(Duration::from_secs(5)), "too slow to have seen it");
+    until(clock, start, 5_500);
     assert!(passes(&place, "a", ("c", to("c"))).is_some());
     assert!(passes(&place, "c", ("b", to("b"))).is_some());
     let events = runner.finish();
     let words = said(&events);
     assert_eq!(words[..2], ["fault_start partition a", "fault_start partition b"]);
-    assert!(words[2].starts_with("fault_end partition a: after 2.0"), "{words:?}");
+    assert!(words[2].starts_with("fault_end partition a: after "), "{words:?}");
     assert_eq!(words.len(), 4);
 }
 
@@ -109,16 +109,16 @@ fn partitions_of_one_way_overlap() {
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let (to_a, to_b) = (("a", &sockets[0]), ("b", &sockets[1]));
     let faults = vec![
-        inwards(partition(&["a"], 0, 500)).with("client", FaultValue::Flag(true)),
+        inwards(partition(&["a"], 0, 3_000)).with("client", FaultValue::Flag(true)),
         inwards(partition(&["a"], 100, 600_000)),
     ];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
-    until(clock, start, 20);
+    until(clock, start, 500);
     assert!(passes(&place, "b", to_a).is_none());
     assert!(passes(&place, "client", to_a).is_none());
     assert!(passes(&place, "a", to_b).is_some());
-    until(clock, start, 550);
+    until(clock, start, 3_500);
     assert!(passes(&place, "client", to_a).is_some(), "the first is over");
     assert!(passes(&place, "b", to_a).is_none(), "the second goes on");
     let events = runner.finish();
@@ -139,19 +139,21 @@ fn a_changed_link_goes_back() {
     let sockets = nodes.map(|name| place.socket(name, PORT));
     let (to_a, to_b) = (("a", &sockets[0]), ("b", &sockets[1]));
     let of = |from: &str, to: &str| {
-        FaultPlan::new("link", &[from, to], Duration::ZERO, Duration::from_millis(600))
+        FaultPlan::new("link", &[from, to], Duration::ZERO, Duration::from_secs(4))
             .with("delay", FaultValue::Duration(Duration::from_millis(80)))
     };
     let faults = vec![of("a", "b*"), of("a", "zz*")];
     let (clock, start) = (place.bed.clock(), place.bed.clock().now());
     let runner = run(&place, &links, faults);
-    let ms = |took: Option<Duration>| took.unwrap().as_millis();
-    until(clock, start, 20);
-    let (there, back) = (ms(passes(&place, "a", to_b)), ms(passes(&place, "b", to_a)));
-    // Late is the machine's affair; early would be ours.
+    // The shortest of a few: late is the machine's affair.
+    let ms = |from: &str, to| {
+        (0..5).filter_map(|_| passes(&place, from, to)).min().expect("it passes").as_millis()
+    };
+    until(clock, start, 500);
+    let (there, back) = (ms("a", to_b), ms("b", to_a));
     assert!(there >= 80 && (10..80).contains(&back), "{there} ms, {back} ms");
-    until(clock, start, 650);
-    let after = ms(passes(&place, "a", to_b));
+    until(clock, start, 4_500);
+    let after = ms("a", to_b);
     assert!((10..80).contains(&after), "{after} ms");
     let events = runner.finish();
     let words = said(&events);

@@ -137,40 +137,44 @@ fn loss_is_as_asked() {
     assert!((1_733..=1_867).contains(&came), "{came}");
 }
 
-/// Claim: a link of 1 MB/s carries 1 MB/s within 5 %, headers included, of a stream that is twice as fast; what its
-/// queue cannot take is dropped there, and nowhere else.
-#[test]
-fn bandwidth_is_as_asked() {
-    let plan = plan(LinkPlan { bandwidth: 1_000_000, ..LinkPlan::default() });
-    let Some(place) = Place::make("bandwidth_is_as_asked", &plan, &["a", "b"]) else { return };
-    let target = SocketAddr::from((place.address("b"), PORT));
-    let (here, there) = (place.socket("a", 0), place.socket("b", PORT));
-    there.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    let clock = Clock::start();
-    let came = std::thread::scope(|scope| {
-        let came = scope.spawn(move || {
-            let mut came = Vec::new();
-            while there.recv_from(&mut [0; 1_000]).is_ok() {
-                came.push(clock.now());
+mod timing {
+    use super::*;
+
+    /// Claim: a link of 1 MB/s carries 1 MB/s within 5 %, headers included, of a stream that is twice as fast; what its
+    /// queue cannot take is dropped there, and nowhere else.
+    #[test]
+    fn bandwidth_is_as_asked() {
+        let plan = plan(LinkPlan { bandwidth: 1_000_000, ..LinkPlan::default() });
+        let Some(place) = Place::make("bandwidth_is_as_asked", &plan, &["a", "b"]) else { return };
+        let target = SocketAddr::from((place.address("b"), PORT));
+        let (here, there) = (place.socket("a", 0), place.socket("b", PORT));
+        there.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let clock = Clock::start();
+        let came = std::thread::scope(|scope| {
+            let came = scope.spawn(move || {
+                let mut came = Vec::new();
+                while there.recv_from(&mut [0; 1_000]).is_ok() {
+                    came.push(clock.now());
+                }
+                came
+            });
+            for n in 0..1_500_u32 {
+                clock.sleep_until(clock::Instant::ZERO.plus(Duration::from_millis(1) * n));
+                for _ in 0..2 {
+                    here.send_to(&[0; 972], target).unwrap();
+                }
             }
-            came
+            came.join().unwrap()
         });
-        for n in 0..1_500_u32 {
-            clock.sleep_until(clock::Instant::ZERO.plus(Duration::from_millis(1) * n));
-            for _ in 0..2 {
-                here.send_to(&[0; 972], target).unwrap();
-            }
-        }
-        came.join().unwrap()
-    });
-    let took = came[came.len() - 1].saturating_since(came[0]).as_secs_f64();
-    // A datagram of 972 bytes is a packet of 1,000.
-    #[expect(clippy::cast_precision_loss, reason = "thousands")]
-    let rate = (came.len() - 1) as f64 * 1_000.0 / took;
-    assert!((950_000.0..1_050_000.0).contains(&rate), "{rate} bytes/s");
-    let link = traffic(&place, "a", "b");
-    assert!(link.tail_dropped > 1_000, "{link:?}");
-    assert_eq!(link.packets - link.tail_dropped, came.len() as u64, "{link:?}");
+        let took = came[came.len() - 1].saturating_since(came[0]).as_secs_f64();
+        // A datagram of 972 bytes is a packet of 1,000.
+        #[expect(clippy::cast_precision_loss, reason = "thousands")]
+        let rate = (came.len() - 1) as f64 * 1_000.0 / took;
+        assert!((950_000.0..1_050_000.0).contains(&rate), "{rate} bytes/s");
+        let link = traffic(&place, "a", "b");
+        assert!(link.tail_dropped > 1_000, "{link:?}");
+        assert_eq!(link.packets - link.tail_dropped, came.len() as u64, "{link:?}");
+    }
 }
 
 /// Claim: a cut holds in its direction only, and ends when it is joined; a link that is changed while packets pass

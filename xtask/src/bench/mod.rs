@@ -122,7 +122,7 @@ impl Bench {
         std::fs::create_dir_all(&folder)
             .map_err(|error| format!("making {}: {error}", folder.display()))?;
         let pacer = root.join("target/release/examples").join(PACER);
-        let build = ["build", "--release", "-q", "-p", "load", "--example", PACER];
+        let build = ["build", "--release", "-q", "--workspace", "--example", PACER];
         let built = std::process::Command::new("cargo").args(build).current_dir(root).status();
         if !built.is_ok_and(|status| status.success()) {
             return Err(format!("the example `{PACER}` of `load` was not built"));

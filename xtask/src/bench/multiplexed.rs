@@ -22,7 +22,7 @@ struct Line {
 
 /// Rounds of the engine and of the bare bytes in turn, without and with TLS, and with batches.
 pub(super) fn table(root: &Path, rounds: usize, seconds: u32) -> Result<String, String> {
-    let build = ["build", "--release", "-q", "-p", "load", "--example", "multiplexed"];
+    let build = ["build", "--release", "-q", "--workspace", "--example", "multiplexed"];
     let status = Command::new("cargo").args(build).current_dir(root).status();
     if !status.is_ok_and(|status| status.success()) {
         return Err("the example `multiplexed` of `load` was not built".to_owned());
