@@ -1,5 +1,4 @@
 //! Files of a run folder with bytes changed, cut off or added, read as each of its formats.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::time::Duration;

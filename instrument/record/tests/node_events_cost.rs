@@ -1,6 +1,5 @@
 //! Handing over an event costs no allocation: a node that stamps every transaction at every stage has millions.
 #![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod rows;
 

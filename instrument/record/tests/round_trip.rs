@@ -1,5 +1,4 @@
 //! What goes into a run folder comes out of it: every row, whatever is missing in it, from the log and sealed.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use crate::rows::{any_row, http_row, let_wait, new_trial, read_all, sealed_order};
 use model::facts::{Event, LedgerEntry, MetricSample, TrialFacts};

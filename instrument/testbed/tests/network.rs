@@ -58,17 +58,16 @@ fn round_trip_ms(place: &Place, from: &str, to: &str, tries: u32) -> f64 {
     })
 }
 
-/// Claim: with no delay a round trip takes less than a millisecond, with 20 ms each way 40 ms and at most one more;
-/// the emulator itself lost nothing and says how late it was.
+/// Claim: with 20 ms each way a round trip takes no less than 40 ms, and longer than without a delay; the emulator itself
+/// lost nothing and says how late it was. How much longer is the machine's affair: `timing`.
 #[test]
 fn a_delay_is_kept() {
     let mut plan = plan(late(20));
     plan.pairs = ["a", "b"].map(|name| (name, "client")).into_iter().flat_map(both).collect();
     let Some(place) = Place::make("a_delay_is_kept", &plan, &["a", "b"]) else { return };
     let without = round_trip_ms(&place, "client", "b", 50);
-    assert!(without < 1.0, "{without} ms");
     let with = round_trip_ms(&place, "a", "b", 15);
-    assert!((40.0..41.0).contains(&with), "{with} ms");
+    assert!(with >= 40.0 && without < with, "{without} ms, {with} ms");
     let facts = place.bed.network_report().unwrap();
     assert_eq!(facts.nodes, ["a", "b"]);
     assert_eq!((facts.total.emulator_dropped, facts.device_dropped), (0, 0), "{facts:?}");
@@ -106,7 +105,7 @@ fn each_direction_has_its_own() {
     };
     for (from, to, right) in [("a", "b", 10.0), ("a", "c", 30.0), ("c", "a", 30.0)] {
         let took = round_trip_ms(&place, from, to, 20);
-        assert!((right..right + 1.0).contains(&took), "{from} to {to}: {took} ms");
+        assert!(took >= right, "{from} to {to}: {took} ms");
     }
 }
 
@@ -139,6 +138,22 @@ fn loss_is_as_asked() {
 
 mod timing {
     use super::*;
+
+    /// Claim: the shortest round trip is at most a millisecond longer than its delays, with a delay each way, with another
+    /// in each direction, and with none.
+    #[test]
+    fn delays_are_no_longer() {
+        let mut plan = plan(late(5));
+        plan.pairs = vec![LinkPair { from: "a".into(), to: "c".into(), link: late(30) }];
+        plan.pairs.extend(both(("b", "client")));
+        let Some(place) = Place::make("delays_are_no_longer", &plan, &["a", "b", "c"]) else {
+            return;
+        };
+        for (from, to, right) in [("a", "b", 10.0), ("a", "c", 35.0), ("client", "b", 0.0)] {
+            let took = round_trip_ms(&place, from, to, 50);
+            assert!((right..right + 1.0).contains(&took), "{from} to {to}: {took} ms");
+        }
+    }
 
     /// Claim: a link of 1 MB/s carries 1 MB/s within 5 %, headers included, of a stream that is twice as fast; what its
     /// queue cannot take is dropped there, and nowhere else.
@@ -202,10 +217,10 @@ fn links_change_in_mid_run() {
     drop((a, b));
     links.set("a", "b", late(30)).unwrap();
     let changed = round_trip_ms(&place, "a", "b", 10);
-    assert!((31.0..32.0).contains(&changed), "{changed} ms");
+    assert!(changed >= 31.0, "{changed} ms");
     links.reset("a", "b").unwrap();
     let reset = round_trip_ms(&place, "a", "b", 20);
-    assert!((2.0..3.0).contains(&reset), "{reset} ms");
+    assert!(reset >= 2.0, "{reset} ms");
     let error = links.cut("a", "x", true).unwrap_err().to_string();
     assert!(error.contains("no node `x`") && error.contains("client, a, b"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! Rows and trial folders that the tests of this crate start from. It asserts nothing.
 #![allow(dead_code, reason = "each test binary uses another part, so `expect` would fail in some")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::HashMap;
 
