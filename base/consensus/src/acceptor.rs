@@ -33,7 +33,7 @@ impl Replica {
             self.wait_for_leader(now);
         }
         let before = self.record_promise(out);
-        if before <= self.persisted {
+        if before <= self.persisted || self.config.broken == Broken::PromisesBeforeSync {
             self.send_promise(from, ballot, first, out);
             return;
         }

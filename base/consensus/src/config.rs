@@ -64,6 +64,10 @@ pub enum Broken {
     DeliversOutOfOrder,
     /// A new leader proposes nothing of what others have accepted.
     ForgetsPromises,
+    /// A promise is sent before it is durable.
+    PromisesBeforeSync,
+    /// A candidate's own promise counts before it is durable.
+    OwnPromiseAtOnce,
 }
 
 impl Config {

@@ -6,6 +6,7 @@
 
 use clock::Instant;
 
+use crate::config::Broken;
 use crate::effects::Effects;
 use crate::entry::{Accepted, Entry, Proposal};
 use crate::ids::{Ballot, Instance, Members, ReplicaId};
@@ -168,7 +169,7 @@ impl Replica {
         self.role = Role::Candidate(Candidacy {
             ballot,
             first,
-            has_own: false,
+            has_own: self.config.broken == Broken::OwnPromiseAtOnce,
             promises: Vec::new(),
             found: own.into_iter().map(Some).collect(),
             ask_again_at: now,

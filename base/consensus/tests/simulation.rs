@@ -97,6 +97,7 @@ fn acknowledging_before_sync_is_found() {
             "a read that",
             "does not recover",
             "does not believe",
+            "is not durable",
         ],
     );
 }
@@ -118,4 +119,12 @@ fn deliveries_out_of_order_are_found() {
 #[test]
 fn forgotten_promises_are_found() {
     is_found(Broken::ForgetsPromises, &["was delivered before", "a read that", "does not believe"]);
+}
+
+/// Claim: a promise that is sent before it is durable, and one of its own that a candidate counts before, are found: what a
+/// power cut takes was no promise.
+#[test]
+fn promises_that_are_not_durable_are_found() {
+    is_found(Broken::PromisesBeforeSync, &["sends a promise"]);
+    is_found(Broken::OwnPromiseAtOnce, &["its own promise is not durable"]);
 }

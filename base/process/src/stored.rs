@@ -15,6 +15,7 @@ pub struct StoredLog {
     first: u64,
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    torn_bytes: usize,
 }
 
 impl StoredLog {
@@ -22,6 +23,17 @@ impl StoredLog {
     #[must_use]
     pub fn new(first: u64) -> Self {
         Self { first, ..Self::default() }
+    }
+
+    /// Bytes behind the last record that were cut off because they were no whole record: of a write that was under way when
+    /// the process ended and that nobody was told of, unless the disk has damaged the last one since.
+    #[must_use]
+    pub const fn torn_bytes(&self) -> usize {
+        self.torn_bytes
+    }
+
+    pub(crate) fn set_torn_bytes(&mut self, bytes: usize) {
+        self.torn_bytes = bytes;
     }
 
     /// Adds the next record.

@@ -29,10 +29,12 @@ pub struct Checks {
 pub type Checked = Result<(), String>;
 
 impl Checks {
-    pub fn leads(&mut self, ballot: Ballot, who: ReplicaId, life: u64) -> Checked {
+    /// Gives whether that was not known yet.
+    pub fn leads(&mut self, ballot: Ballot, who: ReplicaId, life: u64) -> Result<bool, String> {
+        let count = self.leaders.len();
         let first = *self.leaders.entry(ballot).or_insert((who, life));
         if first == (who, life) {
-            return Ok(());
+            return Ok(self.leaders.len() > count);
         }
         Err(format!("{ballot:?} is led by {first:?} and by {who:?} in life {life}"))
     }

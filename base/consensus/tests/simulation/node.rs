@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clock::Instant;
-use consensus::{Config, Entry, Instance, Replica, ReplicaId};
+use consensus::{Ballot, Config, Entry, Instance, Record, Replica, ReplicaId};
 
 use super::random::Random;
 
@@ -30,6 +30,17 @@ impl Disk {
         self.durable = self.end();
         self.is_syncing = false;
         lost
+    }
+
+    /// What a life that begins with what is durable now would have promised.
+    pub fn promised(&self) -> Ballot {
+        let durable = usize::try_from(self.durable - self.first).unwrap();
+        let records = self.records[..durable].iter().map(|bytes| Record::decode(bytes).unwrap());
+        let ballots = records.map(|record| match record {
+            Record::Promised { ballot } | Record::Accepted { ballot, .. } => ballot,
+            Record::Head { promised, .. } => promised,
+        });
+        ballots.max().unwrap_or(Ballot::ZERO)
     }
 
     /// Drops records before this one, of those that are durable. Whether all of them were.

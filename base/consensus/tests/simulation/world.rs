@@ -283,7 +283,14 @@ impl World {
         replica.step(self.now, input, &mut out);
         self.saw("steps");
         if replica.is_leader() {
-            self.checks.leads(replica.ballot(), replica.id(), self.nodes[node].life)?;
+            let is_new =
+                self.checks.leads(replica.ballot(), replica.id(), self.nodes[node].life)?;
+            if is_new && self.nodes[node].disk.promised() < replica.ballot() {
+                let (id, ballot) = (replica.id(), replica.ballot());
+                return Err(format!(
+                    "{id:?} leads in {ballot:?}, and its own promise is not durable"
+                ));
+            }
         }
         self.nodes[node].replica = Some(replica);
         let wake_at = out.wake_at();
@@ -305,7 +312,17 @@ impl World {
     fn carry_out(&mut self, node: usize, effect: Effect) -> Checked {
         let life = self.nodes[node].life;
         match effect {
-            Effect::Send { to, message } => self.send(node, to, &message),
+            Effect::Send { to, message } => {
+                if let Message::Promise { ballot, .. } = message
+                    && self.nodes[node].disk.promised() < ballot
+                {
+                    let id = self.nodes[node].id();
+                    return Err(format!(
+                        "{id:?} sends a promise of {ballot:?} that is not durable"
+                    ));
+                }
+                self.send(node, to, &message);
+            }
             Effect::Append { number, record } => {
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);

@@ -186,7 +186,13 @@ fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Seale
                 return Err(broken(scan.end, scan.next));
             }
             Some(_) => {}
-            None => cut(path, scan.end)?,
+            None => {
+                // What was never written is zeros.
+                let behind = &bytes[scan.end.min(bytes.len())..];
+                records
+                    .set_torn_bytes(behind.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1));
+                cut(path, scan.end)?;
+            }
         }
         sealed.push_back(Sealed { sequence: segment.header.sequence, next: scan.next });
     }

@@ -199,6 +199,17 @@ fn a_torn_end() {
             assert_eq!(open(folder.path()).unwrap(), (0, 5), "{at}");
         }
     }
+    // How much was cut is said: of a log that was idle it is damage.
+    let torn_bytes = || {
+        let (_, stored) = Store::open(folder.path(), &["log"], &["cell"], OPTIONS).unwrap();
+        stored.logs[0].torn_bytes()
+    };
+    let mut wrong = whole.clone();
+    wrong[start + 30] ^= 1;
+    reset(&wrong);
+    assert_eq!(torn_bytes(), end - start);
+    reset(&whole);
+    assert_eq!(torn_bytes(), 0);
     // Two records of one write: the first torn, the second whole.
     let header = format::read_header(&whole).unwrap();
     let mut torn = whole[..start].to_vec();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 use process::shell::{Bounds, Counters, Identity, Peer, Shell, Until, listen_address};
 use process::store::{LogThread, Store, StoreOptions, Sync, draw};
-use process::{Input, Node, Outputs};
+use process::{Input, Node, Outputs, StoredLog};
 use replicated::{Broken, CELL_NAMES, Config, Members, NUMBERS_MAX, ReplicaId, Settings};
 
 use crate::database::Limits;
@@ -303,6 +303,7 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
         ..Bounds::default()
     };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    enough_descriptors(shell.connections_max(), bounds)?;
     let mut peers = Vec::new();
     for (number, address) in &command.peer {
         let peer = Peer::at(*address);
@@ -431,6 +432,23 @@ impl Node for Telling {
     }
 }
 
+/// Fewer connections of clients than this are too few to begin with, unless fewer were asked for.
+const CLIENTS_MIN: usize = 64;
+
+/// Whether the host gives descriptors for more than what is kept for others.
+fn enough_descriptors(given: usize, asked: Bounds) -> Result<(), String> {
+    let clients = given.saturating_sub(asked.connections_reserved);
+    if given >= asked.connections_max || clients >= CLIENTS_MIN {
+        return Ok(());
+    }
+    Err(format!(
+        "the host gives this process descriptors for {given} connections, of which {} are kept for replicas and metrics, so {clients} \
+         are left for clients; raise the limit (`ulimit -n`) by {} at least, or ask for fewer with --connections-max",
+        asked.connections_reserved,
+        CLIENTS_MIN - clients + asked.connections_reserved.saturating_sub(given)
+    ))
+}
+
 /// The replica, as its disk left it.
 fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), String> {
     let Some(folder) = &command.data else {
@@ -438,8 +456,38 @@ fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), St
     };
     let (store, stored) = Store::open(folder, &["log"], &CELL_NAMES, command.store)
         .map_err(|error| error.to_string())?;
+    let torn: usize = stored.logs.iter().map(StoredLog::torn_bytes).sum();
+    if torn > 0 {
+        say(&format!(
+            "the log ended in {torn} bytes that are no whole record, and they were cut: a write that was under way when the replica ended; \
+             of a replica that had been idle for long it is damage to the last record"
+        ));
+    }
     let (config, settings) = config(command)?;
     let node = KvNode::of_group(config, &settings, &stored, command.limits, ledger)
         .map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok((node, Some(store.written_by(command.log_thread))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a replica that the host gives hardly a descriptor for clients does not start, and says by how many the limit is too
+    /// low; one that was asked for few connections and gets them does.
+    #[test]
+    fn too_few_descriptors() {
+        let asked = |connections_max, connections_reserved| Bounds {
+            connections_max,
+            connections_reserved,
+            ..Bounds::default()
+        };
+        assert_eq!(enough_descriptors(65_536, asked(65_536, 256)), Ok(()));
+        assert_eq!(enough_descriptors(320, asked(65_536, 256)), Ok(()));
+        assert_eq!(enough_descriptors(10, asked(10, 5)), Ok(()));
+        for (given, by) in [(172, "by 148"), (319, "by 1 ")] {
+            let why = enough_descriptors(given, asked(65_536, 256)).unwrap_err();
+            assert!(why.contains(by) && why.contains("--connections-max"), "{why}");
+        }
+    }
 }
