@@ -98,8 +98,9 @@ impl Running {
         }
         result.left_out = left_out(reads, facts);
         let finding = self.state.finish();
-        result.outcome = match (finding.holds, result.left_out) {
+        result.outcome = match (finding.holds, result.left_out + finding.missing) {
             (false, _) => AuditOutcome::Failed,
+            (true, 0) if finding.saw_nothing => AuditOutcome::Skipped,
             (true, 0) => AuditOutcome::Ok,
             (true, _) => AuditOutcome::Warn,
         };

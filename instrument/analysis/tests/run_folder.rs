@@ -185,7 +185,13 @@ impl CheckState for Complaint {
     }
     fn finish(self: Box<Self>) -> CheckFinding {
         let words = format!("are wrong in {} rows and {} entries", self.0, self.1);
-        CheckFinding { holds: false, count: 2, examples: vec![7, 9], words }
+        CheckFinding {
+            holds: false,
+            count: 2,
+            examples: vec![7, 9],
+            words,
+            ..CheckFinding::default()
+        }
     }
 }
 

@@ -90,6 +90,8 @@ struct Limits {
     beyond: u64,
     /// Reads whose lists nobody handed over.
     unread: u64,
+    /// Committed transactions that read something, and nothing was kept of it.
+    unseen: u64,
 }
 
 impl Limits {
@@ -97,11 +99,18 @@ impl Limits {
         let all = [
             (self.beyond, "later transactions not looked at"),
             (self.unread, "reads not looked at, since what they found was not kept in full"),
+            (
+                self.unseen,
+                "committed transactions not looked at, since nothing was kept of what they read",
+            ),
         ];
         let said = all.iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("; {count} {what}")).collect()
     }
 }
+
+/// What is said in place of a verdict by a check that was shown nothing that could have contradicted the promise.
+const NO_VERDICT: &str = "nothing that was read could be looked at, so there is no verdict";
 
 /// Counts of what was found, most telling first, as `2 of this, 1 of that`.
 fn counted<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> String {

@@ -182,6 +182,17 @@ impl History {
         self.orders.list(key, from, elements);
     }
 
+    /// Transactions that were committed for certain and read something, of which nobody said what they found.
+    #[must_use]
+    pub fn unseen(&self) -> u64 {
+        let is_unseen = |place: &u32| {
+            let (_, ops) = self.ops_of(*place);
+            self.effects[at(*place)] == Effect::Certain
+                && ops.iter().any(|op| op.key & APPENDS == 0 && op.value == NONE)
+        };
+        (0..small(self.ids.len())).filter(is_unseen).count() as u64
+    }
+
     /// How many transactions there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -106,4 +106,9 @@ pub struct CheckFinding {
     /// What is wrong with them, or what was looked at, as words that follow the count: `reads returned a value that
     /// …`.
     pub words: String,
+    /// What it should have been shown and was not: observations of transactions that were committed and read something. From
+    /// one on the check warns.
+    pub missing: u64,
+    /// It was shown nothing that could have contradicted the promise, so it gives no verdict. Of a check that holds.
+    pub saw_nothing: bool,
 }

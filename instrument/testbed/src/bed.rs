@@ -455,8 +455,8 @@ impl BedControl {
         self.shared.network.get().map(Network::control)
     }
 
-    /// Cuts the power of a node: ends it with SIGKILL if it runs, and takes from its disk what was not synced. It is
-    /// not started again.
+    /// Cuts the power of a node: it stands still, its disk does nothing any more (a sync that waits has not happened), then it
+    /// ends with SIGKILL, and what was not synced is taken from its disk. It is not started again.
     ///
     /// # Errors
     /// When there is no such node, it does not end, or it has no disk.
@@ -464,7 +464,9 @@ impl BedControl {
         let disks = self.disks(name)?;
         disks.check(name)?;
         if self.ended(name)?.is_none() {
-            // It may end by itself in this moment.
+            // It stands still before its disk does, so that it never learns of that; it may end by itself in this moment.
+            let _ = self.pause(name);
+            disks.go_dark(name)?;
             let _ = self.kill(name);
         }
         self.await_end(name)?;

@@ -74,22 +74,24 @@ fn mounted_anywhere(below: &Path) -> bool {
 }
 
 /// The writer, where this binary is started as one: appends numbers to a file, and says each when it holds it for
-/// done. With `sync` it has synced it then.
+/// done. With `sync` and `busy` it has synced it then; `busy` goes on at once.
 #[test]
 fn writer() {
     let Some(folder) = std::env::var_os("DISK_TEST_FOLDER") else { return };
-    let is_syncing = std::env::var("DISK_TEST_HOW").unwrap() == "sync";
+    let how = std::env::var("DISK_TEST_HOW").unwrap();
     let path = Path::new(&folder).join("numbers");
     let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
     let from = file.metadata().unwrap().len() / 8;
     println!("\nready found={from}");
     for number in from.. {
         file.write_all(&number.to_le_bytes()).unwrap();
-        if is_syncing {
+        if how != "lazy" {
             file.sync_data().unwrap();
         }
         println!("done {number}");
-        std::thread::sleep(Duration::from_millis(1));
+        if how != "busy" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -162,6 +164,22 @@ fn power_takes_what_was_not_synced() {
         assert!(facts.all.own_max_ns > 0 && facts.round_trip_p50_ns > 0, "{facts:?}");
         assert!(facts.cpu_ns > 0 && place.bed.disk_cpu() > Duration::ZERO, "{facts:?}");
     }
+}
+
+/// Claim: a sync that waits when the power goes has not happened: of a writer that always has one open a cut takes what it has
+/// not said yet, and nothing that it has.
+#[test]
+fn an_open_sync_has_not_happened() {
+    let mut slow = disk();
+    slow.sync_delay = Duration::from_millis(300);
+    let Some(mut place) = place("an_open_sync_has_not_happened", slow) else { return };
+    let folder = start_writer(&mut place.bed, "disk0", "busy");
+    wait_until("it has written", || said_done(place.at.path(), "disk0").len() > 2);
+    let control = place.bed.control();
+    let cut = control.cut_power("disk0", PowerLoss::Drop).unwrap();
+    assert!(cut.lost_bytes > 0 && control.ended("disk0").unwrap().is_some(), "{cut:?}");
+    let _inside = place.bed.enter_disks().unwrap();
+    assert!(said_done(place.at.path(), "disk0").is_subset(&held(&folder)));
 }
 
 /// Claim: the disks are where the nodes and the threads that went there are, and nowhere else; they are gone with the

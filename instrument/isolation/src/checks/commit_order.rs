@@ -8,7 +8,9 @@ use model::facts::LedgerEntry;
 use model::observation::Observation;
 use model::{FinalStages, NO_STAMP, Row, TxId};
 
-use super::{Answers, LOOKED_AT_MAX, Limits, bank, counted, effect, is_kind, lists, span};
+use super::{
+    Answers, LOOKED_AT_MAX, Limits, NO_VERDICT, bank, counted, effect, is_kind, lists, span,
+};
 use crate::history::{Effect, MicroOp};
 use crate::models::{BankAnswer, BankModel, ListModel};
 use crate::observation;
@@ -43,6 +45,9 @@ trait Again {
     /// An answer, out of what was observed.
     fn answer(bytes: &[u8]) -> Option<Self::Answer>;
 
+    /// Whether the answer to a transaction says anything of what it found.
+    fn reads(&mut self, id: TxId) -> bool;
+
     /// Lets a transaction happen, unless it only reads.
     fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&Self::Answer>);
 
@@ -61,6 +66,11 @@ impl Again for OfLists {
     fn answer(bytes: &[u8]) -> Option<Vec<Prefix>> {
         let reads = observation::lists(bytes).ok()?;
         Some(reads.iter().map(|read| read.found).collect())
+    }
+
+    fn reads(&mut self, id: TxId) -> bool {
+        self.lists.ops(id, &mut self.ops);
+        self.ops.iter().any(|op| matches!(op, MicroOp::Read { .. }))
     }
 
     fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&Vec<Prefix>>) {
@@ -86,6 +96,10 @@ impl Again for OfBank {
         moved.or_else(|_| observation::balances(bytes).map(BankAnswer::Balances)).ok()
     }
 
+    fn reads(&mut self, _: TxId) -> bool {
+        true
+    }
+
     fn next(&mut self, id: TxId, span: Option<Span>, answer: Option<&BankAnswer>) {
         let op: BankOp = self.bank.op(id);
         self.replay.next(id, span, &op, answer);
@@ -104,6 +118,8 @@ struct CommitOrder<W: Again> {
     answers: Answers<W::Answer>,
     /// Entries there were already: how often a transaction stands in the ledger is for its fate.
     entered: HashSet<TxId>,
+    /// Committed and in the ledger, and nothing was kept of what they read.
+    unseen: HashSet<TxId>,
     limits: Limits,
 }
 
@@ -115,6 +131,7 @@ impl<W: Again> CommitOrder<W> {
             spans: Vec::new(),
             answers: Answers::default(),
             entered: HashSet::new(),
+            unseen: HashSet::new(),
             limits: Limits::default(),
         }
     }
@@ -151,23 +168,37 @@ impl<W: Again> CheckState for CommitOrder<W> {
             return;
         }
         if self.entered.insert(entry.tx) {
-            let answer = self.answers.by_id.get(&entry.tx);
-            self.workload.next(entry.tx, self.span(entry.tx), answer);
+            let (answer, span) = (self.answers.by_id.get(&entry.tx), self.span(entry.tx));
+            let is_committed = span.is_some_and(|span| span.completed.is_some());
+            if answer.is_none() && is_committed && self.workload.reads(entry.tx) {
+                self.unseen.insert(entry.tx);
+            }
+            self.workload.next(entry.tx, span, answer);
         }
     }
 
     fn finish(self: Box<Self>) -> CheckFinding {
-        let Self { workload, answers, limits, .. } = *self;
+        let Self { workload, answers, mut limits, mut unseen, .. } = *self;
         let replayed = workload.finish();
-        let limits = limits.words();
         let Answers { malformed, differing, .. } = answers;
+        malformed.iter().for_each(|id| {
+            unseen.remove(id);
+        });
+        let missing = unseen.len() as u64;
+        limits.unseen = missing;
+        let limits = limits.words();
         if replayed.holds() && malformed.is_empty() && differing.is_empty() {
-            let words = format!(
-                "entries replayed: {} answers are what their transactions do there{limits}",
-                replayed.answers
-            );
-            let count = replayed.transactions;
-            return CheckFinding { holds: true, count, words, ..CheckFinding::default() };
+            let saw_nothing = replayed.answers == 0;
+            let found = if saw_nothing {
+                NO_VERDICT
+            } else {
+                "answers are what their transactions do there"
+            };
+            let words = format!("entries replayed: {} {found}{limits}", replayed.answers);
+            let words =
+                if saw_nothing { format!("entries replayed: {found}{limits}") } else { words };
+            let (holds, count, examples) = (true, replayed.transactions, Vec::new());
+            return CheckFinding { holds, count, examples, words, missing, saw_nothing };
         }
         let said = counted([
             (replayed.wrong, "were answered otherwise than they are at their place"),
@@ -199,6 +230,8 @@ impl<W: Again> CheckState for CommitOrder<W> {
                 "transactions contradict the order of the ledger: {said}{}{limits}",
                 pair.unwrap_or_default()
             ),
+            missing,
+            saw_nothing: false,
         }
     }
 }

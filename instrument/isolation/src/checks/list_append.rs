@@ -8,7 +8,7 @@ use model::observation::Observation;
 use model::options::{Problems, Section};
 use model::{FinalStages, NO_STAMP, Row, TxId};
 
-use super::{LOOKED_AT_MAX, Limits, effect, is_kind, lists, promised, span};
+use super::{LOOKED_AT_MAX, Limits, NO_VERDICT, effect, is_kind, lists, promised, span};
 use crate::history::{Effect, History, MicroOp, Transaction};
 use crate::observation;
 use crate::prefix::Prefix;
@@ -141,6 +141,7 @@ impl CheckState for ListAppend {
     fn finish(mut self: Box<Self>) -> CheckFinding {
         self.add_unrecorded();
         let Self { promised, malformed, differing, mut limits, history, .. } = *self;
+        limits.unseen = history.unseen();
         let verdict = history.check();
         limits.unread = verdict.unread;
         finding(&verdict, promised, &malformed, &differing, &limits)
@@ -154,16 +155,16 @@ fn finding(
     differing: &BTreeSet<TxId>,
     limits: &Limits,
 ) -> CheckFinding {
+    let missing = limits.unseen;
     let limits = limits.words();
     let level = verdict.level();
     if level >= promised && malformed.is_empty() && differing.is_empty() {
-        let words = format!(
-            "transactions looked at, with {} reads: {}{limits}",
-            verdict.reads,
-            level.words()
-        );
-        let count = verdict.transactions;
-        return CheckFinding { holds: true, count, words, ..CheckFinding::default() };
+        let saw_nothing = verdict.reads == 0;
+        let found = if saw_nothing { NO_VERDICT } else { level.words() };
+        let words =
+            format!("transactions looked at, with {} reads: {found}{limits}", verdict.reads);
+        let (holds, count, examples) = (true, verdict.transactions, Vec::new());
+        return CheckFinding { holds, count, examples, words, missing, saw_nothing };
     }
     let all = verdict.anomalies.values().flat_map(|broken| &broken.instances);
     let mut broken: BTreeSet<TxId> = all.flat_map(Instance::ids).collect();
@@ -189,6 +190,8 @@ fn finding(
             level.words(),
             said.join(", ")
         ),
+        missing,
+        saw_nothing: false,
     }
 }
 

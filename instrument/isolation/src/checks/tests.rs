@@ -334,3 +334,31 @@ fn the_bank() {
     let finding = found(&COMMIT_ORDER, &options, &denied);
     assert!(!finding.holds && finding.words.contains("answered otherwise"), "{}", finding.words);
 }
+
+/// Claim: a check that was shown no read says so and gives no verdict; from one committed read on that is missing it counts
+/// what it was not shown.
+#[test]
+fn what_was_not_seen_is_no_proof() {
+    let lists = small_lists(&[]);
+    let bank = workload(workload::BANK, &[("balance", Value::Integer(20))]);
+    let of_lists = trial_of_lists(&lists, Lie::Honest);
+    let of_bank = trial_of_bank(&bank, |_, _| {});
+    for (check, options, whole) in [
+        (&LIST_APPEND, &lists, &of_lists),
+        (&COMMIT_ORDER, &lists, &of_lists),
+        (&COMMIT_ORDER, &bank, &of_bank),
+        (&CONSERVED, &bank, &of_bank),
+    ] {
+        let seen = found(check, options, whole);
+        assert_eq!((seen.holds, seen.missing, seen.saw_nothing), (true, 0, false), "{seen:?}");
+        let blind = Trial { observations: Vec::new(), ..whole.clone() };
+        let nothing = found(check, options, &blind);
+        assert!(nothing.holds && nothing.saw_nothing && nothing.missing > 100, "{nothing:?}");
+        assert!(nothing.words.contains("no verdict"), "{}", nothing.words);
+        let mut partly = whole.clone();
+        partly.observations.retain(|(tx, _)| tx % 3 != 0);
+        let some = found(check, options, &partly);
+        assert!(some.holds && !some.saw_nothing && some.missing > 10, "{some:?}");
+        assert!(some.words.contains("nothing was kept of what they read"), "{}", some.words);
+    }
+}

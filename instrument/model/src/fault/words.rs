@@ -104,7 +104,11 @@ fn power_cut(lost_bytes: u64, kept_bytes: u64, lost_names: u64) -> String {
         (kept_bytes, format!("{kept_bytes} bytes survived unsynced")),
     ];
     let words: Vec<String> = parts.into_iter().filter(|(n, _)| *n > 0).map(|(_, it)| it).collect();
-    if words.is_empty() { "everything was synced".to_owned() } else { words.join(", ") }
+    if words.is_empty() {
+        "everything was synced, so the cut tested nothing".to_owned()
+    } else {
+        words.join(", ")
+    }
 }
 
 fn cut(way: CutWay, client: bool) -> String {
@@ -152,7 +156,7 @@ mod tests {
             (FaultDetail::Keys { keys: keys.into() }, "delay 200ms, nice 10"),
             (power(512, 0, 0), "lost 512 bytes that were not synced"),
             (power(0, 1024, 2), "2 changes of names undone, 1024 bytes survived unsynced"),
-            (power(0, 0, 0), "everything was synced"),
+            (power(0, 0, 0), "everything was synced, so the cut tested nothing"),
             (
                 FaultDetail::Cut { way: CutWay::In, client: true },
                 "only what comes in, from the instrument, too",

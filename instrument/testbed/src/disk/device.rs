@@ -60,6 +60,8 @@ pub(super) struct State {
     refused_full: u64,
     power_losses: u64,
     lost: Lost,
+    /// Its power is cut: it does nothing, and says of everything that it failed.
+    pub(super) is_dark: bool,
     /// Before the load: its delays are not asked for, and nothing counts.
     is_trying: bool,
     /// Processor time of threads that have answered the kernel: of those that ended, and of the present one.
@@ -93,6 +95,7 @@ impl Device {
             refused_full: 0,
             power_losses: 0,
             lost: Lost::default(),
+            is_dark: false,
             is_trying: true,
             cpu: (Duration::ZERO, Duration::ZERO),
         };
@@ -126,9 +129,15 @@ impl Device {
         state.tree.set_size(change.full_at.unwrap_or(self.plan.size).min(self.plan.size));
     }
 
-    /// The power is cut. The kernel must have let go of it.
+    /// The power goes: from now on nothing becomes durable, also of what was asked for before and waits.
+    pub(super) fn go_dark(&self) {
+        self.state().is_dark = true;
+    }
+
+    /// What was not durable is gone, and the power is back. The kernel must have let go of it.
     pub(super) fn lose(&self, loss: Loss) -> Lost {
         let mut state = self.state();
+        state.is_dark = false;
         let seed = state.seed.split_index("power", state.power_losses);
         state.power_losses += 1;
         let lost = state.tree.lose(loss, seed);
@@ -148,7 +157,8 @@ impl Device {
             Operation::Sync => state.change.sync_errors,
             Operation::Name => None,
         };
-        let fails = one_in.is_some_and(|one_in| state.rng.below(one_in.max(1)) == 0);
+        let fails =
+            state.is_dark || one_in.is_some_and(|one_in| state.rng.below(one_in.max(1)) == 0);
         state.operations[operation as usize].errors += u64::from(fails);
         fails
     }

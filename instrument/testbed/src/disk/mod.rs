@@ -151,7 +151,12 @@ impl Disks {
         find(&mut self.disks(), node).map(|_| ())
     }
 
-    /// Cuts the power of a disk. The node's processes must have ended: whoever has files of it open loses them.
+    /// The power of a disk goes: nothing of what it was given and has not synced will ever be durable.
+    pub(crate) fn go_dark(&self, node: &str) -> Result<(), TestbedError> {
+        find(&mut self.disks(), node).map(|disk| disk.device.go_dark())
+    }
+
+    /// Takes from a disk without power what was not durable, and gives it power again. The node's processes must have ended: whoever has files of it open loses them.
     pub(crate) fn cut(&self, node: &str, loss: Loss) -> Result<PowerCut, TestbedError> {
         let mut disks = self.disks();
         let disk = find(&mut disks, node)?;

@@ -87,6 +87,7 @@ impl Service {
     fn told(&self, reply: ReplyEntry, act: impl FnOnce(&mut State) -> Result<u64, Refused>) {
         self.at_once(
             |state| {
+                has_power(state)?;
                 let inode = act(state)?;
                 state.tree.remember(inode);
                 attributes(state, inode)
@@ -99,6 +100,7 @@ impl Service {
     }
 
     fn done(&self, reply: ReplyEmpty, act: impl FnOnce(&mut State) -> Result<(), Refused>) {
+        let act = |state: &mut State| has_power(state).and_then(|()| act(state));
         self.at_once(act, |done| match done {
             Ok(()) => reply.ok(),
             Err(refused) => reply.error(errno(refused)),
@@ -134,13 +136,21 @@ impl Service {
                 reply.error(Errno::EIO);
                 return;
             }
-            let done = sync(&mut device.state(), inode.0, is_data_only);
+            let mut state = device.state();
+            // The power may have gone while it waited: then it has not happened.
+            let done = has_power(&state).and_then(|()| sync(&mut state, inode.0, is_data_only));
+            drop(state);
             match done {
                 Ok(()) => reply.ok(),
                 Err(refused) => reply.error(errno(refused)),
             }
         });
     }
+}
+
+/// Whether the disk does anything.
+fn has_power(state: &State) -> Result<(), Refused> {
+    if state.is_dark { Err(Refused::IO) } else { Ok(()) }
 }
 
 impl Filesystem for Service {
@@ -184,6 +194,7 @@ impl Filesystem for Service {
     ) {
         let now = WallTime::now();
         let change = |state: &mut State| {
+            has_power(state)?;
             if let Some(size) = size {
                 state.tree.resize(inode.0, size, now)?;
             }

@@ -71,6 +71,7 @@ impl Found {
             count: if holds { self.looked_at } else { self.broken },
             examples: self.examples,
             words: if holds { fine } else { broken }.to_owned(),
+            ..CheckFinding::default()
         }
     }
 }

@@ -91,10 +91,16 @@ impl CheckState for Content {
         let Self { looked_at, broken, examples, .. } = *self;
         if broken == 0 {
             let words = "entries made again: each holds what was submitted".to_owned();
-            return CheckFinding { holds: true, count: looked_at, examples, words };
+            return CheckFinding {
+                holds: true,
+                count: looked_at,
+                examples,
+                words,
+                ..CheckFinding::default()
+            };
         }
         let words = format!("of {looked_at} entries hold something else than was submitted");
-        CheckFinding { holds: false, count: broken, examples, words }
+        CheckFinding { holds: false, count: broken, examples, words, ..CheckFinding::default() }
     }
 }
 

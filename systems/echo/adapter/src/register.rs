@@ -350,6 +350,7 @@ impl Found {
             count: broken.len() as u64,
             examples: broken.into_iter().take(model::check::EXAMPLES_MAX).collect(),
             words: format!("reads returned what a register could not: {}{limits}", said.join(", ")),
+            ..CheckFinding::default()
         }
     }
 }

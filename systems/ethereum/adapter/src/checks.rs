@@ -160,6 +160,7 @@ impl CheckState for Trial {
             } else {
                 self.words.to_owned()
             },
+            ..CheckFinding::default()
         }
     }
 }
