@@ -1,5 +1,5 @@
 //! Every audit has a trial on the canary that is built to make it object, carried out by the real binary: the audit says
-//! why in its own words. Where it voids what the trial is read for, the verdict is invalid and the exit code 97; where the
+//! why in its own words. Where nothing holds that the trial is read for, the verdict is invalid and the exit code 97; where the
 //! system is at fault, the numbers hold, and a threshold decides. And one clean trial satisfies all.
 //!
 //! The machine may be busy with other things while this runs; then audits that look at times may fail beside the one
@@ -30,14 +30,16 @@ pub fn audits() -> Vec<String> {
 /// Asserts what a trial that was built to fail one audit must come to.
 #[track_caller]
 fn expect_failed(said: &Said, document: &Value, name: &str, words: &[&str]) {
-    said.expect_code(97);
-    assert_eq!(document["verdict"], "invalid");
-    assert_eq!(document["exit_meaning"], "the measurement is invalid: do not use its numbers");
+    let voids = found(document, name)["voids"].as_array().expect("a list");
+    // Without a threshold a run is invalid where nothing of the headline holds.
+    let is_void = |family: &str| voids.iter().any(|it| it["family"] == family);
+    let is_invalid = is_void("response") && is_void("committed");
+    said.expect_code(if is_invalid { 97 } else { 0 });
+    assert_eq!(document["verdict"], if is_invalid { "invalid" } else { "pass" });
     for words in words {
         expect_audit(document, name, "failed", words);
     }
-    let audit = found(document, name);
-    assert_ne!(audit["voids"], serde_json::json!([]), "it says which numbers: {audit}");
+    assert_ne!(voids, &[] as &[Value], "it says which numbers");
 }
 
 /// Asserts what a trial must come to whose system fails a threshold that nobody has to write: the numbers hold, and an

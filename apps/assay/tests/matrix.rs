@@ -282,9 +282,9 @@ fn a_ledger_makes_promises() {
         Place::new().experiment(&format!("{lying}[[threshold]]\nexpr = \"p50 < 50ms\"\n"));
     said.expect_code(99);
     expect_audit(&document, "ledger", "warn", "acknowledged and not in the ledger");
-    assert_eq!(trial(&document)["thresholds"][0]["answer"], "broken");
+    assert_eq!(trial(&document)["thresholds"][0]["answer"], "failed");
     let reason = document["reason"].as_str().unwrap();
-    assert!(reason.starts_with("lost 6 acknowledged transactions: tx "), "{reason}");
+    assert!(reason.contains("lost 6 acknowledged transactions: tx "), "{reason}");
     let relaxed = format!("{lying}[[threshold]]\nexpr = \"lost <= 10\"\n");
     let (said, document) = Place::new().experiment(&relaxed);
     said.expect_code(0);
@@ -296,7 +296,7 @@ fn a_ledger_makes_promises() {
 fn the_last_line_says_what_the_code_means() {
     let _alone = alone();
     for (expr, code, words) in [
-        ("p50 < 1s", 0, "exit code 0: no threshold failed, and the measurement is valid"),
+        ("p50 < 1s", 0, "exit code 0: no threshold failed that was not declared to"),
         ("p50 < 50ms", 99, "exit code 99: a threshold or a check failed"),
     ] {
         let place = Place::new();

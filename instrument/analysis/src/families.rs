@@ -85,10 +85,15 @@ pub(crate) fn doubt_without(except: &str, name: &str, trial: &TrialResult) -> Do
     doubt
 }
 
-/// Audits that void what a trial without thresholds is read for.
-pub(crate) fn of_the_headline(trial: &TrialResult) -> impl Iterator<Item = &AuditResult> {
-    let is_void = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
-    trial.audits.iter().filter(is_void)
+/// Audits that void what a trial without thresholds is read for; none where a part of it holds.
+pub(crate) fn of_the_headline(trial: &TrialResult) -> Vec<&AuditResult> {
+    let voids = |audit: &AuditResult, family| audit.voids.iter().any(|it| it.family == family);
+    let is_void = |family: &Family| trial.audits.iter().any(|audit| voids(audit, *family));
+    if !Family::OF_THE_HEADLINE.iter().all(is_void) {
+        return Vec::new();
+    }
+    let is_among = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
+    trial.audits.iter().filter(is_among).collect()
 }
 
 fn needs(name: &str, trial: &TrialResult) -> Vec<Need> {

@@ -299,6 +299,7 @@ pub(crate) fn distribution(
         min_ns: moments.min(),
         max_ns: moments.max(),
         mean_ns: moments.mean(),
+        mean_less_own_ns: None,
         // No mean lies below the smallest value, whatever a symmetric interval says of a skewed one.
         mean_low_ns: mean_interval.map(|(low, _)| at_least(low, moments.min())),
         // An upper end that overflowed says nothing, so it is not one.
@@ -311,6 +312,7 @@ pub(crate) fn distribution(
                 q: *q,
                 name: percentile_name(*q),
                 value_ns: all.quantile(*q),
+                less_own_ns: None,
                 low_ns: ends.low,
                 high_ns: ends.high,
                 unconditional_ns: all.quantile(*q),

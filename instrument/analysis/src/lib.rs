@@ -9,6 +9,7 @@
 //! `knee` across settings.
 
 mod audits;
+mod beyond;
 mod block;
 mod checks;
 mod combined;

@@ -15,7 +15,7 @@ use crate::grid::{Cells, Grid, SECOND};
 use crate::latency::{is_answer, percentile_name};
 use crate::metric::{Metric, Unit};
 use crate::metric_names::{Name, Of, Word, parse as parse_name};
-use crate::threshold_expr::{Comparison, Operand, Operator, parse};
+use crate::threshold_expr::{Comparison, Operator, parse};
 
 const MINUTE: i64 = 60 * SECOND;
 
@@ -86,15 +86,7 @@ enum Number {
 impl Judged {
     /// A comparison of one number with a constant, the number on the left.
     fn of(comparison: &Comparison, final_stage: &str) -> Option<Self> {
-        let (name, operator, bound) = match (&comparison.left, &comparison.right) {
-            (Operand::Name(name), Operand::Constant(bound, _)) => {
-                (name, comparison.operator, *bound)
-            }
-            (Operand::Constant(bound, _), Operand::Name(name)) => {
-                (name, comparison.operator.mirrored(), *bound)
-            }
-            _ => return None,
-        };
+        let (name, operator, bound) = comparison.with_constant()?;
         let is_final = |stage: &Option<String>| stage.as_ref().is_none_or(|it| it == final_stage);
         let number = match parse_name(name)? {
             Name::Plain(entry) if entry.name == "success" => Number::Success,
@@ -105,7 +97,7 @@ impl Judged {
             },
             _ => return None,
         };
-        Some(Self { number, operator, bound, text: comparison.text.clone(), name: name.clone() })
+        Some(Self { number, operator, bound, text: comparison.text.clone(), name: name.to_owned() })
     }
 
     fn holds(&self, minute: &Minute) -> bool {

@@ -8,7 +8,7 @@ use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
 use crate::latency::BEYOND_MIN;
 use crate::metric_names::{Name, Of, OfStage, Word, parse};
-use crate::threshold_expr::{Comparison, Operand, Operator};
+use crate::threshold_expr::{Comparison, Operator};
 
 /// Where a number lies with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,13 +37,7 @@ pub(crate) fn unresolved(
     holds: bool,
     trial: &TrialResult,
 ) -> Option<String> {
-    let (name, operator, limit) = match (&comparison.left, &comparison.right) {
-        (Operand::Name(name), Operand::Constant(limit, _)) => (name, comparison.operator, *limit),
-        (Operand::Constant(limit, _), Operand::Name(name)) => {
-            (name, comparison.operator.mirrored(), *limit)
-        }
-        _ => return None,
-    };
+    let (name, operator, limit) = comparison.with_constant()?;
     let interval = interval_of(name, trial)?;
     let is_below = match operator {
         Operator::Less | Operator::AtMost => holds,
@@ -196,7 +190,8 @@ mod tests {
             let found = with(count, expr);
             assert_eq!(found.answer, answer, "{count} {expr}: {} {}", found.actual, found.detail);
         }
-        assert_eq!(with(10, "p99 < 100ms").detail, "no sample lies beyond it");
+        let said = with(10, "p99 < 100ms").detail;
+        assert_eq!(said, "0 of 10 beyond 100 ms; 299 are needed to be 95 % sure");
     }
 
     /// Claim: a limit inside the interval is met by the value, which says so, and undecided where the threshold asks for 95 %
@@ -225,7 +220,10 @@ mod tests {
         let open = trial(5_000, None);
         assert_eq!(open.thresholds[0].answer, Answer::Met, "{:?}", open.thresholds[0]);
         let said = &open.thresholds[0].detail;
-        assert!(said.starts_with("95 % interval 2."), "{said}");
+        assert!(
+            said.starts_with("400 of 10,000 beyond 5.00 ms, 500 allowed: may be chance"),
+            "{said}"
+        );
         let asked = trial(5_000, Some(0.95));
         assert_eq!(asked.thresholds[0].answer, Answer::Undecided, "{:?}", asked.thresholds[0]);
         assert_eq!(asked.verdict, Verdict::Undecided);

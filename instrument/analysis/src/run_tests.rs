@@ -96,6 +96,14 @@ fn summarise_of(plan: &Plan, of: Vec<(usize, TrialResult)>, interrupted: bool) -
     summarise(&input, of)
 }
 
+/// The same where the load of the third setting was not offered.
+fn run_not_offered(plan: &Plan, interrupted: bool) -> RunResult {
+    let mut trials = trials(plan);
+    let third = &mut trials[2].1;
+    (third.verdict, third.reason) = (Verdict::Invalid, "offered_rate: a tenth was not sent".into());
+    summarise_of(plan, trials, interrupted)
+}
+
 /// Claim: at twice its capacity a system's goodput is its capacity, though the drain lets it catch up, and the
 /// knee is named between the last rate that it keeps up with and the first that it does not.
 #[test]
@@ -116,22 +124,22 @@ fn declared_verdicts() {
     let mut plan = plan();
     plan.thresholds.clear();
     plan.thresholds.push(ThresholdPlan::new("p90 < 1s", Level::Warn));
-    let undeclared = run(&plan, false);
+    let undeclared = run_not_offered(&plan, false);
     assert_eq!(
         (undeclared.verdict, undeclared.exit_code),
         (Verdict::Invalid, 97),
         "{}",
         undeclared.reason
     );
-    assert!(undeclared.reason.contains("rate=2000/s: backlog_drift"), "{}", undeclared.reason);
+    assert!(undeclared.reason.contains("rate=2000/s: offered_rate"), "{}", undeclared.reason);
     plan.settings[2].expect = Some(Verdict::Invalid);
-    let met = run(&plan, false);
+    let met = run_not_offered(&plan, false);
     assert_eq!((met.verdict, met.exit_code), (Verdict::Pass, 0), "{}", met.reason);
     plan.settings[0].expect = Some(Verdict::Invalid);
-    let unmet = run(&plan, false);
+    let unmet = run_not_offered(&plan, false);
     assert_eq!((unmet.verdict, unmet.exit_code), (Verdict::Fail, 99), "{}", unmet.reason);
     assert!(unmet.reason.contains("expected invalid, came out pass"), "{}", unmet.reason);
-    assert_eq!(run(&plan, true).exit_code, 130);
+    assert_eq!(run_not_offered(&plan, true).exit_code, 130);
 }
 
 /// Claim: a threshold that fails by a number that holds decides, whatever does not hold elsewhere: 99 before 97.
@@ -139,10 +147,10 @@ fn declared_verdicts() {
 fn broken_before_invalid() {
     let mut plan = plan();
     plan.thresholds = vec![ThresholdPlan::new("p90 < 1s", Level::Warn)];
-    assert_eq!(run(&plan, false).exit_code, 97);
+    assert_eq!(run_not_offered(&plan, false).exit_code, 97);
     let at = BTreeMap::from([("rate".to_owned(), "500/s".to_owned())]);
     plan.thresholds.push(ThresholdPlan { at, ..ThresholdPlan::new("success < 1%", Level::Fail) });
-    let broken = run(&plan, false);
+    let broken = run_not_offered(&plan, false);
     assert_eq!((broken.verdict, broken.exit_code), (Verdict::Fail, 99), "{}", broken.reason);
     assert!(broken.reason.starts_with("rate=500/s: `success < 1%`"), "{}", broken.reason);
 }

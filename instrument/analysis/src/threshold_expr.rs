@@ -15,6 +15,21 @@ pub(crate) struct Comparison {
     pub text: String,
 }
 
+impl Comparison {
+    /// A number with the constant that it is compared with, the number on the left; `None` for what compares two numbers.
+    pub fn with_constant(&self) -> Option<(&str, Operator, f64)> {
+        match (&self.left, &self.right) {
+            (Operand::Name(name), Operand::Constant(limit, _)) => {
+                Some((name, self.operator, *limit))
+            }
+            (Operand::Constant(limit, _), Operand::Name(name)) => {
+                Some((name, self.operator.mirrored(), *limit))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {

@@ -4,14 +4,15 @@ use std::cmp::Ordering;
 
 use model::names::DeclaredNames;
 use model::plan::{Level, ThresholdPlan};
-use model::result::{Answer, Direction, ThresholdResult, TrialResult};
+use model::result::{Answer, Counted, Direction, ThresholdResult, TrialResult};
 use model::series::{SaidBy, declared};
 
+use crate::beyond::{Beyond, in_words};
 use crate::families::{Doubt, doubt};
 use crate::implicit;
 use crate::metric::{Metric, Unit, metric};
 use crate::metric_list::{self, Section};
-use crate::metric_names::{check_metric, parse as parse_name};
+use crate::metric_names::{Of, Word, check_metric, parse as parse_name};
 use crate::resolution::unresolved;
 use crate::threshold_expr::{Comparison, Operand, Operator, parse};
 
@@ -106,21 +107,28 @@ fn unit_hint(left: Unit, right: Unit) -> &'static str {
 /// they void decides nothing.
 pub(crate) fn evaluate_all(
     thresholds: &[ThresholdPlan],
+    beyond: &Beyond,
     trial: &TrialResult,
 ) -> Vec<ThresholdResult> {
     let implicit = implicit::promises(thresholds, trial);
-    let implicit = implicit.iter().map(|promise| evaluate(promise, trial));
+    let implicit = implicit.iter().map(|promise| evaluate(promise, beyond, trial));
     let implicit = implicit.map(|result| ThresholdResult { implicit: true, ..result });
-    thresholds.iter().map(|threshold| evaluate(threshold, trial)).chain(implicit).collect()
+    thresholds.iter().map(|threshold| evaluate(threshold, beyond, trial)).chain(implicit).collect()
 }
 
 /// Whether a threshold of level `saturated` is broken: declared saturation that came.
-pub(crate) fn is_saturated(thresholds: &[ThresholdPlan], trial: &TrialResult) -> bool {
+pub(crate) fn is_saturated(
+    thresholds: &[ThresholdPlan],
+    beyond: &Beyond,
+    trial: &TrialResult,
+) -> bool {
     let declared = thresholds.iter().filter(|threshold| threshold.level == Level::Saturated);
-    declared.map(|threshold| evaluate(threshold, trial)).any(|it| it.answer == Answer::Failed)
+    declared
+        .map(|threshold| evaluate(threshold, beyond, trial))
+        .any(|it| it.answer == Answer::Failed)
 }
 
-fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
+fn evaluate(threshold: &ThresholdPlan, beyond: &Beyond, trial: &TrialResult) -> ThresholdResult {
     let mut result = ThresholdResult {
         expr: threshold.expr.clone(),
         level: level_word(threshold.level).to_owned(),
@@ -132,7 +140,7 @@ fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
         Err(detail) => return ThresholdResult { detail, ..result },
     };
     let compared: Vec<Compared> =
-        comparisons.iter().map(|it| compare(it, threshold, trial)).collect();
+        comparisons.iter().map(|it| compare(it, threshold, beyond, trial)).collect();
     // One that failed fails all of them, whatever is not known of the others.
     result.answer = compared.iter().map(|it| it.answer).max().unwrap_or_default();
     let point = |it: &Compared| it.holds;
@@ -144,9 +152,12 @@ fn evaluate(threshold: &ThresholdPlan, trial: &TrialResult) -> ThresholdResult {
     result.actual = texts.collect::<Vec<_>>().join(", ");
     let deciding = compared.iter().find(|it| it.answer == result.answer);
     result.detail = deciding.map(|it| it.detail.clone()).unwrap_or_default();
-    for audit in compared.into_iter().flat_map(|it| it.voided_by) {
-        if !result.voided_by.contains(&audit) {
-            result.voided_by.push(audit);
+    for it in compared {
+        result.counted.extend(it.counted);
+        for audit in it.voided_by {
+            if !result.voided_by.contains(&audit) {
+                result.voided_by.push(audit);
+            }
         }
     }
     result
@@ -161,17 +172,27 @@ struct Compared {
     /// The value, printed.
     text: String,
     detail: String,
+    counted: Option<Counted>,
     voided_by: Vec<String>,
 }
 
-fn compare(comparison: &Comparison, threshold: &ThresholdPlan, trial: &TrialResult) -> Compared {
+fn compare(
+    comparison: &Comparison,
+    threshold: &ThresholdPlan,
+    beyond: &Beyond,
+    trial: &TrialResult,
+) -> Compared {
     let values = value_of(&comparison.left, trial)
         .and_then(|left| Ok((left, value_of(&comparison.right, trial)?)));
     let ((left, left_unit), (right, right_unit)) = match values {
         Ok(values) => values,
         Err(detail) => return Compared { detail, ..Compared::default() },
     };
-    let holds = comparison.operator.holds(left, right);
+    let decided = beyond.answer(comparison, threshold);
+    let holds = match &decided {
+        Some((_, counted)) => !counted.is_beyond(),
+        None => comparison.operator.holds(left, right),
+    };
     let mut text = match comparison.left {
         Operand::Constant(..) => Metric::print(right, right_unit),
         _ => Metric::print(left, left_unit),
@@ -190,12 +211,25 @@ fn compare(comparison: &Comparison, threshold: &ThresholdPlan, trial: &TrialResu
         holds: Some(holds),
         text,
         detail: String::new(),
+        counted: None,
         voided_by: left_doubt.by.into_iter().chain(right_doubt.by).collect(),
     };
     if !error.leaves(comparison.operator, holds, (left, left_unit), right) {
         compared.answer = Answer::Invalid;
         compared.detail =
             format!("it depends on a number that is not valid ({})", compared.voided_by.join(", "));
+    } else if let Some((answer, counted)) = &decided {
+        compared.answer = *answer;
+        compared.detail = in_words(*answer, counted, threshold.confidence);
+    } else if let Some(less_own) = mean_less_own(comparison, trial)
+        && comparison.operator.holds(less_own, right) != holds
+        && threshold.level != Level::Saturated
+    {
+        compared.answer = Answer::Invalid;
+        compared.detail = format!(
+            "{} less the instrument's own lag: the machine's own lag decides; use an idle machine",
+            Metric::print(less_own, left_unit)
+        );
     } else if threshold.level != Level::Saturated
         && (holds || compared.voided_by.is_empty())
         && let Some(why) = unresolved(comparison, holds, trial)
@@ -208,7 +242,21 @@ fn compare(comparison: &Comparison, threshold: &ThresholdPlan, trial: &TrialResu
     } else if !holds {
         compared.detail = about_the_ledger(comparison, &compared.text, trial).unwrap_or_default();
     }
+    compared.counted = decided.map(|(_, counted)| counted);
     compared
+}
+
+/// The mean response time, if it is what is compared, less the instrument's own lag.
+fn mean_less_own(comparison: &Comparison, trial: &TrialResult) -> Option<f64> {
+    let Operand::Name(name) = &comparison.left else { return None };
+    let crate::metric_names::Name::Distribution { of: Of::Due | Of::Committed, word, stage } =
+        parse_name(name)?
+    else {
+        return None;
+    };
+    let stage = stage.as_deref().unwrap_or(&trial.final_stage);
+    let of = trial.latency.iter().find(|it| it.stage == stage && it.refused + it.missing == 0)?;
+    of.response.mean_less_own_ns.filter(|_| word == Word::Moment("mean"))
 }
 
 /// What is said of a failed threshold about what the ledger holds: which transactions.

@@ -17,6 +17,7 @@ use record::StageSecond;
 use stats::Histogram;
 
 use crate::audits::{self, Evidence};
+use crate::beyond::Beyond;
 use crate::block::BLOCK_ROWS;
 use crate::checks::Checks;
 use crate::fates::Join;
@@ -85,6 +86,7 @@ pub struct TrialAnalysis<'a> {
     vegeta: Vegeta,
     groups: Groups,
     page: Page,
+    beyond: Beyond,
     /// Kept where thresholds can be told of a minute.
     minutes: Option<Minutes>,
     order: Order,
@@ -129,6 +131,7 @@ impl<'a> TrialAnalysis<'a> {
             vegeta: Vegeta::default(),
             groups: Groups::default(),
             page: Page::new(input.setting.measure.calls, &left_out),
+            beyond: Beyond::new(input.thresholds, &facts.declared.stages, final_stage, &grid),
             minutes: Minutes::new(
                 input.thresholds,
                 &left_out,
@@ -225,6 +228,7 @@ impl<'a> TrialAnalysis<'a> {
         }
         let slot = self.slots.index(rows[0].due).expect("the window holds it");
         self.latencies.rows(slot, rows);
+        self.beyond.rows(slot, rows);
         for row in rows {
             if let (Some(ns), Some(lag)) = (row.response_ns(self.final_stage), row.own_lag_ns()) {
                 self.without_lag.row(ns, lag);
@@ -301,7 +305,8 @@ impl<'a> TrialAnalysis<'a> {
         result.thresholds = implicit::broken_outright(self.input.facts);
         // Of a load that was not sent there is no number to judge.
         if !self.input.facts.load.is_withheld {
-            let evaluated = thresholds::evaluate_all(self.input.thresholds, &result);
+            self.beyond.received(&self.input.facts.load.workers);
+            let evaluated = thresholds::evaluate_all(self.input.thresholds, &self.beyond, &result);
             result.thresholds.splice(0..0, evaluated);
         }
         (result.verdict, result.reason) = verdict::of_trial(&result);
@@ -328,7 +333,7 @@ impl<'a> TrialAnalysis<'a> {
             setting: self.input.setting,
             facts,
             environment: self.input.environment,
-            is_saturated: thresholds::is_saturated(self.input.thresholds, result),
+            is_saturated: thresholds::is_saturated(self.input.thresholds, &self.beyond, result),
             engine: engine_total(&facts.load.workers),
             result,
             all: &self.all,

@@ -99,7 +99,7 @@ fn in_words(threshold: &ThresholdResult, trial: &TrialResult) -> String {
 
 /// Why a trial without thresholds decides nothing.
 fn headline(trial: &TrialResult) -> Option<String> {
-    let voiding: Vec<&AuditResult> = families::of_the_headline(trial).collect();
+    let voiding = families::of_the_headline(trial);
     let first = voiding.first()?;
     Some(more(format!("{}: {}", first.name, first.detail), voiding.len()))
 }

@@ -27,6 +27,13 @@ impl WithoutLag {
         }
     }
 
+    /// How much smaller the mean of `count` response times would be if no row had a lag.
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub fn of_mean(&self, count: u64) -> f64 {
+        let sum = |of: &Histogram| of.moments().mean().unwrap_or(0.0) * of.count() as f64;
+        (sum(&self.from) - sum(&self.to)) / count.max(1) as f64
+    }
+
     /// What `all` would be if no row had a lag.
     pub fn of(&self, all: &Histogram) -> Histogram {
         let mut counts: BTreeMap<i64, u64> = all.buckets().collect();

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 pub use steps::{StepResult, StepsResult};
 pub use stream::StreamResult;
 pub use table::{Cell, TableResult};
-pub use threshold::{Answer, ThresholdResult};
+pub use threshold::{Answer, Counted, ThresholdResult};
 pub use timeline::{SecondResult, TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn};
 pub use vegeta::VegetaResult;
 pub use verdict::{Exit, Verdict};

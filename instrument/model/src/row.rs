@@ -104,6 +104,13 @@ impl Row {
         (self.sent != NO_STAMP).then(|| self.sent - self.due)
     }
 
+    /// What of the response time in nanoseconds is the instrument's own; never negative.
+    #[must_use]
+    #[inline]
+    pub fn instrument_lag_ns(&self) -> i64 {
+        self.own_lag_ns().unwrap_or(0).max(0)
+    }
+
     /// The part of the send lag that is the instrument's own: `sent − ready`.
     #[must_use]
     #[inline]

@@ -115,9 +115,12 @@ pub(crate) fn whole_ns(ns: f64) -> Option<i64> {
 /// A quantile over those that reached the stage; `~` before one that rests on too few samples.
 #[must_use]
 pub(crate) fn quantile(quantile: &Quantile) -> String {
-    match quantile.value_ns {
-        Some(ns) if is_thin(quantile) => format!("~{}", show_ns(ns)),
-        ns => latency(ns),
+    let thin = if is_thin(quantile) { "~" } else { "" };
+    match (quantile.value_ns, quantile.less_own_ns) {
+        // What the instrument's own lag moves is what it may be.
+        (Some(ns), Some(less)) => format!("{thin}{}", interval(Some(ns), Some(less), Some(ns))),
+        (Some(ns), None) => format!("{thin}{}", show_ns(ns)),
+        (None, _) => latency(None),
     }
 }
 

@@ -83,7 +83,7 @@ be `fail` (99) now; treat both as no pass.
 * `audits`: one that failed no longer makes its trial invalid. `voids` names the numbers that are not valid, and which way \
 they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
 audit computed: read these, and not the sentence.
-* `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of five: not resolved, void and unknown are \
+* `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of four: undecided and invalid are \
 no *yes*. `implicit` thresholds are in the list that nobody wrote: lost, doubled, invented and misplaced transactions, \
 which once made a trial invalid.
 * `quantiles[].unconditional_ns` and all that is *of all due*: a refusal counts with the time to its answer, and only what \

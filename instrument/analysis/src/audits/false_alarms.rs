@@ -296,10 +296,10 @@ fn a_busy_machine_voids_no_promise_with_room() {
         }
         trial.thresholds = vec![ThresholdPlan::new("p99 < 9ms", Level::Fail)];
         let result = trial.result();
-        let failed = |name: &str| {
-            result.audits.iter().any(|it| it.name == name && it.outcome == AuditOutcome::Failed)
+        let objects = |name: &str| {
+            result.audits.iter().any(|it| it.name == name && it.outcome == AuditOutcome::Warn)
         };
-        late += u64::from(failed("send_lag"));
+        late += u64::from(objects("send_lag"));
         assert_eq!(result.verdict, Verdict::Pass, "{}", result.reason);
     }
     assert!(late > 25, "{late} of 30 had their tail from the machine");

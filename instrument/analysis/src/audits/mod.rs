@@ -51,6 +51,8 @@ use crate::pool::Pool;
 use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
+pub(crate) use own_time::SHARE_WARN;
+
 /// The name of the audit that tries every kind once.
 pub(crate) const PREFLIGHT: &str = preflight::AUDIT.name;
 

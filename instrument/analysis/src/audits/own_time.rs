@@ -2,26 +2,19 @@
 //! late.
 //!
 //! Response times are held against the same without the lateness, quantile by quantile: the difference, as a share of
-//! what is printed, is the instrument's. Above a tenth a reader is told. Above a quarter that quantile and all above it do
-//! not hold: they are at most too high, so that a threshold that holds with the lag holds without it. Quantiles with fewer
+//! what is printed, is the instrument's. Above a tenth a reader is told, and the number is printed as the range of what it
+//! may be. Thresholds count each row with and without its lateness, so that nothing is void for it. Quantiles with fewer
 //! than ten samples beyond them are not judged, nor are fewer than twenty samples.
 
 use model::quantity::show_ns;
-use model::result::{FigureUnit, Voided};
+use model::result::FigureUnit;
 use stats::Histogram;
 
-use super::{Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Evidence, Finding, ok, percent, skipped, warn};
 use crate::latency::{BEYOND_MIN, percentile_name};
 
 /// The share of a printed quantile from which one reads on.
-const SHARE_WARN: f64 = 0.10;
-/// From here on a quantile is in good part the instrument's own.
-const SHARE_MAX: f64 = 0.25;
-/// With coalesced pacing arrivals wait for the quantum in which they are sent and answers for the one in which they are
-/// read: lag up to it is what was asked for. A quantum ends with a wake-up, which is late as every other: what is judged is
-/// the lag above the quantum, as it is judged elsewhere.
-pub(super) const QUANTUM_NS: i64 = 1_000_000;
-
+pub(crate) const SHARE_WARN: f64 = 0.10;
 /// The figures that both audits give.
 pub(super) const FIGURES: &[(&str, FigureUnit)] = &[
     ("p50", FigureUnit::Ns),
@@ -40,38 +33,15 @@ pub(super) struct OwnTime<'a> {
     pub shares: Vec<ShareAt>,
     /// What else there is to say of it, in words that follow the figures; empty = nothing.
     pub remark: String,
-    /// What was asked for of it: no fault, and not judged.
-    pub on_purpose_ns: i64,
-    /// The most that it may add to a quantile beyond that without voiding it.
-    pub excused_ns: i64,
     /// Why it is a warning, where it is no more.
     pub told: &'static str,
-    /// What is to be done, where it voids.
-    pub remedy: &'static str,
-    /// What it voids.
-    pub voids: &'static [Voided],
 }
 
 /// The instrument's share of a quantile.
 pub(super) struct ShareAt {
     q: f64,
     response: i64,
-    without: i64,
     share: f64,
-}
-
-impl ShareAt {
-    /// By how much the quantile would be smaller, had there been no more than what was asked for.
-    const fn added_ns(&self, on_purpose_ns: i64) -> i64 {
-        self.response.saturating_sub(self.without).saturating_sub(on_purpose_ns)
-    }
-
-    /// Whether the instrument made too much of the quantile.
-    #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-    fn is_void(&self, on_purpose_ns: i64, excused_ns: i64) -> bool {
-        let added = self.added_ns(on_purpose_ns);
-        added > excused_ns && added as f64 > SHARE_MAX * self.response as f64
-    }
 }
 
 /// The share of each quantile: the median first, then each printed one above it that has [`BEYOND_MIN`] samples beyond it.
@@ -91,7 +61,7 @@ pub(super) fn shares(
     let at = |q: f64| {
         let (of, without) = (response.quantile(q)?, without.quantile(q)?);
         let share = if of > 0 { of.saturating_sub(without).max(0) as f64 / of as f64 } else { 0.0 };
-        Some(ShareAt { q, response: of, without, share })
+        Some(ShareAt { q, response: of, share })
     };
     [0.5].into_iter().chain(above).filter_map(at).collect()
 }
@@ -123,18 +93,6 @@ impl OwnTime<'_> {
             show_ns(worst.response),
             self.remark
         );
-        let void = self.shares.iter().find(|it| it.is_void(self.on_purpose_ns, self.excused_ns));
-        match void {
-            Some(first) => failed(format!(
-                "{said}: from {} on response times are in good part the instrument's own; {}",
-                percentile_name(first.q),
-                self.remedy
-            ))
-            .voiding(
-                self.voids.iter().map(|it| if first.q > 0.5 { it.from(first.q) } else { *it }),
-            ),
-            None if worst.share > SHARE_WARN => warn(format!("{said}: {}", self.told)),
-            None => ok(said),
-        }
+        if worst.share > SHARE_WARN { warn(format!("{said}: {}", self.told)) } else { ok(said) }
     }
 }

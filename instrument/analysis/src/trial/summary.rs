@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::NO_STAMP;
 use model::facts::MetricSample;
 use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan};
-use model::result::{Rates, SecondResult, StreamResult, TrialResult, Verdict};
+use model::result::{LatencyResult, Rates, SecondResult, StreamResult, TrialResult, Verdict};
 use model::series::SeriesFacts;
 use stats::{Histogram, TimedHistogram};
 
 use super::{TrialAnalysis, stage_name};
+use crate::audits::SHARE_WARN;
 use crate::grid::{Grid, SECOND};
 use crate::minutes::Minutes;
 use crate::{processor, sending};
@@ -22,6 +23,13 @@ impl TrialAnalysis<'_> {
         let facts = input.facts;
         let measured = &self.streams[usize::from(self.stream)];
         let (send_lag, own_lag) = self.latencies.lags(input.percentiles);
+        let mut latency = self.latencies.results(
+            &facts.declared.stages,
+            input.percentiles,
+            measured.due(),
+            (timeout_ns(input.setting), self.window_ns()),
+        );
+        self.less_own_lag(&mut latency);
         TrialResult {
             path: input.path.clone(),
             trial: facts.declared.trial,
@@ -40,12 +48,7 @@ impl TrialAnalysis<'_> {
             attempts: sending::attempts(&self.streams[0], &input.setting.load),
             batches: sending::batches(&facts.load.workers, &input.setting.load),
             connections: self.pool.result(&facts.load),
-            latency: self.latencies.results(
-                &facts.declared.stages,
-                input.percentiles,
-                measured.due(),
-                (timeout_ns(input.setting), self.window_ns()),
-            ),
+            latency,
             send_lag,
             own_lag,
             vegeta: self.vegeta.result(&facts.load.errors),
@@ -78,6 +81,25 @@ impl TrialAnalysis<'_> {
             series: Vec::new(),
             resources: resources(input.metrics, &self.grid),
             resources_last: BTreeMap::new(),
+        }
+    }
+
+    /// What the response times to the final stage would be if the instrument had had no lag of its own: a number that is
+    /// moved by it is a range.
+    #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+    fn less_own_lag(&self, latency: &mut [LatencyResult]) {
+        let all = self.latencies.response(self.final_stage).map(TimedHistogram::all);
+        let (Some(all), Some(of)) = (all, latency.get_mut(self.final_stage)) else { return };
+        let without = self.without_lag.of(all);
+        let response = &mut of.response;
+        response.mean_less_own_ns =
+            response.mean_ns.map(|mean| mean - self.without_lag.of_mean(all.count()));
+        for quantile in &mut response.quantiles {
+            let (value, less) = (quantile.value_ns, without.quantile(quantile.q));
+            let is_moved =
+                |value: i64, less: i64| (value - less) as f64 > SHARE_WARN * value as f64;
+            quantile.less_own_ns =
+                value.zip(less).filter(|(value, less)| is_moved(*value, *less)).map(|it| it.1);
         }
     }
 

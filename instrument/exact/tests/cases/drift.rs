@@ -13,7 +13,8 @@ fn of_200() -> Script {
 }
 
 /// Claim: at 203/s a server of 200/s is never idle, so that each transaction leaves 5 ms after the one before it; what it
-/// did within the window is 200/s and no more, and the growing queue is seen.
+/// did within the window is 200/s and no more, and the growing queue is seen: the response times do not hold. The goodput does,
+/// so that without a threshold the trial passes.
 #[test]
 fn a_little_too_much() {
     let kept = run(&constant("203/s", "20s", "", ""), of_200);
@@ -28,7 +29,8 @@ fn a_little_too_much() {
     assert!((199.0..=200.5).contains(&goodput), "{goodput}");
     let drift = kept.audit(0, "backlog_drift");
     assert_eq!(drift.0, AuditOutcome::Failed, "{}", drift.1);
-    assert_ne!(trial.verdict, Verdict::Pass, "{}", trial.reason);
+    assert!(trial.reason.contains("backlog_drift"), "{}", trial.reason);
+    assert_eq!(trial.verdict, Verdict::Pass, "{}", trial.reason);
 }
 
 /// Claim: at just its own rate nothing waits, and the trial passes.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use exact::{Law, Script};
-use model::result::{Answer, AuditOutcome, Family, Verdict, Voided};
+use model::result::{Answer, AuditOutcome, Verdict};
 
 use crate::{Kept, MS, constant, run};
 
@@ -23,7 +23,7 @@ fn promise(expr: &str) -> String {
 }
 
 /// Claim: a tenth of the answers is read up to 10 ms late: every mark is exactly that late, the audit of it says so with
-/// figures that are those on paper, and voids the quantiles that the lag has made, and no other. Nothing was sent late.
+/// figures that are those on paper, and voids nothing. Nothing was sent late.
 #[test]
 fn a_tenth_is_read_late() {
     let kept = held_up("");
@@ -35,8 +35,7 @@ fn a_tenth_is_read_late() {
     }
     let trial = kept.trial(0);
     let audit = trial.audits.iter().find(|audit| audit.name == "receive_lag").unwrap();
-    assert_eq!(audit.outcome, AuditOutcome::Failed, "{}", audit.detail);
-    assert_eq!(audit.voids, [Voided::too_high(Family::Response).from(0.95)], "{}", audit.detail);
+    assert_eq!(audit.outcome, AuditOutcome::Warn, "{}", audit.detail);
     let figure = |name: &str| audit.figures.iter().find(|it| it.name == name).unwrap().value;
     assert_eq!(figure("p50"), 0.0);
     // A thousand of ten thousand are late by 1 to 10 ms, a hundred by each.
@@ -46,11 +45,11 @@ fn a_tenth_is_read_late() {
     assert!(near(figure("share_max"), 10.0 / 12.0), "{}", figure("share_max"));
     let send_lag = kept.audit(0, "send_lag");
     assert_eq!(send_lag.0, AuditOutcome::Ok, "{}", send_lag.1);
-    assert_eq!(trial.verdict, Verdict::Invalid, "{}", trial.reason);
+    assert_eq!(trial.verdict, Verdict::Pass, "{}", trial.reason);
 }
 
-/// Claim: what is promised with room holds a fortiori, what the lag may have broken decides nothing, and a quantile that
-/// it has no part in decides.
+/// Claim: what is promised with room is met, what only the lag has broken is invalid, and a quantile that it has no part in
+/// decides.
 #[test]
 fn promises_beside_it() {
     for (expr, answer, verdict) in [

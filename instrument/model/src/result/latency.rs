@@ -18,6 +18,10 @@ pub struct Quantile {
     /// Over all that were due: what was refused with its own time, what was never answered or never sent as infinite;
     /// null = infinite. Infinite, too, where nothing reached the stage.
     pub unconditional_ns: Option<i64>,
+    /// The value if the instrument had had no lag of its own in any of them, where that is more than a tenth less; null =
+    /// it is as good as the same, or is not known. The truth lies between the two.
+    #[serde(default)]
+    pub less_own_ns: Option<i64>,
     /// Samples beyond it; fewer than ten and the value is greyed.
     pub beyond: u64,
     /// 95 % interval of the quantile over all that were due; an end that the samples cannot give is null, and so is an
@@ -46,6 +50,9 @@ pub struct Distribution {
     pub max_ns: Option<i64>,
     /// Mean.
     pub mean_ns: Option<f64>,
+    /// The mean if the instrument had had no lag of its own; null = not known.
+    #[serde(default)]
+    pub mean_less_own_ns: Option<f64>,
     /// 95 % interval of the mean.
     pub mean_low_ns: Option<f64>,
     /// Upper end.

@@ -55,6 +55,9 @@ pub struct ThresholdResult {
     /// Why the answer is what it is, with the counts that decide it; of a failed threshold about the ledger, which
     /// transactions.
     pub detail: String,
+    /// The counts of each of its comparisons that is decided by counting.
+    #[serde(default)]
+    pub counted: Vec<Counted>,
     /// Audits that object to a number that it rests on. Where the answer is not invalid, it is the same whatever the number
     /// is in truth.
     #[serde(default)]
@@ -65,6 +68,40 @@ pub struct ThresholdResult {
     /// How sure it must be that it is met, as a fraction of one; null = what the counts say is enough.
     #[serde(default)]
     pub confidence: Option<f64>,
+}
+
+/// How many transactions lie beyond the limit of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The comparison, as written.
+    pub comparison: String,
+    /// The limit of a time in nanoseconds; null = what was not committed is counted.
+    pub limit_ns: Option<f64>,
+    /// How many the number is of: for a time of all due, all that were due.
+    pub all: u64,
+    /// How many of them are beyond the limit, as measured; what was never answered is.
+    pub beyond: u64,
+    /// How many are, with each response time less the instrument's own lag of that transaction.
+    pub beyond_less_own: u64,
+    /// The share that may be beyond, as a fraction of one.
+    pub allowed_share: f64,
+    /// The probability of lying at least this far on this side if the true share were the allowed one.
+    pub chance: f64,
+    /// How long before the end of the window nothing was answered any more, in seconds, where that alone is more than is
+    /// allowed; null = it answered.
+    pub silent_s: Option<f64>,
+    /// How long a window at this rate, with the same shares and excursions, would exclude chance, in seconds; null = none
+    /// would.
+    pub seconds_to_decide: Option<f64>,
+}
+
+impl Counted {
+    /// Whether more lie beyond the limit, as measured, than may.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub fn is_beyond(&self) -> bool {
+        self.beyond as f64 > self.allowed_share * self.all as f64
+    }
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Exit {
             Self::Usage => "the command or the experiment has a mistake: the message names it",
             Self::CannotTell => "undecided or invalid: the first lines say what would decide it",
             Self::Regression => "worse than the baseline",
-            Self::Failed => "the system missed a threshold or a check",
+            Self::Failed => "a threshold or a check failed",
             Self::Interrupted => "interrupted: the partial result was written",
         }
     }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use model::facts::Environment;
 use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
-    CombinedQuantile, CombinedResult, ConnectionsResult, Counts, CurvePoint, Distribution, Exit,
-    Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult, Quantile,
-    Rates, RunResult, SCHEMA, SecondResult, SettingResult, StreamResult, ThresholdResult, Timeline,
-    TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
+    CombinedQuantile, CombinedResult, ConnectionsResult, Counted, Counts, CurvePoint, Distribution,
+    Exit, Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult,
+    Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult, StreamResult, ThresholdResult,
+    Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -46,6 +46,7 @@ pub fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Dist
             q,
             name: format!("p{}", (q * 1000.0).round() / 10.0),
             value_ns: Some(value),
+            less_own_ns: None,
             low_ns: Some(value - slack),
             high_ns: (beyond >= 3).then_some(value + slack),
             unconditional_ns: of_all_due,
@@ -63,6 +64,7 @@ pub fn distribution_of(count: u64, inf: u64, values: [i64; 5], max: i64) -> Dist
         min_ns: Some(values[0] / 3),
         max_ns: Some(max),
         mean_ns: Some(mean),
+        mean_less_own_ns: None,
         mean_low_ns: Some(mean * 0.98),
         mean_high_ns: Some(mean * 1.02),
         variance_ns2: Some(mean * mean / 4.0),
@@ -207,6 +209,14 @@ pub fn threshold(expr: &str, holds: Option<bool>, actual: &str) -> ThresholdResu
         },
         holds,
         actual: actual.to_owned(),
+        counted: vec![Counted {
+            comparison: expr.to_owned(),
+            limit_ns: Some(1e9),
+            all: 1_500,
+            allowed_share: 0.01,
+            chance: 3e-7,
+            ..Counted::default()
+        }],
         ..ThresholdResult::default()
     }
 }
