@@ -41,7 +41,8 @@ cargo xtask COMMAND
   fuzz --budget N      N seconds for all targets together, those that the commit draws
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
-  bench load [--toy | --rates] the engine beside the load generators that are installed; writes docs/bench-load.md, or its part on rates
+  bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes docs/bench-load.md, or its part on rates; prints what a steady rate costs
+  bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
@@ -92,7 +93,10 @@ fn main() -> ExitCode {
         ["theory", "--toy"] => theory::run(&root, true),
         ["bench", "load"] => bench::run(&root, false),
         ["bench", "load", "--rates"] => bench::run_rates(&root),
+        ["bench", "load", "--steady"] => bench::run_steady(&root),
         ["bench", "load", "--toy"] => bench::run(&root, true),
+        ["bench", "honest"] => bench::honest::run(&root, false),
+        ["bench", "honest", "--toy"] => bench::honest::run(&root, true),
         ["bench", "kv"] => bench::kv::run(&root, false),
         ["bench", "kv", "--toy"] => bench::kv::run(&root, true),
         ["bench", "published", rest @ ..] => published(&root, rest),

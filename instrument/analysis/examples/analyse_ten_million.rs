@@ -146,6 +146,7 @@ fn row(tx: u64, random: &mut model::seed::Rng) -> Row {
         sent: due + 3_000,
         marks: [accepted, if failed { NO_STAMP } else { mark }, NO_STAMP, NO_STAMP],
         end: mark,
+        receive_lag: 15_000,
         outcome,
         code: if failed { 429 } else { 200 },
         error: u16::from(failed),

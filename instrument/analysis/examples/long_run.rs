@@ -100,6 +100,7 @@ fn row(tx: u64, rate: u64, random: &mut Rng) -> Row {
             NO_STAMP,
         ],
         end: mark + 11_000,
+        receive_lag: 11_000,
         outcome: if failed { Outcome::Rejected(Class::Limited) } else { Outcome::Committed },
         code: if failed { 429 } else { 200 },
         error: u16::from(failed),

@@ -4,16 +4,17 @@
 //! It must never estimate: what is compared with a limit is every row that was due. How far chance reaches is said by
 //! [`stats::exceedance`].
 
-use model::facts::{ReceiveFacts, WorkerFacts};
 use model::plan::{Level, ThresholdPlan};
 use model::quantity::{show_count, show_ns};
 use model::result::{Answer, Counted};
 use model::{NO_STAMP, Outcome, Row};
+use stats::Histogram;
 use stats::exceedance::{Counts, Decision, Ruling, decide, needed_for, rule};
 
 use crate::grid::Grid;
 use crate::latency::is_answer;
 use crate::metric_names::{Name, Of, OfStage, Word, parse as parse_name};
+use crate::received::Received;
 use crate::threshold_expr::{Comparison, Operator, parse};
 
 /// How sure a threshold that asks for nothing is told to be.
@@ -88,21 +89,25 @@ impl Beyond {
         Self { limits, window_s: grid.seconds() }
     }
 
-    /// Takes up what is known of how late answers were read on the connections that the kernel stamps: of the rows beyond
-    /// a limit, the same share is not beyond it without that.
-    pub fn received(&mut self, workers: &[WorkerFacts]) {
-        let all = || workers.iter().map(|worker| &worker.receive);
-        if all().any(|it| it.clock_moved_ns > 0 || it.impossible > 0) {
+    /// Takes up what is known of how late answers were read, when all rows are counted. Where the kernel stamped an answer it
+    /// is in no time. Of the others that are beyond a limit, the same share is taken as within it without that as of the
+    /// stamped ones, had they had no stamp.
+    pub fn received(&mut self, received: &Received) {
+        if received.unstamped == 0 {
             return;
         }
         for limit in &mut self.limits {
-            let beyond = |times: fn(&ReceiveFacts) -> &[(i64, u64)]| -> u64 {
-                let late = all().flat_map(times).filter(|(ns, _)| limit.what.is_beyond(*ns));
-                late.fold(0, |sum, (_, count)| sum.saturating_add(*count))
+            let beyond = |times: &Histogram| -> u64 {
+                let late = times.buckets().filter(|(ns, _)| limit.what.is_beyond(*ns));
+                late.map(|(_, count)| count).sum()
             };
-            let (with, without) = (beyond(|it| &it.response), beyond(|it| &it.without));
-            if with > 0 {
-                limit.left = (to_f64(without) / to_f64(with)).min(1.0);
+            let (with, without) = (beyond(&received.as_read), beyond(&received.response));
+            let all = limit.slots.iter().map(|slot| slot.less_own.saturating_sub(slot.missing));
+            let all = all.sum::<u64>();
+            if with > 0 && all > 0 {
+                let stamped = to_f64(without.min(all)) / to_f64(all);
+                let stays = (to_f64(without) / to_f64(with)).min(1.0);
+                limit.left = stamped + (1.0 - stamped) * stays;
             }
         }
     }

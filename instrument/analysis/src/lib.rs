@@ -38,6 +38,7 @@ mod page;
 mod picture;
 mod pool;
 mod processor;
+mod received;
 mod resolution;
 mod run;
 mod sending;

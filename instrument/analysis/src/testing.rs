@@ -37,6 +37,7 @@ pub(crate) fn row(tx: u64, due: i64, length: i64, outcome: Outcome) -> Row {
         sent: if shed { NO_STAMP } else { due + 10_000.min(length) },
         marks,
         end,
+        receive_lag: NO_STAMP,
         outcome,
         code: if outcome == Outcome::Committed { 200 } else { 0 },
         error: 0,

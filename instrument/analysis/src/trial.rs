@@ -30,6 +30,7 @@ use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::page::Page;
 use crate::pool::Pool;
+use crate::received::Received;
 use crate::silence::Commits;
 use crate::stated::Stated;
 use crate::steps::Steps;
@@ -82,6 +83,7 @@ pub struct TrialAnalysis<'a> {
     background: Histogram,
     /// Of response times to the final stage.
     without_lag: WithoutLag,
+    received: Received,
     flow: Flow,
     vegeta: Vegeta,
     groups: Groups,
@@ -127,6 +129,7 @@ impl<'a> TrialAnalysis<'a> {
             latencies: Latencies::new(facts.declared.stages.len().max(1), grid.slots),
             background: Histogram::default(),
             without_lag: WithoutLag::default(),
+            received: Received::default(),
             flow: Flow::new(grid, ends.load, window_ns),
             vegeta: Vegeta::default(),
             groups: Groups::default(),
@@ -233,6 +236,7 @@ impl<'a> TrialAnalysis<'a> {
             if let (Some(ns), Some(lag)) = (row.response_ns(self.final_stage), row.own_lag_ns()) {
                 self.without_lag.row(ns, lag);
             }
+            self.received.row(row, self.final_stage);
         }
         self.vegeta.rows(rows);
         rows.iter().for_each(|row| self.groups.row(row));
@@ -305,7 +309,7 @@ impl<'a> TrialAnalysis<'a> {
         result.thresholds = implicit::broken_outright(self.input.facts);
         // Of a load that was not sent there is no number to judge.
         if !self.input.facts.load.is_withheld {
-            self.beyond.received(&self.input.facts.load.workers);
+            self.beyond.received(&self.received);
             let evaluated = thresholds::evaluate_all(self.input.thresholds, &self.beyond, &result);
             result.thresholds.splice(0..0, evaluated);
         }
@@ -346,6 +350,7 @@ impl<'a> TrialAnalysis<'a> {
             node_stages: self.node_stages.as_ref(),
             own_lag: self.latencies.own_lag(),
             without_lag: &self.without_lag,
+            received: &self.received,
             response: self.latencies.response(self.final_stage),
             dropped_bytes: self.input.dropped_bytes,
         }
@@ -383,6 +388,7 @@ fn is_plausible(row: &Row) -> bool {
         && absent_or_within(row.sent)
         && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
         && row.marks.into_iter().all(absent_or_within)
+        && absent_or_within(row.receive_lag)
 }
 
 /// Thirty-six years, in nanoseconds.

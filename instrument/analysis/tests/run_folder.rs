@@ -90,6 +90,7 @@ fn row(tx: u64) -> Row {
         sent: due + 5_000,
         marks: [end, NO_STAMP, NO_STAMP, NO_STAMP],
         end,
+        receive_lag: NO_STAMP,
         outcome: Outcome::Committed,
         code: 0,
         error: 0,

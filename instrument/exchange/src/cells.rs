@@ -1,8 +1,9 @@
 //! The columns of a row as CSV and NDJSON have them, and the way from a cell to a row and back.
 //!
 //! `tx, due_ns, ready_ns, sent_ns, <stage>_ns …, end_ns, outcome, class, code, error, kind, connection, worker,
-//! stream, client, attempts, bytes_out, bytes_in, started_unix_ns`. Times are nanoseconds after the trial's start, which is
-//! `started_unix_ns` in wall time; a time that is absent is an empty cell or null.
+//! stream, client, attempts, bytes_out, bytes_in, receive_lag_ns, started_unix_ns`. Times are nanoseconds after the trial's
+//! start, which is `started_unix_ns` in wall time; `receive_lag_ns` is a length. A time that is absent is an empty cell or
+//! null.
 
 use std::io::Write as _;
 
@@ -32,11 +33,12 @@ pub(crate) enum Column {
     Attempts,
     BytesOut,
     BytesIn,
+    ReceiveLag,
     Started,
 }
 
 /// Columns that are no stage.
-const FIXED: [(&str, Column); 18] = [
+const FIXED: [(&str, Column); 19] = [
     ("tx", Column::Tx),
     ("due_ns", Column::Due),
     ("ready_ns", Column::Ready),
@@ -54,6 +56,7 @@ const FIXED: [(&str, Column); 18] = [
     ("attempts", Column::Attempts),
     ("bytes_out", Column::BytesOut),
     ("bytes_in", Column::BytesIn),
+    ("receive_lag_ns", Column::ReceiveLag),
     ("started_unix_ns", Column::Started),
 ];
 /// Where the stages stand among them.
@@ -178,6 +181,7 @@ impl Reading {
             Column::Attempts => self.attempts = number(cell)?,
             Column::BytesOut => row.bytes_out = number(cell)?.unwrap_or(0),
             Column::BytesIn => row.bytes_in = number(cell)?.unwrap_or(0),
+            Column::ReceiveLag => row.receive_lag = number(cell)?.unwrap_or(NO_STAMP),
             Column::Started => self.started_unix_ns = number(cell)?,
         }
         Ok(())
@@ -288,6 +292,7 @@ pub(crate) fn cell<'a>(row: &Row, column: Column, names: &'a Names) -> Cell<'a> 
         Column::Attempts => Cell::Number(row.attempts.into()),
         Column::BytesOut => Cell::Number(row.bytes_out.into()),
         Column::BytesIn => Cell::Number(row.bytes_in.into()),
+        Column::ReceiveLag => stamp(row.receive_lag),
         Column::Started => Cell::Number(names.started_unix_ns.into()),
     }
 }

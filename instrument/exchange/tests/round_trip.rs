@@ -14,7 +14,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use model::Seed;
 use model::seed::Rng;
 
-const HEADER: &str = "tx,due_ns,ready_ns,sent_ns,accepted_ns,committed_ns,end_ns,outcome,class,code,error,kind,connection,worker,stream,client,attempts,bytes_out,bytes_in,started_unix_ns\n";
+const HEADER: &str = "tx,due_ns,ready_ns,sent_ns,accepted_ns,committed_ns,end_ns,outcome,class,code,error,kind,connection,worker,stream,client,attempts,bytes_out,bytes_in,receive_lag_ns,started_unix_ns\n";
 
 /// Rows as CSV, with any stamps missing, every outcome, and texts that need quotes.
 fn rows(rng: &mut Rng, count: u64) -> String {
@@ -33,8 +33,12 @@ fn rows(rng: &mut Rng, count: u64) -> String {
         let (outcome, error) = (pick(rng, &outcomes), pick(rng, &errors));
         let stamps: Vec<String> = (0..5).map(|_| stamp(rng)).collect();
         let small: Vec<String> = (0..7).map(|_| rng.below(200).to_string()).collect();
+        let lag = match rng.below(4) {
+            0 => String::new(),
+            _ => rng.below(90_000).to_string(),
+        };
         text.push_str(&format!(
-            "{tx},{due},{},{outcome},{},{error},GET /{},{},1595855108900000000\n",
+            "{tx},{due},{},{outcome},{},{error},GET /{},{},{lag},1595855108900000000\n",
             stamps.join(","),
             rng.below(600),
             rng.below(50),

@@ -24,6 +24,7 @@ mod numbers;
 mod pending;
 mod place;
 mod recorder;
+mod run_queue;
 pub mod schedule;
 pub mod scripted;
 mod source;

@@ -21,10 +21,9 @@ const RING_MAX: usize = 1 << 20;
 /// An outstanding transaction.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Its row; until it ends `row.connection` is the worker's own index of the connection that carries it, or [`NONE`].
+    /// Its row; until it ends `row.connection` is the worker's own index of the connection that carries it, or [`NONE`], and
+    /// `row.end` is its number in the stream of this worker.
     pub row: Row,
-    /// Its number in the stream of this worker.
-    pub number: u64,
     /// Neighbours on the connection, in the order of submission.
     previous_here: u32,
     next_here: u32,
@@ -37,6 +36,11 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Entry>() <= 128);
 
 impl Entry {
+    /// Its number in the stream of this worker.
+    pub(crate) const fn number(&self) -> u64 {
+        self.row.end.cast_unsigned()
+    }
+
     /// The connection that carries it, by the worker's own index; [`NONE`]: it waits to be sent again.
     pub(crate) fn connection(&self) -> u32 {
         self.row.connection
@@ -145,8 +149,7 @@ impl Pending {
     ) -> u32 {
         self.cover(number);
         let entry = Entry {
-            row: Row { connection, ..row },
-            number,
+            row: Row { connection, end: number.cast_signed(), ..row },
             previous_here: NONE,
             next_here: NONE,
             earlier: NONE,
@@ -279,7 +282,7 @@ impl Pending {
         }
         // The place may be another number's: the window slides back where numbers come out of their order.
         let slot = self.ring[self.place(number)];
-        let is_its = slot != NONE && self.entries[slot as usize].number == number;
+        let is_its = slot != NONE && self.entries[slot as usize].number() == number;
         if is_its { slot } else { NONE }
     }
 
@@ -308,7 +311,7 @@ impl Pending {
     /// Takes an entry out. `list` is its connection's.
     pub(crate) fn remove(&mut self, slot: u32, list: &mut OnConnection) -> Row {
         let entry = &self.entries[slot as usize];
-        let (row, number) = (entry.row, entry.number);
+        let (row, number) = (entry.row, entry.number());
         let (earlier, later) = (entry.earlier, entry.later);
         if number >= self.base {
             let place = self.place(number);
@@ -433,12 +436,12 @@ mod tests {
             let (mut here, mut aged) = (Vec::new(), Vec::new());
             let mut at = list.first();
             while at != NONE {
-                here.push(pending.entry(at).number);
+                here.push(pending.entry(at).number());
                 at = pending.entry(at).next_here;
             }
             let mut at = pending.oldest();
             while at != NONE {
-                aged.push(pending.entry(at).number);
+                aged.push(pending.entry(at).number());
                 at = pending.entry(at).later;
             }
             assert_eq!((&here, &aged), (&expected, &expected));

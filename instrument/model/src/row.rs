@@ -30,10 +30,16 @@ pub struct Row {
     pub ready: Stamp,
     /// When its bytes were handed to the socket, or [`NO_STAMP`] if it was shed.
     pub sent: Stamp,
-    /// When it reached each stage of the system's ladder; [`NO_STAMP`] where it did not.
+    /// When it reached each stage of the system's ladder; [`NO_STAMP`] where it did not. A mark is when this host's
+    /// kernel received the last byte of what says so, by its stamp; where there is no stamp, when that was read.
     pub marks: [Stamp; STAGES_MAX],
-    /// When its outcome was known: the final answer, the timeout, the loss of its connection, or the shedding.
+    /// When its outcome was known: the final answer, the timeout, the loss of its connection, or the shedding. An
+    /// answer counts from when it arrived, as a mark does.
     pub end: Stamp,
+    /// How long what ended it, its final mark or its refusal, lay in the kernel before it was read, in nanoseconds: the
+    /// thread's read less the kernel's stamp. It is no part of marks and end. [`NO_STAMP`]: no stamp was had (a channel,
+    /// a client library, a connection that is not sampled), or no answer ended it.
+    pub receive_lag: i64,
     /// What became of it.
     pub outcome: Outcome,
     /// The system's own code for the answer (an HTTP status, a CheckTx code); 0 = no answer.
@@ -68,6 +74,7 @@ impl Row {
         sent: NO_STAMP,
         marks: [NO_STAMP; STAGES_MAX],
         end: NO_STAMP,
+        receive_lag: NO_STAMP,
         outcome: Outcome::Committed,
         code: 0,
         error: 0,
@@ -104,7 +111,8 @@ impl Row {
         (self.sent != NO_STAMP).then(|| self.sent - self.due)
     }
 
-    /// What of the response time in nanoseconds is the instrument's own; never negative.
+    /// What of the response time is known to be the instrument's own, in nanoseconds, never negative: its part of the send
+    /// lag. The receive lag is in no mark that the kernel stamped, and of others it is not known.
     #[must_use]
     #[inline]
     pub fn instrument_lag_ns(&self) -> i64 {
@@ -116,5 +124,12 @@ impl Row {
     #[inline]
     pub fn own_lag_ns(&self) -> Option<i64> {
         (self.sent != NO_STAMP).then(|| self.sent - self.ready)
+    }
+
+    /// How late what ended it was read, in nanoseconds; `None` where there was no stamp.
+    #[must_use]
+    #[inline]
+    pub fn receive_lag_ns(&self) -> Option<i64> {
+        (self.receive_lag != NO_STAMP).then_some(self.receive_lag)
     }
 }

@@ -138,6 +138,7 @@ impl Load {
             sent,
             marks: [if failed { NO_STAMP } else { mark }, NO_STAMP, NO_STAMP, NO_STAMP],
             end: mark,
+            receive_lag: 15_000 + (mark & 0x3fff),
             outcome: if failed {
                 Outcome::from_code(6).expect("server")
             } else {

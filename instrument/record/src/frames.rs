@@ -27,8 +27,10 @@ const FRAME_HEADER_BYTES: usize = 12;
 pub struct Format {
     /// Its first eight bytes.
     pub magic: &'static [u8; 8],
-    /// The version that is written, and the only one that is read.
+    /// The version that is written.
     pub version: u32,
+    /// Others that are read.
+    pub earlier: &'static [u32],
     /// What it is called.
     pub name: &'static str,
     /// What a message calls this version of it.
@@ -186,6 +188,7 @@ fn checksum(sizes: &[u8], payload: &[u8]) -> u32 {
 pub struct FramesReader<R> {
     input: R,
     format: Format,
+    version: u32,
     payload: Vec<u8>,
     dropped_bytes: u64,
     is_at_end: bool,
@@ -237,17 +240,23 @@ impl<R: Read> FramesReader<R> {
             return Err(LogError::Foreign(format!("it does not begin as a {name}")));
         }
         let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
-        if whole && version != format.version {
+        if whole && version != format.version && !format.earlier.contains(&version) {
             let found = format!("{name} of version {version}");
             return Err(LogError::OtherVersion { found, known: format.version_words });
         }
         Ok(Self {
             input,
             format,
+            version,
             payload: Vec::new(),
             dropped_bytes: if whole { 0 } else { count as u64 },
             is_at_end: !whole,
         })
+    }
+
+    /// The version that the log is of.
+    pub const fn version(&self) -> u32 {
+        self.version
     }
 
     /// Reads the next frame into [`FramesReader::payload`] and gives how many things it says it holds; `None` at the

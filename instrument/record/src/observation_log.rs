@@ -22,6 +22,7 @@ const FRAME_PAYLOAD_BYTES: usize = 64 << 10;
 const FORMAT: Format = Format {
     magic: b"ASSAYOBS",
     version: 1,
+    earlier: &[],
     name: "observation log",
     version_words: "observation log of version 1",
     payload_bytes_max: FRAME_PAYLOAD_BYTES + HEAD_BYTES + OBSERVATION_BYTES_MAX,

@@ -15,6 +15,7 @@
 //! marks       zigzag   each reached one − the stamp before it in this row (sent, or due if never sent)
 //! end         zigzag   − the last of these, unless bit 2
 //! connection  varint
+//! receive lag zigzag   + 1, so that 0 is "no stamp"; since version 4 of the row log
 //! then the details that changed: outcome 1 byte, code, error, kind varint, worker, stream 1 byte, bytes, client varint,
 //! attempts 1 byte
 //! ```
@@ -22,10 +23,10 @@
 
 use model::{NO_STAMP, Outcome, Row};
 
-/// The fewest bytes that a row takes: flags, tx, due, connection.
+/// The fewest bytes that a row takes: flags, tx, due, connection; the receive lag, too, but in version 2.
 pub const ROW_BYTES_MIN: usize = 4;
-/// The most bytes: 2 of flags, 9 numbers of 64 bits (10 each), 5 of 32 bits (5), 2 of 16 bits (3), 4 single.
-pub const ROW_BYTES_MAX: usize = 2 + 9 * 10 + 5 * 5 + 2 * 3 + 4;
+/// The most bytes: 2 of flags, 10 numbers of 64 bits (10 each), 5 of 32 bits (5), 2 of 16 bits (3), 4 single.
+pub const ROW_BYTES_MAX: usize = 2 + 10 * 10 + 5 * 5 + 2 * 3 + 4;
 
 const READY_IS_DUE: u8 = 1;
 const WAS_SENT: u8 = 2;
@@ -80,6 +81,7 @@ pub fn encode(row: &Row, before: &Row, out: &mut Vec<u8>) {
         bytes.signed(row.end.wrapping_sub(last));
     }
     bytes.unsigned(u64::from(row.connection));
+    bytes.unsigned(zigzag(row.receive_lag).wrapping_add(1));
     if details != 0 {
         bytes.details(row, details);
     }
@@ -87,9 +89,10 @@ pub fn encode(row: &Row, before: &Row, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes.buffer[..bytes.length]);
 }
 
-/// Reads the row that begins at `bytes[*at]` and moves `at` behind it; `None` if there is none.
+/// Reads the row that begins at `bytes[*at]` and moves `at` after it; `None` if there is none. `has_lag`: rows of this
+/// version have a receive lag.
 #[must_use]
-pub fn decode(bytes: &[u8], at: &mut usize, before: &Row) -> Option<Row> {
+pub fn decode(bytes: &[u8], at: &mut usize, before: &Row, has_lag: bool) -> Option<Row> {
     let mut cursor = Cursor { bytes, at: *at };
     let flags = cursor.byte()?;
     let details = if flags & HAS_DETAILS != 0 { cursor.byte()? } else { 0 };
@@ -118,6 +121,10 @@ pub fn decode(bytes: &[u8], at: &mut usize, before: &Row) -> Option<Row> {
         row.end = last.wrapping_add(cursor.signed()?);
     }
     row.connection = cursor.unsigned_32()?;
+    row.receive_lag = NO_STAMP;
+    if has_lag {
+        row.receive_lag = unzigzag(cursor.unsigned()?.wrapping_sub(1));
+    }
     row.attempts = usual_attempts(&row);
     cursor.details(&mut row, details)?;
     *at = cursor.at;
@@ -144,6 +151,15 @@ const fn usual_attempts(row: &Row) -> u8 {
     if row.sent == NO_STAMP { 0 } else { 1 }
 }
 
+/// [`NO_STAMP`] becomes the largest number.
+const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+const fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
+}
+
 /// One row's bytes on the stack: a `Vec` would check its capacity for each of them.
 struct Bytes {
     buffer: [u8; ROW_BYTES_MAX],
@@ -165,7 +181,7 @@ impl Bytes {
     }
 
     fn signed(&mut self, value: i64) {
-        self.unsigned(((value << 1) ^ (value >> 63)).cast_unsigned());
+        self.unsigned(zigzag(value));
     }
 
     fn details(&mut self, row: &Row, details: u8) {
@@ -223,8 +239,7 @@ impl Cursor<'_> {
     }
 
     fn signed(&mut self) -> Option<i64> {
-        let value = self.unsigned()?;
-        Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
+        self.unsigned().map(unzigzag)
     }
 
     fn unsigned_32(&mut self) -> Option<u32> {
@@ -280,6 +295,7 @@ mod tests {
             sent: i64::MAX / 2,
             marks: [-1, i64::MAX / 2, -1, i64::MAX / 2],
             end: -1,
+            receive_lag: i64::MAX,
             outcome: Outcome::Unknown,
             code: u16::MAX,
             error: u16::MAX,
@@ -294,12 +310,12 @@ mod tests {
         };
         let mut bytes = Vec::new();
         encode(&row, &BEFORE_FIRST, &mut bytes);
-        assert!(bytes.len() > 100 && bytes.len() <= ROW_BYTES_MAX, "{}", bytes.len());
+        assert!(bytes.len() > 110 && bytes.len() <= ROW_BYTES_MAX, "{}", bytes.len());
         let mut at = 0;
-        assert_eq!(decode(&bytes, &mut at, &BEFORE_FIRST), Some(row));
+        assert_eq!(decode(&bytes, &mut at, &BEFORE_FIRST, true), Some(row));
         assert_eq!(at, bytes.len());
         for length in 0..bytes.len() {
-            assert_eq!(decode(&bytes[..length], &mut 0, &BEFORE_FIRST), None);
+            assert_eq!(decode(&bytes[..length], &mut 0, &BEFORE_FIRST, true), None);
         }
     }
 
@@ -309,6 +325,16 @@ mod tests {
         let mut bytes = Vec::new();
         let row = Row { sent: NO_STAMP, ..BEFORE_FIRST };
         encode(&row, &BEFORE_FIRST, &mut bytes);
-        assert_eq!(bytes.len(), ROW_BYTES_MIN);
+        assert_eq!(bytes.len(), ROW_BYTES_MIN + 1);
+    }
+
+    /// Claim: a row of version 2, which has no receive lag, is read as one without a stamp.
+    #[test]
+    fn a_row_without_a_lag() {
+        let mut bytes = Vec::new();
+        let row = Row { connection: 7, sent: 5, end: 5, attempts: 1, ..BEFORE_FIRST };
+        encode(&row, &BEFORE_FIRST, &mut bytes);
+        assert_eq!(bytes.pop(), Some(0), "no stamp is the last byte of a row without details");
+        assert_eq!(decode(&bytes, &mut 0, &BEFORE_FIRST, false), Some(row));
     }
 }

@@ -16,11 +16,16 @@ pub const FRAME_ROWS_MAX: usize = 8192;
 /// system call is a few hundredths of a nanosecond a row, small enough to stay in the processor's cache.
 const FRAME_PAYLOAD_BYTES: usize = 64 << 10;
 
+/// Since this version rows have a receive lag. It is two bits from version 2, so that a flipped one makes neither of the
+/// other.
+const VERSION_WITH_LAG: u32 = 4;
+
 const FORMAT: Format = Format {
     magic: b"ASSAYROW",
-    version: 2,
+    version: VERSION_WITH_LAG,
+    earlier: &[2],
     name: "row log",
-    version_words: "row log of version 2",
+    version_words: "row log of version 2 or 4",
     payload_bytes_max: FRAME_PAYLOAD_BYTES + ROW_BYTES_MAX,
     count_max: FRAME_ROWS_MAX,
     one_bytes_min: ROW_BYTES_MIN,
@@ -104,7 +109,8 @@ impl<R: Read> RowLogReader<R> {
             self.rows = Vec::new();
             return Ok(None);
         };
-        if !decode(self.frames.payload(), count, &mut self.rows) {
+        let has_lag = self.frames.version() >= VERSION_WITH_LAG;
+        if !decode(self.frames.payload(), count, &mut self.rows, has_lag) {
             self.rows = Vec::new();
             self.frames.reject()?;
             return Ok(None);
@@ -125,11 +131,12 @@ impl<R: Read> RowLogReader<R> {
 }
 
 /// Takes `count` rows out of a payload; false if it does not hold them and nothing else.
-fn decode(payload: &[u8], count: usize, rows: &mut Vec<Row>) -> bool {
+fn decode(payload: &[u8], count: usize, rows: &mut Vec<Row>, has_lag: bool) -> bool {
     rows.clear();
     let (mut at, mut before) = (0, BEFORE_FIRST);
     for _ in 0..count {
-        let Some(row) = row_code::decode(payload, &mut at, &before) else { return false };
+        let row = row_code::decode(payload, &mut at, &before, has_lag);
+        let Some(row) = row else { return false };
         rows.push(row);
         before = row;
     }

@@ -18,6 +18,7 @@
 //! | `client` | unsigned 32 | whose it is; 0 where there are no clients |
 //! | `attempts` | unsigned 8 | how many times it was sent; 0: never |
 //! | `bytes_out`, `bytes_in` | unsigned 32 | payload bytes |
+//! | `receive_lag_ns` | signed 64, null | how long what ended it lay in the kernel before it was read; no part of the response time; null: the kernel did not stamp it. Not in `assay.transactions/3`, which is read as if it were null |
 //!
 //! Stamps other than `due_ns` are stored as times after another and not as points in time: the noise of a
 //! stamp costs its bits in every column that holds it. Response times are what people ask for, so they are
@@ -37,7 +38,7 @@
 //! constant arrivals 5.2, Poisson arrivals 7.3, Poisson arrivals of which 41 % waited for a connection
 //! 7.4. With all stamps stored after due the last is 8.6; points in time took 7.5 and 12.2 for the first two. Of
 //! the 7.4, due times take 2.1, the response time 2.6, the lateness 1.7 and the connection 0.8, which is noise;
-//! everything else takes 0.2. lz4_raw took the first two to 5.0 and 7.2, which does not pay for a decoder that a
+//! everything else takes 0.2. The receive lag, which came later, adds some two bytes to each. lz4_raw took the first two to 5.0 and 7.2, which does not pay for a decoder that a
 //! forged file could make allocate.
 
 use std::io::Write;
@@ -61,14 +62,16 @@ pub const GROUP_ROWS_MAX: usize = 128 << 10;
 /// Rows that a reader holds at a time: 425 kB, so that columns meet rows in the processor's cache.
 pub const READ_ROWS_MAX: usize = 4096;
 
-const SCHEMA: &str = "assay.transactions/3";
+const SCHEMA: &str = "assay.transactions/4";
+/// The one before, which had no receive lag.
+const SCHEMA_WITHOUT_LAG: &str = "assay.transactions/3";
 const AFTER_DUE: &str = "_after_due_ns";
 /// Columns before and after those of the stages.
 const FIRST: usize = 5;
 const LAST: usize = 13;
 
-/// The columns for a ladder with the given column names of stages.
-fn columns(stage_columns: &[String]) -> Vec<Column> {
+/// The columns for a ladder with the given column names of stages, with the receive lag or, as they were, without.
+fn columns(stage_columns: &[String], has_lag: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::required("tx", Kind::Unsigned64),
         Column::required("due_ns", Kind::Signed64),
@@ -92,6 +95,7 @@ fn columns(stage_columns: &[String]) -> Vec<Column> {
         Column::required("bytes_out", Kind::Unsigned(32)),
         Column::required("bytes_in", Kind::Unsigned(32)),
     ]);
+    columns.extend(has_lag.then(|| Column::optional("receive_lag_ns", Kind::Signed64)));
     columns
 }
 
@@ -156,7 +160,12 @@ impl<W: Write + Send> TransactionsWriter<W> {
             ("assay.sql", sql(&stage_columns)),
         ];
         Ok(Self {
-            file: ColumnsWriter::start(out, "transactions", &columns(&stage_columns), &notes)?,
+            file: ColumnsWriter::start(
+                out,
+                "transactions",
+                &columns(&stage_columns, true),
+                &notes,
+            )?,
             stage_count: stages.len(),
             group: Vec::with_capacity(GROUP_ROWS_MAX),
             carried: Carried::new(),
@@ -216,6 +225,7 @@ impl<W: Write + Send> TransactionsWriter<W> {
         group.unsigned(rows.iter().map(|row| u32::from(row.attempts)))?;
         group.unsigned(rows.iter().map(|row| row.bytes_out))?;
         group.unsigned(rows.iter().map(|row| row.bytes_in))?;
+        group.optional_64(rows.iter().map(Row::receive_lag_ns))?;
         group.finish()?;
         self.group.clear();
         Ok(())
@@ -293,6 +303,7 @@ pub struct TransactionsReader<'a> {
     path: &'a Path,
     file: ColumnsReader,
     stage_count: usize,
+    has_lag: bool,
     next_group: usize,
     group: Option<Group>,
     carried: Carried,
@@ -303,18 +314,25 @@ impl<'a> TransactionsReader<'a> {
     /// Opens a file and checks that it has the columns of one; `path` is for messages.
     pub fn open(path: &'a Path, source: Source) -> Result<Self, RecordError> {
         let file = guarded(path, || ColumnsReader::open(source))?;
-        if let Some(found) = file.note("assay.schema").filter(|schema| schema != SCHEMA) {
-            return Err(RecordError::OtherVersion { path: path.to_owned(), found, known: SCHEMA });
-        }
+        let has_lag = match file.note("assay.schema") {
+            Some(schema) if schema == SCHEMA_WITHOUT_LAG => false,
+            Some(found) if found != SCHEMA => {
+                let (path, known) = (path.to_owned(), SCHEMA);
+                return Err(RecordError::OtherVersion { path, found, known });
+            }
+            _ => true,
+        };
         let (file, stage_count) = guarded(path, || {
             let names = file.names();
-            let stage_count = names.len().saturating_sub(FIRST + LAST).min(STAGES_MAX);
+            let others = FIRST + LAST + usize::from(has_lag);
+            let stage_count = names.len().saturating_sub(others).min(STAGES_MAX);
             let stages = names.get(FIRST..FIRST + stage_count).unwrap_or_default();
-            file.check(&columns(stages))?;
+            file.check(&columns(stages, has_lag))?;
             Ok((file, stage_count))
         })?;
         let (carried, rows) = (Carried::new(), Vec::new());
-        Ok(Self { path, file, stage_count, next_group: 0, group: None, carried, rows })
+        let next_group = 0;
+        Ok(Self { path, file, stage_count, has_lag, next_group, group: None, carried, rows })
     }
 
     /// Rows that the file claims to have.
@@ -349,7 +367,8 @@ impl<'a> TransactionsReader<'a> {
             if self.next_group == self.file.group_count() {
                 return Ok(false);
             }
-            self.group = Some(Group::open(self.file.group(self.next_group)?, self.stage_count)?);
+            let group = self.file.group(self.next_group)?;
+            self.group = Some(Group::open(group, self.stage_count, self.has_lag)?);
             self.next_group += 1;
         }
     }
@@ -377,11 +396,16 @@ struct Group {
     attempts: ColumnReader<Int32Type>,
     bytes_out: ColumnReader<Int32Type>,
     bytes_in: ColumnReader<Int32Type>,
+    receive_lag: Option<ColumnReader<Int64Type>>,
 }
 
 impl Group {
     /// Columns are taken in the order of the schema; the fields stand in it.
-    fn open(mut group: GroupReader, stage_count: usize) -> Result<Self, ParquetError> {
+    fn open(
+        mut group: GroupReader,
+        stage_count: usize,
+        has_lag: bool,
+    ) -> Result<Self, ParquetError> {
         Ok(Self {
             tx: group.column()?,
             due: group.column()?,
@@ -402,6 +426,7 @@ impl Group {
             attempts: group.column()?,
             bytes_out: group.column()?,
             bytes_in: group.column()?,
+            receive_lag: has_lag.then(|| group.column()).transpose()?,
             group,
         })
     }
@@ -427,6 +452,10 @@ impl Group {
         self.outcome.read(rows, count)?;
         put_classes(rows, self.class.optional(count)?)?;
         self.read_numbers(rows, count)?;
+        match &mut self.receive_lag {
+            Some(column) => put_lags(rows, column.optional(count)?)?,
+            None => rows.iter_mut().for_each(|row| row.receive_lag = NO_STAMP),
+        }
         // Last, when ends and connections of all rows are known.
         let (ready, sent) = (self.ready.optional(count)?, self.sent.optional(count)?);
         put_ready_and_sent(rows, self.follows.required(count)?, ready, sent, carried)?;
@@ -478,6 +507,17 @@ fn put_after_due(
             stamp = row.due.wrapping_add(*values.next().ok_or_else(unequal)?);
         }
         set(row, stamp);
+    }
+    Ok(())
+}
+
+fn put_lags(rows: &mut [Row], (values, levels): (&[i64], &[i16])) -> Result<(), ParquetError> {
+    let mut values = values.iter();
+    for (row, level) in rows.iter_mut().zip(levels) {
+        row.receive_lag = NO_STAMP;
+        if *level != 0 {
+            row.receive_lag = *values.next().ok_or_else(unequal)?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::rows::{http_row, new_trial, read_all};
 use model::facts::{Environment, Event, MetricSample};
 use model::plan::Plan;
-use model::{Seed, WallTime};
+use model::{NO_STAMP, Seed, WallTime};
 use record::{RecordError, RunFolder};
 
 fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
@@ -238,11 +238,34 @@ fn rows_of_an_earlier_version_are_refused() {
     trial.seal().unwrap();
     let path = trial.path().join("transactions.parquet");
     let mut earlier = fs::read(&path).unwrap();
-    let schema = b"assay.transactions/3";
+    let schema = b"assay.transactions/4";
     let at = earlier.windows(schema.len()).position(|bytes| bytes == schema).unwrap();
     earlier[at + schema.len() - 1] = b'2';
     fs::write(&path, &earlier).unwrap();
     refused(record::TransactionsFile::open(&path).unwrap_err(), "assay.transactions/2");
+}
+
+/// Claim: rows as they were written before they had a receive lag, in Parquet and still in the log, are read as they
+/// were, and say that no stamp was had.
+#[test]
+fn rows_without_a_receive_lag() {
+    let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/earlier");
+    let mut sealed = Vec::new();
+    let file = record::TransactionsFile::open(&earlier.join("transactions-3.parquet")).unwrap();
+    file.for_each_batch(|rows| sealed.extend_from_slice(rows)).unwrap();
+    let told: Vec<_> =
+        sealed.iter().map(|row| (row.due, row.sent, row.end, row.bytes_in)).collect();
+    let expected =
+        [(0, 1_000, 90_000, 9), (20_000, 91_000, 140_000, 9), (40_000, NO_STAMP, 1_040_000, 0)];
+    assert_eq!(told, expected);
+    assert_eq!(file.stages(), ["accepted", "committed"]);
+
+    let (_keep, trial) = new_trial(1);
+    fs::copy(earlier.join("rows-2.log"), trial.path().join("rows.log")).unwrap();
+    let (read, logged) = read_all(&trial);
+    assert_eq!((read.dropped_bytes, logged.len()), (0, 104));
+    assert!(logged.iter().all(|row| row.marks[0] > row.sent && row.end == row.marks[0]));
+    assert!(sealed.iter().chain(&logged).all(|row| row.receive_lag_ns().is_none()));
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {

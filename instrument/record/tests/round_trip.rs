@@ -57,8 +57,8 @@ fn many_row_groups() {
     assert!(found == sealed_order(&rows));
 }
 
-/// Claim: a row takes at most eight bytes, also where transactions waited for a connection: 50,000 a second, due
-/// at random, of which 64 connections carry some 33,000.
+/// Claim: a row takes at most ten bytes, of which two are how late its answer was read, also where transactions waited for
+/// a connection: 50,000 a second, due at random, of which 64 connections carry some 33,000.
 #[test]
 fn a_backlog_costs_no_more() {
     let mut rng = Seed(12).rng();
@@ -87,7 +87,7 @@ fn a_backlog_costs_no_more() {
         trial.seal().unwrap();
         assert!(read_all(&trial).1 == sealed_order(&rows));
         let file = std::fs::metadata(trial.path().join("transactions.parquet")).unwrap();
-        assert!(file.len() < rows.len() as u64 * 8, "{} bytes", file.len());
+        assert!(file.len() < rows.len() as u64 * 10, "{} bytes", file.len());
     }
 }
 

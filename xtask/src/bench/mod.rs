@@ -5,6 +5,7 @@
 //! is shared, so medians of several rounds are printed with their ranges.
 
 pub mod gateway;
+pub mod honest;
 pub mod kv;
 mod measure;
 mod multiplexed;
@@ -12,6 +13,7 @@ pub mod page;
 mod peers;
 pub mod published;
 pub mod report;
+mod steady;
 pub mod testnet;
 
 use std::fmt::Write as _;
@@ -78,6 +80,8 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let _ = writeln!(text, "{}\n", machine());
     text.push_str(&bench.cost()?);
     text.push_str(&multiplexed::table(root, rounds, seconds)?);
+    text.push_str(steady::HEAD);
+    text.push_str(&bench.steady()?);
     text.push_str(FIDELITY);
     text.push_str(&bench.fidelity()?);
     text.push_str(&bench.freeze()?);
@@ -97,6 +101,12 @@ pub fn run_rates(root: &Path) -> Result<(), String> {
     let new = Bench::new(root, FULL)?.fidelity()?;
     print!("{machine}{new}");
     write(root, &format!("{before}{machine}{new}{after}"))
+}
+
+/// Prints the part on the cost of a steady rate alone.
+pub fn run_steady(root: &Path) -> Result<(), String> {
+    print!("{}\n\n{}", machine(), Bench::new(root, FULL)?.steady()?);
+    Ok(())
 }
 
 fn write(root: &Path, text: &str) -> Result<(), String> {

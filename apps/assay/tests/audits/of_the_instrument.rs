@@ -309,7 +309,8 @@ fn offered_rate() {
 }
 
 /// Claim: an instrument that is stopped over and over, while it waits for answers and has nothing to send, says that it read
-/// late what had arrived. A client of a closed loop sends only once it has read, so that nothing is sent late.
+/// late what had arrived, of a load most of whose connections have no stamps. A client of a closed loop sends only once it
+/// has read, so that nothing is sent late.
 #[test]
 fn receive_lag() {
     let _beside = beside_others();
@@ -322,7 +323,7 @@ fn receive_lag() {
         service = "5ms"
         [load]
         model = "closed"
-        clients = 16
+        clients = 64
         warmup = "0s"
         duration = "3s"
         timeout = "2s"

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use model::facts::{
     DiskFacts, DiskOperations, LedgerEntry, LinkTraffic, MetricSample, NetworkFacts, PoolFacts,
-    PreflightFinding, ReceiveFacts, WorkerFacts,
+    PreflightFinding, WorkerFacts,
 };
 use model::plan::{DiskPlan, DisksPlan, NamesRule};
-use model::{Class, NO_STAMP, Outcome, Row};
+use model::{Class, NO_STAMP, Outcome};
 
 use super::connections::tests::through_a_pool;
 use crate::testing::{Trial, row};
@@ -78,11 +78,13 @@ pub(super) const GUILTY: [Guilt; 23] = [
         worker(trial).connections.doubtful = answers / 20;
     }),
     ("receive_lag", "a tenth is read 20 ms late", |trial| {
-        for old in trial.rows.iter_mut().step_by(10) {
-            *old = row(old.tx, old.due, old.end - old.due + 20 * MS, Outcome::Committed);
+        // Of the others nobody knows, and it is in their marks.
+        for (n, old) in trial.rows.iter_mut().enumerate().step_by(10) {
+            match n % 13 {
+                0 => old.receive_lag = 20 * MS,
+                _ => *old = row(old.tx, old.due, old.end - old.due + 20 * MS, Outcome::Committed),
+            }
         }
-        worker(trial).receive =
-            receive(&trial.rows, |n| if n % 10 == 0 { 20 * MS } else { 20_000 });
     }),
     ("send_lag", "a tenth is sent 20 ms late", |trial| {
         for old in trial.rows.iter_mut().step_by(10) {
@@ -122,20 +124,6 @@ fn worker(trial: &mut Trial) -> &mut WorkerFacts {
     &mut trial.facts.load.workers[0]
 }
 
-/// What the kernel's stamps say of every thirteenth answer, where the n-th was read so late.
-fn receive(rows: &[Row], lag: impl Fn(usize) -> i64) -> ReceiveFacts {
-    let mut receive = ReceiveFacts { clock_error_ns: 40, ..ReceiveFacts::default() };
-    for (n, row) in rows.iter().enumerate().step_by(13) {
-        let response = row.end - row.due;
-        receive.lag.push((lag(n), 1));
-        receive.response.push((response, 1));
-        receive.without.push(((response - lag(n)).max(0), 1));
-    }
-    receive.receipts = receive.lag.len() as u64;
-    receive.stamped = receive.receipts;
-    receive
-}
-
 /// The trial with facts that every audit has something to look at in, all of them calm.
 pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
     // The ledger has them in the order in which they were done.
@@ -148,7 +136,7 @@ pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
         WorkerFacts { wall_ns: 30_000_000_000, cpu_ns: 3_000_000_000, ..Default::default() };
     idle.connections.life_over(trial.rows.len() as u64, false);
     idle.pool = PoolFacts { first: 1_024, bound: 1_024, carries: 1, ..PoolFacts::default() };
-    idle.receive = receive(&trial.rows, |_| 2_000);
+    trial.rows.iter_mut().step_by(13).for_each(|row| row.receive_lag = 2_000);
     trial.facts.load.workers = vec![idle];
     let (source, name) = ("host".to_owned(), "steal_share".to_owned());
     trial.metrics = vec![MetricSample { at: WARM_UP_NS + 5, source, name, value: 0.001 }];

@@ -48,6 +48,7 @@ use crate::metric::Unit;
 use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::pool::Pool;
+use crate::received::Received;
 use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
@@ -121,6 +122,8 @@ pub(crate) struct Evidence<'a> {
     pub own_lag: Histogram,
     /// Response time to the final stage less the transaction's own lag.
     pub without_lag: &'a WithoutLag,
+    /// How late its answers were read.
+    pub received: &'a Received,
     /// Response time to the final stage, if there is such a stage.
     pub response: Option<&'a TimedHistogram>,
     pub dropped_bytes: u64,

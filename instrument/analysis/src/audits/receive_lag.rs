@@ -1,120 +1,136 @@
-//! How late did the instrument read what had arrived? A mark is stamped when its bytes come out of the kernel; if the
-//! engine came late to them, the time that they lay there is inside the response time.
+//! How late did the instrument read what had arrived? A mark is of when the kernel stamped its answer, so that this is in no
+//! response time; but where no stamp was had, it is.
 //!
-//! A share of the connections is stamped by the kernel, so that both times are known of a share of the transactions. The
-//! rule is that of [`super::own_time`], on these: response times as they are, and without the receive lag. Whoever waits
-//! for an answer wakes up when it comes, and that takes time, too: so much is told and voids nothing.
-
-use std::borrow::Cow;
+//! Where all transactions have a stamp, it is told. Where some have none, those that have one say what it makes of the
+//! others, by the rule of [`super::own_time`]. Whoever waits for an answer wakes up when it comes, and that takes time, too:
+//! so much is told. It voids nothing: thresholds count with and without it.
 
 use model::facts::ReceiveFacts;
 use model::plan::Pacing;
 use model::quantity::{show_count, show_ns};
-use stats::Histogram;
 
 use super::own_time::{FIGURES, OwnTime, shares};
-use super::{Audit, Evidence, Finding, skipped};
+use super::{Audit, Evidence, Finding, ok, skipped, warn};
+use crate::latency::BEYOND_MIN;
 
 pub(super) const AUDIT: Audit = Audit {
     name: "receive_lag",
-    question: "How late did the instrument read what had arrived? That is part of every response time, too",
+    question: "How late did the instrument read what had arrived? Where the kernel stamped nothing, that is part of the response time",
     voids: &[],
     figures: FIGURES,
 };
 
-/// Two clocks that are related no better than this, as a share of the median response time, tell nothing of it.
+/// Two clocks that are related no better than this, as a share of the median response time, are worth a word.
 const CLOCK_SHARE_MAX: i64 = 10;
-/// Counts and times (thirty-six years) of a damaged record stop here.
-const COUNT_MAX: u64 = 1 << 40;
-const NS_MAX: i64 = 1 << 60;
-
-/// The receipts of all workers together.
-#[derive(Default)]
-struct Received {
-    receipts: u64,
-    stamped: u64,
-    impossible: u64,
-    clock_error_ns: i64,
-    clock_moved_ns: i64,
-    lag: Histogram,
-    response: Histogram,
-    without: Histogram,
-}
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let received = Received::of(evidence.facts.load.workers.iter().map(|worker| &worker.receive));
-    if let Some(why) = received.why_not() {
+    let (received, stamps) = (evidence.received, Stamps::of(evidence));
+    if let Some(why) = stamps.why_not(received.lag.count()) {
         return skipped(format!("cannot tell: {why}"));
+    }
+    if received.unstamped == 0 {
+        return all_stamped(evidence, &stamps);
     }
     let is_coalesced = evidence.setting.load.pacing == Pacing::Coalesced;
     let own_time = OwnTime {
         name: "receive lag",
         lag: &received.lag,
-        shares: shares(evidence, &received.response, &received.without),
-        remark: received.remark(is_coalesced),
+        shares: shares(evidence, &received.as_read, &received.response),
+        remark: format!(
+            "; {} of {} transactions have stamps and stand for the others{}{}",
+            show_count(received.lag.count()),
+            show_count(received.lag.count() + received.unstamped),
+            stamps.remark(),
+            if is_coalesced {
+                "; pacing is coalesced: answers are read in quanta of 1 ms"
+            } else {
+                ""
+            }
+        ),
         told: "a thread that waits for answers takes so long to wake up, or the machine was not idle",
     };
-    let samples = received.lag.count();
-    own_time.finding(|| {
-        format!("cannot tell: {} were stamped and measured: too few", show_count(samples))
-    })
+    own_time.finding(|| "cannot tell: too few were stamped".to_owned())
 }
 
-impl Received {
-    fn of<'a>(all: impl Iterator<Item = &'a ReceiveFacts>) -> Self {
+/// The lag is in no response time.
+#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+fn all_stamped(evidence: &Evidence<'_>, stamps: &Stamps) -> Finding {
+    let received = evidence.received;
+    let at = |q: f64| received.lag.quantile(q).unwrap_or_default();
+    let said = format!(
+        "receive lag p50 {}, p99 {} in {} transactions, no part of their response times{}",
+        show_ns(at(0.5)),
+        show_ns(at(0.99)),
+        show_count(received.lag.count()),
+        stamps.remark()
+    );
+    let median = received.response.quantile(0.5).unwrap_or(i64::MAX);
+    let finding = match stamps.clock_error_ns > median / CLOCK_SHARE_MAX {
+        true => warn(format!("{said}: a good part of the median, {}", show_ns(median))),
+        false => ok(said),
+    };
+    let finding = finding.with("p50", at(0.5) as f64).with("p99", at(0.99) as f64);
+    finding.with("share_p50", 0.0).with("share_max", 0.0)
+}
+
+/// What the stamps of all workers were worth.
+#[derive(Default)]
+struct Stamps {
+    receipts: u64,
+    stamped: u64,
+    impossible: u64,
+    early: u64,
+    clock_error_ns: i64,
+    clock_moved_ns: i64,
+}
+
+impl Stamps {
+    fn of(evidence: &Evidence<'_>) -> Self {
         let mut sum = Self::default();
-        let add = |to: &mut Histogram, list: &[(i64, u64)]| {
-            for (ns, count) in list {
-                to.record_n((*ns).clamp(0, NS_MAX), (*count).min(COUNT_MAX));
-            }
-        };
-        for facts in all {
-            sum.receipts = sum.receipts.saturating_add(facts.receipts);
-            sum.stamped = sum.stamped.saturating_add(facts.stamped);
-            sum.impossible = sum.impossible.saturating_add(facts.impossible);
-            sum.clock_error_ns = sum.clock_error_ns.max(facts.clock_error_ns);
-            sum.clock_moved_ns = sum.clock_moved_ns.max(facts.clock_moved_ns);
-            add(&mut sum.lag, &facts.lag);
-            add(&mut sum.response, &facts.response);
-            add(&mut sum.without, &facts.without);
+        for ReceiveFacts { receipts, stamped, impossible, early, clock_error_ns, clock_moved_ns } in
+            evidence.facts.load.workers.iter().map(|worker| &worker.receive)
+        {
+            sum.receipts = sum.receipts.saturating_add(*receipts);
+            sum.stamped = sum.stamped.saturating_add(*stamped);
+            sum.impossible = sum.impossible.saturating_add(*impossible);
+            sum.early = sum.early.saturating_add(*early);
+            sum.clock_error_ns = sum.clock_error_ns.max(*clock_error_ns);
+            sum.clock_moved_ns = sum.clock_moved_ns.max(*clock_moved_ns);
         }
         sum
     }
 
-    /// Why nothing can be said, if that is so.
-    fn why_not(&self) -> Option<Cow<'static, str>> {
-        let median = self.response.quantile(0.5).unwrap_or(i64::MAX);
-        if self.receipts == 0 {
-            return Some("nothing was received on a socket of the instrument's own, or the record does not say".into());
+    /// Why nothing can be said, if that is so, of so many transactions that have a stamp.
+    fn why_not(&self, samples: u64) -> Option<String> {
+        if samples >= 2 * BEYOND_MIN {
+            return None;
         }
-        if self.stamped == 0 {
-            return Some("the kernel stamped nothing that was received".into());
-        }
-        if self.clock_moved_ns > 0 || self.impossible > 0 {
-            let by = show_ns(self.clock_moved_ns);
-            let count = show_count(self.impossible);
-            return Some(format!("the wall clock, by which the kernel stamps, was moved by {by} during the trial; {count} receipts were stamped after they were read").into());
-        }
-        if self.clock_error_ns > median / CLOCK_SHARE_MAX {
-            let by = show_ns(self.clock_error_ns);
-            return Some(format!("the kernel's clock is known to {by} only").into());
-        }
-        None
+        Some(match (self.receipts, self.stamped) {
+            (0, _) if samples == 0 => "nothing was received on a socket of the instrument's own, or the record does not say".to_owned(),
+            (_, 0) if samples == 0 => "the kernel stamped nothing that was received".to_owned(),
+            _ => format!("{} were stamped and measured: too few", show_count(samples)),
+        })
     }
 
-    fn remark(&self, is_coalesced: bool) -> String {
-        let of = match self.stamped == self.receipts {
-            true => String::new(),
-            false => {
-                format!(", {} of {} receipts", show_count(self.stamped), show_count(self.receipts))
-            }
+    fn remark(&self) -> String {
+        let mut said = match self.clock_error_ns {
+            0 => String::new(),
+            error_ns => format!(", known to {}", show_ns(error_ns)),
         };
-        let quanta = match is_coalesced {
-            true => "; pacing is coalesced: answers are read in quanta of 1 ms",
-            false => "",
-        };
-        let samples = show_count(self.lag.count());
-        format!(" in {samples} samples{of}, to {}{quanta}", show_ns(self.clock_error_ns))
+        if self.clock_moved_ns > 0 || self.impossible > 0 {
+            said += &format!(
+                "; the wall clock, by which the kernel stamps, was moved by {}, and {} stamps were not used",
+                show_ns(self.clock_moved_ns),
+                show_count(self.impossible)
+            );
+        }
+        if self.early > 0 {
+            let early = show_count(self.early);
+            said += &format!(
+                "; {early} answers arrived before what they answer was sent, and count from when they were read"
+            );
+        }
+        said
     }
 }
 
@@ -126,53 +142,53 @@ mod tests {
 
     use crate::testing::{Trial, audit};
 
-    /// Of a thousand stamped transactions of 2 to 3 ms so many were read late by so much.
+    /// Of each thousand transactions so many were read late by so much; each seventh has a stamp, of the others it is in
+    /// the response time.
     fn read_late(count: u64, lag_ns: i64) -> Trial {
         let mut trial = Trial::clean();
-        let facts = received(1_000 - count, count, lag_ns);
-        let worker =
-            WorkerFacts { wall_ns: 10_000_000_000, receive: facts, ..WorkerFacts::default() };
-        trial.facts.load.workers.push(worker);
-        // Of the rows the same share is late.
-        for row in trial.rows.iter_mut().filter(|row| row.tx % 1_000 < count) {
-            row.marks[0] += lag_ns;
-            row.end = row.marks[0];
+        for row in &mut trial.rows {
+            let lag_ns = if row.tx / 7 % 1_000 < count { lag_ns } else { 20_000 };
+            if row.tx % 7 == 0 {
+                row.receive_lag = lag_ns;
+            } else {
+                row.marks[0] += lag_ns;
+                row.end = row.marks[0];
+            }
         }
         trial
-    }
-
-    fn received(prompt: u64, late: u64, lag_ns: i64) -> ReceiveFacts {
-        ReceiveFacts {
-            receipts: prompt + late,
-            stamped: prompt + late,
-            clock_error_ns: 40,
-            lag: vec![(20_000, prompt), (lag_ns, late)],
-            response: vec![(2_500_000, prompt), (2_500_000 + lag_ns, late)],
-            without: vec![(2_480_000, prompt), (2_500_000, late)],
-            ..ReceiveFacts::default()
-        }
     }
 
     fn found(trial: &Trial) -> AuditResult {
         audit(&trial.clone().result(), "receive_lag").clone()
     }
 
-    /// Claim: what is read late is told where it makes up a tenth of a quantile, with its share, and voids nothing.
+    /// Claim: what was read late is no part of a response time that has a stamp, however late it was, and is told.
+    #[test]
+    fn beside_the_rows() {
+        let mut trial = Trial::clean();
+        trial.rows.iter_mut().for_each(|row| row.receive_lag = 8_000_000);
+        let found = found(&trial);
+        assert_eq!(found.outcome, AuditOutcome::Ok, "{}", found.detail);
+        assert!(
+            found.detail.starts_with("receive lag p50 8.00 ms, p99 8.00 ms"),
+            "{}",
+            found.detail
+        );
+        assert!(found.detail.contains("no part of their response times"), "{}", found.detail);
+    }
+
+    /// Claim: where most have no stamp, what was read late is told where it makes up a tenth of a quantile, with its share,
+    /// and voids nothing.
     #[test]
     fn of_which_quantile() {
         assert_eq!(found(&read_late(0, 0)).outcome, AuditOutcome::Ok);
-        assert_eq!(found(&read_late(5, 8_000_000)).outcome, AuditOutcome::Ok, "beyond p99");
         let late = found(&read_late(20, 8_000_000));
         assert_eq!((late.outcome, late.voids.len()), (AuditOutcome::Warn, 0), "{}", late.detail);
-        assert!(late.detail.contains("it makes up 76 % of response p99"), "{}", late.detail);
-        let small = found(&read_late(20, 400_000));
-        assert_eq!(small.outcome, AuditOutcome::Warn, "{}", small.detail);
+        assert!(late.detail.contains("% of response p99"), "{}", late.detail);
         let mut fast = read_late(0, 0);
-        fast.facts.load.workers[0].receive = ReceiveFacts {
-            response: vec![(80_000, 1_000)],
-            without: vec![(45_000, 1_000)],
-            ..received(1_000, 0, 0)
-        };
+        for row in &mut fast.rows {
+            (row.end, row.marks[0]) = (row.due + 60_000, row.due + 60_000);
+        }
         let fast = found(&fast);
         assert_eq!(fast.outcome, AuditOutcome::Warn, "{}", fast.detail);
         assert!(fast.detail.contains("takes so long to wake up"), "{}", fast.detail);
@@ -187,8 +203,8 @@ mod tests {
         assert!(found.detail.contains("read in quanta of 1 ms"), "{}", found.detail);
     }
 
-    /// Claim: a threshold that only the receive lag breaks is invalid; one that is met with it is met, and so is one on
-    /// another number.
+    /// Claim: a threshold that only the receive lag breaks, of transactions without stamps, is invalid; one that is met with
+    /// it is met, and so is one on another number.
     #[test]
     fn counted_twice() {
         let with = |expr: &str| {
@@ -203,44 +219,74 @@ mod tests {
         assert_eq!(with("success == 100%"), (Verdict::Pass, Answer::Met));
     }
 
-    /// Claim: where nothing was asked, nothing was stamped, the wall clock was set or is not known well enough, or there is
-    /// too little, it says so and that it cannot tell.
+    /// Claim: what is slow by the kernel's own stamps is slow, however late it was read beside that.
     #[test]
-    fn cannot_tell() {
-        let with = |receive: ReceiveFacts| {
+    fn stamped_rows_stay() {
+        let mut trial = Trial::clean();
+        for row in &mut trial.rows {
+            row.receive_lag = 8_000_000;
+            if row.tx % 20 == 0 {
+                (row.end, row.marks[0]) = (row.due + 9_000_000, row.due + 9_000_000);
+            }
+        }
+        trial.thresholds = vec![ThresholdPlan::new("p99 < 5ms", Level::Fail)];
+        let result = trial.result();
+        assert_eq!((result.verdict, result.thresholds[0].answer), (Verdict::Fail, Answer::Failed));
+    }
+
+    /// Claim: where nothing was asked, nothing was stamped, or there is too little, it says so and that it cannot tell; a
+    /// wall clock that was set costs the stamps of that moment, and clocks that are hardly known are worth a word.
+    #[test]
+    fn what_the_stamps_are_worth() {
+        let with = |stamped: usize, receive: ReceiveFacts| {
             let mut trial = Trial::clean();
             trial.facts.load.workers.push(WorkerFacts { receive, ..WorkerFacts::default() });
+            trial.rows.iter_mut().take(stamped).for_each(|row| row.receive_lag = 20_000);
             found(&trial)
         };
-        let good = || received(900, 100, 8_000_000);
-        for (receive, why) in [
-            (ReceiveFacts::default(), "nothing was received on a socket"),
-            (ReceiveFacts { receipts: 50, ..Default::default() }, "the kernel stamped nothing"),
-            (ReceiveFacts { clock_moved_ns: 5_000_000, ..good() }, "was moved by 5.00 ms"),
-            (ReceiveFacts { impossible: 3, ..good() }, "3 receipts were stamped after"),
-            (ReceiveFacts { clock_error_ns: 900_000, ..good() }, "known to 900 µs only"),
-            (received(9, 9, 8_000_000), "18 were stamped and measured: too few"),
+        let all = usize::MAX;
+        let good = || ReceiveFacts { receipts: 900, stamped: 900, ..ReceiveFacts::default() };
+        for (stamped, receive, outcome, why) in [
+            (0, ReceiveFacts::default(), AuditOutcome::Skipped, "nothing was received on a socket"),
+            (
+                0,
+                ReceiveFacts { receipts: 50, ..Default::default() },
+                AuditOutcome::Skipped,
+                "the kernel stamped nothing",
+            ),
+            (18, good(), AuditOutcome::Skipped, "18 were stamped and measured: too few"),
+            (
+                all,
+                ReceiveFacts { clock_moved_ns: 5_000_000, impossible: 3, ..good() },
+                AuditOutcome::Ok,
+                "was moved by 5.00 ms, and 3 stamps were not used",
+            ),
+            (
+                all,
+                ReceiveFacts { early: 2, ..good() },
+                AuditOutcome::Ok,
+                "2 answers arrived before",
+            ),
+            (
+                all,
+                ReceiveFacts { clock_error_ns: 900_000, ..good() },
+                AuditOutcome::Warn,
+                "known to 900 µs",
+            ),
         ] {
-            let found = with(receive);
-            assert_eq!(found.outcome, AuditOutcome::Skipped, "{}", found.detail);
-            assert!(found.detail.starts_with("cannot tell: "), "{}", found.detail);
+            let found = with(stamped, receive);
+            assert_eq!(found.outcome, outcome, "{}", found.detail);
             assert!(found.detail.contains(why), "{}", found.detail);
         }
     }
 
-    /// Claim: workers are counted together, and a record that was tampered with ends nothing.
+    /// Claim: a record that was tampered with ends nothing.
     #[test]
-    fn workers_together() {
+    fn strange_rows() {
         let mut trial = read_late(20, 8_000_000);
-        let one = trial.facts.load.workers[0].receive.clone();
-        let other = WorkerFacts { receive: one, ..WorkerFacts::default() };
-        trial.facts.load.workers.push(other);
-        assert!(found(&trial).detail.contains("in 2,000 samples"), "{}", found(&trial).detail);
-        let receive = &mut trial.facts.load.workers[1].receive;
-        receive.lag = vec![(i64::MIN, u64::MAX), (i64::MAX, u64::MAX), (5, 0)];
-        receive.response = receive.lag.clone();
-        receive.without = Vec::new();
-        receive.receipts = u64::MAX;
+        for (row, lag) in trial.rows.iter_mut().zip([i64::MAX, i64::MIN + 1, -5, 1 << 60, 0]) {
+            row.receive_lag = lag;
+        }
         let _ = found(&trial);
     }
 }

@@ -32,6 +32,7 @@ use crate::connection::Connection;
 use crate::demand::Demand;
 use crate::driver::Key;
 use crate::pending::Pending;
+use crate::run_queue::RunQueue;
 use crate::source::Source;
 use crate::texts::Known;
 use crate::trial::Trial;
@@ -154,6 +155,8 @@ pub(crate) struct Engine<'t> {
     is_spinning: bool,
     /// How late waits end here.
     wake_ups: WakeUps,
+    /// How long this thread waited for a processor.
+    run_queue: RunQueue,
     /// What came in this turn.
     received_bytes: usize,
     /// When it had arrived.
@@ -199,6 +202,7 @@ pub(crate) fn fresh_row(worker: u32, stream: u8, id: TxId, made: Made, due: Stam
         sent: NO_STAMP,
         marks: [NO_STAMP; model::STAGES_MAX],
         end: NO_STAMP,
+        receive_lag: NO_STAMP,
         outcome: Outcome::Unknown,
         code: 0,
         error: 0,

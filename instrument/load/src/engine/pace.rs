@@ -57,7 +57,7 @@ impl Engine<'_> {
         }
         let mut wakes_at = None;
         if let Some(due) = self.next_due() {
-            let lead_ns = if D::WAKES_LATE { self.wake_ups.lead_ns() } else { 0 };
+            let lead_ns = if D::WAKES_LATE { self.wake_ups.lead_ns(self.now) } else { 0 };
             if pacing == Pacing::Coalesced {
                 until = until.min(due.max(self.now + QUANTUM_NS));
             } else if due - self.now <= lead_ns {

@@ -1,5 +1,6 @@
-//! From bytes to marks. All marks of one receipt carry one stamp, read when it came out of the kernel: with io_uring all
-//! receipts of a turn come at once, with epoll each by a system call. What a session says of a transaction is carried to the worker that owns it.
+//! From bytes to marks. All marks of one receipt carry two stamps: the kernel's of its last byte, where there is one, and
+//! when it was read (with io_uring all receipts of a turn at once, with epoll each by a system call). What a session says of
+//! a transaction is carried to the worker that owns it.
 
 use clock::WallTime;
 use model::{NO_STAMP, Outcome, Stamp, TxId};
@@ -13,7 +14,8 @@ use crate::driver::Key;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub tx: TxId,
-    pub at: Stamp,
+    /// When it was read.
+    pub read: Stamp,
     /// When it had arrived at this host, by the kernel; [`NO_STAMP`]: nobody knows.
     pub arrived: Stamp,
     pub what: What,
@@ -113,7 +115,9 @@ impl Engine<'_> {
     /// Takes the findings of a connection's session, in their order.
     pub(super) fn apply(&mut self, connection: u32, marks: &Marks) {
         self.heard_on = connection;
-        self.rows.seen.take(marks, self.now, &mut self.facts);
+        let arrived = self.receipts.at;
+        let at = if arrived == NO_STAMP { self.now } else { arrived };
+        self.rows.seen.take(marks, at, &mut self.facts);
         for mark in marks.list() {
             let (tx, what) = match *mark {
                 Mark::Reached { tx, stage, code, bytes_in } => {
@@ -125,7 +129,7 @@ impl Engine<'_> {
                     (tx, What::Ended { outcome, code, error, bytes_in: answer.bytes_in })
                 }
             };
-            let found = Found { tx, at: self.now, arrived: self.receipts.at, what };
+            let found = Found { tx, read: self.now, arrived: self.receipts.at, what };
             let owner = self.owner_of(tx);
             if owner == self.worker {
                 self.settle(found);

@@ -111,10 +111,10 @@ impl Resends {
             self.kept[slot as usize].sent = now;
             let over = entry.row.due.saturating_add(timeout_ns);
             let at = now.saturating_add(self.after_ns).min(over);
-            self.looks.push(Reverse((at, entry.number)));
+            self.looks.push(Reverse((at, entry.number())));
             if entry.row.attempts > 0 {
                 again += 1;
-                self.repeated.insert(entry.number);
+                self.repeated.insert(entry.number());
             }
         }
         again
@@ -161,7 +161,7 @@ impl Engine<'_> {
     pub(super) fn park(&mut self, stream: usize, slot: u32) {
         let at = &mut self.streams[stream];
         let row = &at.pending.entry(slot).row;
-        let (connection, number) = (row.connection, at.pending.entry(slot).number);
+        let (connection, number) = (row.connection, at.pending.entry(slot).number());
         let over = row.due.saturating_add(at.timeout_ns);
         let is_unsent = row.attempts == 0;
         let carrier = &mut self.connections[connection as usize];

@@ -76,7 +76,8 @@ impl Engine<'_> {
         let here = &mut self.streams[stream];
         let timeout_ns = here.timeout_ns;
         let row = here.pending.row_mut(slot);
-        if found.at - row.due >= timeout_ns {
+        let (at, receive_lag) = self.receipts.arrival(&found, row.sent);
+        if at - row.due >= timeout_ns {
             return self.mark_late(stream, slot, found);
         }
         match found.what {
@@ -90,20 +91,21 @@ impl Engine<'_> {
                     }
                     return self.count_duplicate(found.tx);
                 }
-                row.marks[stage] = found.at;
+                row.marks[stage] = at;
                 row.code = code;
                 row.bytes_in = row.bytes_in.saturating_add(bytes_in);
                 if stage == final_stage {
-                    self.receipts.committed(stream, row.due, found);
-                    self.wake_ups.answered(found.at - row.due);
-                    self.answered(stream, slot, found.at, Outcome::Committed);
+                    row.receive_lag = receive_lag;
+                    self.wake_ups.answered(at - row.due);
+                    self.answered(stream, slot, at, Outcome::Committed);
                 }
             }
             What::Ended { outcome, code, error, bytes_in } => {
                 row.code = code;
                 row.error = error;
                 row.bytes_in = row.bytes_in.saturating_add(bytes_in);
-                self.answered(stream, slot, found.at, outcome);
+                row.receive_lag = receive_lag;
+                self.answered(stream, slot, at, outcome);
             }
         }
     }
@@ -121,10 +123,10 @@ impl Engine<'_> {
         }
         self.count_late(found.tx);
         let entry = self.streams[stream].pending.entry(slot);
-        let (number, entry_connection) = (entry.number, entry.connection());
+        let (number, entry_connection) = (entry.number(), entry.connection());
         self.streams[stream].pending.row_mut(slot).error = self.texts.index(NO_ANSWER_IN_TIME);
         let outcome = self.unanswered(entry_connection);
-        self.answered(stream, slot, found.at, outcome);
+        self.answered(stream, slot, found.read, outcome);
         // The next one repeats it.
         self.streams[stream].pending.note_answered(number);
     }
@@ -148,7 +150,7 @@ impl Engine<'_> {
     pub(super) fn end(&mut self, stream: usize, slot: u32, at: Stamp, outcome: Outcome) {
         let here = &mut self.streams[stream];
         let entry = here.pending.entry(slot);
-        let (connection, number) = (entry.connection(), entry.number);
+        let (connection, number) = (entry.connection(), entry.number());
         let carrier = here.resends.as_ref().map_or(connection, |resends| resends.carrier(slot));
         let carrier = &mut self.connections[carrier as usize];
         let was_full = carrier.is_full();
@@ -166,13 +168,17 @@ impl Engine<'_> {
         // A mark that came by another way may bear a later stamp than the one that ended it.
         row.end = row.marks.iter().fold(at, |end, mark| end.max(*mark));
         row.outcome = outcome;
+        // What follows an answer follows its reading: how long that took is the client's, and no part of what comes next. What
+        // was due and waited for room could have gone when the answer arrived.
+        let read = at + row.receive_lag_ns().unwrap_or(0);
+        let free_at = if here.demand.is_saturating() { read } else { at };
         if connection != NONE {
             if let Some(batching) = &mut here.batching
                 && carrier.phase == Phase::Open
             {
-                batching.ended(slot, connection, carrier.room(), at);
+                batching.ended(slot, connection, carrier.room(), free_at);
             }
-            here.made_room(connection, carrier, was_full, at);
+            here.made_room(connection, carrier, was_full, free_at);
         }
         if row.sent == NO_STAMP {
             here.pending.note_unsent(number);
@@ -183,7 +189,7 @@ impl Engine<'_> {
         } else {
             self.facts.answered += 1;
         }
-        here.demand.client_is_back(row.client, at);
+        here.demand.client_is_back(row.client, read);
         self.rows.push(row, &mut self.facts);
     }
 
@@ -207,7 +213,7 @@ impl Engine<'_> {
 
     pub(super) fn give_up(&mut self, stream: usize, slot: u32) {
         let entry = self.streams[stream].pending.entry(slot);
-        let (connection, tx, number) = (entry.connection(), entry.row.tx, entry.number);
+        let (connection, tx, number) = (entry.connection(), entry.row.tx, entry.number());
         let is_carried = connection != NONE;
         let verdict = match is_carried {
             true => self.connections[connection as usize].session.abandon(tx),

@@ -14,6 +14,7 @@ use crate::demand::{Demand, Presence};
 use crate::links::odd_one;
 use crate::pending::{NONE, Pending};
 use crate::place::Place;
+use crate::run_queue::RunQueue;
 use crate::schedule::{DueTimes, Window, is_saturating};
 use crate::source::{Numbers, Source, Whose};
 use crate::trial::{Trial, whole_ns};
@@ -58,6 +59,7 @@ impl<'t> Engine<'t> {
             wake_ups: Default::default(),
             received_bytes: 0,
             receipts: Receipts::new(trial),
+            run_queue: RunQueue::of_this_thread(),
             heard_on: NONE,
             last_failure: None,
             live: Default::default(),

@@ -172,7 +172,7 @@ impl Engine<'_> {
 
     /// The load, the drain and the last rows.
     fn work<D: Driver>(mut self, driver: &mut D) -> WorkerReport {
-        let (cpu, queued) = (CpuTime::of_this_thread(), run_queue_ns());
+        let (cpu, queued) = (CpuTime::of_this_thread(), self.run_queue.waited_ns());
         let began = self.read_clock();
         let mut report =
             WorkerReport { worker: self.worker, drain_end: NO_STAMP, ..Default::default() };
@@ -217,6 +217,7 @@ impl Engine<'_> {
     fn handle_events<D: Driver>(&mut self, driver: &mut D) -> bool {
         self.read_clock();
         self.received_bytes = 0;
+        self.receipts.begin_turn();
         let mut busy = false;
         while let Some(event) = driver.next_event() {
             busy = true;
@@ -256,7 +257,8 @@ impl Engine<'_> {
         self.rows.hand_over_aged(self.now, &mut self.facts);
         if self.now - self.live.at >= SHOW_NS {
             self.show();
-            self.receipts.relate(&self.trial.setup.deployment.clock);
+            let waited_ns = i64::try_from(self.run_queue.waited_ns()).unwrap_or(i64::MAX);
+            self.wake_ups.has_waited(self.now, waited_ns);
         }
     }
 
@@ -337,7 +339,7 @@ impl Engine<'_> {
         facts.enters = counters.enters;
         facts.completions = counters.completions;
         facts.cpu_ns = as_ns(CpuTime::of_this_thread().since(cpu));
-        facts.run_queue_ns = run_queue_ns().saturating_sub(queued);
+        facts.run_queue_ns = self.run_queue.waited_ns().saturating_sub(queued);
         facts.wall_ns = u64::try_from(self.now - began).unwrap_or(0);
         facts.idle_ns = facts.wall_ns.saturating_sub(facts.cpu_ns + facts.run_queue_ns);
         facts.error_lookups = self.texts.lookups;
@@ -357,13 +359,4 @@ struct End {
     is_through: bool,
     /// Not everything was waited for as planned.
     is_cut: bool,
-}
-
-/// How long this thread was runnable and not run: second field of `/proc/thread-self/schedstat`
-/// (Documentation/scheduler/sched-stats.rst); 0 where the kernel does not say.
-pub(crate) fn run_queue_ns() -> u64 {
-    std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
-        .unwrap_or(0)
 }

@@ -15,7 +15,7 @@ use crate::LoadError;
 use crate::threads::{Choice, choose};
 
 /// An echo of nine-byte frames over TLS, with a certificate made for the purpose.
-fn start_tls() -> (SocketAddr, rustls::RootCertStore) {
+pub(super) fn start_tls() -> (SocketAddr, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
@@ -47,7 +47,11 @@ fn start_tls() -> (SocketAddr, rustls::RootCertStore) {
     (address, roots)
 }
 
-fn tls_system(address: SocketAddr, roots: rustls::RootCertStore, name: &str) -> ToySystem {
+pub(super) fn tls_system(
+    address: SocketAddr,
+    roots: rustls::RootCertStore,
+    name: &str,
+) -> ToySystem {
     let config =
         rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let server_name = ServerName::try_from(name.to_owned()).unwrap();

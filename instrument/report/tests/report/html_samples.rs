@@ -114,6 +114,7 @@ fn picture(trial: &TrialResult) -> TrialPicture {
             sent: due + 1_000,
             marks,
             end: due + 9 * MS,
+            receive_lag: NO_STAMP,
             outcome,
             code: 200,
             error: 1,

@@ -90,6 +90,7 @@ fn row(noise: &mut Noise, column: usize, width_ns: i64) -> Row {
         sent: due + 50_000 + noise.signed(50_000),
         marks,
         end: mark,
+        receive_lag: NO_STAMP,
         outcome: Outcome::Committed,
         code: 200,
         error: 0,
