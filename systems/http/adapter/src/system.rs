@@ -80,7 +80,7 @@ impl HttpSystem {
         Ok(deployment)
     }
 
-    /// For what comes before the load: it times nothing, and the load never uses it.
+    /// For what comes before the load, which never uses it.
     pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
         let questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
         match &self.rules.correlate {
