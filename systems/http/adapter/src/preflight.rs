@@ -185,6 +185,8 @@ impl Pass<'_> {
             reason: answer.reason,
             body: answer.body,
             has_body: prepared.asked != Asked::Head,
+            head: answer.head,
+            expects: prepared.expects,
         };
         let mut text = String::new();
         let outcome = self.system.rules.judge(&answered, &mut text);

@@ -82,7 +82,10 @@ impl HttpSystem {
 
     /// For what comes before the load, which never uses it.
     pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
-        let questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
+        let mut questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
+        if self.rules.expected.reads_headers() {
+            questioner = questioner.keeping_heads();
+        }
         match &self.rules.correlate {
             Some(name) => questioner.watching(name),
             None => questioner,
