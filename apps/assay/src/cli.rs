@@ -224,6 +224,10 @@ pub struct QuickArguments {
     /// Request body (with a URL); `@FILE` reads it from a file [default: none]
     #[arg(long, short = 'b', value_name = "TEXT")]
     pub body: Option<String>,
+    /// What every answer must be (with a URL): status=200, contains=TEXT, equals=TEXT, length=BYTES, regex=PATTERN,
+    /// header.NAME=VALUE or json./POINTER=VALUE; one that is not fails
+    #[arg(long = "expect", value_name = "WHAT=VALUE")]
+    pub expects: Vec<String>,
     /// Target file: vegeta `http` or `json` format, or a list of URLs
     #[arg(long, value_name = "FILE")]
     pub targets: Option<PathBuf>,

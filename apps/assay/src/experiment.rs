@@ -249,6 +249,7 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
         (quick.method.is_some(), "--method"),
         (!quick.headers.is_empty(), "--header"),
         (quick.body.is_some(), "--body"),
+        (!quick.expects.is_empty(), "--expect"),
         (quick.targets.is_some(), "--targets"),
         (quick.insecure, "--insecure"),
     ] {
@@ -326,6 +327,13 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
             .ok_or_else(|| format!("--header `{header}` is not of the form `Name: value`"))?;
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
+    let mut expects = Vec::new();
+    for expect in &quick.expects {
+        let (what, value) = expect.split_once('=').ok_or_else(|| {
+            format!("--expect `{expect}` is not of the form WHAT=VALUE, such as status=200 or contains=ok")
+        })?;
+        expects.push((what.trim().to_owned(), value.to_owned()));
+    }
     let body = match quick.body.as_deref() {
         Some(text) => match text.strip_prefix('@') {
             Some(path) => read_text(Path::new(path)).map_err(|error| {
@@ -351,6 +359,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         method: text(&quick.method),
         headers,
         body,
+        expects,
         rate: text(&quick.rate),
         clients: count(&quick.clients),
         duration: text(&quick.duration),

@@ -20,6 +20,7 @@ mod documents;
 mod eth_gateway;
 mod ethereum;
 mod exec;
+mod expectations;
 mod experiments;
 mod folder;
 mod formats;

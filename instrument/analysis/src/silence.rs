@@ -1,7 +1,10 @@
-//! How long nothing was committed: around a fault it says whether a system went on, halted, and when it was back.
+//! How long nothing was committed: around a fault it says whether a system went on, halted, and when it was back. And how
+//! long nothing ended at all: a closed loop sends nothing meanwhile.
 //!
 //! A bit for each unit of time in which something was committed, so that the memory is bounded whatever the rate:
 //! a millisecond each for trials of up to nine hours, more for longer ones.
+
+use std::ops::Range;
 
 use model::result::FaultResult;
 use model::{NO_STAMP, Stamp};
@@ -13,7 +16,7 @@ const UNIT_NS: Stamp = 1_000_000;
 /// Bits at most: 4 MiB.
 const BITS_MAX: usize = 1 << 25;
 
-/// When anything was committed, to the unit.
+/// When anything was committed (or, of a closed loop, ended), to the unit.
 #[derive(Default)]
 pub(crate) struct Commits {
     unit_ns: Stamp,
@@ -106,6 +109,20 @@ impl Commits {
         (Some(longest), next)
     }
 
+    /// Stretches of at least `min_ns` in a span without anything, ascending.
+    pub(crate) fn silences(&self, span: Range<Stamp>, min_ns: Stamp) -> Vec<Range<Stamp>> {
+        let mut last = span.start;
+        let mut found = Vec::new();
+        let inside = self.stamps().skip_while(|at| *at < span.start);
+        for at in inside.take_while(|at| *at < span.end).chain([span.end]) {
+            if at - last >= min_ns {
+                found.push(last..at);
+            }
+            last = at;
+        }
+        found
+    }
+
     /// The beginnings of the units in which something was committed, ascending.
     fn stamps(&self) -> impl Iterator<Item = Stamp> + '_ {
         self.times().map(|at| Stamp::try_from(at).expect("bounded by BITS_MAX") * self.unit_ns)
@@ -166,6 +183,17 @@ mod tests {
             "two at once, and one of which they know nothing"
         );
         assert_eq!(around(&Commits::default(), [(2 * S, None)]), [(Some(48 * S), None)]);
+    }
+
+    /// Claim: stretches without anything are found up to the end of what is looked at, and shorter ones are none.
+    #[test]
+    fn stretches() {
+        let commits = commits(&[1, 2, 3, 7, 8, 30]);
+        assert_eq!(
+            commits.silences(0..40 * S, 4 * S),
+            [3 * S..7 * S, 8 * S..30 * S, 30 * S..40 * S]
+        );
+        assert_eq!(commits.silences(0..9 * S, 5 * S), []);
     }
 
     /// Claim: a trial of a month takes no more memory, and its silences are right to the coarser unit.

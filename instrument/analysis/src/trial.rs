@@ -21,6 +21,7 @@ use crate::beyond::Beyond;
 use crate::block::BLOCK_ROWS;
 use crate::checks::Checks;
 use crate::fates::Join;
+use crate::first_use::FirstUse;
 use crate::flow::Flow;
 use crate::grid::{Cells, Grid};
 use crate::groups::Groups;
@@ -29,6 +30,7 @@ use crate::minutes::{LeftOut, Minutes};
 use crate::node_stages::NodeStages;
 use crate::order::Order;
 use crate::page::Page;
+use crate::phases::Phases;
 use crate::pool::Pool;
 use crate::received::Received;
 use crate::silence::Commits;
@@ -97,6 +99,11 @@ pub struct TrialAnalysis<'a> {
     stated: Stated,
     /// Kept where faults are planned.
     commits: Option<Commits>,
+    /// When anything ended; kept where arrivals wait for answers.
+    ends_at: Option<Commits>,
+    first_use: FirstUse,
+    /// Kept where arrivals are even.
+    phases: Option<Phases>,
     timeline: TimelineTally,
     /// Kept where the load has steps.
     steps: Option<Steps>,
@@ -148,6 +155,9 @@ impl<'a> TrialAnalysis<'a> {
             stated: Stated::default(),
             steps: Steps::new(load, stream, ends, grid.start, whole(facts, &grid, patience)),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
+            ends_at: load.arrivals.wait_for_answers().then(Commits::default),
+            first_use: FirstUse::default(),
+            phases: Phases::of(input.setting, &grid),
             node_stages: NodeStages::new(facts, &grid, whole(facts, &grid, patience)),
             traces: Traces::default(),
             timeline: TimelineTally::new(whole(facts, &grid, patience), stream, final_stage),
@@ -195,6 +205,10 @@ impl<'a> TrialAnalysis<'a> {
         if let Some(commits) = &mut self.commits {
             rows.iter().for_each(|row| commits.add(row.marks[self.ends.of(row.stream)]));
         }
+        if let Some(ends) = &mut self.ends_at {
+            rows.iter().for_each(|row| ends.add(row.end));
+        }
+        rows.iter().for_each(|row| self.first_use.row(row, self.ends));
         if let Some(steps) = &mut self.steps {
             rows.iter().for_each(|row| steps.row(row));
         }
@@ -237,6 +251,9 @@ impl<'a> TrialAnalysis<'a> {
                 self.without_lag.row(ns, lag);
             }
             self.received.row(row, self.final_stage);
+        }
+        if let Some(phases) = &mut self.phases {
+            rows.iter().for_each(|row| phases.row(row));
         }
         self.vegeta.rows(rows);
         rows.iter().for_each(|row| self.groups.row(row));
@@ -346,6 +363,9 @@ impl<'a> TrialAnalysis<'a> {
             final_stage: self.final_stage,
             order: &self.order,
             pool: &self.pool,
+            ends: self.ends_at.as_ref(),
+            first_use: &self.first_use,
+            phases: self.phases.as_ref(),
             join: &self.join,
             node_stages: self.node_stages.as_ref(),
             own_lag: self.latencies.own_lag(),

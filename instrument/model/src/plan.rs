@@ -227,6 +227,19 @@ pub enum Arrivals {
     },
 }
 
+impl Arrivals {
+    /// Whether a transaction waits for the answer to another, so that less is sent where answers are late: a closed loop,
+    /// or a rate of `max`.
+    #[must_use]
+    pub const fn wait_for_answers(&self) -> bool {
+        match self {
+            Self::Closed { .. } => true,
+            Self::Open { schedule: Schedule::Constant { rate } } => rate.is_max(),
+            Self::Open { .. } => false,
+        }
+    }
+}
+
 /// Open-loop shapes. Rates are totals over all workers (`rate_per` has been multiplied out).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "lowercase")]

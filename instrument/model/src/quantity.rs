@@ -216,6 +216,21 @@ impl Rate {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
+    /// At how many different phases of a period events at even distances fall: 1 at 1/s of a second, 7 at 7/s or at
+    /// 0.7/s; 0 for zero and `max`.
+    #[must_use]
+    pub fn phases_of(self, period: Duration) -> u64 {
+        if self.is_max() || self.is_zero() {
+            return 0;
+        }
+        let events = period.as_nanos() * u128::from(self.milli_events);
+        let (mut a, mut b) = (events, u128::from(self.per_ns) * 1000);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        u64::try_from(events / a.max(1)).unwrap_or(u64::MAX)
+    }
+
     /// How many events are due in `window`, the one at its start included and the one at its end not.
     #[must_use]
     pub fn events_in(self, window: Duration) -> u64 {
@@ -393,6 +408,15 @@ pub mod duration_text_option {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: even events meet as many phases of a period as their count in it has, in lowest terms.
+    #[test]
+    fn phases_of_a_period() {
+        let second = Duration::from_secs(1);
+        let phases = |rate: &str| Rate::parse(rate).unwrap().phases_of(second);
+        let rates = ["1/s", "7/s", "0.7/s", "20/s", "0.5/s", "1/10s", "2.5/s", "max"];
+        assert_eq!(rates.map(phases), [1, 7, 7, 20, 1, 1, 5, 0]);
+    }
 
     /// Claim: durations are read exactly and a bare number is refused with a hint.
     #[test]

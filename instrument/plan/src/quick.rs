@@ -15,6 +15,9 @@ pub struct UrlRun {
     pub headers: Vec<(String, String)>,
     /// Request body; empty = none.
     pub body: String,
+    /// What every answer must be: a key of `[workload.expect]`, or one in its tables (`header.NAME`, `json./POINTER`), and
+    /// its value.
+    pub expects: Vec<(String, String)>,
     /// Target file; empty = none.
     pub targets: String,
     /// Rate as typed; empty if clients are given.
@@ -90,6 +93,9 @@ fn workload(run: &UrlRun) -> String {
     if !run.headers.is_empty() {
         line(&mut text, "headers", &headers(&run.headers));
     }
+    if !run.expects.is_empty() {
+        line(&mut text, "expect", &expectations(&run.expects));
+    }
     if text.is_empty() { text } else { format!("\n[workload]\n{text}") }
 }
 
@@ -110,6 +116,49 @@ fn headers(headers: &[(String, String)]) -> String {
         })
         .collect();
     format!("{{ {} }}", entries.join(", "))
+}
+
+/// `{ status = "200", contains = ["a", "b"], json = { "/n" = 1 } }`. What is wrong with it is the adapter's to say.
+fn expectations(expects: &[(String, String)]) -> String {
+    let mut entries: Vec<String> = Vec::new();
+    for key in ["status", "contains", "regex"] {
+        let of_key = expects.iter().filter(|(known, _)| known == key);
+        let values: Vec<String> = of_key.map(|(_, value)| quoted(value)).collect();
+        if !values.is_empty() {
+            entries.push(format!("{key} = [{}]", values.join(", ")));
+        }
+    }
+    for (table, written) in [("header", quoted as fn(&str) -> String), ("json", json_value)] {
+        let prefix = format!("{table}.");
+        let of_table =
+            expects.iter().filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?, value)));
+        let values: Vec<String> =
+            of_table.map(|(key, value)| format!("{} = {}", quoted(key), written(value))).collect();
+        if !values.is_empty() {
+            entries.push(format!("{table} = {{ {} }}", values.join(", ")));
+        }
+    }
+    let is_grouped = |key: &str| {
+        ["status", "contains", "regex"].contains(&key)
+            || key.starts_with("header.")
+            || key.starts_with("json.")
+    };
+    for (key, value) in expects.iter().filter(|(key, _)| !is_grouped(key)) {
+        let value = if key == "length" { number(value) } else { quoted(value) };
+        entries.push(format!("{} = {value}", quoted(key)));
+    }
+    format!("{{ {} }}", entries.join(", "))
+}
+
+/// A number, `true` or `false` as it is typed; anything else, also in quotes, is text.
+fn json_value(text: &str) -> String {
+    let is_number = text.parse::<i64>().is_ok()
+        || (text.contains('.') && text.parse::<f64>().is_ok_and(f64::is_finite));
+    match text {
+        "true" | "false" => text.to_owned(),
+        _ if is_number && !text.starts_with(['+', '.']) && !text.ends_with('.') => text.to_owned(),
+        _ => quoted(text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text)),
+    }
 }
 
 fn line(text: &mut String, key: &str, value: &str) {
@@ -192,6 +241,27 @@ mod tests {
         );
         assert_eq!(setting.load.connections, 8);
         assert_eq!(plan.thresholds[0].expr, "p99 < 1s");
+    }
+
+    /// Claim: what a command line expects of answers is found again in the plan, grouped by what it is of.
+    #[test]
+    fn expectations_are_written() {
+        let of = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let expects = vec![
+            of("status", "200"),
+            of("contains", "a\"b"),
+            of("json./n", "1"),
+            of("contains", "c"),
+            of("json./s", "\"1\""),
+            of("header.content-type", "text/html"),
+            of("length", "12"),
+        ];
+        let run = UrlRun { url: "http://h/".into(), expects, ..UrlRun::default() };
+        let file = Source { name: "quick.toml".into(), text: from_url(&run) };
+        let plan = resolve(&Input { file, ..Input::default() }).unwrap().plan;
+        let expect = plan.settings[0].system.workload.get("expect").expect("it is there").label();
+        let said = "{contains=[a\"b,c],header={content-type=text/html},json={/n=1,/s=1},length=12,status=[200]}";
+        assert_eq!(expect, said);
     }
 
     /// Claim: secrets are in the text that is run and not in the one that is stored; references are in both.

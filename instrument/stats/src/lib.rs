@@ -12,6 +12,7 @@
 mod bucket_counts;
 mod candidates;
 pub mod censoring;
+pub mod change;
 pub mod combined;
 pub mod exceedance;
 pub mod histogram;

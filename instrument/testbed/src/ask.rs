@@ -47,6 +47,8 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
     /// The value of the header that is [watched](Questioner::watching), if the answer has it once.
     pub watched: Option<&'a [u8]>,
+    /// Its head, where heads are [kept](Questioner::keeping_heads); else nothing.
+    pub head: &'a [u8],
 }
 
 impl Questioner {
@@ -66,6 +68,13 @@ impl Questioner {
     #[must_use]
     pub fn watching(mut self, name: &str) -> Self {
         self.dialogue.watch(name);
+        self
+    }
+
+    /// The same, which keeps the head of each answer.
+    #[must_use]
+    pub fn keeping_heads(mut self) -> Self {
+        self.dialogue.keep_heads();
         self
     }
 
@@ -106,8 +115,8 @@ impl Questioner {
         let response = response.expect("a question is settled by an answer or by an error");
         let Dialogue { reader, .. } = &self.dialogue;
         let (reason, location) = (reader.reason(), reader.location());
-        let (body, watched) = (reader.body(), reader.watched());
-        Ok(Answer { response, reason, location, body, watched })
+        let (body, watched, head) = (reader.body(), reader.watched(), reader.kept_head());
+        Ok(Answer { response, reason, location, body, watched, head })
     }
 
     /// How the connection is encrypted: `TLS 1.3, TLS13_AES_256_GCM_SHA384`, or `plain`.

@@ -367,3 +367,24 @@ fn send_lag_of_coalesced_pacing() {
     let words = "pacing is coalesced: arrivals are sent in quanta of 1 ms";
     assert!(detail.contains(words), "{detail}");
 }
+
+/// Claim: five arrivals a second, exactly, never meet a pause of 90 ms in each second, and it is told that they cannot.
+#[test]
+fn even_arrivals() {
+    let (_, document) = canary(
+        r#"
+        servers = 8
+        service = "4ms"
+        faults = { stall = [{ at = "900ms", for = "90ms" }, { at = "1900ms", for = "90ms" }] }
+        [load]
+        arrival = "constant"
+        rate = "5/s"
+        connections = 4
+        warmup = "0s"
+        duration = "3s"
+        timeout = "5s"
+        "#,
+    );
+    let words = ["see 5 phases of a second", "met always or never", "arrival = \"poisson\""];
+    expect_told(&document, "even_arrivals", &words);
+}

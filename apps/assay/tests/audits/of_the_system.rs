@@ -175,3 +175,72 @@ fn repeatability() {
     let words = ["over 2 trials p50 differs by", "the trials did not measure the same thing"];
     expect_failed(&said, &document, "repeatability", &words);
 }
+
+/// Claim: a server that is slower in each second has latencies of no one state, and it is told.
+#[test]
+fn latency_drift() {
+    let (_, document) = canary(
+        r#"
+        servers = 64
+        service = "20ms"
+        faults = { drift = "30%" }
+        [load]
+        rate = "400/s"
+        connections = 4
+        warmup = "300ms"
+        duration = "3s"
+        timeout = "5s"
+        "#,
+    );
+    let words = ["p50 rises steadily from", "quantiles of the whole window are of no one state"];
+    expect_told(&document, "latency_drift", &words);
+}
+
+/// Claim: a server that stands still for a third of the window, beside clients that wait for it, is told with what they
+/// would have sent.
+#[test]
+fn silence() {
+    let (_, document) = canary(
+        r#"
+        servers = 8
+        service = "4ms"
+        faults = { stall = { at = "800ms", for = "700ms" } }
+        [load]
+        model = "closed"
+        clients = 8
+        connections = 4
+        warmup = "0s"
+        duration = "2s"
+        timeout = "5s"
+        "#,
+    );
+    let words = [
+        "nothing was answered for ",
+        "a closed loop sends nothing meanwhile",
+        "more would have been due",
+    ];
+    expect_told(&document, "silence", &words);
+}
+
+/// Claim: what the warm-up swallowed, the first request on each connection, is told with its time.
+#[test]
+fn first_use() {
+    let (_, document) = canary(
+        r#"
+        servers = 256
+        service = "10ms"
+        faults = { slow = { at = "0s", for = "900ms", factor = 50 } }
+        [load]
+        rate = "200/s"
+        connections = 4
+        warmup = "1500ms"
+        duration = "2s"
+        timeout = "5s"
+        "#,
+    );
+    let words = [
+        "the first request on each of 4 connections took 5",
+        "who opens a connection waits so long",
+    ];
+    expect_told(&document, "first_use", &words);
+}

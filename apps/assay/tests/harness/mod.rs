@@ -369,12 +369,14 @@ pub fn expect_audit(document: &Value, name: &str, outcome: &str, words: &str) {
 /// Audits that look at times, and so may rightly object to what else this machine does while a test runs, or to a
 /// hypervisor that stops it for a while. What they say of a trial that nothing disturbs is asserted in virtual time
 /// (`instrument/exact`); here each has a trial that is built to make it object.
-pub const OF_THE_MACHINE: [&str; 10] = [
+pub const OF_THE_MACHINE: [&str; 12] = [
     "backlog_drift",
     "clock",
     "connections",
+    "first_use",
     "generator_busy",
     "host",
+    "latency_drift",
     "littles_law",
     "receive_lag",
     "repeatability",

@@ -55,6 +55,9 @@ pub struct ResponseReader {
     watches: Option<Box<str>>,
     watched: Vec<u8>,
     has_watched: bool,
+    /// The last head, where heads are kept.
+    keeps_heads: bool,
+    head: Vec<u8>,
 }
 
 impl ResponseReader {
@@ -73,6 +76,8 @@ impl ResponseReader {
             watches: None,
             watched: Vec::new(),
             has_watched: false,
+            keeps_heads: false,
+            head: Vec::new(),
         }
     }
 
@@ -80,6 +85,12 @@ impl ResponseReader {
     #[must_use]
     pub fn watching(self, name: &str) -> Self {
         Self { watches: Some(name.into()), ..self }
+    }
+
+    /// The same, with each head kept: see [`ResponseReader::kept_head`].
+    #[must_use]
+    pub fn keeping_heads(self) -> Self {
+        Self { keeps_heads: true, ..self }
     }
 
     /// A reader that parses every head: what fuzzing compares the other with.
@@ -137,6 +148,12 @@ impl ResponseReader {
     #[must_use]
     pub fn watched(&self) -> Option<&[u8]> {
         self.has_watched.then_some(self.watched.as_slice())
+    }
+
+    /// The last head, as it came, where heads are kept; else nothing. [`header_of`] looks a header up in it.
+    #[must_use]
+    pub fn kept_head(&self) -> &[u8] {
+        &self.head
     }
 
     /// The kept part of the last answer's body: up to [`Limits::body_kept_max`] bytes.
@@ -197,11 +214,13 @@ impl ResponseReader {
         if let Some(length) = self.learned.matches(bytes) {
             self.learned_count += 1;
             self.keep_watched(bytes, self.learned.watched);
+            self.keep_head(&bytes[..length]);
             return Ok(Some(length));
         }
         not_another_protocol(bytes)?;
         let Some(end) = find_end(bytes, &mut self.scanned, &self.limits)? else { return Ok(None) };
         self.parse(&bytes[..end])?;
+        self.keep_head(&bytes[..end]);
         Ok(Some(end))
     }
 
@@ -274,6 +293,13 @@ impl ResponseReader {
         }
     }
 
+    fn keep_head(&mut self, head: &[u8]) {
+        if self.keeps_heads {
+            self.head.clear();
+            self.head.extend_from_slice(head);
+        }
+    }
+
     fn complete(&mut self) -> Response {
         let body = self.body.take().expect("the caller has seen it");
         Response {
@@ -282,6 +308,18 @@ impl ResponseReader {
             keep_alive: self.learned.facts.keep_alive && !body.ends_with_connection(),
         }
     }
+}
+
+/// The value of the first header of this name in a head that was read, without the space around it; names are compared
+/// without regard to case (RFC 9110 §5.1).
+#[must_use]
+pub fn header_of<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    let mut headers = lines.filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    });
+    headers.find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
 }
 
 /// What a server of another protocol begins with. Without this it would be waited for: neither has to hold a line feed.

@@ -1,13 +1,20 @@
 //! Does the number outstanding rise through the window? Then the system is saturated, and its latencies are a
 //! function of how long one cared to wait, not of the system.
+//!
+//! Three things look like it and are not: a pipe that still fills, because the load began so recently that the first
+//! answers were on their way (those blocks are left out); this client's connections; and this machine, where the
+//! generator was the limit or most of the time outstanding was its own lag.
 
-use model::quantity::show_count;
-use model::result::{Family, FigureUnit, Voided};
+use model::quantity::{show_count, show_ns};
+use model::result::{AuditOutcome, Family, FigureUnit, Voided};
 use stats::trend::{mann_kendall_rising, mann_kendall_score, theil_sen};
 
 use crate::flow::BLOCKS;
 
-use super::{Audit, Evidence, Finding, connections, failed, ok, percent, skipped, warn};
+use super::{
+    Audit, Evidence, Finding, connections, failed, generator_busy, latency_drift, ok, percent,
+    skipped, warn,
+};
 
 /// A rise must be this sure.
 const P_MAX: f64 = 0.005;
@@ -15,11 +22,16 @@ const P_MAX: f64 = 0.005;
 const GROWTH_MIN: f64 = 10.0;
 /// A rise that is only likely must be of at least this share of what was due.
 const GROWTH_SHARE_MIN: f64 = 0.02;
-/// A smaller one must be steady: of the 45 pairs of blocks all but one rise …
-const SCORE_MIN: i64 = 43;
+/// A smaller one must be steady: of the 45 pairs of blocks all but one rise (so many rise less those that fall, of so
+/// many) …
+const SCORE_MIN: (i64, i64) = (43, 45);
 /// … and the last block must be so many times the first. A busy stable queue rises as steadily now and then, and hardly
 /// ever as far: the false alarms and the power of the rule are in docs/theory.md.
 const STEADY_RATIO_MIN: f64 = 3.0;
+/// Fewer blocks after the pipe is full say nothing of a trend.
+const FULL_BLOCKS_MIN: usize = 4;
+/// From this share of the time outstanding on, the instrument's own lag made the backlog.
+const OWN_SHARE_MIN: f64 = 0.5;
 
 pub(super) const AUDIT: Audit = Audit {
     name: "backlog_drift",
@@ -45,37 +57,53 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.schedule().is_none() {
         return skipped("a closed loop bounds what is outstanding");
     }
-    let Some(means) = evidence.flow.outstanding_by_block() else {
+    let Some(blocks) = evidence.flow.outstanding_by_block() else {
         return skipped("the measured window is too short to see a trend");
     };
-    let (Some(slope), Some(p)) = (theil_sen(&means), mann_kendall_rising(&means)) else {
+    let means = match full_from(evidence) {
+        Ok(block) => &blocks[block..],
+        Err(why) => return skipped(why),
+    };
+    let (Some(slope), Some(p)) = (theil_sen(means), mann_kendall_rising(means)) else {
         return skipped("the measured window is too short to see a trend");
     };
-    let growth = slope * BLOCKS as f64;
+    let growth = slope * means.len() as f64;
     let share = growth / (evidence.flow.due_in_window.max(1)) as f64;
-    let (first, last) = (means[0], means[BLOCKS - 1]);
-    let per_s = growth / evidence.grid.seconds();
+    let (first, last) = (means[0], means[means.len() - 1]);
+    let per_s = slope * BLOCKS as f64 / evidence.grid.seconds();
     let figures = |finding: Finding| {
         let finding = finding.with("first", first).with("last", last);
         finding.with("slope", per_s).with("growth", growth).with("share", share)
     };
     let is_large = p <= P_MAX && share >= GROWTH_SHARE_MIN && last >= 1.5 * first;
-    let is_steady = mann_kendall_score(&means) >= SCORE_MIN && last >= STEADY_RATIO_MIN * first;
+    let is_steady = is_steady(means) && last >= STEADY_RATIO_MIN * first;
     if growth < GROWTH_MIN || !(is_large || is_steady) {
-        return figures(ok(format!(
-            "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth): no significant growth"
-        )));
+        let went = format!(
+            "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth)"
+        );
+        return figures(ok(match latency_drift::found(evidence) {
+            Some(change) if change.to > change.from && last > first => {
+                format!(
+                    "{went}: it grows as response times do (see latency_drift), and no backlog beside it"
+                )
+            }
+            _ => format!("{went}: no significant growth"),
+        }));
     }
-    // Whose limit it is: what waits for a connection that the client does not open is outstanding, too.
-    let who =
-        if connections::are_the_limit(evidence) { "this client's pool" } else { "the system" };
-    let said = format!(
-        "outstanding rose by {per_s:.1}/s through the window, from {} to {} ({} of what was due): \
-         {who} is saturated, and its latencies depend on the length of the run",
+    let rose = format!(
+        "outstanding rose by {per_s:.1}/s through the window, from {} to {} ({} of what was due)",
         show_count(whole(first)),
         show_count(whole(last)),
         percent(share)
     );
+    if let Some(by) = own_limit(evidence) {
+        return figures(warn(format!("{rose}: {by}, so that it says nothing of the system")));
+    }
+    // Whose limit it is: what waits for a connection that the client does not open is outstanding, too.
+    let who =
+        if connections::are_the_limit(evidence) { "this client's pool" } else { "the system" };
+    let said =
+        format!("{rose}: {who} is saturated, and its latencies depend on the length of the run");
     if evidence.is_saturated || evidence.load_changes() {
         return figures(warn(said));
     }
@@ -90,6 +118,50 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     figures(failed(format!(
         "{said}; lower the rate, or declare a threshold with level = \"saturated\""
     )))
+}
+
+/// The first block at whose beginning the pipe was full: transactions had been due for as long as the fastest twentieth
+/// of the answers takes. A queue that grows from nothing has that twentieth near its start, and loses no block.
+fn full_from(evidence: &Evidence<'_>) -> Result<usize, String> {
+    let typical_ns = evidence.response.and_then(|times| times.all().quantile(0.05)).unwrap_or(0);
+    let warmup = evidence.setting.load.warmup;
+    let warmup_ns = i64::try_from(warmup.as_nanos()).unwrap_or(i64::MAX);
+    let fills_ns = typical_ns.saturating_sub(warmup_ns);
+    let block_ns = (evidence.grid.length() / BLOCKS as i64).max(1);
+    if fills_ns <= block_ns {
+        return Ok(0);
+    }
+    let block = usize::try_from(fills_ns / block_ns + 1).unwrap_or(BLOCKS);
+    if block + FULL_BLOCKS_MIN > BLOCKS {
+        return Err(format!(
+            "answers take {} and the load began {} before the window: what is outstanding still rises to what the \
+             latency holds; make load.warmup as long as an answer takes",
+            show_ns(typical_ns),
+            show_ns(warmup_ns)
+        ));
+    }
+    Ok(block)
+}
+
+/// Whether hardly a pair of blocks falls.
+fn is_steady(means: &[f64]) -> bool {
+    let pairs = i64::try_from(means.len() * (means.len() - 1) / 2).expect("a few blocks");
+    mann_kendall_score(means) * SCORE_MIN.1 >= pairs * SCORE_MIN.0
+}
+
+/// How this machine made the backlog, if it did.
+#[expect(clippy::cast_precision_loss, reason = "sums of times")]
+fn own_limit(evidence: &Evidence<'_>) -> Option<String> {
+    if generator_busy::audit(evidence).outcome == AuditOutcome::Failed {
+        return Some("the load generator was the limit (see generator_busy)".to_owned());
+    }
+    let own = evidence.own_lag.moments().sum() as f64 / (evidence.flow.time_ns.max(1)) as f64;
+    (own >= OWN_SHARE_MIN).then(|| {
+        format!(
+            "{} of the time outstanding was this instrument's own lag (see send_lag)",
+            percent(own)
+        )
+    })
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count, for people")]
@@ -162,6 +234,53 @@ mod tests {
         assert_eq!(with("p99 < 60s"), Verdict::Invalid);
         assert_eq!(with("success == 100%"), Verdict::Invalid);
         assert_eq!(with("offered >= 990/s"), Verdict::Pass);
+    }
+
+    /// Claim: where the generator had no processor, or sent late itself, the backlog is not the system's.
+    #[test]
+    fn the_instrument_is_not_the_system() {
+        let found = |trial: Trial| audit(&trial.result(), "backlog_drift").clone();
+        let mut busy = overloaded();
+        busy.facts.load.workers = vec![model::facts::WorkerFacts {
+            wall_ns: 1_000,
+            cpu_ns: 200,
+            run_queue_ns: 650,
+            ..Default::default()
+        }];
+        let mut late = overloaded();
+        for old in &mut late.rows {
+            old.sent = old.end - 2_000_000;
+        }
+        for (trial, by) in [(busy, "see generator_busy"), (late, "own lag (see send_lag)")] {
+            let found = found(trial);
+            assert_eq!(found.outcome, AuditOutcome::Warn, "{}", found.detail);
+            let detail = &found.detail;
+            assert!(detail.contains(by) && !detail.contains("saturated"), "{detail}");
+        }
+    }
+
+    /// Claim: a load that began half a second before the window, of answers that take three and a half, fills a pipe: that
+    /// is no growth; with a window in which the pipe is hardly full it says why it cannot tell. A queue that grows from
+    /// nothing is found as ever.
+    #[test]
+    fn a_pipe_that_fills() {
+        let with = |begins_ns: i64, takes: fn(i64) -> i64| {
+            let mut trial = Trial::clean();
+            trial.facts.declared.measure_start = begins_ns;
+            trial.setting.load.warmup = std::time::Duration::from_nanos(begins_ns.cast_unsigned());
+            for old in &mut trial.rows {
+                *old = row(old.tx, old.due, takes(old.due), Outcome::Committed);
+            }
+            trial.facts.load.drain_end = 30_000_000_000;
+            audit(&trial.result(), "backlog_drift").clone()
+        };
+        let fills = with(500_000_000, |_| 3_500_000_000);
+        assert_eq!(fills.outcome, AuditOutcome::Ok, "{}", fills.detail);
+        let hardly = with(500_000_000, |_| 8_000_000_000);
+        assert_eq!(hardly.outcome, AuditOutcome::Skipped, "{}", hardly.detail);
+        assert!(hardly.detail.contains("make load.warmup as long"), "{}", hardly.detail);
+        let grows = with(500_000_000, |due| 2_000_000 + due / 2);
+        assert_eq!(grows.outcome, AuditOutcome::Failed, "{}", grows.detail);
     }
 
     /// Claim: one freeze from which the system recovers is not saturation.

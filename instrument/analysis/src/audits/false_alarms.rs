@@ -26,6 +26,8 @@ enum Kind {
     ConstantService,
     /// Arrivals at equal distances, and every service takes as long.
     Regular,
+    /// Four clients for each server, each of whom waits for its answer; exponential service. It is always busy.
+    Closed,
 }
 
 /// A queue that starts empty, with 5 s of warm-up.
@@ -43,6 +45,7 @@ impl Queue {
             Kind::Random => "M/M",
             Kind::ConstantService => "M/D",
             Kind::Regular => "D/D",
+            Kind::Closed => "closed/M",
         };
         format!("{kind}/{} at {}, {} s", self.servers, self.utilisation, self.seconds)
     }
@@ -57,7 +60,12 @@ impl Queue {
             Kind::Regular => Schedule::Constant { rate: plan_rate },
             _ => Schedule::Poisson { rate: plan_rate },
         };
-        trial.setting.load.arrivals = Arrivals::Open { schedule };
+        let clients = self.servers * 4;
+        trial.setting.load.arrivals = match self.kind {
+            Kind::Closed => guilty::closed(clients),
+            _ => Arrivals::Open { schedule },
+        };
+        let mut back_at = vec![0.0_f64; clients as usize];
         trial.facts.declared.measure_start = WARM_UP_NS;
         trial.facts.declared.measure_end = WARM_UP_NS + i64::from(self.seconds) * 1_000_000_000;
         trial.facts.load.drain_end = trial.facts.measure_end() + 30_000_000_000;
@@ -70,23 +78,32 @@ impl Queue {
             now += match self.kind {
                 Kind::Regular if trial.rows.is_empty() => phase % (1e9 / rate),
                 Kind::Regular => 1e9 / rate,
+                // The next arrival is that of the client whose answer came first.
+                Kind::Closed => first_of(&back_at).1 - now,
                 _ => random.exponential(1e9 / rate),
             };
             if now as i64 >= trial.facts.measure_end() {
                 return trial;
             }
-            let first =
-                (0..free_at.len()).min_by(|a, b| free_at[*a].total_cmp(&free_at[*b])).unwrap();
+            let (first, _) = first_of(&free_at);
             let service = match self.kind {
-                Kind::Random => random.exponential(SERVICE_NS),
+                Kind::Random | Kind::Closed => random.exponential(SERVICE_NS),
                 _ => SERVICE_NS,
             };
             free_at[first] = free_at[first].max(now) + service;
+            let client = first_of(&back_at).0;
+            back_at[client] = free_at[first];
             let tx = u64::try_from(trial.rows.len()).unwrap();
             let time = free_at[first] - now;
             trial.rows.push(row(tx, now as i64, time as i64, Outcome::Committed));
         }
     }
+}
+
+/// The earliest of these times, and whose it is.
+fn first_of(times: &[f64]) -> (usize, f64) {
+    let all = times.iter().copied().enumerate();
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).expect("there is one at least")
 }
 
 /// What each audit said of so many trials.
@@ -145,21 +162,25 @@ fn seeds() -> u64 {
 const HEAD: &str = "| trial | trials | condemned | failed by |\n| --- | ---: | ---: | --- |";
 
 /// Queues in which nothing is wrong.
-const STABLE: [(Kind, u32, f64); 6] = [
+const STABLE: [(Kind, u32, f64); 7] = [
     (Kind::Random, 1, 0.5),
     (Kind::Random, 1, 0.8),
     (Kind::Random, 1, 0.9),
     (Kind::Random, 4, 0.8),
     (Kind::ConstantService, 1, 0.8),
     (Kind::Regular, 1, 0.98),
+    (Kind::Closed, 1, 1.0),
 ];
 
 /// Claim: of trials of stable queues, up to a utilisation of 0.9 with random service and of 0.98 with regular service,
-/// at most one in fifty is condemned, and by `backlog_drift` at most one in two hundred.
+/// at most one in fifty is condemned, and by `backlog_drift` at most one in two hundred; of drifts, silences, arrivals in
+/// step and slow first requests at most one in fifty is told.
 #[test]
 fn stable_queues_are_not_condemned() {
     println!("{HEAD}");
     let (mut trials, mut condemned, mut drifts) = (0, 0, 0);
+    let mut told =
+        ["latency_drift", "silence", "even_arrivals", "first_use"].map(|audit| (audit, 0));
     for (kind, servers, utilisation) in STABLE {
         for seconds in [10, 30, 60] {
             let queue = Queue { kind, servers, utilisation, seconds };
@@ -168,9 +189,12 @@ fn stable_queues_are_not_condemned() {
             trials += said.trials;
             condemned += said.condemned;
             drifts += said.failed("backlog_drift");
+            told.iter_mut().for_each(|(audit, warned)| *warned += said.by(audit)[2]);
         }
     }
     assert!(condemned * 50 <= trials, "{condemned} of {trials} stable trials were condemned");
+    let too_often = told.iter().find(|(_, warned)| warned * 50 > trials);
+    assert!(too_often.is_none(), "{too_often:?} of {trials} stable trials");
     // Three in so few trials are chance.
     assert!(drifts * 200 <= trials.max(600), "{drifts} of {trials} by the drift audit");
 }
@@ -229,7 +253,7 @@ fn the_guilty_are_found() {
         // Two are chance in however few trials.
         assert!(failed * 50 <= trials.max(100), "{audit} fails {failed} of {trials} innocent ones");
     };
-    for (audit, what, break_it) in guilty::GUILTY {
+    for &(audit, what, break_it) in guilty::GUILTY {
         let queue = Queue { kind: Kind::Random, servers: 4, utilisation: 0.5, seconds: 30 };
         let said = Said::of((FIRST_SEED..FIRST_SEED + seeds().clamp(10, 50)).map(|seed| {
             let mut trial = guilty::with_all_facts(queue.trial(seed));

@@ -7,8 +7,9 @@ use model::facts::{
     DiskFacts, DiskOperations, LedgerEntry, LinkTraffic, MetricSample, NetworkFacts, PoolFacts,
     PreflightFinding, WorkerFacts,
 };
-use model::plan::{DiskPlan, DisksPlan, NamesRule};
-use model::{Class, NO_STAMP, Outcome};
+use model::plan::{Arrivals, DiskPlan, DisksPlan, NamesRule, Schedule};
+use model::quantity::Rate;
+use model::{Class, NO_STAMP, Outcome, Row};
 
 use super::connections::tests::through_a_pool;
 use crate::testing::{Trial, row};
@@ -22,7 +23,7 @@ const MS: i64 = 1_000_000;
 type Guilt = (&'static str, &'static str, fn(&mut Trial));
 
 /// In the order of the list of audits; `repeatability` looks across trials and has its own.
-pub(super) const GUILTY: [Guilt; 23] = [
+pub(super) const GUILTY: &[Guilt] = &[
     ("backlog_drift", "capacity 2 % too small", |trial| {
         slowed(trial, |old| 2 * MS + (old - WARM_UP_NS).max(0) / 50);
     }),
@@ -51,10 +52,47 @@ pub(super) const GUILTY: [Guilt; 23] = [
         trial.setting.load.drain_max = Duration::from_secs(1);
     }),
     ("duplicates", "one answer comes twice", |trial| worker(trial).duplicate_answers = 1),
+    ("even_arrivals", "1/s: one phase of each second", |trial| {
+        let rate = Rate::per_second(1);
+        trial.setting.load.arrivals = Arrivals::Open { schedule: Schedule::Constant { rate } };
+    }),
+    ("even_arrivals", "50/s, a pause of 60 ms in each second", |trial| {
+        let rate = Rate::per_second(50);
+        trial.setting.load.arrivals = Arrivals::Open { schedule: Schedule::Constant { rate } };
+        let due = |n: u64| i64::try_from(rate.due_ns(n)).unwrap();
+        let end = trial.facts.measure_end();
+        let rows = (0..).map(|n| (n, due(n))).take_while(|(_, due)| *due < end);
+        let paused = |due: i64| (60 * MS - (due + 400 * MS) % (1_000 * MS)).max(0);
+        let done = |(n, due)| row(n, due, 2 * MS + paused(due), Outcome::Committed);
+        trial.rows = rows.map(done).collect();
+    }),
+    ("first_use", "the first request on each of 40 connections takes 1.5 s", |trial| {
+        for (old, n) in trial.rows.iter_mut().zip(0..) {
+            let time = if n < 40 { 1_500 * MS } else { old.end - old.due };
+            *old = Row { connection: n % 40, ..row(old.tx, old.due, time, Outcome::Committed) };
+        }
+    }),
+    ("first_use", "the first request of all takes 3 s", |trial| {
+        trial.facts.declared.preflight[0].took_ns = Some(3_000 * MS);
+    }),
     ("generator_busy", "a thread has no time left", |trial| {
         worker(trial).cpu_ns = worker(trial).wall_ns / 100 * 99;
     }),
     ("host", "a third of the processor is stolen", |trial| trial.metrics[0].value = 0.3),
+    ("latency_drift", "from 4 ms to 8 ms through the window", |trial| {
+        let window = trial.facts.measure_end() - WARM_UP_NS;
+        for old in &mut trial.rows {
+            let more = (old.due - WARM_UP_NS).max(0) * 4 / (window / MS);
+            *old = row(old.tx, old.due, old.end - old.due + more, Outcome::Committed);
+        }
+    }),
+    ("latency_drift", "a half slower from the middle on", |trial| {
+        let middle = (trial.facts.measure_end() + WARM_UP_NS) / 2;
+        for old in &mut trial.rows {
+            let more = if old.due < middle { 0 } else { 2 * MS };
+            *old = row(old.tx, old.due, old.end - old.due + more, Outcome::Committed);
+        }
+    }),
     ("ledger", "one acknowledged entry is lost", |trial| {
         trial.entries.as_mut().unwrap().remove(777);
     }),
@@ -93,6 +131,11 @@ pub(super) const GUILTY: [Guilt; 23] = [
             old.marks[0] = old.end;
         }
     }),
+    ("silence", "nothing is answered for 2 s", |trial| {
+        trial.setting.load.arrivals = closed(4);
+        let frozen = WARM_UP_NS + 9_000 * MS;
+        trial.rows.retain(|old| !(frozen..frozen + 2_000 * MS).contains(&old.end));
+    }),
     ("stage_order", "a mark before its send", |trial| {
         for old in trial.rows.iter_mut().step_by(7) {
             old.marks[0] = old.due - 5_000;
@@ -120,6 +163,12 @@ fn slowed(trial: &mut Trial, time: fn(i64) -> i64) {
     }
 }
 
+/// So many clients, who do not think.
+pub(super) fn closed(clients: u32) -> Arrivals {
+    let (think, poll) = (Duration::ZERO, Duration::ZERO);
+    Arrivals::Closed { clients, think, window: 0, poll, steps: Vec::new() }
+}
+
 fn worker(trial: &mut Trial) -> &mut WorkerFacts {
     &mut trial.facts.load.workers[0]
 }
@@ -144,6 +193,7 @@ pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
         kind: "tx".to_owned(),
         ok: true,
         detail: "committed".to_owned(),
+        took_ns: Some(6 * MS),
         ..Default::default()
     }];
     let late = LinkTraffic {

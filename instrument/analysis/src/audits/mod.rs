@@ -14,12 +14,15 @@ mod conservation;
 mod disks;
 mod drain;
 mod duplicates;
+mod even_arrivals;
 #[cfg(test)]
 mod false_alarms;
+mod first_use;
 mod generator_busy;
 #[cfg(test)]
 mod guilty;
 mod host;
+mod latency_drift;
 mod ledger;
 mod links;
 mod littles_law;
@@ -30,6 +33,7 @@ mod protocol;
 mod receive_lag;
 pub(crate) mod repeatability;
 mod send_lag;
+mod silence;
 mod stage_order;
 mod survivorship;
 mod warm_up;
@@ -42,13 +46,16 @@ use model::result::{
 use stats::{Histogram, TimedHistogram};
 
 use crate::fates::Join;
+use crate::first_use::FirstUse;
 use crate::flow::Flow;
 use crate::grid::Grid;
 use crate::metric::Unit;
 use crate::node_stages::NodeStages;
 use crate::order::Order;
+use crate::phases::Phases;
 use crate::pool::Pool;
 use crate::received::Received;
+use crate::silence::Commits;
 use crate::tally::Tally;
 use crate::without_lag::WithoutLag;
 
@@ -58,7 +65,7 @@ pub(crate) use own_time::SHARE_WARN;
 pub(crate) const PREFLIGHT: &str = preflight::AUDIT.name;
 
 /// The audits of a trial. `repeatability` looks across trials and stands in the run's own list.
-const AUDITS: [(Audit, Run); 22] = [
+const AUDITS: &[(Audit, Run)] = &[
     (backlog_drift::AUDIT, backlog_drift::audit),
     (client_failures::AUDIT, client_failures::audit),
     (clock::AUDIT, clock::audit),
@@ -68,8 +75,11 @@ const AUDITS: [(Audit, Run); 22] = [
     (disks::AUDIT, disks::audit),
     (drain::AUDIT, drain::audit),
     (duplicates::AUDIT, duplicates::audit),
+    (even_arrivals::AUDIT, even_arrivals::audit),
+    (first_use::AUDIT, first_use::audit),
     (generator_busy::AUDIT, generator_busy::audit),
     (host::AUDIT, host::audit),
+    (latency_drift::AUDIT, latency_drift::audit),
     (ledger::AUDIT, ledger::audit),
     (links::AUDIT, links::audit),
     (littles_law::AUDIT, littles_law::audit),
@@ -78,6 +88,7 @@ const AUDITS: [(Audit, Run); 22] = [
     (protocol::AUDIT, protocol::audit),
     (receive_lag::AUDIT, receive_lag::audit),
     (send_lag::AUDIT, send_lag::audit),
+    (silence::AUDIT, silence::audit),
     (stage_order::AUDIT, stage_order::audit),
     (survivorship::AUDIT, survivorship::audit),
     (warm_up::AUDIT, warm_up::audit),
@@ -116,6 +127,11 @@ pub(crate) struct Evidence<'a> {
     pub grid: Grid,
     pub order: &'a Order,
     pub pool: &'a Pool,
+    /// When anything ended, where arrivals wait for answers.
+    pub ends: Option<&'a Commits>,
+    pub first_use: &'a FirstUse,
+    /// How long arrivals at even distances took, where they are even.
+    pub phases: Option<&'a Phases>,
     pub join: &'a Join,
     /// What nodes stamped, if they stamp anything.
     pub node_stages: Option<&'a NodeStages>,
@@ -256,7 +272,7 @@ const SLOWED: &[Voided] = &[
 
 /// All audits, those across trials included, in the order of their list.
 pub(crate) fn all_audits() -> impl Iterator<Item = Audit> {
-    AUDITS.into_iter().map(|(audit, _)| audit).chain([repeatability::AUDIT])
+    AUDITS.iter().map(|(audit, _)| *audit).chain([repeatability::AUDIT])
 }
 
 /// What each audit asks, those across trials last.

@@ -9,7 +9,7 @@ use model::result::{Direction, Family, FigureUnit, Voided};
 use stats::special::t_quantile;
 use stats::warmup::mser5;
 
-use super::{Audit, Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::{Audit, Evidence, Finding, failed, latency_drift, ok, percent, skipped, warn};
 
 /// A start that differs from the rest by less than this changes no conclusion.
 const OFF_WARN: f64 = 0.10;
@@ -68,7 +68,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         if off < 0.0 { "−" } else { "+" },
         percent(off.abs())
     );
-    let finding = if !is_sure || off.abs() < OFF_WARN {
+    let finding = if !is_sure && let Some(change) = latency_drift::found(evidence) {
+        let moves = latency_drift::in_words(evidence, &change);
+        skipped(format!("{said}: its start is not told apart, because {moves} (see latency_drift)"))
+    } else if !is_sure || off.abs() < OFF_WARN {
         ok(format!("{said}: no trend left at the start"))
     } else {
         let said = format!("{said}: the start is not like the rest; lengthen load.warmup");

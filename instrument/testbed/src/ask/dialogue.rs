@@ -74,6 +74,11 @@ impl Dialogue {
         self.reader = self.reader.clone().watching(name);
     }
 
+    /// Keeps the head of each answer.
+    pub(crate) fn keep_heads(&mut self) {
+        self.reader = self.reader.clone().keeping_heads();
+    }
+
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }

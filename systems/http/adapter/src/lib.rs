@@ -4,6 +4,7 @@
 //! The way of a target: `options` reads the experiment, `targets` the target file, `requests` writes every
 //! request once, `workload` picks the next, `session` sends it and `rules` says what its answer means.
 
+mod expect;
 mod fetch;
 mod fuzz;
 mod import;

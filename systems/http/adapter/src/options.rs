@@ -72,7 +72,8 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
     let given = given.filter(|_| server.place.is_some() || !server.has_url);
     let built = given.and_then(|given| places.requests(&given, problems));
     workload.finish(problems);
-    let (origin, requests) = built?;
+    let (origin, mut requests) = built?;
+    rules.expected.bind(&mut requests, problems);
     let tls = server.tls(&origin, problems);
     (problems.list.len() == before).then(|| HttpSystem {
         origin,

@@ -92,7 +92,7 @@ fn outcome(word: &str) -> Option<Outcome> {
 }
 
 /// `404`, `4xx` or `500-503`, as first and last.
-fn range(key: &str) -> Option<(usize, usize)> {
+pub(crate) fn range(key: &str) -> Option<(usize, usize)> {
     let status = |text: &str| {
         let is_status = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
         is_status.then(|| text.parse().ok()).flatten().filter(|status| *status >= 100)

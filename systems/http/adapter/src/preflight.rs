@@ -123,8 +123,13 @@ impl Pass<'_> {
     ) -> Result<(PreflightFinding, u32), SutError> {
         let mut failures: Vec<String> = Vec::new();
         let mut pause = PAUSE;
+        let asked_at = self.clock.now();
+        let mut took_ns = None;
         loop {
             let tried = self.try_one(prepared, questioner, wait)?;
+            let took =
+                || i64::try_from(self.clock.now().saturating_since(asked_at).as_nanos()).ok();
+            took_ns = took_ns.or_else(took);
             lost = if tried.is_lost { lost + 1 } else { 0 };
             let kind = prepared.name.to_string();
             let is_last = failures.len() as u32 + 1 >= TRIES_MAX || lost >= LOST_MAX;
@@ -134,7 +139,7 @@ impl Pass<'_> {
                     remark = format!("it failed before it succeeded: {}", failures.join(", "));
                 }
                 let found = PreflightFinding::new(kind, true, tried.detail);
-                return Ok((PreflightFinding { remark, ..found }, lost));
+                return Ok((PreflightFinding { remark, took_ns, ..found }, lost));
             }
             if !tried.may_pass || is_last || self.stop.load(Ordering::Relaxed) {
                 let times = failures.len() + 1;
@@ -144,7 +149,8 @@ impl Pass<'_> {
                     (_, true) => format!("{}, {times} times of {times}", tried.detail),
                     _ => format!("{}, {}", failures.join(", "), tried.detail),
                 };
-                return Ok((PreflightFinding::new(kind, false, detail), lost));
+                let found = PreflightFinding::new(kind, false, detail);
+                return Ok((PreflightFinding { took_ns, ..found }, lost));
             }
             failures.push(tried.detail);
             self.clock.sleep_until(self.clock.now().plus(pause));
@@ -179,6 +185,8 @@ impl Pass<'_> {
             reason: answer.reason,
             body: answer.body,
             has_body: prepared.asked != Asked::Head,
+            head: answer.head,
+            expects: prepared.expects,
         };
         let mut text = String::new();
         let outcome = self.system.rules.judge(&answered, &mut text);

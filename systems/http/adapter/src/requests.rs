@@ -44,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) name: Box<str>,
     /// Where [`ID_PLACE`] stands in it, if requests carry their ids.
     pub(crate) id_at: Option<usize>,
+    /// What is expected of its answer, if anything is: see [`crate::expect`].
+    pub(crate) expects: Option<u16>,
 }
 
 /// All requests of a workload.
@@ -104,6 +106,7 @@ impl Requests {
             asked: if wish.method == "HEAD" { Asked::Head } else { Asked::Other },
             name: name.into_boxed_str(),
             id_at,
+            expects: None,
         });
         self.sequence.push(index);
         Ok(())

@@ -9,6 +9,7 @@ use model::{Class, Outcome, secret};
 use serde_json::Value;
 use wire::http1::{Limits, Response, is_token};
 
+use crate::expect::{Expected, Unexpected};
 use crate::outcome_table::OutcomeTable;
 
 /// How much of a body is kept for the rules, unless the experiment says otherwise.
@@ -27,6 +28,7 @@ pub(crate) struct Rules {
     error: Option<ErrorRule>,
     limited_pointer: Option<String>,
     limited_texts: Vec<String>,
+    pub(crate) expected: Expected,
     body_kept_max: usize,
     /// The header that carries a request's id there and back.
     pub(crate) correlate: Option<String>,
@@ -72,6 +74,10 @@ pub(crate) struct Answered<'a> {
     pub(crate) body: &'a [u8],
     /// Whether a body was asked for at all (not by HEAD).
     pub(crate) has_body: bool,
+    /// The head, where headers are expected; else nothing.
+    pub(crate) head: &'a [u8],
+    /// As its request says: [`crate::requests::Prepared::expects`].
+    pub(crate) expects: Option<u16>,
 }
 
 impl Rules {
@@ -92,12 +98,15 @@ impl Rules {
             let message = format!("`workload.body_kept_max` is at most 16MiB, but is {kept} bytes");
             workload.reject("body_kept_max", message, None, problems);
         }
-        let reads_bodies =
-            error.is_some() || limited_pointer.is_some() || !limited_texts.is_empty();
+        let expected = Expected::read(workload, problems);
+        let reads_bodies = error.is_some()
+            || limited_pointer.is_some()
+            || !limited_texts.is_empty()
+            || expected.reads_bodies();
         let kept = if reads_bodies { kept.min(BODY_KEPT_MAX) } else { 0 };
         let body_kept_max = usize::try_from(kept).expect("bounded by BODY_KEPT_MAX");
         let correlate = correlate(workload, problems);
-        Self { statuses, error, limited_pointer, limited_texts, body_kept_max, correlate }
+        Self { statuses, error, limited_pointer, limited_texts, expected, body_kept_max, correlate }
     }
 
     /// Bounds on answers: bodies are kept only if a rule reads them.
@@ -114,7 +123,11 @@ impl Rules {
     /// vegeta shows it (`404 Not Found`), then what the body says.
     pub(crate) fn judge(&self, answered: &Answered<'_>, text: &mut String) -> Outcome {
         text.clear();
-        let by_status = self.statuses.outcome(answered.response.status);
+        let by_table = self.statuses.outcome(answered.response.status);
+        let by_status = match self.expected.status(answered, by_table) {
+            Ok(outcome) => outcome,
+            Err(unexpected) => return told(answered, unexpected, text),
+        };
         let (outcome, said) = if self.body_kept_max == 0 || !answered.has_body {
             (by_status, Said::Nothing)
         } else {
@@ -123,8 +136,12 @@ impl Rules {
         if outcome != Outcome::Committed {
             status_line(answered, text);
             said.append(text);
+            return outcome;
         }
-        outcome
+        match self.expected.unexpected(answered) {
+            Some(unexpected) => told(answered, unexpected, text),
+            None => outcome,
+        }
     }
 
     fn by_body<'a>(&'a self, answered: &Answered<'a>, by_status: Outcome) -> (Outcome, Said) {
@@ -170,6 +187,13 @@ impl Rules {
             _ => (by_status, Said::Nothing),
         }
     }
+}
+
+/// The outcome and the text of an answer that is not as expected.
+fn told(answered: &Answered<'_>, unexpected: Unexpected, text: &mut String) -> Outcome {
+    status_line(answered, text);
+    Said::Error(unexpected.text).append(text);
+    unexpected.outcome
 }
 
 /// What a body added to the status.
@@ -291,7 +315,8 @@ mod tests {
         let response = Response { status, body_bytes: body.len() as u64, keep_alive: true };
         let kept = &body.as_bytes()[..body.len().min(rules.body_kept_max)];
         let mut text = String::new();
-        let answered = Answered { response, reason, body: kept, has_body: true };
+        let answered =
+            Answered { response, reason, body: kept, has_body: true, head: &[], expects: None };
         let outcome = rules.judge(&answered, &mut text);
         format!("{outcome} {text}")
     }

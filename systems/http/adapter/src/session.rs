@@ -14,13 +14,21 @@ use crate::rules::{Answered, Rules};
 /// The one stage of the ladder.
 pub(crate) const COMMITTED: u8 = 0;
 
+/// A request that was sent and not answered.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    tx: TxId,
+    asked: Asked,
+    expects: Option<u16>,
+}
+
 /// The state of a connection.
 pub(crate) struct HttpSession {
     requests: Arc<Requests>,
     rules: Arc<Rules>,
     reader: ResponseReader,
     /// What was asked and not answered, oldest first: HTTP/1.1 answers in order.
-    outstanding: VecDeque<(TxId, Asked)>,
+    outstanding: VecDeque<Outstanding>,
     pipeline: u32,
     text: String,
 }
@@ -35,7 +43,9 @@ impl HttpSession {
 
     /// Ends the oldest outstanding transaction with the answer.
     fn conclude(&mut self, response: Response, marks: &mut Marks) -> Result<(), ProtocolError> {
-        let Some((tx, asked)) = self.outstanding.front().copied() else { return Ok(()) };
+        let Some(&Outstanding { tx, asked, expects }) = self.outstanding.front() else {
+            return Ok(());
+        };
         let echo = match &self.rules.correlate {
             None => Echo::Same,
             Some(_) => Echo::of(self.reader.watched(), tx),
@@ -50,6 +60,8 @@ impl HttpSession {
             reason: self.reader.reason(),
             body: self.reader.body(),
             has_body: asked != Asked::Head,
+            head: self.reader.kept_head(),
+            expects,
         };
         let bytes_in = u32::try_from(response.body_bytes).unwrap_or(u32::MAX);
         match self.rules.judge(&answered, &mut self.text) {
@@ -71,7 +83,10 @@ impl HttpSession {
 
 /// A reader of answers, with what the rules ask of their heads.
 pub(crate) fn reader(rules: &Rules) -> ResponseReader {
-    let reader = ResponseReader::new(rules.limits());
+    let mut reader = ResponseReader::new(rules.limits());
+    if rules.expected.reads_headers() {
+        reader = reader.keeping_heads();
+    }
     match &rules.correlate {
         Some(name) => reader.watching(name),
         None => reader,
@@ -110,7 +125,8 @@ impl Session for HttpSession {
         if let Some(at) = prepared.id_at {
             out[start + at..][..ID_PLACE.len()].copy_from_slice(&id_digits(tx.id));
         }
-        self.outstanding.push_back((tx.id, prepared.asked));
+        let (asked, expects) = (prepared.asked, prepared.expects);
+        self.outstanding.push_back(Outstanding { tx: tx.id, asked, expects });
         prepared.body_bytes
     }
 
@@ -122,7 +138,7 @@ impl Session for HttpSession {
     ) -> Result<usize, ProtocolError> {
         let mut used = 0;
         while used < bytes.len() {
-            let Some(&(_, asked)) = self.outstanding.front() else {
+            let Some(&Outstanding { asked, .. }) = self.outstanding.front() else {
                 return unasked(&bytes[used..], marks).map(|()| bytes.len());
             };
             let progress = self
@@ -150,7 +166,7 @@ impl Session for HttpSession {
 
     fn abandon(&mut self, tx: TxId) -> Abandon {
         // Answers carry no id: with one missing, the next would be taken for it.
-        let is_outstanding = self.outstanding.iter().any(|(known, _)| *known == tx);
+        let is_outstanding = self.outstanding.iter().any(|it| it.tx == tx);
         if is_outstanding { Abandon::Close } else { Abandon::Keep }
     }
 

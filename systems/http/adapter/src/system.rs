@@ -80,9 +80,12 @@ impl HttpSystem {
         Ok(deployment)
     }
 
-    /// For what comes before the load: it times nothing, and the load never uses it.
+    /// For what comes before the load, which never uses it.
     pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
-        let questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
+        let mut questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
+        if self.rules.expected.reads_headers() {
+            questioner = questioner.keeping_heads();
+        }
         match &self.rules.correlate {
             Some(name) => questioner.watching(name),
             None => questioner,

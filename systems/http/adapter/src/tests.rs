@@ -17,7 +17,11 @@ use sut::Request;
 use crate::system::HttpSystem;
 
 /// Builds a system from `[system.deploy]` and `[workload]`, written as JSON.
-fn built(deploy: &str, workload: &str, folder: &Path) -> Result<HttpSystem, Vec<String>> {
+pub(crate) fn built(
+    deploy: &str,
+    workload: &str,
+    folder: &Path,
+) -> Result<HttpSystem, Vec<String>> {
     let options = |text: &str| serde_json::from_str::<Options>(text).expect(text);
     let (deploy, workload) = (options(deploy), options(workload));
     let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0, load: None };
@@ -41,7 +45,7 @@ fn built(deploy: &str, workload: &str, folder: &Path) -> Result<HttpSystem, Vec<
 }
 
 /// A system for a base URL and a workload.
-fn system(url: &str, workload: &str) -> HttpSystem {
+pub(crate) fn system(url: &str, workload: &str) -> HttpSystem {
     built(&format!("{{\"url\":\"{url}\"}}"), workload, Path::new("."))
         .expect("the options are right")
 }
