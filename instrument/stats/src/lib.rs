@@ -14,6 +14,7 @@ mod candidates;
 pub mod censoring;
 pub mod combined;
 pub mod exceedance;
+mod excursions;
 pub mod histogram;
 pub mod interval;
 mod layout;
