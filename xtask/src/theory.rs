@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-const HEAD: &str = "# Real trials against queueing theory\n\nEach trial is `assay run` on the echo system: open loop, Poisson arrivals, exponential service. Counted are the trials in which the theory's value lies inside the printed 95 % interval. An interval of p99 may be open above (`?` in the report) where the samples cannot give an end; such an interval says less than a closed one, so those that are closed and hold the value are counted apart.\n\n";
+const HEAD: &str = "# Real trials against queueing theory\n\nEach trial is `assay run` on the echo system: open loop, Poisson arrivals, exponential service. Counted are the trials in which the theory's value lies inside the printed 95 % interval. An interval of p99 may have a lower end alone where the window holds too few excursions; it says less than one with two ends, so those with two that hold the value are counted apart.\n\n";
 
 const COLUMNS: &str = "| queue | utilisation | service | window | theory's mean ms | inside | theory's p99 ms | inside | of them closed | trials |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 

@@ -136,7 +136,7 @@ pub(crate) fn unconditional(quantile: &Quantile) -> String {
     quantile.unconditional_ns.map_or_else(|| "inf".to_owned(), show_ns)
 }
 
-/// An interval in the unit of the value that it is of, `573–1010 µs`; an end that the samples cannot give is `?`.
+/// An interval in the unit of the value that it is of, `573–1010 µs`; `at least 900 ms` where the samples limit one side alone.
 #[must_use]
 pub(crate) fn interval(of_ns: Option<i64>, low_ns: Option<i64>, high_ns: Option<i64>) -> String {
     let numbers = interval_bare(of_ns, low_ns, high_ns);
@@ -154,12 +154,18 @@ pub(crate) fn interval_bare(
     high_ns: Option<i64>,
 ) -> String {
     let Some(unit_from) = of_ns.or(low_ns).or(high_ns) else { return String::new() };
-    if low_ns.is_none() && high_ns.is_none() {
-        return String::new();
+    let end = |ns: i64| in_unit(ns, unit_of(unit_from).0);
+    between(low_ns.map(end), high_ns.map(end))
+}
+
+/// Two ends of an interval in words, as far as there are any.
+pub(crate) fn between(low: Option<String>, high: Option<String>) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{low}–{high}"),
+        (Some(low), None) => format!("at least {low}"),
+        (None, Some(high)) => format!("at most {high}"),
+        (None, None) => String::new(),
     }
-    let (unit_ns, _) = unit_of(unit_from);
-    let end = |ns: Option<i64>| ns.map_or_else(|| "?".to_owned(), |ns| in_unit(ns, unit_ns));
-    format!("{}–{}", end(low_ns), end(high_ns))
 }
 
 /// The unit that `model::quantity::show_ns` gives a value.
@@ -266,7 +272,8 @@ mod tests {
         assert_eq!(interval(ms(116), ms(115), ms(118)), "115–118 ms");
         assert_eq!(interval(ms(1_020), ms(994), ms(1_050)), "0.99–1.05 s");
         assert_eq!(interval(ms(790), ms(573), ms(1_010)), "573–1010 ms");
-        assert_eq!(interval(ms(980), ms(900), None), "900–? ms");
+        assert_eq!(interval(ms(980), ms(900), None), "at least 900 ms");
+        assert_eq!(interval_bare(ms(980), None, ms(990)), "at most 990");
         assert_eq!(interval(ms(980), None, None), "");
         assert_eq!(interval_bare(Some(412), Some(402), Some(422)), "402–422");
         assert_eq!(span(Duration::from_secs(372)), "6m12s");

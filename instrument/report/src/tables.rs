@@ -33,7 +33,7 @@ pub(crate) use groups::{
 };
 pub(crate) use latency::{
     final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, said_of_all_trials,
-    said_of_open_ends, stages,
+    said_of_the_unseen, stages,
 };
 pub(crate) use ledger::{FateLine, fate_lines, fates_of_several};
 pub(crate) use node_stages::{node_stage_lines, node_stages};

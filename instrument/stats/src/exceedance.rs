@@ -3,15 +3,15 @@
 //! A threshold such as `p99 < 100ms` asks whether more than 1 % are beyond 100 ms, which is a count and needs no estimate
 //! of a quantile. Neighbours in time are alike, so chance is judged by excursions and not by samples:
 //!
-//! 1. The counts beyond the limit, slot by slot, have a variance that independent samples would not have. Their ratio (the
-//!    *design effect*, Kish 1965) comes from the autocovariances of the slots, summed as long as pairs of neighbouring lags
-//!    are positive and fall (the initial monotone sequence, Geyer 1992). It is the size of an excursion: as many
-//!    samples are worth one.
+//! 1. The counts of the slots say how many samples beyond the limit come together (the module `excursions`): as many are
+//!    worth one.
 //! 2. The binomial test is made with so many fewer samples. It is one of the null hypothesis, whose share is the allowed
 //!    one, and knows nothing of the tail below the limit: none of 9,000 beyond an hour is evidence whatever that tail is.
 //!
 //! It must never know what a limit is of: it sees counts.
 
+use crate::excursions;
+use crate::interval::Slot;
 use crate::special::beta_cdf;
 
 /// Samples of one slot of time. The slots of a window are equal and consecutive.
@@ -71,9 +71,6 @@ pub fn rule(as_measured: &Decision, less_own: &Decision, confidence: Option<f64>
 /// What excludes chance where the counts are within the allowed share.
 const EXCLUDES_BELOW: f64 = 0.05;
 
-/// Slots are merged until there are no more than this: fewer have less noise in their autocovariances.
-const SLOTS_MAX: usize = 240;
-
 /// More windows than this are no advice.
 const WINDOWS_MAX: f64 = 1e5;
 
@@ -83,7 +80,8 @@ pub fn decide(slots: &[Counts], allowed_share: f64) -> Decision {
     let sum = |of: fn(&Counts) -> u64| to_f64(slots.iter().map(of).sum());
     let (beyond, all) = (sum(|slot| slot.beyond), sum(|slot| slot.all));
     let is_beyond = beyond > allowed_share * all;
-    let worth = all / excursion(slots, beyond, all);
+    let to_slot = |of: &Counts| Slot { count: to_f64(of.all), sum: to_f64(of.beyond) };
+    let worth = all / excursions::size(&slots.iter().map(to_slot).collect::<Vec<_>>());
     let chance_of =
         |windows: f64| chance(beyond / all.max(1.0), worth * windows, allowed_share, is_beyond);
     let enough = if is_beyond { FAILS_BELOW } else { EXCLUDES_BELOW };
@@ -109,41 +107,6 @@ fn chance(share: f64, samples: f64, allowed: f64, is_beyond: bool) -> f64 {
     } else {
         1.0 - beta_cdf(allowed, hits + 1.0, misses)
     }
-}
-
-/// How many samples beyond the limit come together, as the square root of their mean square says; at least one.
-fn excursion(slots: &[Counts], beyond: f64, all: f64) -> f64 {
-    let share = beyond / all.max(1.0);
-    let independent = beyond * (1.0 - share);
-    if independent <= 0.0 {
-        return 1.0;
-    }
-    let parts = slots.len().min(SLOTS_MAX);
-    let residuals: Vec<f64> = (0..parts)
-        .map(|part| {
-            let range = part * slots.len() / parts..(part + 1) * slots.len() / parts;
-            let of = |slot: &Counts| to_f64(slot.beyond) - share * to_f64(slot.all);
-            slots[range].iter().map(of).sum()
-        })
-        .collect();
-    (spread(&residuals) / independent).clamp(1.0, beyond)
-}
-
-/// The variance of the sum of a series with dependent neighbours.
-fn spread(series: &[f64]) -> f64 {
-    let product = |lag: usize| -> f64 {
-        series.iter().zip(series.iter().skip(lag)).map(|(a, b)| a * b).sum()
-    };
-    let (mut sum, mut least) = (-product(0), f64::INFINITY);
-    for lag in (0..series.len()).step_by(2) {
-        let pair = product(lag) + product(lag + 1);
-        if pair <= 0.0 {
-            break;
-        }
-        least = least.min(pair);
-        sum += 2.0 * least;
-    }
-    sum
 }
 
 /// The number of windows from which on the chance is below `enough`, by halves.

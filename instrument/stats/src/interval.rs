@@ -15,8 +15,7 @@
 //!    `x ≤ v`, there and at the quantiles below, gives an effective number of independent samples, and a value is in the
 //!    interval unless Clopper's and Pearson's test with that number says that the share at or below it is another. Where
 //!    the number is too small for an end to exist (72 for p95, 368 for p99, 3,688 for p99.9: qⁿ ≤ 0.025) it is `None`.
-//! 5. The upper end of a quantile above p90 is moved once more as far on a logarithmic scale, for the reason of 3, and no
-//!    further than the largest sample.
+//! 5. The upper end of a quantile above p90 comes from the number of excursions beyond it and below (`candidates`).
 //!
 //! Wider than needed is honest and narrower is not: `tests/coverage.rs` measures how often theory lies inside.
 

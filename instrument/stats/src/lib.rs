@@ -15,6 +15,7 @@ pub mod censoring;
 pub mod change;
 pub mod combined;
 pub mod exceedance;
+mod excursions;
 pub mod histogram;
 pub mod interval;
 mod layout;

@@ -124,24 +124,12 @@ impl TimedHistogram {
             return vec![QuantileInterval::default(); quantiles.len()];
         };
         let (min, max) = (self.all.moments().min(), self.all.moments().max());
-        let of_the_mean = self.effective_by_mean();
         let within = |value: i64| value.clamp(min.unwrap_or(value), max.unwrap_or(value));
         let ends = |q: &f64| {
-            let ends = candidates.interval(*q, of_the_mean);
+            let ends = candidates.interval(*q);
             QuantileInterval { low: ends.low.map(within), high: ends.high.map(within), ..ends }
         };
         quantiles.iter().map(ends).collect()
-    }
-
-    /// How many independent samples the mean is worth.
-    fn effective_by_mean(&self) -> f64 {
-        let half_width = interval::half_width(&self.sums());
-        match (half_width, self.all.moments().variance()) {
-            (Some(half_width), Some(variance)) if variance > 0.0 => {
-                interval::effective_samples(variance, half_width)
-            }
-            _ => f64::INFINITY,
-        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "sums of one slot")]

@@ -11,9 +11,9 @@ pub struct Quantile {
     pub name: String,
     /// Value over those that reached the stage, nanoseconds.
     pub value_ns: Option<i64>,
-    /// 95 % interval; an end that the samples cannot give is null.
+    /// Lower end of the 95 % interval; null where the samples cannot give it.
     pub low_ns: Option<i64>,
-    /// Upper end.
+    /// Upper end; null where the window holds too few excursions beyond the quantile, which is then at least `low_ns`.
     pub high_ns: Option<i64>,
     /// Over all that were due: what was refused with its own time, what was never answered or never sent as infinite;
     /// null = infinite. Infinite, too, where nothing reached the stage.
@@ -101,8 +101,8 @@ pub struct LatencyResult {
     /// that answer; null where nobody was refused, because it is `response` then.
     #[serde(default)]
     pub answered: Option<Distribution>,
-    /// Where an upper end of an interval of the response time is open: of what did not come in the window, up to one in
-    /// so many nanoseconds is not excluded, a third of the window (the rule of three: Hanley and Lippman-Hand 1983).
+    /// Of what did not happen in the window, up to one in so many nanoseconds is not excluded, a third of the window (the
+    /// rule of three: Hanley and Lippman-Hand 1983); null where nothing was measured.
     #[serde(default)]
     pub not_excluded_ns: Option<i64>,
     /// Service time of the answered; null where nobody was refused.

@@ -134,14 +134,14 @@ fn marks(run: &Run<'_>) -> Vec<Markup> {
 fn method(run: &Run<'_>) -> Vec<Markup> {
     let latencies = || run.shown.iter().filter_map(|row| final_latency(row.trial));
     let mut lines = Vec::new();
-    if let Some(said) = tables::said_of_open_ends(latencies()) {
+    if let Some(said) = tables::said_of_the_unseen(latencies()) {
         lines.push(text(&said));
     }
     if let Some(said) = tables::said_of_all_trials(&run.shown) {
         lines.push(text(said));
     }
     lines.push(text(
-        "95% interval: the range that holds the true value in 95 of 100 repetitions; ? is an end that the samples cannot give, and an empty cell is an interval of which they give neither",
+        "95% interval: the range that holds the true value in 95 of 100 repetitions; “at least” is a lower end alone, where the window holds too few excursions beyond the percentile to limit it from above",
     ));
     lines.push(text("service time: counted from the send, so it leaves out what waiting to be sent costs a user"));
     if !run.result.percentile_method.is_empty() {

@@ -45,13 +45,13 @@ pub(crate) fn said_of_all_due<'a>(
     (!said.is_empty()).then(|| format!("of all due: {}", said.join(", ")))
 }
 
-/// What an open end does not exclude, where there is one: of windows of different lengths the shortest.
-pub(crate) fn said_of_open_ends<'a>(
+/// What the windows do not exclude, though it was not seen: of windows of different lengths the shortest.
+pub(crate) fn said_of_the_unseen<'a>(
     latencies: impl Iterator<Item = &'a LatencyResult>,
 ) -> Option<String> {
     let every = latencies.filter_map(|it| it.not_excluded_ns).min()?;
     Some(format!(
-        "? is an end that the samples cannot give: of what was not seen (a stall, a slow spell), up to one in {} is not excluded (the rule of three: a third of the window)",
+        "no interval holds what did not happen in the window: of a stall or a slow spell that was not seen, up to one in {} is not excluded (the rule of three)",
         span_ns(every)
     ))
 }

@@ -7,7 +7,7 @@ use model::result::{SettingResult, TrialResult};
 
 use super::latency::{combined_quantile, of_all_trials};
 use super::{Shown, failed_parts, final_latency, is_probe, marked, marked_cell};
-use crate::figures::{NONE, failed, is_thin, quantile, rate, share, span_ns};
+use crate::figures::{NONE, between, failed, is_thin, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean, verdict_mark};
 
@@ -64,10 +64,10 @@ fn goodput_interval(ends: [Option<f64>; 2], at: &str) -> Cell {
     if ends == [None, None] {
         return Cell::default();
     }
-    let [low, high] = ends.map(|end| end.map_or_else(|| "?".to_owned(), rate));
+    let [low, high] = ends.map(|end| end.map(rate));
     let place = |end: &str| format!("{at}/goodput_{end}_per_s");
     let source = Source::Between(place("low"), place("high"));
-    Cell::painted(format!("{low}–{high}"), Paint::Dim).of(source)
+    Cell::painted(between(low, high), Paint::Dim).of(source)
 }
 
 fn probes(shown: &[Shown<'_>]) -> Grid {

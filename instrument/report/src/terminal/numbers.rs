@@ -156,12 +156,9 @@ pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verb
         page.indented(Paint::Dim, &text);
     }
     if !verbose {
-        if shown.len() == 1 && tables::said_of_open_ends(latencies()).is_some() {
-            page.indented(Paint::Dim, "? is an end that the samples cannot give");
-        }
         return;
     }
-    if let Some(said) = tables::said_of_open_ends(latencies()) {
+    if let Some(said) = tables::said_of_the_unseen(latencies()) {
         page.indented(Paint::Dim, &said);
     }
     if let Some(said) = tables::said_of_all_trials(shown) {

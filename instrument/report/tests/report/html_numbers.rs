@@ -147,8 +147,14 @@ fn intervals_are_those_of_the_result() {
             let there = if there.is_null() { String::new() } else { there.to_string() };
             assert_eq!(Some(there.as_str()), raw, "{cell:?}");
         }
-        let (shown_low, rest) = cell.text.split_once('–').expect("two ends");
-        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '?');
+        let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+        // A lower end alone is the number before its unit.
+        let alone = cell.text.strip_prefix("at least ");
+        let (shown_low, rest) = match (alone, cell.text.split_once('–')) {
+            (Some(low), _) => low.split_at(low.find(|c| !is_digit(c)).unwrap_or(low.len())),
+            (None, ends) => ends.expect("two ends"),
+        };
+        let unit = rest.trim_start_matches(is_digit);
         let value = cell.tag.get("data-from").and_then(|raw| raw.parse().ok()).expect("a low end");
         assert!(agrees(&format!("{shown_low}{unit}"), value), "{cell:?}");
         seen += 1;
