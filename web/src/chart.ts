@@ -11,7 +11,7 @@ import { clock } from "./quantity";
 import { Readout } from "./readout";
 import { BINARY_STEPS, TIME_STEPS, decades, linearRange } from "./ticks";
 import type { Trial } from "./trial";
-import { Heat, LABELS_PX, drawBands, drawLabels, drawRest, drawSlow } from "./under";
+import { Heat, LABELS_PX, drawBands, drawBetween, drawLabels, drawRest, drawSlow } from "./under";
 import type { Range, View } from "./view";
 
 /** Room for the numbers of the y axis: the same for all, so that one moment is one line down the page. */
@@ -217,7 +217,7 @@ export class TimeChart {
       series: [{}, ...parts.map(({ line, part }) => this.series(line, part))],
       bands,
       hooks: {
-        drawClear: [(u) => drawBands(u, trial), (u) => drawRest(u, this.zooms ? null : this.view.range)],
+        drawClear: [(u) => (logarithmic ? drawBetween(u) : undefined), (u) => drawBands(u, trial), (u) => drawRest(u, this.zooms ? null : this.view.range)],
         drawAxes: [
           (u) => {
             if (spec.tail !== true) return;

@@ -16,13 +16,16 @@ export const BUILDERS: Record<string, Builder> = { latency, rates, outstanding, 
 function latency(trial: Trial) {
   const line = (name: string, key: QuantileName, colour: string): Line => {
     const values = trial.column(key);
-    return { name, values, colour, halo: true, width: key === "p50_ns" ? 2.25 : 1.75, exact: (i) => exactDuration(values[i]) };
+    return { name, values, colour, halo: true, unseen: known(values) === 0, width: key === "p50_ns" ? 2.25 : 1.75, exact: (i) => exactDuration(values[i]) };
   };
+  const max = line("max", "max_ns", "--muted");
+  // A percentile has no value where fewer than ten samples lie beyond it: then the longest stands for the tail.
+  const hasTail = 2 * known(trial.column("p99_ns")) > known(max.values);
   const lines = [
     line("p50", "p50_ns", "--p50"),
     line("p99", "p99_ns", "--p99"),
     line("p99.9", "p999_ns", "--p999"),
-    { ...line("max", "max_ns", "--muted"), unseen: true },
+    { ...max, halo: false, width: 1, unseen: hasTail },
   ];
   return {
     lines,
@@ -36,6 +39,8 @@ function latency(trial: Trial) {
     labels: true,
   };
 }
+
+const known = (values: Float64Array) => values.reduce((count, value) => count + Number(!Number.isNaN(value)), 0);
 
 /** Fixed for the whole trial, so that a zoom in time does not move it. */
 function logarithmicRange(trial: Trial): [number, number] {
@@ -58,11 +63,21 @@ function logarithmicRange(trial: Trial): [number, number] {
   return [low / 1.15, high * 1.3];
 }
 
+/** Counts as rates. Columns shorter than a second show the rate of their second: less is noise. */
+function bySecond(counts: Float64Array, width: number): Float64Array {
+  const each = Math.max(1, Math.round(1 / width));
+  return counts.map((_, i) => {
+    const from = i - (i % each);
+    const second = counts.subarray(from, from + each);
+    return second.reduce((sum, count) => sum + count, 0) / (second.length * width);
+  });
+}
+
 function perSecond(trial: Trial, name: string, counts: Float64Array, colour: string, extra: Partial<Line> = {}): Line {
   const width = trial.column_s;
   return {
     name,
-    values: counts.map((count) => count / width),
+    values: bySecond(counts, width),
     colour,
     exact: (i) => {
       const count = counts[i] ?? NaN;

@@ -21,6 +21,17 @@ export function linearRange(low: number | null, high: number | null, spec: Spec)
   return [floor, floor + (top - floor) * 1.08];
 }
 
+/** What lies between the numbers of a logarithmic axis: lines without one. */
+export function between(low: number, high: number): number[] {
+  const out: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+    for (let factor = 2; factor < 10; factor++) {
+      const value = factor * 10 ** power;
+      if (value >= low && value <= high) out.push(value);
+    }
+  return Math.log10(high / low) > 5 ? [] : out;
+}
+
 /** Powers of ten, with 2 and 5 between them where there are few. */
 export function decades(low: number, high: number): number[] {
   const factors = Math.log10(high / low) < 2.2 ? [1, 2, 5] : [1];

@@ -3,6 +3,7 @@
 
 import uPlot from "uplot";
 import { HEAT_STEPS, colour, faint, heatRamp } from "./palette";
+import { between } from "./ticks";
 import type { Density, SlowTransaction, Trial } from "./trial";
 import type { Range } from "./view";
 
@@ -27,6 +28,23 @@ function clipped(u: uPlot, draw: (context: Context, ratio: number) => void): voi
 }
 
 const x = (u: uPlot, ns: number) => u.valToPos(ns / 1e9, "x", true);
+
+/** Lines between those that have a number, fainter. */
+export function drawBetween(u: uPlot): void {
+  const { min, max } = u.scales.y ?? {};
+  if (!min || !max) return;
+  clipped(u, (context, ratio) => {
+    context.strokeStyle = faint("--grid", 0.5);
+    context.lineWidth = ratio;
+    context.beginPath();
+    for (const value of between(min, max)) {
+      const y = u.valToPos(value, "y", true);
+      context.moveTo(u.bbox.left, y);
+      context.lineTo(u.bbox.left + u.bbox.width, y);
+    }
+    context.stroke();
+  });
+}
 
 /** Shades of warm-up, drain, steps and faults. */
 export function drawBands(u: uPlot, trial: Trial): void {

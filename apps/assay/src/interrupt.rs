@@ -94,7 +94,7 @@ impl Interrupt {
             }
             2 => {
                 eprintln!(
-                    "\nassay: no answer is waited for any more; once more to end without a report"
+                    "\nassay: not waiting for answers any more; press Ctrl-C again to quit without a report"
                 );
                 if let Some(control) = control.as_ref() {
                     control.quit();

@@ -4,7 +4,6 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use model::options::did_you_mean;
-use model::quantity::show_ns;
 use model::result::{Exit, RunResult};
 use record::{RecordError, RunFolder};
 use report::{ListEntry, WordListed};
@@ -190,17 +189,6 @@ fn entry(path: &Path) -> ListEntry {
 }
 
 fn of_result(folder: String, result: &RunResult) -> ListEntry {
-    let mut headline = Vec::new();
-    if let Some(trial) = result.settings.first().and_then(|setting| setting.trials.first()) {
-        headline.push(("goodput".to_owned(), format!("{:.0}/s", trial.rates.goodput_per_s)));
-        let response = trial.latency.last().map(|latency| &latency.response);
-        for name in ["p50", "p99"] {
-            let quantile = response.and_then(|r| r.quantiles.iter().find(|q| q.name == name));
-            if let Some(value) = quantile.and_then(|q| q.value_ns) {
-                headline.push((name.to_owned(), show_ns(value)));
-            }
-        }
-    }
     ListEntry {
         folder,
         started: result.started.clone(),
@@ -208,7 +196,7 @@ fn of_result(folder: String, result: &RunResult) -> ListEntry {
         verdict: Some(result.verdict),
         state: String::new(),
         settings: result.settings.len(),
-        headline,
+        headline: report::list_headline(result),
         marks: Vec::new(),
     }
 }

@@ -247,8 +247,9 @@ fn interrupted_twice() {
     harness::pass(Duration::from_millis(300));
     running.signal(Signal::INT);
     let said = running.finish_within(Duration::from_secs(15));
-    said.expect_code(130)
-        .expect_stderr("no answer is waited for any more; once more to end without a report");
+    said.expect_code(130).expect_stderr(
+        "not waiting for answers any more; press Ctrl-C again to quit without a report",
+    );
     expect_nothing_left(&place, &address);
     let (_, document) = place.report();
     let counts = &trial(&document)["counts"];

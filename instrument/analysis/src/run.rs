@@ -2,12 +2,12 @@
 
 use model::facts::Environment;
 use model::plan::{Plan, SettingPlan, ThresholdPlan};
-use model::result::{RunResult, SCHEMA, SettingResult, TrialResult, Verdict};
+use model::result::{Exit, RunResult, RunSubject, SCHEMA, SettingResult, TrialResult, Verdict};
 
 use crate::audits::{audits_asked, repeatability};
 use crate::metric_names::percentiles_named;
 use crate::thresholds::names_in;
-use crate::verdict::{exit_of, is_saturated, of_run};
+use crate::verdict::{exit_of, failures_of, is_saturated, of_run};
 use crate::{PERCENTILE_METHOD, combined, knee, minutes, tables};
 
 /// What is known of a run beside its trials.
@@ -82,10 +82,11 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         notes: plan.notes.clone(),
         started: input.environment.started.clone(),
         seed: plan.seed.0,
+        subject: subject(plan, &settings),
         verdict,
         reason,
         exit_code: exit as i32,
-        exit_meaning: exit.meaning().to_owned(),
+        exit_meaning: exit_meaning(exit, &settings),
         interrupted: input.interrupted,
         fidelity: input.fidelity.clone(),
         percentile_method: PERCENTILE_METHOD.to_owned(),
@@ -97,6 +98,42 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         audits_asked: audits_asked(),
         environment: input.environment.clone(),
         settings,
+    }
+}
+
+/// What was measured: of settings that ran.
+fn subject(plan: &Plan, settings: &[SettingResult]) -> RunSubject {
+    let of = || plan.settings.iter().zip(settings).filter(|(_, it)| !it.trials.is_empty());
+    let trials = || settings.iter().flat_map(|setting| &setting.trials);
+    let windows = || trials().map(|trial| trial.window_ns);
+    RunSubject {
+        system: plan.settings.first().map(|it| it.system.kind.clone()).unwrap_or_default(),
+        targets: each_once(trials().flat_map(|it| it.targets.clone())),
+        loads: each_once(of().map(|(setting, _)| setting.load.in_words())),
+        window_ns: (windows().min().unwrap_or(0), windows().max().unwrap_or(0)),
+    }
+}
+
+fn each_once(of: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for it in of {
+        if !all.contains(&it) {
+            all.push(it);
+        }
+    }
+    all
+}
+
+/// What the exit code means; of a run that ends well in spite of failures, that the experiment declares them.
+fn exit_meaning(exit: Exit, settings: &[SettingResult]) -> String {
+    let declared = settings.iter().filter(|it| it.expect == Some(Verdict::Fail));
+    let failures: usize = declared.flat_map(|it| &it.trials).map(failures_of).sum();
+    match (exit, failures) {
+        (Exit::Ok, 1) => "1 failure, declared in the experiment (expect = \"fail\")".to_owned(),
+        (Exit::Ok, 2..) => {
+            format!("{failures} failures, all declared in the experiment (expect = \"fail\")")
+        }
+        _ => exit.meaning().to_owned(),
     }
 }
 

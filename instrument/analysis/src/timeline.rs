@@ -12,6 +12,7 @@ use stats::SparseHistogram;
 
 use crate::block::Values;
 use crate::grid::Cells;
+use crate::latency::BEYOND_MIN;
 
 /// Lengths of a column that people can read off an axis, ns; the shortest that needs few enough columns is taken.
 const WIDTHS_NS: [i64; 14] = {
@@ -35,9 +36,10 @@ const WIDTHS_NS: [i64; 14] = {
     ]
 };
 
-/// Columns shorter than a second only show noise in anything but a short trial.
-const FINE_COLUMNS_MAX: i64 = 120;
+/// The most columns that are made: narrower ones are drawn as zigzags that say less.
+const COLUMNS_MAX: i64 = 120;
 
+#[cfg(test)]
 const SECOND: i64 = 1_000_000_000;
 
 /// One column while rows come in.
@@ -204,9 +206,9 @@ impl TimelineTally {
                 failed,
                 reached: cell.reached[..stages.min(STAGES_MAX)].to_vec(),
                 outstanding,
-                p50_ns: cell.response.quantile(0.5),
-                p99_ns: cell.response.quantile(0.99),
-                p999_ns: cell.response.quantile(0.999),
+                p50_ns: well_founded(&cell.response, 0.5),
+                p99_ns: well_founded(&cell.response, 0.99),
+                p999_ns: well_founded(&cell.response, 0.999),
                 max_ns: cell.response.moments().max(),
                 own_lag_p99_ns: cell.own_lag.quantile(0.99),
             }
@@ -284,17 +286,14 @@ fn length(row: &Row) -> i64 {
 }
 
 fn width_of(length: i64) -> i64 {
-    let most = |width: i64| {
-        if width < SECOND {
-            FINE_COLUMNS_MAX
-        } else {
-            i64::try_from(TIMELINE_COLUMNS_MAX).expect("small")
-        }
-    };
-    let fits = |width: &&i64| length <= **width * most(**width);
-    // Beyond the list (300 days): as wide as it takes.
-    let columns = i64::try_from(TIMELINE_COLUMNS_MAX).expect("small");
-    WIDTHS_NS.iter().find(fits).copied().unwrap_or(length / columns + 1)
+    let fits = |width: &&i64| length <= **width * COLUMNS_MAX;
+    // Beyond the list (30 days): as wide as it takes.
+    WIDTHS_NS.iter().find(fits).copied().unwrap_or(length / COLUMNS_MAX + 1)
+}
+
+/// A quantile of a column; none where fewer than ten samples lie beyond it: it would be the largest by another name.
+fn well_founded(of: &SparseHistogram, q: f64) -> Option<i64> {
+    of.quantile(q).filter(|_| of.beyond(q) >= BEYOND_MIN)
 }
 
 #[cfg(test)]
@@ -312,16 +311,37 @@ mod tests {
             (24, 200, 120),
             (25, 500, 50),
             (66, 1_000, 66),
-            (1_200, 1_000, 1_200),
-            (1_201, 2_000, 601),
-            (1_800, 2_000, 900),
-            (86_400, 120_000, 720),
+            (480, 5_000, 96),
+            (1_200, 10_000, 120),
+            (1_201, 15_000, 81),
+            (86_400, 900_000, 96),
         ] {
             let tally = TimelineTally::new(seconds * SECOND, 0, 0);
             assert_eq!((tally.width / MS, tally.cells.len()), (width_ms, columns), "{seconds} s");
         }
         assert!(TimelineTally::new(i64::MAX, 0, 0).cells.len() <= TIMELINE_COLUMNS_MAX);
         assert_eq!(TimelineTally::new(NO_STAMP, 0, 0).cells.len(), 0);
+    }
+
+    /// Claim: a percentile of a column stands there only where ten samples lie beyond it, and the largest always does.
+    #[test]
+    fn few_samples_have_no_percentile() {
+        for (count, [p50, p99, p999]) in [
+            (10_u64, [false, false, false]),
+            (100, [true, false, false]),
+            (2_000, [true, true, false]),
+            (20_000, [true, true, true]),
+        ] {
+            let mut tally = TimelineTally::new(10 * SECOND, 0, 0);
+            for tx in 0..count {
+                let response = 1_000_000 + i64::try_from(tx * 1_000).expect("small");
+                tally.rows(&[&row(tx, 50 * MS, response, Outcome::Committed)]);
+            }
+            let column = &tally.timeline(1).columns[0];
+            let found = [column.p50_ns, column.p99_ns, column.p999_ns].map(|it| it.is_some());
+            assert_eq!(found, [p50, p99, p999], "{count}");
+            assert!(column.max_ns.is_some(), "{count}");
+        }
     }
 
     /// Claim: over all columns every row is offered once and ends once, and nothing is outstanding after the last.

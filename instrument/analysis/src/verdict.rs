@@ -44,6 +44,13 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
     (Verdict::Pass, remarks(&counted, trial))
 }
 
+/// How many thresholds and checks of a trial failed.
+pub(crate) fn failures_of(trial: &TrialResult) -> usize {
+    let checks = trial.checks.iter().filter(|it| it.outcome == AuditOutcome::Failed).count();
+    let thresholds = trial.thresholds.iter();
+    checks + thresholds.filter(|it| of_threshold(it) == Verdict::Fail).count()
+}
+
 /// What a threshold makes of its trial.
 fn of_threshold(threshold: &ThresholdResult) -> Verdict {
     match threshold.answer {

@@ -113,6 +113,10 @@ pub struct DeclaredFacts {
     pub calibration: Option<Calibration>,
     /// Fidelity switches that were on, in words.
     pub fidelity: Vec<String>,
+    /// Where the load goes, as the adapter says it from the options: addresses or URLs without secrets. Empty where the
+    /// system is started for the trial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// Facts for the reader that the adapter adds (versions, addresses without secrets). Nothing reads them back.
     pub system: BTreeMap<String, String>,
     /// Whose clocks the system's own times are by.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod disk;
 mod fault;
 mod links;
+mod words;
 
 pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
 pub use fault::{CutWay, FaultPlan, FaultValue};

@@ -67,6 +67,9 @@ pub struct RunResult {
     pub started: String,
     /// The run's seed.
     pub seed: u64,
+    /// What was measured, under which load, for how long.
+    #[serde(default)]
+    pub subject: RunSubject,
     /// The run as a whole: the worst of its settings, where a declared verdict counts as met.
     pub verdict: Verdict,
     /// One sentence.
@@ -99,6 +102,19 @@ pub struct RunResult {
     pub audits_asked: Vec<AuditFacts>,
     /// Host, tool, command.
     pub environment: Environment,
+}
+
+/// What a run is of: the first thing that a reader who did not write the experiment asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSubject {
+    /// The adapter's name: `http`.
+    pub system: String,
+    /// Where the load went; empty = the system was started for the run.
+    pub targets: Vec<String>,
+    /// The loads of the settings in words, in the order of the plan, each once.
+    pub loads: Vec<String>,
+    /// Lengths of the measured windows, nanoseconds: shortest and longest.
+    pub window_ns: (i64, i64),
 }
 
 /// Settings that differ in offered load alone, in ascending order of it.
@@ -161,6 +177,9 @@ pub struct TrialResult {
     /// one.
     #[serde(default)]
     pub streams: Vec<StreamResult>,
+    /// Where the load went; empty = the system was started for the trial.
+    #[serde(default)]
+    pub targets: Vec<String>,
     /// How the engine talked to the kernel: `io_uring`, `epoll` or `calls` (a client library), several with `and`.
     #[serde(default)]
     pub driver: String,

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use model::plan::{
-    Arrivals, LoadPlan, Plan, ProbePlan, ProbeSchedule, Schedule, SettingPlan, Step,
-};
+use model::plan::{LoadPlan, Plan, ProbePlan, ProbeSchedule, SettingPlan};
 use model::quantity::show_duration;
 use model::result::Verdict;
 
@@ -109,7 +107,7 @@ fn setting(setting: &SettingPlan) -> OutlineSetting {
     };
     OutlineSetting {
         key: setting.key.clone(),
-        load: load_words(load) + &until_words(&load.until),
+        load: load.in_words() + &until_words(&load.until),
         connections: connections_words(load),
         threads: load.threads,
         warmup: load.warmup,
@@ -121,48 +119,6 @@ fn setting(setting: &SettingPlan) -> OutlineSetting {
         offered_max_per_s: arrival::rate_max(&load.arrivals, load.warmup + load.duration),
         transactions: planned.map(|count| capped(count).saturating_add(probes)),
         expect: setting.expect,
-    }
-}
-
-fn load_words(load: &LoadPlan) -> String {
-    match &load.arrivals {
-        Arrivals::Open { schedule } => match schedule {
-            Schedule::Constant { rate } => format!("{rate}"),
-            Schedule::Poisson { rate } => format!("{rate} poisson"),
-            Schedule::Ramp { from, to } => format!("{from} → {to}"),
-            Schedule::Steps { steps } => match (steps.first(), steps.last()) {
-                (Some(first), Some(last)) => {
-                    let highest = |a: &&Step, b: &&Step| {
-                        a.rate.as_per_second().total_cmp(&b.rate.as_per_second())
-                    };
-                    let top = steps.iter().max_by(highest).expect("there is a first").rate;
-                    let ends = format!("{} steps {}", steps.len(), first.rate);
-                    match top == first.rate || top == last.rate {
-                        true => format!("{ends} → {}", last.rate),
-                        false => format!("{ends} → {top} → {}", last.rate),
-                    }
-                }
-                _ => "no steps".to_owned(),
-            },
-            Schedule::Burst { rate, every } => {
-                format!("{rate} in bursts every {}", show_duration(*every))
-            }
-            Schedule::Trace { due_ns } => format!("trace of {} due times", due_ns.len()),
-        },
-        Arrivals::Closed { clients, think, window, steps, .. } => {
-            let mut words =
-                format!("{clients} {}", if *clients == 1 { "client" } else { "clients" });
-            if !steps.is_empty() {
-                words = format!("{} steps of up to {words}", steps.len());
-            }
-            if !think.is_zero() {
-                words.push_str(&format!(", think {}", show_duration(*think)));
-            }
-            if *window > 0 {
-                words.push_str(&format!(", window {window}"));
-            }
-            words
-        }
     }
 }
 

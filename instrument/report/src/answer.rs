@@ -4,10 +4,10 @@
 //! voids is called so. It computes no figure: what it says stands in the result.
 
 use model::quantity::show_count;
-use model::result::{RunResult, StepResult, TrialResult, Verdict};
+use model::result::{Answer as Told, RunResult, StepResult, ThresholdResult, TrialResult, Verdict};
 
-use crate::figures::{failed, is_thin, latency, percent, rate, share};
-use crate::paint::Paint;
+use crate::figures::{failed, latency, of_all_due, percent, plural, rate, share, span_ns};
+use crate::paint::{Paint, clean};
 use crate::svg::settings::{Series, load_series};
 use crate::tables::{self, Shown, final_latency};
 
@@ -44,7 +44,7 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let said = match (shown, series.as_slice()) {
         ([], _) => "Nothing was measured.".to_owned(),
         _ if run.verdict == Verdict::Invalid => {
-            "No answer: the measurement is not valid.".to_owned()
+            "No answer: the numbers that would decide are not valid.".to_owned()
         }
         (_, [_, ..]) => of_series(&series, shown),
         ([only], []) => of_one(only),
@@ -52,11 +52,72 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     };
     let sentence =
         if run.interrupted && !shown.is_empty() { format!("So far: {said}") } else { said };
+    let sentence = match ledger_words(shown) {
+        Some(ledger) => format!("{} {ledger}.", sentence.trim_end()),
+        None => sentence,
+    };
     Answer { sentence, focus, focus_label }
 }
 
-/// The point whose numbers stand for a series: the last that kept up.
+/// What was measured, under which load, for how long: `http://127.0.0.1:8080, 100/s for 10s`.
+pub(crate) fn subject_words(run: &RunResult) -> String {
+    let of = &run.subject;
+    let what = match of.targets.as_slice() {
+        [] => of.system.clone(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    let load = match of.loads.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, .., last] => format!("{} loads, {first} … {last}", of.loads.len()),
+    };
+    let length = match of.window_ns {
+        (_, 0) => String::new(),
+        (least, most) if least == most => format!(" for {}", span_ns(most)),
+        (least, most) => format!(" for {} to {}", span_ns(least), span_ns(most)),
+    };
+    let trials = run.settings.iter().map(|setting| setting.trials.len()).sum::<usize>();
+    let each = if trials > 1 && !length.is_empty() { " each" } else { "" };
+    let parts = [what, format!("{load}{length}{each}")];
+    parts
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .map(|it| clean(&it))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// What the ledgers say that were read, but for those that the experiment declares to fail.
+pub(crate) fn ledger_words(shown: &[Shown<'_>]) -> Option<String> {
+    let read = shown.iter().filter(|row| !tables::is_declared(row));
+    let fates: Vec<_> = read.filter_map(|row| row.trial.fates.as_ref()).collect();
+    let sum = |of: fn(&model::result::Fates) -> u64| {
+        fates.iter().map(|it| of(it)).fold(0, u64::saturating_add)
+    };
+    let (lost, doubled, invented) =
+        (sum(|it| it.lost), sum(|it| it.duplicate), sum(|it| it.phantom));
+    // What stands there twice was acknowledged once.
+    let acknowledged = show_count(sum(|it| it.once).saturating_add(lost).saturating_add(doubled));
+    let invented = match invented {
+        0 => String::new(),
+        count => format!(", {} invented", show_count(count)),
+    };
+    (!fates.is_empty()).then(|| match (lost, doubled) {
+        (0, 0) => format!("0 of {acknowledged} acknowledged were lost or doubled{invented}"),
+        _ => format!(
+            "Of {acknowledged} acknowledged {} were lost and {} doubled{invented}",
+            show_count(lost),
+            show_count(doubled)
+        ),
+    })
+}
+
+/// The point whose numbers stand for a series: the last that keeps the thresholds, else the last that kept up.
 fn focus_of(series: &Series<'_>) -> usize {
+    if let Some(kept) = Kept::of(series) {
+        return kept.best.or(kept.failed).unwrap_or(0);
+    }
     match (series.knee, series.limit) {
         (Some(knee), _) => knee,
         (None, None) => series.points.len().saturating_sub(1),
@@ -81,13 +142,19 @@ fn of_series(all: &[Series<'_>], shown: &[Shown<'_>]) -> String {
         .iter()
         .take(NAMED_MAX)
         .map(|series| {
-            let said = match (series.knee, series.limit) {
-                (Some(knee), _) => format!("up to {}", load_words(series, knee)),
-                (None, None) => {
+            let kept = Kept::of(series).filter(|kept| kept.best != Some(series.points.len() - 1));
+            let said = match (kept.map(|kept| (kept.best, kept.failed)), series.knee, series.limit)
+            {
+                (Some((None, Some(0))), ..) => format!("not even {}", load_words(series, 0)),
+                (Some((None, _)), ..) => "nothing that can be told".to_owned(),
+                (Some((Some(place), _)), ..) | (None, Some(place), _) => {
+                    format!("up to {}", load_words(series, place))
+                }
+                (None, None, None) => {
                     format!("at least {}", load_words(series, series.points.len() - 1))
                 }
-                (None, Some(0)) => format!("not even {}", load_words(series, 0)),
-                (None, Some(_)) => "no limit of the system found".to_owned(),
+                (None, None, Some(0)) => format!("not even {}", load_words(series, 0)),
+                (None, None, Some(_)) => "no limit of the system found".to_owned(),
             };
             format!("{said} with {}", series.name)
         })
@@ -99,6 +166,82 @@ fn of_series(all: &[Series<'_>], shown: &[Shown<'_>]) -> String {
     format!("It keeps up with {}{more}.", named.join(", "))
 }
 
+/// Where the thresholds are kept that somebody wrote, along a series of loads.
+struct Kept {
+    /// The last point before the first at which they are not all met.
+    best: Option<usize>,
+    /// The first at which one failed.
+    failed: Option<usize>,
+    /// The thresholds, as written.
+    asked: String,
+}
+
+impl Kept {
+    /// `None` where no threshold of level `fail` is asked of each point.
+    fn of(series: &Series<'_>) -> Option<Self> {
+        let trials = || series.points.iter().map(|(it, _)| it.trial());
+        let written = |trial: &TrialResult| -> Vec<(String, Told)> {
+            let of = trial.thresholds.iter().filter(|it| !it.implicit && it.level == "fail");
+            of.map(|it| (clean(&it.expr), it.answer)).collect()
+        };
+        if trials().any(|trial| written(trial).is_empty()) {
+            return None;
+        }
+        let first = |is: fn(Told) -> bool| {
+            trials().position(|trial| written(trial).into_iter().any(|(_, answer)| is(answer)))
+        };
+        let open = first(|answer| answer != Told::Met);
+        let failed = first(|answer| answer == Told::Failed);
+        let place = failed.or(open).unwrap_or(0);
+        let at = written(series.points[place].0.trial());
+        // Of several those that failed are the answer.
+        let of_interest =
+            |(_, answer): &&(String, Told)| failed.is_none() || *answer == Told::Failed;
+        let mut asked: Vec<String> =
+            at.iter().filter(of_interest).map(|(expr, _)| expr.clone()).collect();
+        asked.dedup();
+        let best = open.unwrap_or(series.points.len()).checked_sub(1);
+        Some(Self { best, failed, asked: asked.join(" and ") })
+    }
+
+    /// The answer to what the thresholds ask; `None` where all are kept, so that only saturation limits it.
+    fn in_words(&self, series: &Series<'_>, p99: &dyn Fn(usize) -> String) -> Option<String> {
+        let load = |place: usize| load_words(series, place);
+        let values = |place: usize| {
+            let of = series.points[place].0.trial().thresholds.iter();
+            let is_failed = |it: &&ThresholdResult| {
+                !it.implicit && it.level == "fail" && it.answer == Told::Failed
+            };
+            let failed = of.filter(is_failed);
+            failed.map(|it| clean(&it.actual)).collect::<Vec<_>>().join(", ")
+        };
+        let asked = &self.asked;
+        match (self.best, self.failed) {
+            (Some(best), Some(failed)) => Some(format!(
+                "It keeps {asked} up to {}, where {}; at {} it is {}.",
+                load(best),
+                p99(best),
+                load(failed),
+                values(failed)
+            )),
+            (None, Some(failed)) => Some(format!(
+                "None of the {} keeps {asked}; at {} it is {}.",
+                plural(series.points.len() as u64, "load"),
+                load(failed),
+                values(failed)
+            )),
+            (Some(best), None) if best + 1 < series.points.len() => Some(format!(
+                "It keeps {asked} up to {}, where {}; at {} that cannot be told.",
+                load(best),
+                p99(best),
+                load(best + 1)
+            )),
+            (Some(_), None) => None,
+            (None, None) => Some(format!("Whether any load keeps {asked} cannot be told.")),
+        }
+    }
+}
+
 /// How much one series of loads can take.
 fn of_load(series: &Series<'_>, shown: &[Shown<'_>]) -> String {
     let p99 = |place: usize| {
@@ -106,6 +249,9 @@ fn of_load(series: &Series<'_>, shown: &[Shown<'_>]) -> String {
         shown.iter().find(|row| row.pointer == pointer).map_or_else(String::new, p99_words)
     };
     let load = |place: usize| load_words(series, place);
+    if let Some(said) = Kept::of(series).and_then(|kept| kept.in_words(series, &p99)) {
+        return said;
+    }
     match (series.knee, series.limit) {
         (Some(knee), _) => {
             let next = (knee + 1).min(series.points.len() - 1);
@@ -233,13 +379,14 @@ fn p99_words(row: &Shown<'_>) -> String {
 
 /// A quantile, with what an audit or few samples take from it; none if nothing was answered.
 fn number_words(row: &Shown<'_>, name: &str) -> Option<String> {
-    let quantile = named(final_latency(row.trial)?, name)?;
-    let shown = latency(Some(quantile.value_ns?));
+    let of = final_latency(row.trial).filter(|of| of.response.count > 0)?;
+    let shown = of_all_due(named(of, name)?);
     let is_void = tables::quantile_named(row, name).paint == Paint::Caution;
-    Some(match (is_void, is_thin(quantile)) {
-        (true, _) => format!("{shown} (void: see the audits)"),
-        (false, true) => format!("about {shown}"),
-        (false, false) => shown,
+    Some(match (is_void, shown.strip_prefix('~'), shown.as_str()) {
+        (_, _, "inf") => "infinite (too many never got an answer)".to_owned(),
+        (true, ..) => format!("{shown} (not valid: see the audits)"),
+        (false, Some(thin), _) => format!("about {thin}"),
+        (false, None, _) => shown,
     })
 }
 
@@ -251,7 +398,8 @@ fn named<'a>(
 }
 
 fn p99_ns(trial: &TrialResult) -> Option<i64> {
-    final_latency(trial).and_then(|it| named(it, "p99")).and_then(|q| q.value_ns)
+    let of = final_latency(trial).filter(|of| of.response.count > 0)?;
+    Some(named(of, "p99")?.unconditional_ns.unwrap_or(i64::MAX))
 }
 
 /// How much failed.

@@ -136,6 +136,18 @@ pub(crate) fn unconditional(quantile: &Quantile) -> String {
     quantile.unconditional_ns.map_or_else(|| "inf".to_owned(), show_ns)
 }
 
+/// The same with `~` before one that fewer than ten samples lie beyond: the number of the first screen.
+#[must_use]
+pub(crate) fn of_all_due(quantile: &Quantile) -> String {
+    let is_thin = quantile.due_beyond.max(quantile.beyond) < BEYOND_MIN;
+    let thin = if is_thin { "~" } else { "" };
+    let Some(ns) = quantile.unconditional_ns else { return unconditional(quantile) };
+    match quantile.less_own_ns.filter(|_| quantile.value_ns == Some(ns)) {
+        Some(less) => format!("{thin}{}", interval(Some(ns), Some(less), Some(ns))),
+        None => format!("{thin}{}", show_ns(ns)),
+    }
+}
+
 /// An interval in the unit of the value that it is of, `573–1010 µs`; `at least 900 ms` where the samples limit one side alone.
 #[must_use]
 pub(crate) fn interval(of_ns: Option<i64>, low_ns: Option<i64>, high_ns: Option<i64>) -> String {

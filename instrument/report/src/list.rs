@@ -3,10 +3,12 @@
 //!
 //! It must never read a folder: the caller hands over what it found.
 
-use model::result::Verdict;
+use model::result::{RunResult, Verdict};
 
+use crate::figures::rate;
 use crate::grid::{Cell, Grid, INDENT};
 use crate::paint::{Paint, Style, clean, columns_of, verdict_mark, wrap};
+use crate::tables;
 
 /// One run on disk.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,18 @@ pub struct ListEntry {
     pub headline: Vec<(String, String)>,
     /// Baseline names that point to it.
     pub marks: Vec<String>,
+}
+
+/// The numbers that tell a run from others: of its first trial, response times of all that were due, as on the first
+/// screen.
+#[must_use]
+pub fn list_headline(run: &RunResult) -> Vec<(String, String)> {
+    let shown = tables::shown(run);
+    let Some(first) = shown.first() else { return Vec::new() };
+    let goodput = format!("{}/s", rate(first.trial.rates.goodput_per_s));
+    let quantiles = ["p50", "p99"].map(|name| (name, tables::quantile_named(first, name).text));
+    let all = std::iter::once(("goodput", goodput)).chain(quantiles);
+    all.map(|(head, value)| (head.to_owned(), value)).collect()
 }
 
 /// The table; a sentence if there are none.

@@ -6,8 +6,10 @@
 use model::quantity::show_count;
 use model::result::{AuditOutcome, RunResult};
 
+use crate::answer::subject_words;
 use crate::figures::plural;
 use crate::grid::{Grid, escape};
+use crate::next::next_words;
 use crate::paint::{clean, verdict_mark};
 use crate::sections::{Extent, PAGE_SECTIONS, PageSection};
 use crate::tables::{self, Shown};
@@ -16,13 +18,10 @@ use crate::tables::{self, Shown};
 #[must_use]
 pub fn markdown(run: &RunResult) -> String {
     let shown = tables::shown(run);
-    let mut text = answer(run);
+    let mut text = answer(run, &shown);
     push_table(&mut text, &tables::results(&shown));
     if let Some(legend) = tables::void_legend(&shown) {
         text.push_str(&format!("\n{}\n", safe(legend)));
-    }
-    if !run.knee.is_empty() {
-        text.push_str(&format!("\n**{}**\n", safe(&run.knee)));
     }
     let steps = tables::step_lines(&shown);
     let said = steps.split_last().map_or(&[][..], |(_, said)| said);
@@ -59,18 +58,27 @@ fn safe(text: &str) -> String {
     escape(&clean(text))
 }
 
-fn answer(run: &RunResult) -> String {
+fn answer(run: &RunResult, shown: &[Shown<'_>]) -> String {
     let (mark, _) = verdict_mark(run.verdict);
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     let word = run.verdict.word();
     let mut text =
         format!("### {mark} {} · {word}{interrupted}\n\n{}\n", safe(&run.name), safe(&run.reason));
+    let subject = subject_words(run);
+    if !subject.is_empty() {
+        text.push_str(&format!("\n{}\n", safe(&subject)));
+    }
+    if let Some(next) = next_words(run, shown) {
+        text.push_str(&format!("\n{}\n", safe(&next)));
+    }
     if !run.question.is_empty() {
         text.push_str(&format!("\n> {}\n", safe(&run.question)));
     }
     for switch in &run.fidelity {
         text.push_str(&format!("\n! Fidelity switch on: {}\n", safe(switch)));
     }
+    let sentence = crate::answer::answer(run, shown).sentence;
+    text.push_str(&format!("\n**{}**\n", safe(&sentence)));
     text
 }
 

@@ -41,12 +41,14 @@ pub(crate) use nodes::{metrics_of_nodes, nodes, nodes_of};
 pub(crate) use processor::{processor, processor_lines};
 pub(crate) use promised::{minutes, minutes_line, pages, pages_line, promised};
 pub(crate) use published::{has_statuses, published};
-pub(crate) use results::{headline, kept, quantile_named, results};
+pub(crate) use results::{headline, is_limit_found, kept, quantile_named, results};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use steps::{step_lines, steps};
 pub(crate) use streams::{streams, streams_line};
-pub(crate) use thresholds::{threshold_keys, threshold_mark, threshold_words, thresholds};
+pub(crate) use thresholds::{
+    is_declared, threshold_keys, threshold_mark, threshold_words, thresholds,
+};
 pub(crate) use void::{marked, marked_cell, void_legend};
 
 use model::result::{RunResult, SettingResult, TrialResult};
@@ -72,6 +74,15 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Shown<'_> {
+    /// Its setting's key, with the trial's number if the setting has several: the same wherever it is shown.
+    pub(crate) fn trial_key(&self) -> String {
+        let key = clean(&self.setting.key);
+        match self.setting.trials.len() {
+            0 | 1 => key,
+            _ => format!("{key} #{}", self.trial.trial + 1),
+        }
+    }
+
     /// The place of something of the trial.
     pub(crate) fn at(&self, rest: &str) -> String {
         format!("{}/{rest}", self.pointer)
@@ -92,19 +103,27 @@ pub(crate) fn pointer_part(key: &str) -> String {
 
 /// All trials in the order of the plan.
 pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
-    let of_setting = |setting: &'_ SettingResult, trial: &'_ TrialResult| {
-        let key = clean(&setting.key);
-        if setting.trials.len() > 1 { format!("{key} #{}", trial.trial + 1) } else { key }
-    };
     let mut all = Vec::new();
     for (at, setting) in run.settings.iter().enumerate() {
         for (index, trial) in setting.trials.iter().enumerate() {
             let setting_pointer = format!("/settings/{at}");
             let pointer = format!("{setting_pointer}/trials/{index}");
-            let label = of_setting(setting, trial);
-            all.push(Shown { label, setting, axes: &run.axes, trial, pointer, setting_pointer });
+            let axes = &run.axes;
+            let label = String::new();
+            let row = Shown { label, setting, axes, trial, pointer, setting_pointer };
+            all.push(Shown { label: row.trial_key(), ..row });
         }
     }
+    all
+}
+
+/// Letters that the name of a setting may take on a page before it is shortened.
+const PAGE_COLUMNS_MAX: usize = 24;
+
+/// The same as a page calls them, everywhere on it: by the axes that vary.
+pub(crate) fn shown_on_page(run: &RunResult) -> Vec<Shown<'_>> {
+    let mut all = shown(run);
+    shorten(&mut all, PAGE_COLUMNS_MAX);
     all
 }
 

@@ -10,6 +10,8 @@ mod numbers;
 use model::quantity::show_count;
 use model::result::{RunResult, TrialResult, Verdict};
 
+use crate::answer::{ledger_words, subject_words};
+use crate::next::next_words;
 use crate::page::{Marked, Page};
 use crate::paint::{Paint, Style, clean, verdict_mark};
 use crate::tables::{self, Shown};
@@ -62,12 +64,21 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     let (mark, paint) = verdict_mark(run.verdict);
     let word = run.verdict.word().to_uppercase();
     let name = clean(&run.name);
+    let subject = match subject_words(run).as_str() {
+        "" => String::new(),
+        subject => format!(" · {subject}"),
+    };
     match (run.interrupted, run.verdict) {
-        (true, Verdict::Pass) => page.line(Paint::Caution, &format!("! {name} · INTERRUPTED")),
-        (true, _) => page.line(paint, &format!("{mark} {name} · {word}, interrupted")),
-        (false, _) => page.line(paint, &format!("{mark} {name} · {word}")),
+        (true, Verdict::Pass) => {
+            page.line(Paint::Caution, &format!("! {name} · INTERRUPTED{subject}"));
+        }
+        (true, _) => page.line(paint, &format!("{mark} {name} · {word}, interrupted{subject}")),
+        (false, _) => page.line(paint, &format!("{mark} {name} · {word}{subject}")),
     }
     page.indented(Paint::Plain, &clean(&run.reason));
+    if let Some(next) = next_words(run, shown) {
+        page.indented(Paint::Plain, &next);
+    }
     if !run.question.is_empty() {
         page.indented(Paint::Dim, &clean(&run.question));
     }
@@ -85,11 +96,12 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     }
     match shown {
         [] => {}
-        [only] => headline(page, run.verdict, only.trial),
+        [only] => headline(page, run.verdict, shown, only.trial),
         _ => {
             page.heading("Results", "");
             page.grid(&tables::results(shown));
-            numbers::saturation_legend(page, run, shown);
+            numbers::saturation_legend(page, shown);
+            page.indented(Paint::Bold, &crate::answer::answer(run, shown).sentence);
             if !style.verbose {
                 numbers::legend(page, run, shown, false);
             }
@@ -97,7 +109,7 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     }
 }
 
-fn headline(page: &mut Page, verdict: Verdict, trial: &TrialResult) {
+fn headline(page: &mut Page, verdict: Verdict, shown: &[Shown<'_>], trial: &TrialResult) {
     page.line(Paint::Plain, "");
     // A number that does not hold is not shouted.
     let paint = if verdict == Verdict::Invalid { Paint::Dim } else { Paint::Bold };
@@ -106,6 +118,9 @@ fn headline(page: &mut Page, verdict: Verdict, trial: &TrialResult) {
     }
     if !crate::figures::failures(&trial.counts).is_empty() {
         page.indented(Paint::Bad, &numbers::failed_line(trial));
+    }
+    if let Some(said) = ledger_words(shown) {
+        page.indented(paint, &said);
     }
 }
 

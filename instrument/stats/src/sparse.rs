@@ -138,6 +138,13 @@ impl SparseHistogram {
         Some(max)
     }
 
+    /// Samples that rank above the quantile's rank: `n − ceil(q · n)`.
+    #[must_use]
+    pub fn beyond(&self, q: f64) -> u64 {
+        let count = self.moments.count();
+        if count == 0 { 0 } else { count - rank(q, count) }
+    }
+
     /// Samples at or below the edge of the bucket that holds `value`.
     #[must_use]
     pub fn at_most(&self, value: i64) -> u64 {

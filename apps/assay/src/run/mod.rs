@@ -152,6 +152,7 @@ fn trials(
             index: *index,
             seed,
             system: system.as_ref(),
+            targets: safety::targets(experiment, setting),
             calibration: calibration.clone(),
             interrupt,
             progress: &progress,

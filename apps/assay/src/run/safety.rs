@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use model::plan::SettingPlan;
 use sut::{Adapter, Request};
 
 use crate::experiment::Experiment;
@@ -26,6 +27,19 @@ pub fn check(experiment: &Experiment, is_owned: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Where the load of a setting goes, in the adapter's words, without what a URL may say of a user.
+pub fn targets(experiment: &Experiment, setting: &SettingPlan) -> Vec<String> {
+    let Some(adapter) = systems::adapter(&setting.system.kind) else { return Vec::new() };
+    let without_user = |target: String| match target.split_once("://") {
+        Some((scheme, rest)) => match rest.split_once('@') {
+            Some((user, host)) if !user.contains('/') => format!("{scheme}://{host}"),
+            _ => target,
+        },
+        None => target,
+    };
+    (adapter.targets)(&experiment.request(setting, 0)).into_iter().map(without_user).collect()
 }
 
 /// The first host that will be loaded and may be somebody else's.

@@ -51,6 +51,8 @@ pub struct Trial<'a> {
     pub seed: Seed,
     /// The system, built for this trial.
     pub system: &'a dyn System,
+    /// Where the load goes, without what a URL may say of a user.
+    pub targets: Vec<String>,
     /// What the calibration gave.
     pub calibration: Option<Calibration>,
     /// Signals.
@@ -175,6 +177,7 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
         code_remarks: trial.system.code_remarks(),
         calibration: trial.calibration.clone(),
         fidelity: trial.system.fidelity(),
+        targets: trial.targets.clone(),
         system: deployment.facts.clone(),
         clocks: deployment.clocks,
         series: series_of(deployment)?,

@@ -101,7 +101,8 @@ fn preflight() {
         duration = "500ms"
         "#,
     );
-    let words = ["1 of 3 kinds cannot succeed, at any load: put (refused as invalid)"];
+    let words =
+        ["the test request before the load failed for 1 of 3 kinds: put (refused as invalid)"];
     expect_failed(&said, &document, "preflight", &words);
     assert_eq!(trial(&document)["counts"]["rejected_by_class"]["bad_request"], 33);
 }

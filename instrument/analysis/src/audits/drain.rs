@@ -39,7 +39,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     }
     let took = show_ns(facts.load.drain_end.saturating_sub(facts.measure_end()).max(0));
     if facts.load.drain_left == 0 {
-        return ok(format!("reached zero outstanding after {took}"));
+        return ok(format!("nothing was outstanding {took} after the load"));
     }
     let load = &evidence.setting.load;
     let share = share(facts.load.drain_left, evidence.all.due());

@@ -325,7 +325,8 @@ pub(crate) fn percent(share: f64) -> String {
         p if p == 0.0 || p >= 10.0 => format!("{percent:.0} %"),
         p if p >= 1.0 => format!("{percent:.1} %"),
         p if p >= 0.01 => format!("{percent:.2} %"),
-        _ => format!("{percent:.1e} %"),
+        p if p >= 0.000_1 => format!("{percent:.4} %"),
+        _ => "less than 0.0001 %".to_owned(),
     }
 }
 

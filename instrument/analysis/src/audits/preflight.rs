@@ -60,7 +60,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         named.push(format!("{} more", broken.len() - NAMED_MAX));
     }
     failed(format!(
-        "{} of {} kinds cannot succeed, at any load: {}{notes}",
+        "the test request before the load failed for {} of {} kinds: {}{notes}",
         broken.len(),
         tried.len(),
         named.join(", ")

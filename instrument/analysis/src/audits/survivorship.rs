@@ -53,7 +53,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
         quantiles.iter().filter(|q| q.beyond < BEYOND_MIN).map(|q| q.name.as_str()).collect();
     if !infinite.is_empty() {
         return warn(format!(
-            "{said}: over all that were due, {} is infinite; the value shown is of the others",
+            "{said}: over all that were due, {} is infinite",
             infinite.join(", ")
         ));
     }

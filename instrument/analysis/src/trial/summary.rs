@@ -40,6 +40,7 @@ impl TrialAnalysis<'_> {
             final_stage: stage_name(facts, self.final_stage),
             streams: self.streams_by_end(),
             stream: if self.stream == 1 { "probe" } else { "main" }.to_owned(),
+            targets: facts.declared.targets.clone(),
             driver: facts.load.driver.clone(),
             counts: measured.counts(),
             background: (self.stream == 1).then(|| self.streams[0].counts()),

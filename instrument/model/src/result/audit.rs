@@ -124,6 +124,18 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// What is known of the true values; empty = nothing.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Either => "",
+            Self::TooHigh => " (the true values can only be lower)",
+            Self::TooLow => " (the true values can only be higher)",
+        }
+    }
+}
+
+impl Direction {
     /// Which way a number may be wrong that both are said of.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -173,7 +185,7 @@ impl Voided {
         Family::OF_THE_HEADLINE.contains(&self.family) && self.from.is_none_or(|q| q <= 0.99)
     }
 
-    /// In words: `response times from p99 on (at most too high)`.
+    /// In words: `response times from p99 on`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let words = self.family.words();
@@ -182,12 +194,7 @@ impl Voided {
             Some(q) => format!(" from p{} on", (q * 1e10).round() / 1e8),
             None => String::new(),
         };
-        let way = match self.may_be {
-            Direction::Either => "",
-            Direction::TooHigh => " (at most too high)",
-            Direction::TooLow => " (at most too low)",
-        };
-        format!("{words}{from}{way}")
+        format!("{words}{from}")
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Timeline {
     pub columns: Vec<TimelineColumn>,
 }
 
-/// The most columns of a timeline: more than a screen has room for is not seen.
+/// The most columns that a timeline may have.
 pub const TIMELINE_COLUMNS_MAX: usize = 1200;
 
 /// A column of time.
@@ -54,7 +54,8 @@ pub struct TimelineColumn {
     pub reached: Vec<u64>,
     /// Outstanding at its end (due and not ended).
     pub outstanding: i64,
-    /// Response time to the final stage of those of the measured stream that were due in it: p50.
+    /// Response time to the final stage of those of the measured stream that were due in it: p50; null where fewer than
+    /// ten of them lie beyond it, as for the two below.
     pub p50_ns: Option<i64>,
     /// p99.
     pub p99_ns: Option<i64>,

@@ -291,7 +291,7 @@ fn figure(run: &Run<'_>, of: &Figure, slow: Option<&[usize]>, where_said: Said) 
         Some(keep) => format!(
             "{} of {rows} columns of time: those with the {}. A script fills in the rest.",
             keep.len(),
-            if of.chart == "series" { "highest values" } else { "highest p99" }
+            if of.chart == "series" { "highest values" } else { "longest response times" }
         ),
         None => String::new(),
     };

@@ -10,9 +10,10 @@ use super::markup::{Element, Markup, coded, el, list, pairs, paragraph, said, te
 use super::numbers::Document;
 use super::tables::{of_cells, words};
 use super::{Run, charts};
-use crate::answer::answer;
-use crate::figures::{failed, plural, rate, share, span_ns, unconditional};
+use crate::answer::{answer, subject_words};
+use crate::figures::{failed, plural, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Source};
+use crate::next::next_words;
 use crate::paint::verdict_mark;
 use crate::svg::{Figure, Section};
 use crate::tables::{self, Shown, final_latency};
@@ -66,9 +67,9 @@ fn holds_not(run: &Run<'_>) -> String {
     let bad = run.shown.iter().filter(is_bad).count();
     let all = u64::try_from(run.shown.len()).unwrap_or(u64::MAX);
     if bad == 0 || bad == run.shown.len() {
-        return "the measurement is not valid".to_owned();
+        return "what would decide is not valid".to_owned();
     }
-    format!("{bad} of {} are not valid; the table says which", plural(all, "trial"))
+    format!("{bad} of {} are invalid; the table says which", plural(all, "trial"))
 }
 
 /// The word with its mark, the name, the reason, and what the exit code means.
@@ -89,7 +90,9 @@ fn banner(run: &Run<'_>) -> Element {
         .class(&format!("banner {word}{more}"))
         .add(word_line.text(&word.to_uppercase()).said(also))
         .add(el("h1").attr("id", format!("r{}-name", run.index)).text(&run.name))
+        .add(paragraph("subject", &subject_words(result)))
         .add(el("p").class("reason").add(coded(&result.reason)))
+        .add(next_words(result, &run.shown).and_then(|it| paragraph("next", &it)))
         .add(el("p").class("exit").text(&exit))
 }
 
@@ -102,10 +105,10 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
         for name in ["p50", "p99"] {
             if let Some(q) = of.response.quantiles.iter().find(|q| q.name == name) {
                 let beyond = format!("{} beyond it", plural(q.beyond, "sample"));
-                // A threshold is compared with this one: it must not stay unseen where the two differ.
+                // What a threshold is compared with stands first; those that were committed beside it where they differ.
                 let below = match of.inf {
                     0 => beyond,
-                    _ => format!("of those committed; of all due {}", unconditional(q)),
+                    _ => format!("of all due; of the committed {}", quantile(q)),
                 };
                 let cell = tables::quantile_named(row, name);
                 tiles.push(tile(&run.document, &format!("{name}{at}"), &cell, &below));
@@ -130,8 +133,8 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
         let object = tables::objecting(&audits);
         let below = match object {
             0 => "nothing objects".to_owned(),
-            1 => "1 objects: see below".to_owned(),
-            _ => format!("{} object: see below", show_count(object)),
+            1 => "1 warning or failure: see below".to_owned(),
+            _ => format!("{} warnings or failures: see below", show_count(object)),
         };
         let count = Cell::new(tables::audits_ok(&audits));
         tiles.push(tile(&run.document, "audits ok", &count, &below));

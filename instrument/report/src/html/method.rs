@@ -137,7 +137,7 @@ fn left_out(run: &Run<'_>) -> Vec<Markup> {
     ));
     if let Some(kept) = run.columns_kept {
         say(format!(
-            "Many columns of time: without a script each table of time holds the {kept} with the highest p99."
+            "Many columns of time: without a script each table of time holds the {kept} with the longest response times."
         ));
     }
     let most = run.shown.iter().map(|row| row.trial.kinds.len().max(row.trial.codes.len())).max();

@@ -27,7 +27,7 @@ use model::result::RunResult;
 use crate::paint::clean;
 use crate::sections::{Extent, PAGE_SECTIONS, PageSection, Place, Table as SectionTable};
 use crate::svg::{Detail, Figure, SVG_STYLE, escape, figures};
-use crate::tables::{Shown, shown};
+use crate::tables::{Shown, shown_on_page};
 use markup::{Element, Writer, el};
 use numbers::Document;
 
@@ -95,6 +95,8 @@ pub(crate) struct Run<'a> {
     name: String,
     /// Its place in the document.
     index: usize,
+    /// Whether the document has others.
+    is_one_of_several: bool,
     /// Trials of the document before its first.
     trials_before: usize,
     result: &'a RunResult,
@@ -126,7 +128,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
     let mut prepared = Vec::new();
     let mut trials_before = 0;
     for (index, (result, picture)) in runs.iter().enumerate() {
-        let shown = shown(result);
+        let shown = shown_on_page(result);
         if shown.len() != picture.trials.len() {
             return Err(PageError::OtherTrials {
                 run: clean(&result.name),
@@ -147,6 +149,7 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
                 false => format!("{} of {}", result.name, result.started),
             },
             index,
+            is_one_of_several: runs.len() > 1,
             trials_before,
             result,
             picture,
@@ -282,10 +285,15 @@ fn section(run: &Run<'_>, part: Part) -> Element {
     let PageSection { key, heading, question, place, .. } = part.of;
     let id = format!("r{}-{key}", run.index);
     let heading_id = format!("{id}-h");
+    // Sections of several runs have the same headings: their runs tell them apart.
+    let labels = match run.is_one_of_several {
+        true => format!("r{}-name {heading_id}", run.index),
+        false => heading_id.clone(),
+    };
     let section = el("section")
         .attr("id", id)
         .class(&format!("section {key}"))
-        .attr("aria-labelledby", heading_id.as_str());
+        .attr("aria-labelledby", labels);
     let heading = el("h2").attr("id", heading_id).text(heading);
     let is_open = match place {
         Place::First => return section.add(heading.class("sr")).add(part.content),

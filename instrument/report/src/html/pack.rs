@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::metrics::Declared;
 use crate::paint::clean;
-use crate::tables::shown;
+use crate::tables::shown_on_page;
 use arrays::Arrays;
 pub(super) use slow::SLOW_ROWS_MAX;
 
@@ -46,7 +46,7 @@ fn unpacked(runs: &[(RunResult, RunPicture)]) -> Vec<u8> {
     let mut names = Vec::new();
     for (result, picture) in runs {
         let from = trials.len();
-        for (row, picture) in shown(result).iter().zip(&picture.trials) {
+        for (row, picture) in shown_on_page(result).iter().zip(&picture.trials) {
             trials.push(trial(&row.label, row.trial, picture, &bounds, &mut arrays));
         }
         let of_run: Vec<usize> = (from..trials.len()).collect();

@@ -4,7 +4,6 @@
 //! It must never print a percentile without its sample count, its method and what never got an answer beside it.
 
 use model::quantity::show_count;
-use model::result::Verdict;
 
 use super::Run;
 use super::course;
@@ -13,10 +12,7 @@ use super::tables::{Course, of_grid, with_course};
 use crate::figures::{is_thin, percent, unconditional};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
-use crate::tables::{self, Shown, final_latency};
-
-/// Letters that the name of a setting may take in the table of results before it is shortened.
-const SETTING_COLUMNS_MAX: usize = 24;
+use crate::tables::{self, final_latency};
 
 pub(crate) fn results(run: &Run<'_>) -> Markup {
     let Some(first) = run.shown.first() else { return Markup::new() };
@@ -39,23 +35,16 @@ pub(crate) fn results(run: &Run<'_>) -> Markup {
 
 /// The table of all settings, in the words of the page, with the course of each at the end of its row.
 fn overview(run: &Run<'_>) -> Option<Element> {
-    // The names of axes that do not vary would fill the row.
-    let mut shown = tables::shown(run.result);
-    tables::shorten(&mut shown, SETTING_COLUMNS_MAX);
-    let mut grid = tables::results(&shown);
-    let verdict = grid.columns.iter().position(|it| it.head == "verdict");
-    let (curves, has_curves) = course::curves(&shown);
+    let shown = &run.shown;
+    let mut grid = tables::results(shown);
+    let (curves, of_course) = course::curves(shown);
     // Rows of all trials of a setting stand between those of trials and have no course of their own.
     let mut drawings = vec![Markup::new(); grid.rows.len()];
     for (row, curve) in shown.iter().zip(curves) {
         let place = grid.rows.iter().position(|cells| cells[0].text == row.label);
         let Some(place) = place else { continue };
         drawings[place] = curve;
-        if is_limit_found(row) {
-            if let Some(verdict) = verdict {
-                let found = "◐ limit found, as intended";
-                grid.rows[place][verdict] = Cell::painted(found, Paint::Caution);
-            }
+        if tables::is_limit_found(row) {
             // What was looked for and found is no alarm.
             for cell in grid.rows[place].iter_mut().filter(|cell| cell.paint == Paint::Bad) {
                 cell.paint = Paint::Caution;
@@ -64,15 +53,10 @@ fn overview(run: &Run<'_>) -> Option<Element> {
     }
     let caption = "What was offered, and what came of it";
     let course = Course {
-        drawings: has_curves.then_some(("p99 over time", drawings.as_slice())),
+        drawings: of_course.map(|head| (head, drawings.as_slice())),
         kept: &["setting", "verdict", "goodput/s", "probes", "p50", "p99"],
     };
     with_course(&run.document, "results", caption, &grid, &course)
-}
-
-/// Whether a threshold of level `saturated` was there to find the limit, and found it here.
-fn is_limit_found(row: &Shown<'_>) -> bool {
-    row.setting.saturated && row.setting.expect.is_none() && row.trial.verdict == Verdict::Pass
 }
 
 fn response_times(run: &Run<'_>) -> Markup {

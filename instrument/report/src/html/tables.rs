@@ -206,8 +206,8 @@ fn figure_cell(document: &Document, of: &FigureCell, is_head: bool) -> Element {
     cell.class(if of.grey { "grey" } else { "" }).attrs(place).add(text(&of.text))
 }
 
-/// Index of the column that says what is slow: the first whose head is `p99`, or the last of numbers.
+/// Index of the column that says what is slow: the first whose head is `max`, or the last of numbers.
 pub(super) fn slow_column(table: &FigureTable) -> Option<usize> {
-    let p99 = table.columns.iter().position(|(head, _)| head == "p99");
-    p99.or_else(|| table.columns.iter().rposition(|(_, kind)| *kind != ColumnType::Text))
+    let max = table.columns.iter().position(|(head, _)| head == "max");
+    max.or_else(|| table.columns.iter().rposition(|(_, kind)| *kind != ColumnType::Text))
 }

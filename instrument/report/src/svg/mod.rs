@@ -110,7 +110,7 @@ pub enum Detail {
 /// All charts of a run, in the order of the report's sections.
 #[must_use]
 pub fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) -> Vec<Figure> {
-    let mut figures = saturation::figures(result, picture);
+    let mut figures = saturation::figures(result, picture, detail);
     figures.extend(distribution::figures(result));
     figures.extend(time::figures(result, picture, detail));
     figures

@@ -8,7 +8,7 @@
 /// that the page's variables rule.
 pub(crate) const ROOT: &str = "svg:root{--paper:#fff;--ink:#1c2228;--muted:#57616b;--grid:#d9dee3;\
 --c0:#0067a5;--c1:#c9540a;--c2:#00805d;--c3:#b34a86;--c4:#9a6b00;--c5:#2b8fc7;--c6:#6a4c9c;--c7:#5d6670;\
---good:#1a7f4b;--warn:#9a6700;--bad:#c0282d;--band-warm-up:#7a8691;--band-drain:#7a8691;--band-step:#0067a5;\
+--good:#17733f;--warn:#9a6700;--bad:#c0282d;--band-warm-up:#7a8691;--band-drain:#7a8691;--band-step:#0067a5;\
 --band-fault:#c0282d}\
 @media screen and (prefers-color-scheme:dark){svg:root{--paper:#14181c;--ink:#e6eaee;--muted:#9aa5b0;\
 --grid:#2c343c;--c0:#5aaee8;--c1:#f28b4b;--c2:#3fc79a;--c3:#e58fc0;--c4:#e6b84c;--c5:#9ad4f5;--c6:#b79ae8;\
@@ -45,7 +45,7 @@ max-width:100%;height:auto}\
 .assay-figure .s5{stroke:var(--c5,#2b8fc7)}.assay-figure .f5{fill:var(--c5,#2b8fc7)}\
 .assay-figure .s6{stroke:var(--c6,#6a4c9c)}.assay-figure .f6{fill:var(--c6,#6a4c9c)}\
 .assay-figure .s7{stroke:var(--c7,#5d6670)}.assay-figure .f7{fill:var(--c7,#5d6670)}\
-.assay-figure .sgood{stroke:var(--good,#1a7f4b)}.assay-figure .fgood{fill:var(--good,#1a7f4b)}\
+.assay-figure .sgood{stroke:var(--good,#17733f)}.assay-figure .fgood{fill:var(--good,#17733f)}\
 .assay-figure .swarn{stroke:var(--warn,#9a6700)}.assay-figure .fwarn{fill:var(--warn,#9a6700)}\
 .assay-figure .sbad{stroke:var(--bad,#c0282d)}.assay-figure .fbad{fill:var(--bad,#c0282d)}\
 .assay-figure .hollow{fill:var(--paper,#fff);stroke-width:1.6}\

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use model::quantity::show_count;
-use model::result::{AuditOutcome, AuditResult, CheckResult, RunResult};
+use model::result::{AuditOutcome, AuditResult, CheckResult, Direction, RunResult};
 
 use super::Shown;
 use crate::paint::{Paint, clean, clip, outcome_mark};
@@ -152,13 +152,18 @@ fn says_the_same(a: &AuditResult, b: &AuditResult) -> bool {
     (&a.name, a.outcome, &a.detail, &a.voids) == (&b.name, b.outcome, &b.detail, &b.voids)
 }
 
-/// Which numbers do not hold: `. Void: response times (at most too high)`.
+/// Which numbers do not hold: `. Unreliable: response times (the true values can only be lower)`.
 pub(crate) fn voids(audit: &AuditResult) -> String {
     if audit.voids.is_empty() {
         return String::new();
     }
-    let words: Vec<String> = audit.voids.iter().map(|it| it.in_words()).collect();
-    format!(". Void: {}", words.join(", "))
+    let of = |way: Direction| {
+        let alike = audit.voids.iter().filter(|it| it.may_be == way);
+        let words: Vec<String> = alike.map(|it| it.in_words()).collect();
+        (!words.is_empty()).then(|| format!("{}{}", words.join(", "), way.in_words()))
+    };
+    let ways = [Direction::TooHigh, Direction::TooLow, Direction::Either];
+    format!(". Unreliable: {}", ways.into_iter().filter_map(of).collect::<Vec<_>>().join("; "))
 }
 
 /// Which trials a sentence is about: settings where all of their trials are meant, or how many.

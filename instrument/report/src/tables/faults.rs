@@ -20,7 +20,7 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
     for head in ["from", "to", "length", "longest silence", "back after"] {
         grid = grid.number(1, head);
     }
-    grid = grid.words(1, "what is said of it");
+    grid = grid.words(1, "detail");
     let mut left_out = 0;
     for row in with_faults {
         left_out += row.trial.faults_left_out;

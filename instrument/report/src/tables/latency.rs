@@ -33,16 +33,16 @@ pub(crate) fn said_of_all_due<'a>(
         (refused.saturating_add(it.refused), missing.saturating_add(it.missing))
     });
     let refused = (refused > 0).then(|| {
-        format!("the {} that were refused count by the time to that answer", show_count(refused))
+        format!("the {} that were refused, timed until that answer came", show_count(refused))
     });
     let missing = (missing > 0).then(|| {
         format!(
-            "the {} that nobody answered count as infinitely long (inf); restricted: the mean with the timeout for these",
+            "the {} that nobody answered, as infinitely long (inf); restricted: the mean with the timeout for these",
             show_count(missing)
         )
     });
     let said: Vec<String> = refused.into_iter().chain(missing).collect();
-    (!said.is_empty()).then(|| format!("of all due: {}", said.join(", ")))
+    (!said.is_empty()).then(|| format!("‘of all due’ includes {}", said.join(", and ")))
 }
 
 /// What the windows do not exclude, though it was not seen: of windows of different lengths the shortest.

@@ -3,11 +3,11 @@
 //! It must never mix the rates up: offered, committed and goodput are different numbers.
 
 use model::quantity::{show_count, show_ns};
-use model::result::{SettingResult, TrialResult};
+use model::result::{Quantile, SettingResult, TrialResult, Verdict};
 
 use super::latency::{combined_quantile, of_all_trials};
 use super::{Shown, failed_parts, final_latency, is_probe, marked, marked_cell};
-use crate::figures::{NONE, between, failed, is_thin, quantile, rate, share, span_ns};
+use crate::figures::{NONE, between, failed, is_thin, of_all_due, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean, verdict_mark};
 
@@ -30,7 +30,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
         grid = grid.number(1, "committed/s");
     }
     grid = grid.number(1, "goodput/s").words(1, "achieved").number(1, "failed");
-    grid = grid.number(2, "p50").number(2, "p99");
+    grid = quantile_columns(grid, shown);
     for (index, row) in shown.iter().enumerate() {
         let rates = &row.trial.rates;
         let mut cells = vec![
@@ -44,7 +44,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
         cells.push(Cell::new(rate(rates.goodput_per_s)).at(row.at("rates/goodput_per_s")));
         cells.push(kept_cell(row));
         cells.push(failed_cell(row));
-        cells.extend(quantile_cells(row));
+        cells.extend(quantile_cells(row, shown));
         grid.row(cells);
         if let Some((label, at, of)) = of_all_trials(shown, index) {
             let ends = [of.goodput_low_per_s, of.goodput_high_per_s];
@@ -53,6 +53,7 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
             cells.push(goodput_interval(ends, &at));
             cells.extend([Cell::default(), Cell::default()]);
             cells.extend(["p50", "p99"].map(|name| combined_quantile(of, name, &at)));
+            cells.resize_with(grid.columns.len(), Cell::default);
             grid.row(cells);
         }
     }
@@ -73,7 +74,7 @@ fn goodput_interval(ends: [Option<f64>; 2], at: &str) -> Cell {
 fn probes(shown: &[Shown<'_>]) -> Grid {
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "background/s");
     grid = grid.number(1, "committed").number(1, "probes").number(1, "inf");
-    grid = grid.number(2, "p50").number(2, "p99");
+    grid = quantile_columns(grid, shown);
     for row in shown {
         let counts = &row.trial.counts;
         let (background, kept) = match &row.trial.background {
@@ -93,7 +94,7 @@ fn probes(shown: &[Shown<'_>]) -> Grid {
             Cell::new(show_count(counts.due)).at(row.at("counts/due")),
             failed_cell(row),
         ];
-        cells.extend(quantile_cells(row));
+        cells.extend(quantile_cells(row, shown));
         grid.row(cells);
     }
     grid
@@ -143,17 +144,51 @@ pub(crate) fn verdict_cell(row: &Shown<'_>) -> Cell {
         Some(expect) => {
             Cell::painted(format!("✗ {}, declared {}", verdict.word(), expect.word()), Paint::Bad)
         }
+        None if is_limit_found(row) => Cell::painted("◐ limit found", Paint::Caution),
         None => Cell::painted(format!("{mark} {}", verdict.word()), paint),
     }
 }
 
-/// p50 and p99 of the final stage.
-fn quantile_cells(row: &Shown<'_>) -> Vec<Cell> {
-    vec![quantile_named(row, "p50"), quantile_named(row, "p99")]
+/// Whether a threshold of level `saturated` was there to find the limit, and found it here.
+pub(crate) fn is_limit_found(row: &Shown<'_>) -> bool {
+    row.setting.saturated && row.setting.expect.is_none() && row.trial.verdict == Verdict::Pass
 }
 
-/// A quantile of the final stage.
+/// p50 and p99 of all that were due; beside them that of the committed, where the two differ somewhere.
+fn quantile_columns(grid: Grid, shown: &[Shown<'_>]) -> Grid {
+    let grid = grid.number(2, "p50").number(2, "p99");
+    if differs(shown) { grid.number(2, "p99 of committed") } else { grid }
+}
+
+fn differs(shown: &[Shown<'_>]) -> bool {
+    shown.iter().filter_map(|row| final_latency(row.trial)).any(|it| it.inf > 0)
+}
+
+fn quantile_cells(row: &Shown<'_>, shown: &[Shown<'_>]) -> Vec<Cell> {
+    let mut cells = vec![quantile_named(row, "p50"), quantile_named(row, "p99")];
+    if differs(shown) {
+        cells.push(of_committed_named(row, "p99"));
+    }
+    cells
+}
+
+/// A quantile of the response time of all that were due: what a threshold asks for.
 pub(crate) fn quantile_named(row: &Shown<'_>, name: &str) -> Cell {
+    let quantiles = final_latency(row.trial).map(|latency| &latency.response.quantiles);
+    let index = quantiles.and_then(|all| all.iter().position(|q| q.name == name));
+    match (quantiles, index) {
+        (Some(all), Some(index)) if row.trial.counts.due > 0 => {
+            let text = of_all_due(&all[index]);
+            let paint = if text.starts_with('~') { Paint::Dim } else { Paint::Plain };
+            let place = format!("{}/response/quantiles/{index}/unconditional_ns", row.latency_at());
+            marked_cell(Cell::painted(text, paint).at(place), row)
+        }
+        _ => Cell::new(NONE),
+    }
+}
+
+/// The same of those that reached the final stage.
+fn of_committed_named(row: &Shown<'_>, name: &str) -> Cell {
     let quantiles = final_latency(row.trial).map(|latency| &latency.response.quantiles);
     let index = quantiles.and_then(|all| all.iter().position(|q| q.name == name));
     match (quantiles, index) {
@@ -211,15 +246,22 @@ pub(crate) fn headline(trial: &TrialResult) -> Vec<Vec<String>> {
         ]);
     }
     if let Some(latency) = final_latency(trial) {
-        let mut parts = vec!["response time".to_owned()];
-        let is_shown = |name: &str| ["p50", "p95", "p99"].contains(&name);
-        for q in latency.response.quantiles.iter().filter(|q| is_shown(&q.name)) {
-            parts.push(format!("{} {}", q.name, quantile(q)));
+        let (due, committed) = (of_all_due as fn(&Quantile) -> String, quantile as _);
+        let max = |ns: Option<i64>| ns.map_or_else(|| "inf".to_owned(), show_ns);
+        let of = |whose: &str, show: fn(&Quantile) -> String, largest: Option<i64>| {
+            let is_shown = |name: &str| ["p50", "p95", "p99"].contains(&name);
+            let shown = latency.response.quantiles.iter().filter(|q| is_shown(&q.name));
+            let mut parts = vec![whose.to_owned()];
+            parts.extend(shown.map(|q| format!("{} {}", q.name, show(q))));
+            parts.push(format!("max {}", max(largest)));
+            parts
+        };
+        if latency.inf > 0 {
+            lines.push(of("response time of all due", due, latency.due_max_ns));
+            lines.push(of("of the committed", committed, latency.response.max_ns));
+        } else if latency.response.count > 0 {
+            lines.push(of("response time", due, latency.response.max_ns));
         }
-        if let Some(largest) = latency.response.max_ns {
-            parts.push(format!("max {}", show_ns(largest)));
-        }
-        lines.push(parts);
     }
     lines
 }

@@ -2,7 +2,7 @@
 //!
 //! It must never count a threshold that is undecided or invalid as one that is met.
 
-use model::result::{Answer, ThresholdResult};
+use model::result::{Answer, ThresholdResult, Verdict};
 
 use super::Shown;
 use crate::paint::{Paint, clean};
@@ -26,7 +26,29 @@ pub(crate) struct ThresholdLine {
 
 /// Every threshold once, in the order of the plan. Of the thresholds that nobody has to write, those that are not met.
 pub(crate) fn thresholds(shown: &[Shown<'_>]) -> Vec<ThresholdLine> {
-    threshold_keys(shown).into_iter().map(|key| line(key, shown)).collect()
+    let of = |key| as_declared(line(key, shown), key, shown);
+    threshold_keys(shown).into_iter().map(of).collect()
+}
+
+/// Whether the experiment declares that a trial fails, and it did.
+pub(crate) fn is_declared(row: &Shown<'_>) -> bool {
+    row.setting.expect == Some(Verdict::Fail) && row.setting.verdict == Verdict::Fail
+}
+
+/// The line with the words of a failure that the experiment declares, where all failures of the threshold are.
+fn as_declared(
+    line: ThresholdLine,
+    (expr, level): (&str, &str),
+    shown: &[Shown<'_>],
+) -> ThresholdLine {
+    let fails =
+        |it: &ThresholdResult| it.expr == expr && it.level == level && it.answer == Answer::Failed;
+    let has_failed = |row: &&Shown<'_>| row.trial.thresholds.iter().any(fails);
+    let mut failed = shown.iter().filter(has_failed).peekable();
+    if failed.peek().is_none() || !failed.all(is_declared) {
+        return line;
+    }
+    ThresholdLine { text: format!("as declared: {}", line.text), ..line }
 }
 
 /// Expression and level of each threshold that is shown.

@@ -100,14 +100,12 @@ pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
         let fates = row.trial.fates.as_ref();
         fates.is_some_and(|fates| tables::fate_lines(fates).iter().any(|line| line.is_broken))
     };
-    let is_well = !verbose && !read.iter().any(is_broken);
-    if shown.len() > 1 || is_well {
-        page.heading("Ledger", "read after the drain by another way than the load took");
-    }
-    if is_well {
-        let text = "✓ nothing that was acknowledged is lost, and nothing is duplicated or invented";
-        page.indented(Paint::Good, text);
+    // The first lines have said so.
+    if !verbose && !read.iter().any(is_broken) {
         return;
+    }
+    if shown.len() > 1 {
+        page.heading("Ledger", "read after the drain by another way than the load took");
     }
     if shown.len() > 1 && verbose {
         page.grid(&tables::fates_of_several(shown));
@@ -121,7 +119,8 @@ pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
             let counts = told.map(|line| format!("{} {}", line.word, show_count(line.count)));
             let counts: Vec<String> = counts.collect();
             if !counts.is_empty() {
-                let text = format!("✗ {}: {}", row.label, counts.join(", "));
+                let declared = if tables::is_declared(row) { "as declared: " } else { "" };
+                let text = format!("✗ {}: {declared}{}", row.label, counts.join(", "));
                 page.indented(Paint::Bad, &text);
             }
             continue;

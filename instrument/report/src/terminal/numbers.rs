@@ -72,14 +72,11 @@ pub(super) fn failed_line(trial: &TrialResult) -> String {
     )
 }
 
-/// What the marks mean, and where the knee is.
-pub(super) fn saturation_legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>]) {
+/// What the marks mean.
+pub(super) fn saturation_legend(page: &mut Page, shown: &[Shown<'_>]) {
     if !shown.iter().any(|row| tables::is_probe(row.trial)) {
         let marks = ["achieved = goodput ÷ offered", "● 98% or more", "◐ 90–98%", "○ saturated"];
         page.flow(Paint::Dim, &marks.map(str::to_owned));
-    }
-    if !run.knee.is_empty() {
-        page.indented(Paint::Bold, &clean(&run.knee));
     }
 }
 

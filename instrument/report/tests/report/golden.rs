@@ -6,9 +6,10 @@
 use std::path::Path;
 
 use model::picture::RunPicture;
-use model::result::Exit;
+use model::result::{Exit, Verdict};
 use report::{Detail, Style};
 
+use crate::html_reader::elements;
 use crate::{made_runs, sample_parts};
 
 /// Compares `text` with tests/golden/`name`, or writes it there if that was asked for.
@@ -47,6 +48,82 @@ fn terminal_pages() {
     check("matrix.ascii.txt", &report::terminal(&matrix, ascii));
     let colour = Style { colour: true, ..Style::default() };
     check("failed.colour.txt", &report::terminal(&made_runs::failed(), colour));
+}
+
+/// Claim: of each of eight runs that a reader meets, terminal and page say the same verdict, reason, answer and next step,
+/// and what was measured; the terminal's pages are the golden ones, and those of plain runs fit a screen of 80 × 40.
+///
+/// `ASSAY_TEST_PAGES` names a folder that the pages are written to, to be looked at.
+#[test]
+fn eight_runs() {
+    for (name, ran) in made_runs::eight() {
+        let text = report::terminal(&ran.result, Style { width: 80, ..Style::default() });
+        check(&format!("eight.{name}.txt"), &text);
+        let (lines, is_plain) = (text.lines().count(), ["good", "slow"].contains(&name));
+        assert!(lines <= 40 || !is_plain, "{name} has {lines} lines:\n{text}");
+        // The page sets expressions in another type where the terminal has backticks.
+        let one_line =
+            |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "");
+        let page = elements(&ran.page);
+        let said = one_line(&text);
+        for class in ["reason", "subject", "next", "answer"] {
+            let of_page = page.iter().find(|it| it.tag.get("class") == Some(class));
+            let Some(of_page) = of_page.map(|it| it.text.as_str()) else {
+                let may_lack = class == "next" && ran.result.verdict == Verdict::Pass;
+                assert!(may_lack, "{name} has no {class}");
+                continue;
+            };
+            let is_of_several = ran.result.settings.len() > 1;
+            if class != "answer" || is_of_several {
+                let of_page = one_line(of_page);
+                assert!(said.contains(&of_page), "{name}, {class}: {of_page}\n{text}");
+            }
+        }
+        if let Some(folder) = std::env::var_os("ASSAY_TEST_PAGES") {
+            let path = Path::new(&folder).join(format!("{name}.html"));
+            std::fs::write(path, &ran.page).expect("ASSAY_TEST_PAGES names a folder");
+        }
+    }
+}
+
+/// Claim: of loads the answer says up to which the thresholds are kept, and not up to which the system keeps up.
+#[test]
+fn the_answer_is_to_the_thresholds() {
+    for (limit, answer) in [
+        ("10ms", "None of the 5 loads keeps p99 < 10ms; at 100/s it is 44.4 ms. "),
+        ("1h", "It keeps up with 180/s, where p99 is 147 ms; at 220/s, 5.32% does not get through"),
+    ] {
+        let text = report::terminal(
+            &made_runs::matrix_within(limit),
+            Style { width: 400, ..Style::default() },
+        );
+        assert!(text.contains(answer), "{limit}: {text}");
+    }
+}
+
+/// Claim: failures that the experiment declares are marked so, and the last line counts them.
+#[test]
+fn failures_as_declared() {
+    let run = made_runs::as_declared();
+    assert_eq!((run.verdict, run.exit_code), (Verdict::Pass, 0));
+    let text = report::terminal(&run, Style { width: 200, ..Style::default() });
+    assert!(text.contains("✗ lost == 0  as declared: failed in 3"), "{text}");
+    let last = "exit code 0: 3 failures, all declared in the experiment (expect = \"fail\")";
+    assert_eq!(text.lines().last(), Some(last), "{text}");
+    assert!(text.contains("0 of 3,000 acknowledged were lost or doubled"), "{text}");
+}
+
+/// Claim: where some are never answered, the p99 of the first screen and of the list is that of all that were due, which a
+/// threshold means, and the committed stand beside it.
+#[test]
+fn one_p99() {
+    let run = made_runs::failed();
+    let text = report::terminal(&run, Style { width: 100, ..Style::default() });
+    let due = "response time of all due   p50 8.77 ms   p95 47.3 ms   p99 inf   max inf";
+    assert!(text.contains(due), "{text}");
+    assert!(text.contains("of the committed   p50 9.93 ms   p95 44.8 ms   p99 74.2 ms"), "{text}");
+    let listed = report::list_headline(&run);
+    assert_eq!(listed.last(), Some(&("p99".to_owned(), "inf".to_owned())));
 }
 
 /// Claim: where the names of axes do not fit, settings are called by their values in the order of the experiment, and a

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use exact::{Beside, Client, Law, Script};
+use exact::{Beside, Client, Law, Ran, Script};
 use model::Seed;
 use model::facts::MetricSample;
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
@@ -33,6 +33,110 @@ pub fn others() -> Vec<(&'static str, RunResult)> {
     ]
 }
 
+/// Eight runs that a reader meets, each with what it is of: good, slow, dead, refused, undecided, own lag, lost, saturated.
+pub fn eight() -> Vec<(&'static str, Ran)> {
+    vec![
+        ("good", ran(CLEAN, || server(1, ms(2)))),
+        ("slow", ran(SLOW, || Script::unbounded(Law::Exponential(ms(60), Seed(7))))),
+        ("dead", ran(DEAD, || server(4, ms(5)).down(ms(6_000), ms(60_000)))),
+        ("refused", ran(REFUSED, || server(4, ms(5)).limited(1, ms(60_000)))),
+        ("undecided", ran(UNDECIDED, || server(1, ms(5)))),
+        ("own-lag", ran(OWN_LAG, held_up)),
+        ("lost", ran(LIAR, || server(2, ms(2)).loses_every(400).repeats_every(700))),
+        ("saturated", ran(MATRIX, || server(1, ms(5)))),
+    ]
+}
+
+/// The loads of [`matrix`] with another limit for p99.
+pub fn matrix_within(limit: &str) -> RunResult {
+    run(&MATRIX.replace("250ms", limit), || server(1, ms(5)))
+}
+
+/// One setting that is declared to fail and does, beside one that passes.
+pub fn as_declared() -> RunResult {
+    let expect = "[[expect]]\nat = { server = 'forgetful' }\nverdict = 'fail'";
+    let experiment = DECLARED.replace("[[expect]]\nverdict = 'fail'", expect);
+    run_beside(&experiment, &Beside::default(), forgetful_or_honest)
+}
+
+const SLOW: &str = "
+name = 'slow'
+question = 'Does it answer 99 of 100 requests within 100 ms?'
+[system]
+kind = 'script'
+[load]
+arrival = 'poisson'
+rate = '100/s'
+warmup = '0s'
+duration = '30s'
+[[threshold]]
+expr = 'p99 < 100ms'
+[[threshold]]
+expr = 'success == 100%'
+";
+
+const DEAD: &str = "
+name = 'dead'
+question = 'Does it answer 99 of 100 requests within a second?'
+[system]
+kind = 'script'
+[load]
+rate = '100/s'
+warmup = '0s'
+duration = '10s'
+timeout = '2s'
+[[threshold]]
+expr = 'p99 < 1s'
+";
+
+const REFUSED: &str = "
+name = 'refused'
+question = 'Is every request answered well?'
+[system]
+kind = 'script'
+[load]
+rate = '50/s'
+warmup = '0s'
+duration = '10s'
+[[threshold]]
+expr = 'success == 100%'
+[[threshold]]
+expr = 'p99 < 1s'
+";
+
+const UNDECIDED: &str = "
+name = 'undecided'
+question = 'Does it keep p99 under 95 ms at 150/s?'
+[system]
+kind = 'script'
+[load]
+arrival = 'poisson'
+rate = '150/s'
+warmup = '0s'
+duration = '20s'
+[[threshold]]
+expr = 'p99 < 95ms'
+";
+
+const OWN_LAG: &str = "
+name = 'own-lag'
+question = 'Does a server that takes 100 ms keep p99 under 110 ms?'
+[system]
+kind = 'script'
+[load]
+rate = '100/s'
+warmup = '0s'
+duration = '10s'
+[[threshold]]
+expr = 'p99 < 110ms'
+";
+
+/// A server of 100 ms, and a client whose machine stands still for 24 ms of every 370.
+fn held_up() -> Script {
+    let script = Script::unbounded(Law::Constant(ms(100)));
+    (1..30).fold(script, |script, nth| script.client_held_up(ms(nth * 370), ms(nth * 370 + 24)))
+}
+
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -51,16 +155,22 @@ fn run_beside(
     beside: &Beside,
     script: impl Fn(&SettingPlan) -> Script,
 ) -> RunResult {
+    ran_beside(experiment, beside, script).result
+}
+
+fn ran(experiment: &str, script: impl Fn() -> Script) -> Ran {
+    ran_beside(experiment, &Beside::default(), |_| script())
+}
+
+fn ran_beside(experiment: &str, beside: &Beside, script: impl Fn(&SettingPlan) -> Script) -> Ran {
     let client = Client { in_flight_max: 64, closes_after_timeout: false, hears_accepted: false };
     let folder = tempfile::tempdir().expect("a folder for the run");
     let script = |setting: &SettingPlan, _| script(setting);
     let ran = exact::run_beside(experiment, client, &script, beside, folder.path());
-    ran.unwrap_or_else(|why| panic!("{why}")).result
+    ran.unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Every threshold holds.
-fn clean() -> RunResult {
-    let experiment = "
+const CLEAN: &str = "
 name = 'smoke'
 question = 'Does it answer 200 requests a second within 50 ms?'
 [system]
@@ -75,7 +185,10 @@ expr = 'p99 < 50ms'
 [[threshold]]
 expr = 'success == 100%'
 ";
-    run(experiment, || server(1, ms(2)))
+
+/// Every threshold holds.
+fn clean() -> RunResult {
+    run(CLEAN, || server(1, ms(2)))
 }
 
 /// A limiter below the rate, and answers that never come.
@@ -100,9 +213,7 @@ expr = 'lost == 0'
     run(experiment, || server(4, ms(15)).limited(5, ms(11)).silent_every(75))
 }
 
-/// More and more load on a server of 200/s.
-pub fn matrix() -> RunResult {
-    let experiment = "
+const MATRIX: &str = "
 name = 'rates'
 question = 'Which rate can it sustain?'
 [system]
@@ -122,7 +233,10 @@ level = 'saturated'
 [[report.tables]]
 columns = ['offered', 'committed', 'p50', 'p99']
 ";
-    run(experiment, || server(1, ms(5)))
+
+/// More and more load on a server of 200/s.
+pub fn matrix() -> RunResult {
+    run(MATRIX, || server(1, ms(5)))
 }
 
 /// Generators of 80/s join and leave a server of 200/s that answers what is too much.
@@ -144,9 +258,7 @@ level = 'saturated'
     run(experiment, || Script::queue(1, Law::Constant(ms(5))).holds_at_most(40))
 }
 
-/// What is acknowledged is lost, and stored twice.
-fn liar() -> RunResult {
-    let experiment = "
+const LIAR: &str = "
 name = 'liar'
 question = 'Is what it acknowledges what it stores?'
 [system]
@@ -156,7 +268,10 @@ rate = '500/s'
 warmup = '0s'
 duration = '4s'
 ";
-    run(experiment, || server(2, ms(2)).loses_every(400).repeats_every(700))
+
+/// What is acknowledged is lost, and stored twice.
+fn liar() -> RunResult {
+    run(LIAR, || server(2, ms(2)).loses_every(400).repeats_every(700))
 }
 
 /// A light client beside the load.
@@ -239,9 +354,7 @@ rate = ['100/s', '400/s']
     run(experiment, || server(4, ms(5)).resets_every(300))
 }
 
-/// Settings built to fail, of which one does not; three trials each.
-fn declared() -> RunResult {
-    let experiment = "
+const DECLARED: &str = "
 name = 'declared'
 question = 'Is a liar caught, and an honest server not?'
 trials = 3
@@ -256,10 +369,17 @@ server = { set = 'system.deploy.server', values = ['forgetful', 'honest'] }
 [[expect]]
 verdict = 'fail'
 ";
-    run_beside(experiment, &Beside::default(), |setting| match setting.values["server"].as_str() {
+
+fn forgetful_or_honest(setting: &SettingPlan) -> Script {
+    match setting.values["server"].as_str() {
         "forgetful" => server(2, ms(2)).loses_every(100),
         _ => server(2, ms(2)),
-    })
+    }
+}
+
+/// Settings built to fail, of which one does not; three trials each.
+fn declared() -> RunResult {
+    run_beside(DECLARED, &Beside::default(), forgetful_or_honest)
 }
 
 /// A node that stores nothing for three seconds, goes on to answer, and loses a few.

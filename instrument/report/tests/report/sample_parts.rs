@@ -340,6 +340,7 @@ pub fn trial(key: &str) -> TrialResult {
         distribution(1_500, 412 * US, 688 * US, 790 * US, 1_240 * US, 3_310 * US, 3_980 * US);
     TrialResult {
         path: format!("settings/{key}/trial-0"),
+        targets: Vec::new(),
         trial: 0,
         seed: 7,
         verdict: Verdict::Pass,
@@ -502,6 +503,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         notes: String::new(),
         started: "2026-11-21T06:50:32Z".to_owned(),
         seed: 42,
+        subject: model::result::RunSubject::default(),
         verdict,
         reason: reason.to_owned(),
         exit_code: exit as i32,

@@ -68,7 +68,7 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
         "Response time by percentile",
         &format!(
             "Each step to the right is one more nine: how slow is the slowest 1 in 10, in 100, in 1,000. Over those \
-             that reached the final stage; the number beside a name never did (inf). The middle trial where a setting \
+             that reached the final stage; in brackets: how many never did (inf). The middle trial where a setting \
              has several.{}",
             of.note
         ),

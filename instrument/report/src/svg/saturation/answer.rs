@@ -234,7 +234,12 @@ fn draw_line(
 fn beyond(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
     let Some(knee) = series.knee else { return };
     let x = plot.x.at(offered(&series.points[knee].0));
-    canvas.rect(x, plot.area.top, plot.area.right() - x, plot.area.height, "fwarn wash");
+    let (top, room) = (plot.area.top, plot.area.right() - x);
+    canvas.rect(x, top, room, plot.area.height, "fwarn wash");
+    let text = "beyond the limit";
+    if text_width(text) + 8.0 < room {
+        canvas.text(x + 4.0, plot.area.bottom() - 6.0, "h m", text);
+    }
 }
 
 /// The interval of p99; where an end is open, the value itself.
@@ -252,6 +257,10 @@ fn band(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
     let low = ends.iter().map(|(x, low, _)| plot.at(*x, *low));
     let high = ends.iter().rev().map(|(x, _, high)| plot.at(*x, *high));
     canvas.area(&low.chain(high).collect::<Vec<_>>(), "f1 wash");
+    if ends.len() > 1 {
+        let (left, bottom) = (plot.area.left + 4.0, plot.area.bottom() - 6.0);
+        canvas.text(left, bottom, "h m", "shaded: 95% interval of p99");
+    }
 }
 
 fn table(series: &[Series<'_>]) -> FigureTable {

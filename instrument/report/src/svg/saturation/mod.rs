@@ -15,18 +15,22 @@ use model::picture::RunPicture;
 use model::quantity::{Rate, parse_duration};
 use model::result::RunResult;
 
-use super::Figure;
+use super::settings::load_series;
+use super::{Detail, Figure};
 
 /// More series than this are not drawn: nobody reads them, and a page must not grow with the matrix.
 pub(crate) const SERIES_MAX: usize = 12;
 
 /// All charts of the section.
-pub(crate) fn figures(result: &RunResult, picture: &RunPicture) -> Vec<Figure> {
+pub(crate) fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) -> Vec<Figure> {
     let mut figures = answer::figures(result);
     figures.extend(heat::figures(result, picture));
-    figures.extend(throughput::figures(result));
-    figures.extend(goodput::figures(result));
-    figures.extend(percentiles::figures(result));
+    // Of one series the first screen of a page has drawn what these would draw again.
+    if detail == Detail::Full || load_series(result).len() > 1 {
+        figures.extend(throughput::figures(result));
+        figures.extend(goodput::figures(result));
+        figures.extend(percentiles::figures(result));
+    }
     figures.extend(steps::figures(result));
     figures
 }

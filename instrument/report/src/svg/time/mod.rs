@@ -22,7 +22,7 @@ use model::series::OWN_PROCESSOR;
 
 use super::settings::stem;
 use super::{Detail, Figure, Meta, Section};
-use crate::tables::shown;
+use crate::tables::shown_on_page;
 use columns::Columns;
 
 /// What the charts of a document may take.
@@ -75,13 +75,13 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) 
     let room = Room::of(picture, detail);
     let nothing = TrialPicture::default();
     let is_alone = result.settings.iter().map(|it| it.trials.len()).sum::<usize>() < 2;
-    let trials = shown(result).into_iter().enumerate();
+    let trials = shown_on_page(result).into_iter().enumerate();
     trials
         .flat_map(|(index, row)| {
             let of = Trial {
                 index,
                 label: if is_alone { String::new() } else { row.label.clone() },
-                stem: format!("{index}-{}", stem(&row.label)),
+                stem: format!("{index}-{}", stem(&row.trial_key())),
                 result: row.trial,
                 picture: picture.trials.get(index).unwrap_or(&nothing),
                 room,
