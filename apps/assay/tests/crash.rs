@@ -182,7 +182,7 @@ fn interrupted_once() {
     let said = running.finish_within(Duration::from_secs(9));
     said.expect_code(130)
         .expect_stderr("stopping: answers have 500ms more, then the report is written")
-        .expect_stdout("exit code 130: interrupted; the partial result was written");
+        .expect_stdout("exit code 130: interrupted: the partial result was written");
     expect_nothing_left(&place, &address);
     let run = place.run_folder();
     let trial_folder = run.join("settings/default/trial-0");

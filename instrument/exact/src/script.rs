@@ -52,6 +52,7 @@ pub struct Script {
     limit: Option<Bucket>,
     stalls: Vec<(Instant, Instant)>,
     held_up: Vec<(Instant, Instant)>,
+    stopped: Vec<(Instant, Instant)>,
     outages: Vec<(Instant, Instant)>,
     silent_every: u64,
     resets_every: u64,
@@ -96,6 +97,7 @@ impl Script {
             limit: None,
             stalls: Vec::new(),
             held_up: Vec::new(),
+            stopped: Vec::new(),
             outages: Vec::new(),
             silent_every: 0,
             resets_every: 0,
@@ -141,6 +143,13 @@ impl Script {
     #[must_use]
     pub fn client_held_up(mut self, from: Duration, to: Duration) -> Self {
         self.held_up.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
+        self
+    }
+
+    /// The client's machine is stopped: it sends and reads nothing until the end of it.
+    #[must_use]
+    pub fn client_stopped(mut self, from: Duration, to: Duration) -> Self {
+        self.stopped.push((Instant::ZERO.plus(from), Instant::ZERO.plus(to)));
         self
     }
 
@@ -192,6 +201,12 @@ impl Script {
     pub(crate) fn read_at(&self, at: Instant) -> Instant {
         let within = self.held_up.iter().find(|(from, to)| (*from..*to).contains(&at));
         within.map_or(at, |(_, to)| *to)
+    }
+
+    /// When the client's machine runs on.
+    pub(crate) fn client_runs_at(&self, now: Instant) -> Instant {
+        let within = self.stopped.iter().find(|(from, to)| (*from..*to).contains(&now));
+        within.map_or(now, |(_, to)| *to)
     }
 
     /// It stamps when it received, served and stored each request.

@@ -219,6 +219,10 @@ impl Server for Toy {
         Some(now).filter(|now| !self.script.is_down(*now))
     }
 
+    fn client_runs_at(&self, now: Instant) -> Instant {
+        self.script.client_runs_at(now)
+    }
+
     fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda) {
         match what {
             Happening::Opened(peer) => {

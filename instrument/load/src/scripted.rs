@@ -28,6 +28,12 @@ pub trait Server: Send {
         Some(now)
     }
 
+    /// When the client's machine, asked for at `now`, runs on: later than `now` while it is stopped, and its sends and reads
+    /// wait until then.
+    fn client_runs_at(&self, now: Instant) -> Instant {
+        now
+    }
+
     /// Something happened. `now` never goes back.
     fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda);
 }

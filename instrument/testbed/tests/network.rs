@@ -39,8 +39,9 @@ fn echo(socket: &UdpSocket) {
 
 /// Smallest round trip of so many datagrams, milliseconds.
 fn round_trip_ms(place: &Place, from: &str, to: &str, tries: u32) -> f64 {
-    let target = SocketAddr::from((place.address(to), PORT));
-    let there = place.socket(to, PORT);
+    // A port of its own: a process that another test starts right now may still hold the last one's socket.
+    let there = place.socket(to, 0);
+    let target = SocketAddr::from((place.address(to), there.local_addr().unwrap().port()));
     let here = place.socket(from, 0);
     std::thread::scope(|scope| {
         scope.spawn(move || echo(&there));

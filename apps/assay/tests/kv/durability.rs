@@ -1,6 +1,8 @@
 //! Nothing is cheaper than it is: what was acknowledged had been synced by a majority, and the kernel is the witness.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -31,8 +33,7 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
         harness::say("SKIPPED durability of kv: it takes strace, and to be allowed to trace");
         return None;
     }
-    // Its standard input has ended, so this group does as soon as it runs; its certificates stay.
-    place.assay(&["serve", "kv", "--replicas=1", "--data=kv"]).expect_code(0);
+    found(place);
     let at = [(); 3].map(|()| Server::free_address());
     let front = [(); 2].map(|()| Server::free_address());
     let replicas = [0, 1].map(|own| {
@@ -42,7 +43,7 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
             format!("--replica={own}"),
             format!("--listen={}", front[own]),
             format!("--peers={}", at[own]),
-            format!("--data=kv/traced{own}"),
+            format!("--data=kv/replica{own}"),
             "--tls=kv/tls".to_owned(),
             "--segment-bytes=8388608".to_owned(),
             // The first leads.
@@ -102,6 +103,20 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
         Account { entries: before("entries"), syncs: before("syncs"), calls }
     });
     Some((once, accounts))
+}
+
+/// Founds the group of three, for which all of them are needed: it ends with its standard input, and its folders and
+/// certificates stay.
+fn found(place: &Place) {
+    let mut command = place.started_by(&[], &["serve", "kv", "--replicas=3", "--data=kv"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut group = command.spawn().unwrap();
+    let said = BufReader::new(group.stderr.take().unwrap());
+    let mut lines = said.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("leads now")), "the group was not founded");
+    drop(group.stdin.take());
+    assert_eq!(lines.filter(|line| line.starts_with("ended by")).count(), 3);
+    assert!(group.wait().unwrap().success());
 }
 
 /// Counts calls and follows threads.

@@ -90,6 +90,16 @@ impl Scripted {
         true
     }
 
+    /// Lets the time pass in which the client's machine is stopped, and what happens meanwhile.
+    fn sit_out_stop(&mut self) {
+        let end = self.server.client_runs_at(self.hand.now());
+        while let Some(at) = self.agenda.next_at().filter(|at| *at <= end) {
+            self.hand.move_to(at.max(self.hand.now()));
+            self.take_due();
+        }
+        self.hand.move_to(end.max(self.hand.now()));
+    }
+
     fn state(&self, peer: Peer) -> State {
         self.lines[peer.index()].state
     }
@@ -176,6 +186,7 @@ impl Driver for Scripted {
             }
             self.take_due();
         }
+        self.sit_out_stop();
         let is_idle = self.happened.is_empty() && self.hand.now() == began;
         self.idle_waits = if is_idle { self.idle_waits + 1 } else { 0 };
         assert!(

@@ -91,7 +91,7 @@ impl Exit {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "no threshold failed that was not declared to",
+            Self::Ok => "no threshold failed",
             Self::CouldNotRun => "could not run: the message says what to do",
             Self::Usage => "the command or the experiment has a mistake: the message names it",
             Self::CannotTell => "undecided or invalid: the first lines say what would decide it",

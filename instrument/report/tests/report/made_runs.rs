@@ -41,7 +41,7 @@ pub fn eight() -> Vec<(&'static str, Ran)> {
         ("dead", ran(DEAD, || server(4, ms(5)).down(ms(6_000), ms(60_000)))),
         ("refused", ran(REFUSED, || server(4, ms(5)).limited(1, ms(60_000)))),
         ("undecided", ran(UNDECIDED, || server(1, ms(5)))),
-        ("own-lag", ran(OWN_LAG, held_up)),
+        ("own-lag", ran(OWN_LAG, stopped)),
         ("lost", ran(LIAR, || server(2, ms(2)).loses_every(400).repeats_every(700))),
         ("saturated", ran(MATRIX, || server(1, ms(5)))),
     ]
@@ -131,10 +131,10 @@ duration = '10s'
 expr = 'p99 < 110ms'
 ";
 
-/// A server of 100 ms, and a client whose machine stands still for 24 ms of every 370.
-fn held_up() -> Script {
+/// A server of 100 ms, and a client whose machine is stopped for 24 ms of every 370.
+fn stopped() -> Script {
     let script = Script::unbounded(Law::Constant(ms(100)));
-    (1..30).fold(script, |script, nth| script.client_held_up(ms(nth * 370), ms(nth * 370 + 24)))
+    (1..30).fold(script, |script, nth| script.client_stopped(ms(nth * 370), ms(nth * 370 + 24)))
 }
 
 fn ms(ms: u64) -> Duration {
