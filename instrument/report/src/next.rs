@@ -2,7 +2,7 @@
 //!
 //! It must never send a reader to what there is not: each sentence follows from facts of the result.
 
-use model::result::{RunResult, TrialResult, Verdict};
+use model::result::{AuditOutcome, RunResult, TrialResult, Verdict};
 
 use crate::figures::{failed, latency, ratio};
 use crate::tables::{self, Shown, final_latency};
@@ -20,7 +20,13 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
         Verdict::Undecided => {
             "measure as long as the thresholds below say, or leave them more room".to_owned()
         }
-        Verdict::Invalid => "mend what the audits marked ✗ say, and run it again".to_owned(),
+        Verdict::Invalid => {
+            let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);
+            match audits.into_iter().any(|audit| audit.outcome == AuditOutcome::Failed) {
+                true => "mend what the audits marked ✗ say, and run it again".to_owned(),
+                false => "run it again on an idle machine".to_owned(),
+            }
+        }
         Verdict::Fail => after_failure(shown.iter().find(is_of_it)?.trial),
     };
     Some(format!("Next: {said}."))

@@ -110,13 +110,13 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
 fn found(place: &Place) {
     let mut command = place.started_by(&[], &["serve", "kv", "--replicas=3", "--data=kv"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut group = command.spawn().unwrap();
-    let said = BufReader::new(group.stderr.take().unwrap());
+    let mut group = command.spawn().expect("it was built");
+    let said = BufReader::new(group.stderr.take().expect("it is piped"));
     let mut lines = said.lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("leads now")), "the group was not founded");
     drop(group.stdin.take());
     assert_eq!(lines.filter(|line| line.starts_with("ended by")).count(), 3);
-    assert!(group.wait().unwrap().success());
+    assert!(group.wait().expect("it was started").success());
 }
 
 /// Counts calls and follows threads.
