@@ -282,7 +282,6 @@ pub struct PreflightFinding {
     /// Whether this is about the pass itself (what it left out), and of no kind.
     pub is_note: bool,
     /// From the first time that it was asked to its answer, nanoseconds; null where nobody looked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ns: Option<i64>,
 }
 
