@@ -323,7 +323,7 @@ pub(crate) fn in_words(answer: Answer, counted: &Counted, confidence: Option<f64
             format!("{count} of {all} {beyond}, {allowed} allowed{silent}")
         }
         Answer::Invalid => format!(
-            "{count} of {all} {beyond}, {} less the instrument's own lag, {allowed} allowed: the machine's own lag decides; use an idle machine",
+            "{count} of {all} {beyond}, {allowed} allowed, {} without the instrument's own lag: this machine was late, not the system; use an idle machine",
             show_count(counted.beyond_less_own)
         ),
         Answer::Undecided if counted.is_beyond() => {

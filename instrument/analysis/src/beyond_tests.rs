@@ -151,7 +151,7 @@ fn counts_in_words() {
     assert_eq!((counted.all, counted.allowed_share), (1_000, 0.01));
     assert!(counted.beyond > 10 && counted.beyond_less_own == 0, "{counted:?}");
     let words = format!(
-        "{} of 1,000 beyond 110 ms, 0 less the instrument's own lag, 10 allowed: the machine's own lag decides; use an idle machine",
+        "{} of 1,000 beyond 110 ms, 10 allowed, 0 without the instrument's own lag: this machine was late, not the system; use an idle machine",
         counted.beyond
     );
     assert_eq!(own.detail, words);

@@ -227,7 +227,7 @@ fn compare(
     {
         compared.answer = Answer::Invalid;
         compared.detail = format!(
-            "{} less the instrument's own lag: the machine's own lag decides; use an idle machine",
+            "{} without the instrument's own lag: this machine was late, not the system; use an idle machine",
             Metric::print(less_own, left_unit)
         );
     } else if threshold.level != Level::Saturated

@@ -309,7 +309,7 @@ fn of_one(row: &Shown<'_>) -> String {
     });
     let rates = &trial.rates;
     format!(
-        "{}/s of {}/s offered come through; {of}{p50}{}; {}{silence}.",
+        "Goodput is {}/s of {}/s offered; {of}{p50}{}; {}{silence}.",
         rate(rates.goodput_per_s),
         rate(rates.offered_per_s),
         p99_words(row),
@@ -409,7 +409,7 @@ pub(crate) fn failed_words(shown: &[Shown<'_>]) -> String {
         (lost.saturating_add(failed(counts)), due.saturating_add(counts.due))
     });
     match lost {
-        0 => "nothing failed".to_owned(),
+        0 => "no request failed".to_owned(),
         _ => format!("{} of {} failed ({})", show_count(lost), show_count(due), share(lost, due)),
     }
 }

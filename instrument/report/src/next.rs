@@ -17,9 +17,7 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
     let is_of_it = |row: &&Shown<'_>| row.trial.verdict == run.verdict && !tables::is_declared(row);
     let said = match run.verdict {
         Verdict::Pass => return None,
-        Verdict::Undecided => {
-            "measure as long as the thresholds below say, or leave them more room".to_owned()
-        }
+        Verdict::Undecided => "measure as long as the thresholds say".to_owned(),
         Verdict::Invalid => {
             let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);
             match audits.into_iter().any(|audit| audit.outcome == AuditOutcome::Failed) {
@@ -55,7 +53,7 @@ fn after_failure(trial: &TrialResult) -> String {
             latency(Some(service))
         ),
         Some((_, service)) => format!(
-            "the time is spent in the system (p99 of the service time is {}): the report shows when, and on which node",
+            "the time is spent in the system, not in this client (p99 of the service time is {}): profile the system under this load",
             latency(Some(service))
         ),
         None => "read the thresholds below".to_owned(),

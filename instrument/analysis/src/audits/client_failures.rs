@@ -41,8 +41,7 @@ fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
         let count =
             if unopened == 1 { String::new() } else { format!("{} ", show_count(unopened)) };
         return warn(format!(
-            "no transaction failed in this client, but {count}{times} a connection could not be opened: others carried \
-             its load; {of_transport}"
+            "no transaction failed in this client, but {count}{times} a connection could not be opened; {of_transport}"
         ));
     }
     if client == 0 {

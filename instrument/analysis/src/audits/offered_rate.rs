@@ -64,7 +64,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     let shed = evidence.result.counts.shed;
     if is_the_systems(evidence) {
         return warn(format!(
-            "{said}: the system kept {shed} from being sent: it did not answer, or could not be reached"
+            "{said}: the system did not answer, or could not be reached, so that not all was sent ({shed} shed)"
         ));
     }
     if evidence.is_saturated {

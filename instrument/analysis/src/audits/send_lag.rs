@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(with("p99 < 50ms").1, Answer::Met);
         let (verdict, answer, said) = with("p99 < 5ms");
         assert_eq!((verdict, answer), (Verdict::Invalid, Answer::Invalid));
-        assert!(said.starts_with("250 of 10,000 beyond 5.00 ms, 0 less"), "{said}");
+        assert!(said.starts_with("250 of 10,000 beyond 5.00 ms, 100 allowed, 0 without"), "{said}");
         assert_eq!(with("success == 100%"), (Verdict::Pass, Answer::Met, String::new()));
         assert_eq!(late(8_000_000, false, false).result().verdict, Verdict::Pass);
     }

@@ -94,7 +94,7 @@ impl Exit {
             Self::Ok => "no threshold failed",
             Self::CouldNotRun => "could not run: the message says what to do",
             Self::Usage => "the command or the experiment has a mistake: the message names it",
-            Self::CannotTell => "undecided or invalid: the first lines say what would decide it",
+            Self::CannotTell => "undecided or invalid: the first lines say what to do",
             Self::Regression => "worse than the baseline",
             Self::Failed => "a threshold or a check failed",
             Self::Interrupted => "interrupted: the partial result was written",
