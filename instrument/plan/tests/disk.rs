@@ -17,7 +17,7 @@ fn disks(text: &str) -> Option<DisksPlan> {
     read(text).unwrap_or_else(|why| panic!("{why}")).settings[0].disks.clone()
 }
 
-/// Claim: without [disk] nobody has one; nodes alone is enough, and everything can be said; it survives plan.toml.
+/// Claim: without [disk] no node has one; nodes alone is enough, and everything can be said; it survives plan.toml.
 #[test]
 fn what_is_read() {
     assert_eq!(disks(""), None);
