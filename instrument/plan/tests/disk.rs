@@ -60,7 +60,7 @@ fn what_is_refused() {
         ("[disk]\nnodes = ['a']\nsize = '1kB'", "64KiB to 64GiB"),
         ("[disk]\nnodes = ['a']\nsize = 'big'", "is not a size"),
         ("[disk]\nnodes = ['a']\nnames = 'loose'", "journal"),
-        ("[disk]\nnodes = ['a']\nsync_delay = '2m'", "longer than a minute"),
+        ("[disk]\nnodes = ['a']\nsync_delay = '2m'", "expected at most a minute"),
         ("[disk]\nnodes = ['a']\nsped = '1'", "`disk.sped`"),
     ] {
         let said = read(text).expect_err(text);
