@@ -240,14 +240,17 @@ fn the_system_of_the_how_to() {
     let text = block(page, "```toml experiment file=orders.toml");
     let liar = program.replace("        database.commit()\n", "");
     assert_ne!(liar, program);
-    for (program, lost) in [(program, 0), (liar, 50)] {
+    for (program, lies) in [(program, false), (liar, true)] {
         let place = Place::new();
         place.write("orders.py", program);
         let (said, document) = place.experiment_with(&text, &["--duration=1s", "--warmup=0s"]);
         let trial = trial(&document);
-        assert_eq!(number(&trial["counts"]["committed"]), 50, "{}", said.stderr);
+        let committed = number(&trial["counts"]["committed"]);
+        // The table stays locked by the first order that is never committed, so most of the liar's are not acknowledged.
+        assert!(if lies { committed > 0 } else { committed == 50 }, "{}", said.stderr);
+        let lost = if lies { committed } else { 0 };
         assert_eq!(number(&trial["fates"]["lost"]), lost, "{}", trial["fates"]);
-        assert_eq!(said.code == 99, lost > 0, "{}: {}", said.code, said.stderr);
+        assert_eq!(said.code == 99, lies, "{}: {}", said.code, said.stderr);
     }
 }
 
