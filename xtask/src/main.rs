@@ -32,8 +32,9 @@ cargo xtask COMMAND
   newcomer             a copy of the checkout gets a new system, whose tests must pass
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
   sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
-  tidy                 the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check
+  tidy [--write]       the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check (--write keeps lower counts of prose)
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
+  pictures             the two pictures at the top of README.md, made from a run of the demo
   figures [--toy]      the figures of a published API study, made anew, against a server that behaves as that API did
   new-system NAME [--node] a new system's folder and its line in the list of systems; with a node of ours beside its adapter
   web [--check]        the report's page: builds web/dist (or compares it), and tests a real report in a browser
@@ -41,16 +42,16 @@ cargo xtask COMMAND
   fuzz --budget N      N seconds for all targets together, those that the commit draws
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
-  bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes docs/bench-load.md, or its part on rates; prints what a steady rate costs
+  bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates; prints what a steady rate costs
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so
-  bench testnet [--toy] the published load tool beside Assay on four real validators; writes docs/bench-testnet.md
-  bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes docs/bench-kv.md
-  bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes experiments/kv/README.md
-  bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes docs/bench-gateway.md
+  bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
+  bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
+  bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
+  bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
   dist                 assay as one static file, stripped but for names of functions; builds everything once more, and tries it
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
-  bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes docs/bench-report.md
-  bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes docs/bench-page.md
+  bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
+  bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
 ";
 
 fn main() -> ExitCode {
@@ -77,9 +78,11 @@ fn main() -> ExitCode {
         }
         ["sim", system, seed, "--seeds", seeds] => number(seed)
             .and_then(|seed| suite::sim::run(&root, system, u64::from(seed), number(seeds)?)),
-        ["tidy"] => tidy::run(&root),
+        ["tidy"] => tidy::run(&root, false),
+        ["tidy", "--write"] => tidy::run(&root, true),
         ["docs"] => docs::run(&root, false),
         ["docs", "--write"] => docs::run(&root, true),
+        ["pictures"] => docs::pictures::run(&root),
         ["figures"] => figures::run(&root, false),
         ["figures", "--toy"] => figures::run(&root, true),
         ["web"] => web::run(&root, false),

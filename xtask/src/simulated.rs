@@ -6,10 +6,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Where the simulated half begins.
+/// The first line of the simulated half.
 const MARK: &str = "<!-- simulated -->\n";
 
-const SCOPE: &str = "## What \"95 of 100\" means
+const SCOPE: &str = "## How a threshold is decided
+
+`p99 < L` asks whether more than 1 % of all that were due are beyond L, or were never answered. That is a count, and needs no estimate of a quantile:
+
+1. Each row is counted twice: as measured, and less the instrument's own lag of that row. If the two counts lie on different sides of the allowed share, the answer is *invalid*.
+2. Neighbours in time are alike, so chance is judged by excursions and not by rows. The window is cut into slots; their counts say how many rows beyond L come together, and as many are worth one.
+3. A binomial test with so many fewer rows asks how easily chance would have put the count there if the true share were the allowed one. It knows nothing of the tail below L: 0 of 9,000 rows beyond an hour are evidence, whatever the tail is.
+4. Beyond the share, with a chance below 2.5 %: *failed*. Beyond it, with more: *undecided*, and the line says how long a run would decide. Within it: *met*; with `confidence = \"95%\"` only where the chance is below 5 %, else *undecided*.
+
+Shares (`success >= 99.9%`) are decided the same way. How often the answers are right is counted below, in *Coverage of verdicts*.
+
+## What \"95 of 100\" means
 
 An interval holds the true value in 95 of 100 repetitions of *this window on this system as it was*. It knows what happened in the window, and nothing else:
 

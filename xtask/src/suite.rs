@@ -46,7 +46,7 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     });
     tally.step(root, "format", &["cargo", "fmt", "--all", "--check"]);
     let before = uptime_s();
-    tally.done("tidy", crate::tidy::run(root), uptime_s() - before);
+    tally.done("tidy", crate::tidy::run(root, false), uptime_s() - before);
     // The binary first: it installs what the end-to-end tests start, beside the rest of the build.
     tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
     let installing = std::thread::spawn({

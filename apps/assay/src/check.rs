@@ -109,7 +109,7 @@ fn setting(setting: OutlineSetting) -> CheckSetting {
     }
 }
 
-/// Whether somebody listens where the load would go. A connection is opened and closed; nothing is sent.
+/// whether a server listens where the load would go. A connection is opened and closed; nothing is sent.
 fn targets(experiment: &Experiment) -> Vec<CheckFinding> {
     let mut seen: Vec<String> = Vec::new();
     for setting in &experiment.plan.settings {
@@ -124,7 +124,7 @@ fn targets(experiment: &Experiment) -> Vec<CheckFinding> {
     seen.iter().filter_map(|target| reachable(target)).collect()
 }
 
-/// What became of knocking there; `None`: it does not say where.
+/// The result of a connection attempt; `None` without an address.
 fn reachable(target: &str) -> Option<CheckFinding> {
     let (scheme, rest) = target.split_once("://").unwrap_or(("", target));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -147,18 +147,18 @@ fn reachable(target: &str) -> Option<CheckFinding> {
     let mut why = "it has no address".to_owned();
     for address in found.take(ADDRESSES_MAX) {
         match TcpStream::connect_timeout(&address, CONNECT_TIME_MAX) {
-            Ok(_) => return finding(AuditOutcome::Ok, format!("somebody listens at {authority}")),
+            Ok(_) => return finding(AuditOutcome::Ok, format!("a server listens at {authority}")),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 why = "the connection is refused".to_owned();
             }
             Err(error) => why = error.to_string(),
         }
     }
-    let text = format!("nobody answers at {authority}: {why}; start the system before the run");
+    let text = format!("no answer from {authority}: {why}; start the system before the run");
     finding(AuditOutcome::Warn, text)
 }
 
-/// What the host says of itself, against what the plan needs.
+/// The host's own figures, against those that the plan needs.
 fn findings(experiment: &Experiment) -> Vec<CheckFinding> {
     let environment = testbed::environment(Vec::new(), crate::cli::VERSION.to_owned());
     let connections = experiment

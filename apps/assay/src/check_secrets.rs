@@ -67,7 +67,7 @@ pub fn check(paths: &[PathBuf]) -> Result<(bool, String), String> {
     Ok((is_clean, text))
 }
 
-/// What is looked for, by the name of its variable, and the variables that the experiment names and that are not set.
+/// The values to look for, by the name of their variable, and the variables that the experiment names and that are not set.
 fn values(experiment: &str) -> (Vec<(String, Secrets)>, Vec<String>) {
     let named = secret::references(experiment);
     let mut values = BTreeMap::new();

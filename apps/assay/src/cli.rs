@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// What `assay` alone prints.
+/// The text that `assay` alone prints.
 pub const WELCOME: &str = "\
 assay measures what a client of a transaction system really gets: it loads the system, follows every
 transaction from when it was due to when the client has verified it, audits the measurement and the
@@ -25,7 +25,7 @@ assay --help lists all commands.
 #[derive(Debug, Parser)]
 #[command(name = "assay", version = VERSION, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Colour of the output
@@ -156,7 +156,7 @@ pub struct RunArguments {
     /// Print the result document on standard output instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Every audit in full, not only those that are not satisfied
+    /// Show every audit in full, not only those that warn or fail
     #[arg(long, short)]
     pub verbose: bool,
     /// How progress is shown on standard error
@@ -168,7 +168,7 @@ pub struct RunArguments {
     /// Leave out the calibration of this machine before the run
     #[arg(long)]
     pub no_calibration: bool,
-    /// Leave out the test requests before the load: it is sent even if none of it can succeed
+    /// Skip the test requests before the load: it is sent even if none of it can succeed
     #[arg(long)]
     pub no_preflight: bool,
 }
@@ -224,9 +224,9 @@ pub struct QuickArguments {
     /// Request body (with a URL); `@FILE` reads it from a file [default: none]
     #[arg(long, short = 'b', value_name = "TEXT")]
     pub body: Option<String>,
-    /// What every answer must be (with a URL): status=200, contains=TEXT, equals=TEXT, length=BYTES, regex=PATTERN,
-    /// header.NAME=VALUE or json./POINTER=VALUE; one that is not fails
-    #[arg(long = "expect", value_name = "WHAT=VALUE")]
+    /// Assert every answer (with a URL): status=200, contains=TEXT, equals=TEXT, length=BYTES, regex=PATTERN,
+    /// header.NAME=VALUE or json./POINTER=VALUE; an answer that differs is a failure
+    #[arg(long = "expect", value_name = "PART=VALUE")]
     pub expects: Vec<String>,
     /// Target file: vegeta `http` or `json` format, or a list of URLs
     #[arg(long, value_name = "FILE")]
@@ -319,7 +319,7 @@ pub enum Format {
 /// Arguments of `assay list`.
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// What to list, if not the runs
+    /// The list to print, if not the runs
     #[command(subcommand)]
     pub of: Option<ListOf>,
     /// Folder of run folders

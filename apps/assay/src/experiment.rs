@@ -33,7 +33,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 pub struct Experiment {
     /// The experiment file's text (or the equivalent of a quick run), for the run folder.
     pub text: String,
-    /// What will be done.
+    /// The plan.
     pub plan: Plan,
     /// Every effective value with its origin.
     pub effective: Vec<Effective>,
@@ -90,7 +90,7 @@ impl Experiment {
         build(&self.request(setting, run_mark), &setting.system.kind, problems)
     }
 
-    /// What an adapter is asked with.
+    /// The request to an adapter.
     pub fn request<'a>(&'a self, setting: &'a SettingPlan, run_mark: u64) -> Request<'a> {
         request(&self.folder, &setting.system, Some(&setting.load), run_mark)
     }
@@ -109,7 +109,7 @@ impl Experiment {
     }
 }
 
-/// What an adapter is asked with; relative paths are relative to `folder`.
+/// The request to an adapter; relative paths are relative to `folder`.
 fn request<'a>(
     folder: &'a Path,
     system: &'a SystemPlan,
@@ -126,10 +126,10 @@ fn build(request: &Request<'_>, kind: &str, problems: &mut Problems) -> Option<B
     (adapter.build)(request, problems)
 }
 
-/// Systems that are looked through for one that is the same: a matrix of thousands must not compare each with each.
+/// Most systems that a new setting is compared with: a matrix of thousands must not compare each with each.
 const KNOWN_MAX: usize = 64;
 
-/// What the systems of settings declare, each system built once. Its mistakes are told where the setting is read
+/// Declarations of the settings' systems, each system built once. Its mistakes are told where the setting is read
 /// ([`plan::Outside::check_system`]).
 struct Declarations<'a> {
     folder: &'a Path,
@@ -193,7 +193,7 @@ fn is_url(what: &str) -> bool {
     what.starts_with("http://") || what.starts_with("https://")
 }
 
-/// What the user named, read.
+/// The input that the user named, read.
 struct Named {
     /// The text that is resolved.
     file: Source,

@@ -11,7 +11,7 @@ use crate::cli::{Format, ReportArguments};
 use crate::terminal::say;
 use crate::{conclude, report_command};
 
-/// What is wrong with the arguments, if anything; said before a run is read.
+/// The mistake in the arguments, if there is one; told before a run is read.
 pub fn usage(arguments: &ReportArguments) -> Option<String> {
     let is_stdout = arguments.output == Path::new("-");
     (arguments.format == Format::Svg && is_stdout).then(|| {

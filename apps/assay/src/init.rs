@@ -13,7 +13,7 @@ use crate::cli::{InitArguments, Template};
 use crate::terminal;
 use crate::terminal::say;
 
-/// What is written into the folder that `-o` names.
+/// The files that are written into the folder of `-o`.
 const EXPERIMENT: &str = "experiment.toml";
 const TARGETS: &str = "targets.json";
 /// Notes that are printed; a description can have one for each of thousands of operations.

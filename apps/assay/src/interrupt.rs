@@ -11,7 +11,7 @@ use model::quantity::{show_count, show_duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// What the signals of this process have asked for so far.
+/// The requests of this process's signals so far.
 #[derive(Clone, Default)]
 pub struct Interrupt {
     shared: Arc<Shared>,

@@ -50,7 +50,7 @@ fn runs(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
 pub struct Words {
     /// Its subcommand, and its key in JSON.
     pub called: &'static str,
-    /// Its words, parts behind what they belong to.
+    /// Its words, parts after their whole.
     pub words: fn() -> Vec<WordListed>,
 }
 

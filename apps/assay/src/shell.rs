@@ -1,4 +1,4 @@
-//! What other programs read: schemas, completions, the manual page.
+//! Output for other programs: schemas, completions, the manual page.
 
 use analysis::NumberListed;
 use clap::builder::{PossibleValue, PossibleValuesParser};

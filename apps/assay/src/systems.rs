@@ -46,7 +46,7 @@ pub fn serve(words: &[String]) -> ExitCode {
     }
 }
 
-/// What can be served, on standard output.
+/// The systems that can be served, on standard output.
 fn help() -> ExitCode {
     let mut text =
         "Run one of the built-in systems for real, on loopback, until it is stopped.\n\n\

@@ -1,4 +1,4 @@
-//! What the terminal can do: colour, width, whether it is one.
+//! The terminal's abilities: colour, width, whether it is one.
 
 use std::io::IsTerminal as _;
 
@@ -6,7 +6,7 @@ use model::secret;
 
 use crate::cli::ColorChoice;
 
-/// Columns where nobody says how many there are.
+/// Columns where their number is unknown.
 const COLUMNS_DEFAULT: usize = 100;
 /// The fewest columns that are written to.
 const COLUMNS_MIN: usize = 40;

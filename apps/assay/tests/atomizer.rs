@@ -95,7 +95,7 @@ fn sums_by_stage_are_the_fates() {
         let [admit, expire, spent] = ["admit", "expire", "spent"].map(of);
         assert_eq!((receive, accumulate, log), (due, due, apply), "{flaws}");
         assert_eq!(admit + expire + spent, apply, "{flaws}");
-        // What is refused before the log is stamped nowhere behind the queue.
+        // What is refused before the log is stamped nowhere after the queue.
         assert_eq!(expire + (receive - log), rejected(trial, "expired"), "{flaws}");
         assert_eq!(spent, rejected(trial, "conflict"), "{flaws}");
         let committed = count(trial, "committed");
@@ -160,7 +160,7 @@ fn confirmed_when_the_question_came_back() {
 }
 
 /// Claim: a leader of three that is killed under load, and an archiver that is killed and started again, lose nothing that
-/// was acknowledged and let nothing be spent twice; blocks go on behind it.
+/// was acknowledged and let nothing be spent twice; blocks go on after it.
 #[test]
 fn killed_under_load() {
     let _beside = beside_others();

@@ -23,7 +23,7 @@ pub fn audits() -> Vec<String> {
     let listed = said.expect_code(0).json();
     let names = listed["audits"].as_array().expect("a list").iter();
     let names = names.map(|it| it["name"].as_str().expect("a name").to_owned());
-    // Figures stand behind their audit.
+    // Figures stand after their audit.
     names.filter(|name| !name.starts_with("audit.")).collect()
 }
 
@@ -42,7 +42,7 @@ fn expect_failed(said: &Said, document: &Value, name: &str, words: &[&str]) {
     assert_ne!(voids, &[] as &[Value], "it says which numbers");
 }
 
-/// Asserts what a trial must come to whose system fails a threshold that nobody has to write: the numbers hold, and an
+/// Asserts what a trial must come to whose system fails an implicit threshold: the numbers hold, and an
 /// audit tells of it.
 #[track_caller]
 fn expect_broken(said: &Said, document: &Value, name: &str, words: &[&str]) {

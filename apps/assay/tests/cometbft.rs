@@ -81,7 +81,7 @@ fn expect_all_committed(said: &Said, document: &Value) {
     }
 }
 
-/// What the trial says of itself.
+/// The trial's own facts.
 fn facts(place: &Place, document: &Value) -> Value {
     let text = std::fs::read_to_string(place.trial_folder(document).join("trial.json"));
     serde_json::from_str(&text.expect("the trial has facts")).expect("they are JSON")

@@ -17,7 +17,7 @@ struct Case {
     title: String,
     /// Everything up to the expected text, as it stands in the file.
     given: String,
-    /// The words behind `assay`.
+    /// The words after `assay`.
     arguments: Vec<String>,
     /// Files beside it, by name; `-` is standard input.
     files: Vec<(String, String)>,

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::harness::{Place, Said, beside_others};
 
-/// What was said, by a command that must have ended with `code`.
+/// The output of a command that must have ended with `code`.
 #[track_caller]
 fn coded(said: Said, code: i32) -> Said {
     said.expect_code(code);

@@ -392,7 +392,7 @@ fn a_node_that_dies() {
     let node = processes_of(place.path()).into_iter().find(|p| p.command.contains("serve echo"));
     harness::signal(node.expect("the node runs").id, Signal::KILL);
     let said = running.finish();
-    // Dead is what the system is, and its numbers say so; nobody promised anything.
+    // Dead is what the system is, and its numbers say so; there was no promise.
     assert!([0, 99].contains(&said.code), "{}\n{}", said.code, said.stdout);
     said.expect_stdout("node echo ended during the trial");
     expect_nothing_left(&place, &address);

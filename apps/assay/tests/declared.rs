@@ -1,4 +1,4 @@
-//! What an adapter declares and nobody else knows: its stages in thresholds and tables, its series on the page.
+//! Declarations that only an adapter knows: its stages in thresholds and tables, its series on the page.
 
 use serde_json::Value;
 

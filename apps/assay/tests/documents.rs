@@ -29,7 +29,7 @@ const NOT_RUN_MAX: usize = 16;
 /// Pages looked at at once: their loads are small, and two processors carry several.
 const PAGES_AT_ONCE: usize = 4;
 
-/// What one page came to.
+/// The result of one page.
 #[derive(Debug, Default)]
 struct Tally {
     experiments: usize,

@@ -149,7 +149,7 @@ fn early_is_not_lost() {
 }
 
 /// Claim: a ledger that was promised and cannot be read makes the run invalid, and one that its own audit refuses makes it
-/// failed, each with the sentence of whoever says so, though nobody wrote a threshold.
+/// failed, each with the sentence of whoever says so, though no threshold was written.
 #[test]
 fn a_promised_ledger() {
     let _beside = beside_others();
@@ -219,18 +219,45 @@ fn shop() -> std::net::SocketAddr {
 fn the_flow_of_the_how_to() {
     let _beside = beside_others();
     let page = include_str!("../../../docs/how-to/flows.md");
-    let block = |head: &str| {
-        let from = page.find(head).unwrap() + head.len();
-        page[from..].split("\n```").next().unwrap().trim_start().to_owned()
-    };
     let place = Place::new();
     let address = shop().to_string();
-    place.write("flow.py", block("```python file=flow.py").replace("127.0.0.1:8080", &address));
-    let text = block("```toml experiment file=flow.toml").replace("127.0.0.1:8080", &address);
+    let program = block(page, "```python file=flow.py").replace("127.0.0.1:8080", &address);
+    place.write("flow.py", program);
+    let text = block(page, "```toml experiment file=flow.toml").replace("127.0.0.1:8080", &address);
     let (said, document) = place.experiment_with(&text, &["--duration=1s", "--warmup=0s"]);
     let counts = &trial(&document)["counts"];
     assert_eq!(number(&counts["due"]), 20, "{}", said.stderr);
     assert_eq!(counts["committed"], counts["due"], "{} {counts}", trial(&document)["errors"]);
+}
+
+/// Claim: the system of the book's how-to keeps every order; one that acknowledges before it commits loses all of them and
+/// fails.
+#[test]
+fn the_system_of_the_how_to() {
+    let _beside = beside_others();
+    let page = include_str!("../../../docs/how-to/own-system.md");
+    let program = block(page, "```python file=orders.py");
+    let text = block(page, "```toml experiment file=orders.toml");
+    let liar = program.replace("        database.commit()\n", "");
+    assert_ne!(liar, program);
+    for (program, lies) in [(program, false), (liar, true)] {
+        let place = Place::new();
+        place.write("orders.py", program);
+        let (said, document) = place.experiment_with(&text, &["--duration=1s", "--warmup=0s"]);
+        let trial = trial(&document);
+        let committed = number(&trial["counts"]["committed"]);
+        // The table stays locked by the first order that is never committed, so most of the liar's are not acknowledged.
+        assert!(if lies { committed > 0 } else { committed == 50 }, "{}", said.stderr);
+        let lost = if lies { committed } else { 0 };
+        assert_eq!(number(&trial["fates"]["lost"]), lost, "{}", trial["fates"]);
+        assert_eq!(said.code == 99, lies, "{}: {}", said.code, said.stderr);
+    }
+}
+
+/// The content of a page's block that opens with `head`.
+fn block(page: &str, head: &str) -> String {
+    let from = page.find(head).unwrap() + head.len();
+    page[from..].split("\n```").next().unwrap().trim_start().to_owned() + "\n"
 }
 
 /// Claim: kill -9 of the instrument leaves neither the program nor what it has started.

@@ -94,7 +94,7 @@ fn errors_with_200_are_failures() {
     }
 }
 
-/// Claim: of a megabyte a length is known, and what stands behind what is kept is not called the server's failure.
+/// Claim: of a megabyte a length is known, and the rest after the kept part is not called the server's failure.
 #[test]
 fn a_megabyte() {
     let address = server(|_| {

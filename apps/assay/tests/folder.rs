@@ -226,7 +226,7 @@ fn python(test: &str) -> Option<String> {
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_run.py");
 
-/// What the readers find in one trial of the run.
+/// The readers' findings in one trial of the run.
 fn read(python: &str, place: &Place, trial: &Value) -> Value {
     let schema = Place::new();
     let text = schema.assay(&["schema", "result"]).stdout;

@@ -1,6 +1,6 @@
 //! `assay report --format csv|junit|svg` on a run folder, as a user calls it: what is written, where, and what is said.
 //!
-//! What the forms hold is tested beside them, in `instrument/report`; here it must only agree with the run's document.
+//! The content of the forms is tested beside them, in `instrument/report`; here it must only agree with the run's document.
 
 use std::path::PathBuf;
 

@@ -81,7 +81,7 @@ impl Talk {
         let steps = hostile.map_or(&[Step::Say(GOOD)][..], |it| it.answers);
         let greets = hostile.map_or(&[][..], |it| it.greets);
         let mut goes_on = greets.iter().all(|step| self.step(*step));
-        // A connection that is closed with bytes that nobody has read is reset (RFC 1122, 4.2.2.13).
+        // A connection that is closed with bytes that were never read is reset (RFC 1122, 4.2.2.13).
         let reads = !steps.iter().any(|step| matches!(step, Step::Reset));
         while goes_on && self.await_request(reads) {
             goes_on = steps.iter().all(|step| self.step(*step));
@@ -139,7 +139,7 @@ impl Talk {
         }
     }
 
-    /// Says all of it, however long nobody listens.
+    /// Says all of it, however long no peer reads.
     fn say(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() && !self.over.load(Ordering::Relaxed) {
             match self.stream.write(bytes) {
@@ -205,7 +205,7 @@ fn every_behaviour_is_seen() {
     assert!(complaints.is_empty(), "{}:\n{}", complaints.len(), complaints.join("\n"));
 }
 
-/// What is complained of behaviours with each driver, so many side by side.
+/// Complaints about behaviours with each driver, so many side by side.
 fn each_with_both(
     behaviours: impl Iterator<Item = &'static Behaviour<'static>> + Clone,
     side_by_side: usize,
@@ -234,7 +234,7 @@ fn named(name: &str) -> &'static Behaviour<'static> {
     BEHAVIOURS.iter().find(|it| it.name == name).expect("it is in the list")
 }
 
-/// What a person waits for.
+/// The wait that a person accepts.
 const SECOND: Duration = Duration::from_secs(1);
 /// Times as long as the shortest call of the program may be added, for what a busy machine takes of everybody.
 const BUSY_FACTOR: u32 = 20;

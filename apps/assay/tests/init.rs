@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::harness::{self, Place, Said, beside_others};
 
-/// What was said, by a command that must have ended with `code`.
+/// The output of a command that must have ended with `code`.
 #[track_caller]
 fn coded(said: Said, code: i32) -> Said {
     said.expect_code(code);

@@ -66,7 +66,7 @@ fn what_clients_see_is_in_order() {
 }
 
 /// Claim: whatever is done to the leader, nothing that was acknowledged is lost or executed twice, and what clients saw is
-/// strictly serializable; the group goes on behind the fault.
+/// strictly serializable; the group goes on after the fault.
 #[test]
 fn faults_lose_nothing() {
     let has = |path: &str| Path::new(path).exists();

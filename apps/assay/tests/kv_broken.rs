@@ -126,7 +126,7 @@ fn run_broken(what: &str, deploy: &str, load: &str, faults: &str) -> Value {
     document
 }
 
-/// What the audits and checks say that has gone wrong: each one's name and words.
+/// The audits and checks that object: each one's name and words.
 fn accusations(document: &Value) -> Vec<(String, String)> {
     let trial = harness::trial(document);
     let found = ["audits", "checks"].into_iter().flat_map(|list| {

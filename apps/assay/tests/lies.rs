@@ -104,7 +104,7 @@ fn one_repeated_in_a_hundred_thousand() {
     expect_rest(&document, 0, duplicate, 0);
 }
 
-/// Claim: an entry beside one transaction in 100,000 that nobody submitted is found out, by its id.
+/// Claim: an entry beside one transaction in 100,000 that was never submitted is found out, by its id.
 #[test]
 fn one_invented_in_a_hundred_thousand() {
     let (document, confession) = liar("invent = 100000");

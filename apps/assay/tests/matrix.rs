@@ -272,7 +272,7 @@ fn promises_and_exit_codes() {
     assert_eq!(document["verdict"], "invalid");
 }
 
-/// Claim: what a ledger lost is a failed threshold that nobody has to write, and is named before those that were written;
+/// Claim: what a ledger lost is a failed implicit threshold, and is named before those that were written;
 /// a threshold on the same number stands in its place.
 #[test]
 fn a_ledger_makes_promises() {

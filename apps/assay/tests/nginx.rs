@@ -1,4 +1,4 @@
-//! A server that nobody here wrote: nginx of the distribution, loaded by a URL, by vegeta targets on standard
+//! A server of others: nginx of the distribution, loaded by a URL, by vegeta targets on standard
 //! input, and by an experiment with a matrix of six rates; in the published table, computed as vegeta does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -106,7 +106,7 @@ fn report(place: &Place, format: &str) -> String {
     place.assay(&["report", &run, "--format", format]).stdout
 }
 
-/// The cells of a vegeta text report by row: what stands in brackets, and what stands behind.
+/// The cells of a vegeta text report by row: what stands in brackets, and what stands after them.
 fn cells(report: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let mut rows = BTreeMap::new();
     for line in report.lines() {
@@ -406,7 +406,7 @@ fn statuses_are_what_they_mean() {
         timeout = "5s"
         "#,
     );
-    // What the server refuses is its own business, and nobody promised otherwise.
+    // What the server refuses is its own business, and no promise says otherwise.
     expect_holds(&said, &document);
     let counts = &trial(&document)["counts"];
     assert_eq!(number(&counts["committed"]), 20);

@@ -1,4 +1,4 @@
-//! What a node stamps of itself, from its file to the verdict and the page.
+//! Stamps of a node's own, from its file to the verdict and the page.
 
 use std::fs;
 

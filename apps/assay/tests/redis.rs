@@ -56,7 +56,7 @@ fn only_power_and_only_without_syncing() {
             assert!(number(&fault["began"]["lost_bytes"]) > 10_000, "{fault}");
             let named = fates["examples"]["lost"].as_array().map_or(0, Vec::len);
             assert!(named > 50, "{fates}");
-            // Those that it had acknowledged before the cut, and none from behind it.
+            // Those that it had acknowledged before the cut, and none from after it.
             assert_eq!(fates["examples"]["lost"][0], 0);
             assert_eq!(trial["verdict"], "fail");
         }

@@ -84,7 +84,7 @@ fn forms(secret: &str) -> Vec<String> {
     ]
 }
 
-/// What a server says back, by the way it does.
+/// The server's answer, by the way it behaves.
 fn answer(way: usize, secret: &str) -> Vec<u8> {
     let said = |status: &str, message: &str| {
         let body = format!("{{\"error\":{{\"message\":\"no: {message}\"}}}}");

@@ -21,7 +21,7 @@ fn the_sentence_that_helps() {
     assert!(!help.stdout.contains("98"), "{}", help.stdout);
 }
 
-/// Claim: `check` knocks where the load would go: it says that nobody answers, and that somebody does.
+/// Claim: `check` knocks where the load would go: it says that no server answers, and that one does.
 #[test]
 fn check_knocks() {
     let place = Place::new();
@@ -30,10 +30,10 @@ fn check_knocks() {
         listener.local_addr().expect("it is bound")
     };
     let dead = place.assay(&["check", &format!("http://{free}/")]);
-    dead.expect_code(0).expect_stdout(&format!("nobody answers at {free}"));
+    dead.expect_code(0).expect_stdout(&format!("no answer from {free}"));
     let echo = Echo::start(&[]);
     let alive = place.assay(&["check", &format!("http://{}/", echo.http)]);
-    alive.expect_code(0).expect_stdout(&format!("somebody listens at {}", echo.http));
+    alive.expect_code(0).expect_stdout(&format!("a server listens at {}", echo.http));
 }
 
 /// Claim: a server that speaks another protocol is named as such, and `report` ends with 0, or with the verdict's code

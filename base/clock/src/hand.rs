@@ -21,7 +21,7 @@ impl Virtual {
     }
 }
 
-/// What moves the time of a clock made by [`crate::Clock::by_hand`]. There is one for each.
+/// Moves the time of a clock made by [`crate::Clock::by_hand`]. There is one for each.
 #[derive(Debug)]
 pub struct Hand(Virtual);
 

@@ -16,7 +16,7 @@ impl WallRelation {
         Instant::from_ns(wall.unix_ns() - self.at_origin.unix_ns())
     }
 
-    /// The most by which it may be off, in nanoseconds, while nobody sets the wall clock.
+    /// The most by which it may be off, in nanoseconds, while the wall clock is not set.
     #[must_use]
     pub const fn error_ns(self) -> i64 {
         self.error_ns

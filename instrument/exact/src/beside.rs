@@ -1,4 +1,4 @@
-//! What a run has beside its load: the host, who ends it, and what is sampled of nodes. Told by a test as a testbed would
+//! Everything beside a run's load: the host, who ends it, and samples of nodes. Told by a test as a testbed would
 //! find it; nothing of it reaches the load.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use model::series::SeriesFacts;
 
 use crate::pipeline::STARTED;
 
-/// Kinds of faults that an experiment may plan. Nobody injects them: the script does what it does by itself, and the test
+/// Kinds of faults that an experiment may plan. They are not injected: the script does what it does by itself, and the test
 /// says what a testbed would have noted ([`Beside::faults`]).
 pub(crate) const FAULT_KINDS: &[FaultKind] = &[
     kind("pause", "a pause", "Stop this node and let it go on", Length::Positive),
@@ -36,23 +36,23 @@ const fn kind(
     }
 }
 
-/// What is beside the load.
+/// Everything beside the load.
 #[derive(Clone, Debug)]
 pub struct Beside {
     /// The host.
     pub environment: Environment,
     /// Somebody ends the first trial so long after its start, as with one Ctrl-C; the others are not begun.
     pub ended_after: Option<Duration>,
-    /// What the series are of which there are samples.
+    /// Declarations of the series that have samples.
     pub series: Vec<SeriesFacts>,
-    /// What was sampled in each trial.
+    /// The samples of each trial.
     pub metrics: Vec<MetricSample>,
-    /// What faults did in each trial, as it is told; a script does what it does by itself.
+    /// Effects of faults in each trial, as told; a script acts by itself.
     pub faults: Vec<FaultEvent>,
 }
 
 impl Default for Beside {
-    /// A host that nothing is wrong with, and nobody else.
+    /// A host in good order, and nothing else.
     fn default() -> Self {
         let environment = Environment {
             schema: "assay.environment/1".to_owned(),

@@ -64,7 +64,7 @@ impl Ran {
 /// setting's trial (from 0), and `client` says how it is spoken to.
 ///
 /// # Errors
-/// What stopped it, for people.
+/// The reason that it stopped, for people.
 pub fn run(
     experiment: &str,
     client: Client,

@@ -1,4 +1,4 @@
-//! What a scripted server makes of requests: when it answers each, with what word, and what its ledger then holds. A model
+//! A scripted server's answers: when it answers each request, with what word, and what its ledger then holds. A model
 //! of servers on paper; it knows no protocol.
 //!
 //! Times are those of the trial: [`Instant::ZERO`] is its stamp 0.
@@ -30,12 +30,12 @@ pub(crate) enum Word {
     Accepted = 3,
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// It is answered at this time, and so many times it stands in the ledger.
     Answer { at: Instant, word: Word, entries: u32 },
-    /// It is done at this time, and nobody is told.
+    /// It is done at this time, without an answer.
     Silence { at: Instant },
     /// Its connection is reset at once, and nothing is done.
     Reset,
@@ -253,7 +253,7 @@ impl Script {
         self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
     }
 
-    /// What becomes of a request that arrives now.
+    /// The fate of a request that arrives now.
     pub(crate) fn serve(&mut self, now: Instant) -> Reply {
         self.asked += 1;
         let is_one_of = |every: u64| every > 0 && self.asked.is_multiple_of(every);

@@ -1,4 +1,4 @@
-//! What a scripted server stamps of itself, as a node does in a file of its own: three stages of each request.
+//! Stamps of a scripted server's own, as a node writes them to a file: three stages of each request.
 
 use std::time::Duration;
 

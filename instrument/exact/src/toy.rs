@@ -132,7 +132,7 @@ pub(crate) struct Served {
     pub entries: u32,
 }
 
-/// What the server has done, in the order of requests.
+/// The server's work, in the order of requests.
 #[derive(Clone, Default)]
 pub(crate) struct Stored(Arc<Mutex<Vec<Served>>>);
 

@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     /// Its index in the trial.
     pub index: u32,
     pub stream: u8,
-    /// What it is for, and its index among those of that role.
+    /// Its purpose, and its index among those of that role.
     pub role: (Role, u32),
     pub phase: Phase,
     pub key: Option<Key>,
@@ -51,10 +51,10 @@ pub(crate) struct Connection {
     pub is_stamped: bool,
     /// How many bytes the session wrote while it received, since the system last took all that there was.
     pub replies: usize,
-    /// What the session left unread.
+    /// Bytes that the session left unread.
     rest: Vec<u8>,
     pub list: OnConnection,
-    /// What it lost and will send again, where clients stay on their connections.
+    /// Transactions that it lost and will send again, where clients stay on their connections.
     pub again: OnConnection,
     /// The most that may be outstanding on it.
     room_max: u32,

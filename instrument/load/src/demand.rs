@@ -1,4 +1,4 @@
-//! What a stream asks for: due times from a schedule, clients that wait for their answers, or as much as the
+//! The demand of a stream: due times from a schedule, clients that wait for their answers, or as much as the
 //! connections take. It knows when the next transaction is due and nothing of what became of earlier ones,
 //! except that a client's next one follows its last one's end.
 

@@ -35,7 +35,7 @@ pub enum LoadError {
     /// The operating system refused something that is not a connection.
     #[error("{attempt}: {reason}")]
     Host {
-        /// What was attempted.
+        /// The operation that failed.
         attempt: &'static str,
         /// Why not.
         reason: String,

@@ -50,7 +50,7 @@ pub const PROBE_TX_BASE: u64 = 1 << 40;
 
 /// One trial, as the engine needs it.
 pub struct Setup<'a> {
-    /// What to do.
+    /// The remedy.
     pub plan: &'a SettingPlan,
     /// The ladder.
     pub stages: Vec<String>,
@@ -64,7 +64,7 @@ pub struct Setup<'a> {
     pub seed: Seed,
     /// How the trial is stopped from outside.
     pub control: Arc<Control>,
-    /// What is shown while it runs.
+    /// The state for the display while it runs.
     pub live: Arc<Live>,
 }
 
@@ -87,10 +87,10 @@ pub trait RowSink: Send {
     fn event(&mut self, event: Event);
 }
 
-/// What a load leaves behind beside its rows.
+/// The results of a load beside its rows.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What the engine says of it.
+    /// The engine's own facts.
     pub facts: LoadFacts,
     /// The trial's start, stamp 0, on the clock of the setup.
     pub start: Instant,

@@ -1,4 +1,4 @@
-//! What a progress display may see of a running trial: a few counters, refreshed four times a second or more.
+//! A progress display's view of a running trial: a few counters, refreshed four times a second or more.
 //! It is for eyes only; no result is ever computed from it.
 
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
 //! A set of transaction numbers, one bit a number in pages, of which the highest stay in bounded memory. What it has
-//! forgotten it says: nobody is accused on a memory that has a hole.
+//! forgotten it says: no answer is called wrong on a memory with a hole.
 
 use std::collections::BTreeMap;
 

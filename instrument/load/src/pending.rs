@@ -1,4 +1,4 @@
-//! What one stream of one worker has outstanding: found by transaction number, by connection, and by age, each
+//! Outstanding transactions of one stream of one worker: found by transaction number, by connection, and by age, each
 //! in constant time, without a hash map on the path of a transaction that is answered in its turn.
 //!
 //! Numbers are given out in ascending order, or nearly so where each client has one ahead, so a ring indexed by number
@@ -75,7 +75,7 @@ impl OnConnection {
     }
 }
 
-/// What is known of a number.
+/// The state of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Outstanding, in this slot.
@@ -286,7 +286,7 @@ impl Pending {
         if is_its { slot } else { NONE }
     }
 
-    /// What is known of a number.
+    /// The state of a number.
     pub(crate) fn find(&mut self, number: u64) -> Known {
         if number >= self.given {
             return Known::Never;

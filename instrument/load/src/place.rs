@@ -54,7 +54,7 @@ impl Place {
         matches!(self, Self::Address(_))
     }
 
-    /// What became of a transaction that was sent there and has no answer. A program is to answer in any case: that it
+    /// The outcome of a transaction that was sent there and has no answer. A program is to answer in any case: that it
     /// has not is its failure, and says nothing of the system.
     pub(crate) const fn unanswered(&self) -> Outcome {
         match self {

@@ -25,7 +25,7 @@ const EIGHTHS: u32 = 3;
 /// As often as the display is redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What workers tell the recorder.
+/// Messages from workers to the recorder.
 pub(crate) enum Message {
     /// All connections of a worker are open, or they cannot be.
     Ready(Result<(), LoadError>),
@@ -43,7 +43,7 @@ pub(crate) enum Message {
     Done(Box<WorkerReport>),
 }
 
-/// What a worker leaves behind.
+/// The results of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerReport {
     pub worker: u32,
@@ -181,7 +181,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// What the display shows of the last second.
+/// The last second, for the display.
 #[derive(Default)]
 struct LiveWindow {
     shown_at: Stamp,

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 /// Three numbers of twenty digits, with what stands between them.
 const TEXT_BYTES_MAX: usize = 64;
 
-/// What the kernel says of one thread; nothing where it does not say.
+/// The kernel's figures of one thread; nothing where it has none.
 pub(crate) struct RunQueue(Option<File>);
 
 impl RunQueue {
@@ -16,7 +16,7 @@ impl RunQueue {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// How long it has waited for a processor since it began, nanoseconds; 0 where nobody says.
+    /// How long it has waited for a processor since it began, nanoseconds; 0 where unknown.
     pub(crate) fn waited_ns(&self) -> u64 {
         let mut text = [0; TEXT_BYTES_MAX];
         let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());

@@ -38,7 +38,7 @@ pub trait Server: Send {
     fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda);
 }
 
-/// What can happen to a server.
+/// Events of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'a> {
     /// A connection is open.
@@ -92,7 +92,7 @@ fn check(setup: &Setup<'_>) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// What differs from one machine, or from one execution, to the next.
+/// Facts that differ from one machine, or from one execution, to the next.
 fn leave_host_out(loaded: &mut Loaded) {
     loaded.facts.congestion_control.clear();
     for worker in &mut loaded.facts.workers {

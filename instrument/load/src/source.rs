@@ -28,7 +28,7 @@ pub(crate) struct Numbers {
     pub count_max: u64,
 }
 
-/// Whose transactions are prepared.
+/// The clients whose transactions are prepared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose {
     /// The workload says it: so many ahead.

@@ -34,7 +34,7 @@ impl Texts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).texts.clone()
     }
 
-    /// What one thread knows of the table: nothing yet.
+    /// One thread's copy of the table: nothing yet.
     pub(crate) fn known(&self) -> Known<'_> {
         Known { of: self, index: HashMap::new(), is_whole: false, lookups: 0 }
     }
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// What one thread knows of the trial's table.
+/// One thread's copy of the trial's table.
 pub(crate) struct Known<'t> {
     of: &'t Texts,
     index: HashMap<String, u16>,

@@ -35,7 +35,7 @@ pub(crate) enum Choice {
     Epoll,
 }
 
-/// What runs the workers where something goes over a wire.
+/// The workers' loop where something goes over a wire.
 pub(crate) struct Wires<F> {
     /// The name of the driver.
     pub name: &'static str,
@@ -150,7 +150,7 @@ fn begin<'scope>(
     std::thread::Builder::new().name(name).spawn_scoped(scope, work).map(drop)
 }
 
-/// What the plan must have for a load to make sense.
+/// The conditions on a plan for a load to make sense.
 fn check(setup: &Setup<'_>) -> Result<(), LoadError> {
     let stages = setup.stages.len();
     let last = setup.final_stages.load.max(setup.final_stages.probe);

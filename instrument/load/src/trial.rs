@@ -1,4 +1,4 @@
-//! What the workers of one trial share: the plan, the clock, the texts of errors, and a few flags that are
+//! State that the workers of one trial share: the plan, the clock, the texts of errors, and a few flags that are
 //! looked at between transactions. Nothing here is locked on the path of a transaction.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -36,7 +36,7 @@ pub(crate) struct Trial<'a> {
     /// The texts of errors.
     pub texts: Texts,
     events: AtomicU64,
-    /// What the first encrypted connection negotiated.
+    /// The result of the first encrypted connection's negotiation.
     pub transport: OnceLock<String>,
     /// The last due stamp, if something cut the load short.
     cut_at: AtomicI64,

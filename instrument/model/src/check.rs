@@ -20,9 +20,9 @@ pub const EXAMPLES_MAX: usize = 100;
 pub struct Check {
     /// Its name.
     pub name: &'static str,
-    /// What it finds, in one sentence.
+    /// Its subject, in one sentence.
     pub summary: &'static str,
-    /// What it must be shown.
+    /// Its inputs.
     pub reads: Reads,
     /// Whether it has anything to say of such a trial.
     pub applies: fn(&CheckInput<'_>) -> bool,
@@ -30,7 +30,7 @@ pub struct Check {
     pub start: fn(&CheckInput<'_>) -> Box<dyn CheckState>,
 }
 
-/// What a check must be shown. What no check asks for is not read, and contents of entries are not even kept.
+/// The inputs of a check. An input that no check asks for is not read, and contents of entries are not even kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Rows.
@@ -47,13 +47,13 @@ pub enum Entries {
     /// Not at all.
     #[default]
     Unread,
-    /// What each entry claims to be.
+    /// The identity that each entry claims.
     Bare,
     /// That, and what it holds.
     WithContent,
 }
 
-/// What is known of a trial before anything is read of it.
+/// Facts of a trial that are known before any record is read.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckInput<'a> {
     /// The trial's seed. The engine splits the workload's from it by the name `workload`, the probe's by `probe`.
@@ -78,7 +78,7 @@ pub trait CheckState {
         let _ = row;
     }
 
-    /// What a transaction was seen to return. The order is that of the record, which workers share: its stamps say
+    /// The results that a transaction was seen to return. The order is that of the record, which workers share: its stamps say
     /// when.
     fn observation(&mut self, observation: &Observation<'_>) {
         let _ = observation;
@@ -90,11 +90,11 @@ pub trait CheckState {
         let _ = (entry, content);
     }
 
-    /// What was found.
+    /// The finding.
     fn finish(self: Box<Self>) -> CheckFinding;
 }
 
-/// What a check found.
+/// The finding of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckFinding {
     /// Whether the promise was kept as far as could be seen.

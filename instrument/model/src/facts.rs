@@ -1,4 +1,4 @@
-//! What a trial and its host say of themselves, beside the rows: `trial.json` and `environment.json`.
+//! Facts of a trial and its host, beside the rows: `trial.json` and `environment.json`.
 
 mod connections;
 mod disk;
@@ -35,11 +35,11 @@ pub const TRIAL_SCHEMA: &str = "assay.trial/2";
 pub struct TrialFacts {
     /// [`TRIAL_SCHEMA`].
     pub schema: String,
-    /// What was known before the load; the app writes it.
+    /// Facts known before the load; the app writes them.
     pub declared: DeclaredFacts,
-    /// What the engine says of the load; the engine writes it.
+    /// The engine's facts of the load; the engine writes them.
     pub load: LoadFacts,
-    /// What was found beside the load and after it; the app writes it.
+    /// Facts found beside the load and after it; the app writes them.
     pub after: AfterFacts,
     /// Whether the trial came to its end (false in a folder that a crash left behind).
     pub complete: bool,
@@ -80,7 +80,7 @@ impl TrialFacts {
     }
 }
 
-/// What a trial is, before anything is sent.
+/// A trial's facts before anything is sent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeclaredFacts {
@@ -105,11 +105,11 @@ pub struct DeclaredFacts {
     pub measure_start: Stamp,
     /// Due times from this on are not part of the plan; see [`TrialFacts::measure_end`].
     pub measure_end: Stamp,
-    /// What the preflight pass found, one entry a kind that was tried.
+    /// Findings of the preflight pass, one entry for each kind that was tried.
     pub preflight: Vec<PreflightFinding>,
     /// Codes that count as committed and of which a reader should know something.
     pub code_remarks: Vec<CodeRemark>,
-    /// What the null-target calibration of this machine gave before the trial, if it ran.
+    /// The null-target calibration of this machine before the trial, if it ran.
     pub calibration: Option<Calibration>,
     /// Fidelity switches that were on, in words.
     pub fidelity: Vec<String>,
@@ -119,9 +119,9 @@ pub struct DeclaredFacts {
     pub targets: Vec<String>,
     /// Facts for the reader that the adapter adds (versions, addresses without secrets). Nothing reads them back.
     pub system: BTreeMap<String, String>,
-    /// Whose clocks the system's own times are by.
+    /// The clocks of the system's own times.
     pub clocks: ClockRelation,
-    /// What each series is that may be recorded, as those declare it who sample or serve it.
+    /// Declarations of the series that may be recorded, by those who sample or serve them.
     pub series: Vec<SeriesFacts>,
 }
 
@@ -154,7 +154,7 @@ pub enum ClockRelation {
     OtherHosts,
 }
 
-/// What the engine says of the load.
+/// The engine's facts of the load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadFacts {
@@ -204,7 +204,7 @@ impl Default for LoadFacts {
     }
 }
 
-/// What was found beside the load and after it.
+/// Facts found beside the load and after it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AfterFacts {
@@ -213,17 +213,17 @@ pub struct AfterFacts {
     pub generator_cpu_ns: u64,
     /// Why a part of the record could not be kept, in words; empty = all of it was.
     pub not_kept: String,
-    /// What became of asking nodes for their own metrics, in words; empty = none serves any.
+    /// The result of asking nodes for their own metrics, in words; empty = none serves any.
     pub scraped: String,
     /// Whether the system's ledger was read, and if not why not.
     pub ledger: LedgerFacts,
-    /// What reading the nodes' own events came to; absent: it declares no node stages.
+    /// The result of reading the nodes' own events; absent: the system declares no node stages.
     pub node_events: Option<NodeEventsFacts>,
     /// Processes of the system under test: name and process id.
     pub nodes: Vec<NodeFacts>,
-    /// What the testbed's own network did; absent: the trial had none.
+    /// Facts of the testbed's own network; absent: the trial had none.
     pub network: Option<NetworkFacts>,
-    /// What the nodes' disks of the testbed's own did, in the order made; empty: no node had one.
+    /// Facts of the nodes' disks of the testbed's own, in the order made; empty: no node had one.
     pub disks: Vec<DiskFacts>,
 }
 
@@ -257,7 +257,7 @@ impl KindFacts {
     }
 }
 
-/// What a reader should know of a code that counts as committed.
+/// A remark for the reader on a code that counts as committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CodeRemark {
@@ -275,25 +275,25 @@ pub struct PreflightFinding {
     pub kind: String,
     /// Whether it can succeed.
     pub ok: bool,
-    /// What was answered, in words.
+    /// The answer, in words.
     pub detail: String,
-    /// What a reader should know although it can succeed, in words; empty = nothing.
+    /// A remark for the reader although it can succeed, in words; empty = none.
     pub remark: String,
     /// Whether this is about the pass itself (what it left out), and of no kind.
     pub is_note: bool,
-    /// From the first time that it was asked to its answer, nanoseconds; null where nobody looked.
+    /// From the first time that it was asked to its answer, nanoseconds; null where none was measured.
     pub took_ns: Option<i64>,
 }
 
 impl PreflightFinding {
-    /// What asking for a kind came to, with nothing to remark.
+    /// The result of asking for a kind, without a remark.
     #[must_use]
     pub fn new(kind: impl Into<String>, ok: bool, detail: impl Into<String>) -> Self {
         Self { kind: kind.into(), ok, detail: detail.into(), ..Self::default() }
     }
 }
 
-/// What the generator reached on this machine against a target that does nothing.
+/// The generator's limits on this machine against a target that does nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calibration {
@@ -321,7 +321,7 @@ pub struct LedgerFacts {
     pub is_unordered: bool,
     /// Entries whose content was asked for by a check and was longer than is kept.
     pub contents_left_out: u64,
-    /// Why a ledger that the system keeps has no reading; absent: it has one, or there is no ledger, or nobody asked.
+    /// Why a ledger that the system keeps has no reading; absent: it has one, or there is no ledger, or it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<LedgerFault>,
     /// The second reading, whose entries are those that are kept; absent: the first lacked nothing.

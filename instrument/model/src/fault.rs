@@ -24,7 +24,7 @@ pub struct FaultEvent {
     pub fault: u32,
     /// Which round of it, from 1; 0 for what does not come round.
     pub cycle: u32,
-    /// What became of it.
+    /// Its outcome.
     pub phase: FaultPhase,
     /// The word of its kind.
     pub kind: String,
@@ -34,12 +34,12 @@ pub struct FaultEvent {
     pub planned_ns: i64,
     /// When it was, nanoseconds after the trial's start.
     pub at_ns: Stamp,
-    /// What is said of it.
+    /// Its details.
     #[serde(default)]
     pub detail: FaultDetail,
 }
 
-/// What became of a fault.
+/// The outcome of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultPhase {
@@ -51,7 +51,7 @@ pub enum FaultPhase {
     Failed,
 }
 
-/// What is said of an event. A new kind of fault has words for most of it here already.
+/// The details of an event. A new kind of fault has words for most of it here already.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum FaultDetail {
@@ -65,14 +65,14 @@ pub enum FaultDetail {
     },
     /// Links were cut.
     Cut {
-        /// What does not pass.
+        /// The packets that do not pass.
         way: CutWay,
         /// Whether the instrument is cut off, too.
         client: bool,
     },
     /// Links are different.
     Link {
-        /// What is.
+        /// The new state.
         change: LinkChange,
     },
     /// It was undone.
@@ -83,7 +83,7 @@ pub enum FaultDetail {
         cut_short: bool,
         /// Whether another fault of its kind goes on there, so that nothing changed yet.
         goes_on: bool,
-        /// What the system said against undoing it; empty: nothing.
+        /// The system's objection to undoing it; empty: none.
         error: String,
     },
     /// The node's power was cut.
@@ -113,7 +113,7 @@ pub enum FaultDetail {
         ns: i64,
         /// Why it was no longer waited for.
         over: RotationOver,
-        /// What it said last; empty: nothing but no.
+        /// Its last answer; empty: nothing but no.
         said: String,
     },
     /// The node was started and ended again.
@@ -152,9 +152,9 @@ pub enum FaultDetail {
     NoCare,
     /// The trial ended before its time came.
     NotReached,
-    /// What follows is not kept: there is too much.
+    /// Further events are dropped: the limit is reached.
     TooMuch,
-    /// What the operating system or the testbed said.
+    /// The message of the operating system or the testbed.
     Why {
         /// Its text.
         text: String,

@@ -1,6 +1,6 @@
 //! Names that a system declares and that thresholds and tables may use: the one list of them.
 
-/// What a system declares, before anything is started.
+/// The declarations of a system, before anything is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeclaredNames {
     /// Its ladder of stages, lowest first.

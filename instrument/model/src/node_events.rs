@@ -20,7 +20,7 @@ pub struct NodeStage {
     pub name: String,
     /// In words, for readers.
     pub label: String,
-    /// The stage that it is a part of what comes behind: what has passed that one passes exactly one of those that name
+    /// The stage that it is a part of what comes after it: what has passed that one passes exactly one of those that name
     /// it, once. Empty: nothing of the kind holds, because a stage waits, repeats, or leaves something out.
     pub behind: String,
 }
@@ -85,7 +85,7 @@ pub struct Span {
     pub to: Stamp,
 }
 
-/// What reading the nodes' events came to.
+/// The result of reading the nodes' events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeEventsFacts {
@@ -107,7 +107,7 @@ pub struct NodeEventsFacts {
     pub spans_kept: u64,
     /// One transaction in so many is sampled.
     pub sampled_one_in: u64,
-    /// What could not be read or kept, in words; the first hundred.
+    /// Events that could not be read or kept, in words; the first hundred.
     pub problems: Vec<String>,
     /// How many more there were.
     pub problems_left_out: u64,

@@ -1,4 +1,4 @@
-//! What reads returned: bytes that a session or a client saw for a transaction, kept beside the rows.
+//! Results of reads: bytes that a session or a client saw for a transaction, kept beside the rows.
 //!
 //! A list keeps its memory when it is emptied, so that nothing is allocated on the path of a transaction once it
 //! has grown to its size. It never interprets a byte.
@@ -9,18 +9,18 @@ use crate::row::{Stamp, TxId};
 /// of an answer would be taken for another answer.
 pub const OBSERVATION_BYTES_MAX: usize = 64 << 10;
 
-/// What one transaction was seen to return.
+/// The result that one transaction was seen to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation<'a> {
     /// The transaction.
     pub tx: TxId,
     /// When it was seen, nanoseconds after the trial's start.
     pub at: Stamp,
-    /// What it returned, in the system's own form.
+    /// The returned bytes, in the system's own form.
     pub bytes: &'a [u8],
 }
 
-/// Observations one behind the other, in memory that is used again.
+/// Observations one after the other, in memory that is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observations {
     /// Transaction, stamp, and where its bytes end.

@@ -26,13 +26,13 @@ pub struct Span {
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What it is.
+    /// Its value.
     pub value: Value,
     /// Where it was written.
     pub span: Span,
 }
 
-/// What a user's file can hold. Dates are not among it.
+/// A value of a user's file. Dates are not among them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Text.
@@ -207,11 +207,11 @@ fn bare(value: Value) -> Options {
 /// One mistake in a user's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, in one sentence without a final stop.
+    /// The mistake, in one sentence without a final stop.
     pub message: String,
     /// Where.
     pub span: Span,
-    /// What to do, if there is something to say.
+    /// The remedy, if there is one.
     pub help: Option<String>,
 }
 
@@ -236,7 +236,7 @@ impl Problems {
 }
 
 /// A table being read. Each getter notes its key as known, adds a problem if the value is not what it must be,
-/// and then answers `None`, as for an absent key; [`Section::finish`] reports the keys that nobody asked for.
+/// and then answers `None`, as for an absent key; [`Section::finish`] reports the keys that were not asked for.
 #[derive(Debug)]
 pub struct Section<'a> {
     table: Option<&'a BTreeMap<String, (Span, Options)>>,

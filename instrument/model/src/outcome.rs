@@ -1,4 +1,4 @@
-//! What became of a transaction, as its client saw it.
+//! The outcome of a transaction, as its client saw it.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// What the client of a transaction ended with. Unknown is an answer; it is never rounded to success or failure.
+/// The outcome of a transaction for its client. Unknown is an answer; it is never rounded to success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It reached the stage that the experiment calls final.
@@ -109,7 +109,7 @@ impl Outcome {
         }
     }
 
-    /// What an HTTP status means where nobody has said otherwise.
+    /// The meaning of an HTTP status where the experiment does not give one.
     #[must_use]
     pub const fn of_http_status(status: u16) -> Self {
         match status {

@@ -79,10 +79,10 @@ pub const TRACES_MAX: usize = 24;
 /// The most spans of one of them.
 pub const TRACE_SPANS_MAX: usize = 64;
 
-/// What became of one transaction, by client and nodes.
+/// The way of one transaction, by client and nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The client's row, if it has one: what nodes stamped may be nobody's.
+    /// The client's row, if it has one: stamps of nodes may be of no transaction known here.
     pub row: Option<Row>,
     /// The transaction.
     pub tx: TxId,
@@ -114,7 +114,7 @@ pub struct Band {
     pub label: String,
 }
 
-/// What a band means.
+/// The meaning of a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BandKind {
     /// Load that is not counted.
@@ -184,7 +184,7 @@ pub fn natural_order(source: &str) -> (String, u64) {
 pub struct Lanes {
     /// The series.
     pub name: String,
-    /// What it counts, in words.
+    /// The things counted, in words.
     pub unit: String,
     /// At most so far behind the highest a node is with the others.
     pub with_max: f64,

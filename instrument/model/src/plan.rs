@@ -84,7 +84,7 @@ pub struct SettingPlan {
     pub load: LoadPlan,
     /// The probe beside it.
     pub probe: Option<ProbePlan>,
-    /// What is measured.
+    /// The measurement.
     pub measure: MeasurePlan,
     /// Faults to inject, by time.
     pub faults: Vec<FaultPlan>,
@@ -108,7 +108,7 @@ impl SettingPlan {
     }
 }
 
-/// What to start or attach to.
+/// The system to start or attach to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SystemPlan {
     /// The adapter's name.
@@ -156,7 +156,7 @@ pub struct LoadPlan {
     /// Whether a client stays on one connection.
     #[serde(default)]
     pub affinity: Affinity,
-    /// What is sent again; absent: nothing is.
+    /// The resends; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend: Option<ResendPlan>,
     /// The stage that counts as committed for the load; empty = the trial's ([`MeasurePlan::until`]).
@@ -348,7 +348,7 @@ pub enum ProbeSchedule {
     Sequential,
 }
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MeasurePlan {
     /// The stage that counts as committed, for each stream that names none of its own: a name on the system's ladder;
@@ -380,7 +380,7 @@ impl Default for MeasurePlan {
     }
 }
 
-/// What plans of an earlier version mean.
+/// The meaning of plans of an earlier version.
 const fn calls_of_a_page() -> u32 {
     10
 }
@@ -392,7 +392,7 @@ pub struct ThresholdPlan {
     pub expr: String,
     /// Which settings: label by axis; empty = all.
     pub at: BTreeMap<String, String>,
-    /// What missing it means.
+    /// The meaning of a missed threshold.
     pub level: Level,
     /// How sure it must be to hold, as a fraction of one; null = what is not resolved only warns.
     #[serde(default)]
@@ -407,7 +407,7 @@ impl ThresholdPlan {
     }
 }
 
-/// What breaking a threshold means.
+/// The meaning of a missed threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {

@@ -67,7 +67,7 @@ pub struct RunResult {
     pub started: String,
     /// The run's seed.
     pub seed: u64,
-    /// What was measured, under which load, for how long.
+    /// Target, load and length.
     #[serde(default)]
     pub subject: RunSubject,
     /// The run as a whole: the worst of its settings, where a declared verdict counts as met.
@@ -97,14 +97,14 @@ pub struct RunResult {
     pub load_series: Vec<LoadSeries>,
     /// Audits that look across trials (repeatability).
     pub audits: Vec<AuditResult>,
-    /// What each audit of the trials and of the run asks, in the order of the list of audits.
+    /// The question of each audit of the trials and of the run, in the order of the list of audits.
     #[serde(default)]
     pub audits_asked: Vec<AuditFacts>,
     /// Host, tool, command.
     pub environment: Environment,
 }
 
-/// What a run is of: the first thing that a reader who did not write the experiment asks.
+/// The subject of a run: the first thing that a reader who did not write the experiment asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSubject {
     /// The adapter's name: `http`.
@@ -120,7 +120,7 @@ pub struct RunSubject {
 /// Settings that differ in offered load alone, in ascending order of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LoadSeries {
-    /// What they share: label by axis; empty = everything.
+    /// The values that they share: label by axis; empty = everything.
     pub values: BTreeMap<String, String>,
     /// Keys of the settings.
     pub settings: Vec<String>,
@@ -140,14 +140,14 @@ pub struct SettingResult {
     pub values: BTreeMap<String, String>,
     /// The worst of its trials, or the declared verdict if that is what came.
     pub verdict: Verdict,
-    /// What the experiment declares, if it does.
+    /// The verdict that the experiment declares, if it does.
     pub expect: Option<Verdict>,
     /// Whether a threshold of level `saturated` broke.
     pub saturated: bool,
-    /// What its trials say together; absent where it has fewer than two.
+    /// Its trials taken together; absent where it has fewer than two.
     #[serde(default)]
     pub combined: Option<CombinedResult>,
-    /// What its load bears minute by minute; absent where no trial has a whole minute, or no threshold can be told of one.
+    /// Its load minute by minute; absent where no trial has a whole minute, or no threshold can be applied to one.
     #[serde(default)]
     pub borne: Option<BorneResult>,
     /// Trials in order.
@@ -192,7 +192,7 @@ pub struct TrialResult {
     /// How often transactions were sent.
     #[serde(default)]
     pub attempts: AttemptsResult,
-    /// What left together; absent where the load has no batches.
+    /// Batches; absent where the load has none.
     #[serde(default)]
     pub batches: Option<BatchesResult>,
     /// The connections of the main load.
@@ -213,7 +213,7 @@ pub struct TrialResult {
     pub seconds: Vec<SecondResult>,
     /// The whole trial in columns of equal length, warm-up and drain included: what the page draws.
     pub timeline: Timeline,
-    /// What users who make several calls see: the final stage's response time, unconditional.
+    /// The view of users who make several calls: the final stage's response time, unconditional.
     pub calls: Vec<CallsResult>,
     /// How often several requests all succeed; absent where nothing was due.
     #[serde(default)]
@@ -224,7 +224,7 @@ pub struct TrialResult {
     /// How connections fared; absent where a client library keeps its own.
     #[serde(default)]
     pub health: Option<HealthResult>,
-    /// What transactions cost in processor time; no process in a document of an earlier version.
+    /// Processor time of transactions; no process in a document of an earlier version.
     #[serde(default)]
     pub processor: ProcessorResult,
     /// Step by step; absent where the load has no steps.
@@ -236,12 +236,12 @@ pub struct TrialResult {
     pub codes: Vec<GroupResult>,
     /// Error texts with counts, most frequent first.
     pub errors: Vec<ErrorResult>,
-    /// What the ledger says; absent if it was not read.
+    /// Fates by the ledger; absent if it was not read.
     pub fates: Option<Fates>,
     /// Latency by the ledger's own times; absent if it was not read or says none.
     #[serde(default)]
     pub stated: Option<StatedLatency>,
-    /// What its nodes stamped; absent if it declares no node stages.
+    /// Stamps of its nodes; absent if it declares no node stages.
     #[serde(default)]
     pub node_stages: Option<NodeStagesResult>,
     /// Faults that were injected, or should have been, by when they began; the first thousand.
@@ -250,15 +250,15 @@ pub struct TrialResult {
     /// How many more there were.
     #[serde(default)]
     pub faults_left_out: u64,
-    /// What the preflight pass found.
+    /// Findings of the preflight pass.
     pub preflight: Vec<PreflightFinding>,
     /// Tests of the measurement.
     pub audits: Vec<AuditResult>,
     /// The system's own tests of what its ledger holds and what its reads returned.
     pub checks: Vec<CheckResult>,
-    /// Its thresholds, those that nobody has to write among them.
+    /// Its thresholds, the implicit ones among them.
     pub thresholds: Vec<ThresholdResult>,
-    /// What the series are that were recorded, or made of these: in the order in which they are shown.
+    /// Declarations of the series that were recorded, or made of these: in the order in which they are shown.
     #[serde(default)]
     pub series: Vec<SeriesFacts>,
     /// Generator, host, each node and all nodes during the trial: `source.series` to (min, mean, max).
@@ -314,7 +314,7 @@ pub struct Counts {
 /// Five different numbers, never one "TPS". Each per second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rates {
-    /// What the plan asked for; null for closed loops and `max`.
+    /// The plan's rate; null for closed loops and `max`.
     pub planned_per_s: Option<f64>,
     /// Due ÷ window.
     pub offered_per_s: f64,

@@ -16,7 +16,7 @@ pub const NO_STAMP: Stamp = i64::MIN;
 /// The most stages that a system's ladder can have.
 pub const STAGES_MAX: usize = 4;
 
-/// What is kept of one transaction. Stamps are nanoseconds after the trial's start.
+/// The record of one transaction. Stamps are nanoseconds after the trial's start.
 ///
 /// `due ≤ ready ≤ sent ≤ marks ≤ end` holds for every row whose stamps exist; the stage-order audit checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Row {
     /// thread's read less the kernel's stamp. It is no part of marks and end. [`NO_STAMP`]: no stamp was had (a channel,
     /// a client library, a connection that is not sampled), or no answer ended it.
     pub receive_lag: i64,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The system's own code for the answer (an HTTP status, a CheckTx code); 0 = no answer.
     pub code: u16,

@@ -24,5 +24,5 @@ pub use spans::{
     SecretSpan, command_spans, credentials, masked, masked_command, spans, value_span,
 };
 
-/// What stands where a secret stood.
+/// The replacement of a secret.
 pub const MARK: &str = "<redacted>";

@@ -1,7 +1,7 @@
-//! What a series of samples is: its words, its unit, whether that of several nodes adds up, whether it is progress.
+//! The declaration of a series of samples: its words, its unit, whether that of several nodes adds up, whether it is progress.
 //!
 //! Who samples or serves a series declares this; it is kept with the trial, and everything else reads it. Nobody may
-//! look into a name: a series that nobody declared is shown as undeclared, and nothing is made of it.
+//! look into a name: an undeclared series is shown as such, and nothing is made of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct SeriesFacts {
     pub name: String,
     /// In words, for titles.
     pub label: String,
-    /// What its values are of.
+    /// The unit of its values.
     pub unit: SeriesUnit,
     /// Whether those of several nodes together are something.
     pub aggregate: Aggregate,
@@ -27,7 +27,7 @@ pub struct SeriesFacts {
     pub is_foremost: bool,
 }
 
-/// What the values of several nodes at one time are together.
+/// The relation of several nodes' values at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
@@ -37,7 +37,7 @@ pub enum Aggregate {
     Each,
 }
 
-/// What a series means for the system.
+/// The role of a series for the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum SeriesRole {
@@ -46,7 +46,7 @@ pub enum SeriesRole {
     /// How far a node has come in what all of them go through: it never goes back, the highest leads, and who is far
     /// behind catches up.
     Progress {
-        /// What it counts, in words: `blocks`.
+        /// The things counted, in words: `blocks`.
         unit: String,
         /// At most so far behind the highest a node is with the others: they are not asked at one instant.
         with_max: u32,
@@ -55,7 +55,7 @@ pub enum SeriesRole {
     },
     /// How much of that a node gets through each second; a node that catches up says more than the others.
     Throughput {
-        /// What it counts, in words: `committed transactions`.
+        /// The things counted, in words: `committed transactions`.
         unit: String,
     },
 }
@@ -70,11 +70,11 @@ pub enum SaidBy {
     Node,
     /// Nobody: it is made of what nodes say.
     Analysis,
-    /// Nobody has declared it.
+    /// It is not declared.
     Undeclared,
 }
 
-/// What values are of. In files it is its word.
+/// The unit of values. In files it is its word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum SeriesUnit {
@@ -162,7 +162,7 @@ impl SeriesFacts {
         Self { said_by, is_foremost: true, ..Self::of_node(name, label, unit) }
     }
 
-    /// One that nobody has declared: its name is all that is known of it.
+    /// An undeclared one: its name is all that is known of it.
     #[must_use]
     pub fn undeclared(name: &str) -> Self {
         let label = format!("{name} (undeclared)");
@@ -201,7 +201,7 @@ impl SeriesFacts {
     }
 }
 
-/// What was declared of the series called `name`.
+/// The declaration of the series called `name`.
 #[must_use]
 pub fn declared<'a>(all: &'a [SeriesFacts], name: &str) -> Option<&'a SeriesFacts> {
     all.iter().find(|it| it.name == name)

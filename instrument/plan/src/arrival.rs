@@ -118,7 +118,7 @@ fn refuse_rate(table: &mut Table<'_>, shape: &str, reading: &mut Reading<'_>) {
     }
 }
 
-/// What a rate is multiplied by.
+/// The factor of a rate.
 pub(crate) struct Multiplier {
     pub total: u64,
     pub generators: u64,

@@ -47,7 +47,7 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<DisksPla
     let mut delay = |key: &'static str, name: &'static str| {
         let delay = table.duration_or(key, keys::fixed_duration(name), reading);
         if delay > DELAY_MAX {
-            table.reject(key, "a disk that takes longer than a minute is none", None, reading);
+            table.reject(key, "expected at most a minute", None, reading);
         }
         delay
     };

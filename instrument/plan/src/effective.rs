@@ -56,7 +56,7 @@ impl Gathered {
 }
 
 /// The place of a path in [`KEYS`]: of itself, or of the table or list that it belongs to; of a key that only a kind of
-/// fault knows, behind those that all have.
+/// fault knows, after those that all have.
 fn place(path: &str) -> usize {
     let plain: String =
         path.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();

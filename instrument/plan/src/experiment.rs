@@ -230,7 +230,7 @@ fn flag(path: &str, value: &str, merged: &mut Options, reading: &mut Reading<'_>
     merged.set("threshold", Options { value: Value::Array(list), span });
 }
 
-/// What is at the top of the file.
+/// The top of the file.
 struct Head {
     name: String,
     question: String,
@@ -419,7 +419,7 @@ fn settings(
     complete.then_some(settings)
 }
 
-/// What the system of each setting declares, in their order; nothing where a setting could not be read.
+/// The declarations of each setting's system, in their order; nothing where a setting could not be read.
 fn declared(settings: Option<&[SettingPlan]>, reading: &Reading<'_>) -> Vec<Declared> {
     let of = |setting: &SettingPlan| (reading.outside.names)(setting);
     settings.unwrap_or_default().iter().map(of).collect()

@@ -21,7 +21,7 @@ const FAULTS_MAX: usize = 1_000;
 const UNBUILT: [(&str, &str); 3] =
     [("every", "a fault that comes again"), ("outage", "an outage"), ("limiter", "a rate limiter")];
 
-/// What a fault is read against.
+/// The plan's parts that a fault is read against.
 pub(crate) struct Beside<'a> {
     /// The measured window, if the load could be read.
     pub duration: Option<Duration>,
@@ -123,7 +123,7 @@ fn not_one(
     }
 }
 
-/// What is done, to whom; and mistakes for keys that belong to other kinds.
+/// The action and its nodes; and mistakes for keys that belong to other kinds.
 fn read_kind(
     kind: &FaultKind,
     plan: &mut FaultPlan,

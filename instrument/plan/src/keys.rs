@@ -11,7 +11,7 @@ pub use list::KEYS;
 use model::options::did_you_mean;
 use model::quantity::parse_duration;
 
-/// What holds where a key is not written.
+/// The value of a key that is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// It must be written.
@@ -29,15 +29,15 @@ pub enum Fallback {
 pub struct Key {
     /// Its dotted path; `[]` stands after a list of tables.
     pub path: &'static str,
-    /// What holds without it.
+    /// Its default.
     pub fallback: Fallback,
-    /// What may be written.
+    /// Its allowed values.
     pub form: Form,
-    /// What it means, in one sentence without a final stop.
+    /// Its meaning, in one sentence without a final stop.
     pub meaning: &'static str,
 }
 
-/// What may be written at a key: for the schema that is made of the table of keys.
+/// The allowed values of a key: for the schema that is made of the table of keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
     /// Any text.
@@ -127,7 +127,7 @@ pub fn variable_path(name: &str) -> Result<String, Option<String>> {
     Err(did_you_mean(name, known.iter().map(String::as_str)))
 }
 
-/// What follows `prefix` in `lower`, where underscores of the prefix may be doubled.
+/// The rest of `lower` after `prefix`, where underscores of the prefix may be doubled.
 fn lower_rest<'a>(lower: &'a str, prefix: &str) -> &'a str {
     let mut rest = lower;
     for part in prefix.split_terminator('_') {

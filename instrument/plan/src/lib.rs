@@ -90,14 +90,14 @@ pub struct Input<'a> {
     /// Other flags: the path that each stands for and the value as typed. The path `threshold` adds a
     /// threshold with the value as its expression; any other path is set.
     pub flags: Vec<(String, String)>,
-    /// What the plan has to ask others about.
+    /// The questions that the plan has to ask others.
     pub outside: Outside<'a>,
 }
 
 /// Checks an expression or a name; what a system declares is `None` where that is not known.
 pub type CheckNames<'a> = dyn Fn(&str, Option<&DeclaredNames>) -> Result<(), Mistake> + 'a;
 
-/// What `plan` cannot know by itself, supplied by the caller.
+/// Facts that `plan` cannot know by itself, supplied by the caller.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
     /// The kinds of system that exist; empty = not checked.
@@ -107,7 +107,7 @@ pub struct Outside<'a> {
     /// Reads a file named in the experiment (a trace), relative to the experiment's folder. The error is for
     /// people and does not repeat the path.
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
-    /// What the system of a setting declares; `None` if it cannot be built, which is told elsewhere.
+    /// The declarations of a setting's system; `None` if it cannot be built, which is told elsewhere.
     pub names: &'a dyn Fn(&SettingPlan) -> Option<Rc<DeclaredNames>>,
     /// Lets the system's adapter read its own part of the file (`deploy`, `workload`) and report every mistake in it,
     /// whatever is wrong elsewhere; the load is absent where it cannot be read itself.
@@ -136,7 +136,7 @@ impl Default for Outside<'_> {
     }
 }
 
-/// What is wrong with an expression, and where in it.
+/// The mistake in an expression, and its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mistake {
     /// First byte in the expression.
@@ -145,7 +145,7 @@ pub struct Mistake {
     pub end: usize,
     /// One sentence without a final stop.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -169,13 +169,13 @@ impl Mistake {
 /// A plan and where its values came from.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// What will be done.
+    /// The plan.
     pub plan: Plan,
     /// Every effective value with its origin, in the order of the file's sections.
     pub effective: Vec<Effective>,
     /// The texts that spans in the plan's `deploy` and `workload` point into; give them to [`reject`].
     pub sources: Vec<Source>,
-    /// What the command line changed in a way that it does not say by itself, in words.
+    /// Changes by the command line that it does not show by itself, in words.
     pub remarks: Vec<String>,
 }
 

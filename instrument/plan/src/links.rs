@@ -78,7 +78,7 @@ pub(crate) fn ends<'a>(
     Some((from, to))
 }
 
-/// Adds a mistake if this cannot be a node's name, or the beginning of names with `*` behind it.
+/// Adds a mistake if this cannot be a node's name, or the beginning of names with `*` after it.
 pub(crate) fn check_pattern(
     table: &Table<'_>,
     key: &str,

@@ -134,7 +134,7 @@ fn affinity(
         _ => false,
     };
     if shape.is_some_and(is_max) {
-        let message = "`load.affinity = \"client\"` does not go with `rate = \"max\"`: whatever connection is free gets the next transaction, whoever's it is";
+        let message = "`load.affinity = \"client\"` does not go with `rate = \"max\"`: the next transaction goes to any free connection, so affinity cannot be kept";
         table.reject(
             "affinity",
             message,
@@ -145,7 +145,7 @@ fn affinity(
     Affinity::Client
 }
 
-/// What is sent again.
+/// The resends.
 fn resend(
     table: &mut Table<'_>,
     timeout: Duration,

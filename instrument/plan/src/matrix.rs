@@ -30,7 +30,7 @@ pub(crate) struct Combination {
     pub labels: Vec<(String, String)>,
     /// `rate=50/s,set=all`, or `default`.
     pub key: String,
-    /// What it sets: path, where that was written, value.
+    /// Its assignments: path, where that was written, value.
     pub assignments: Vec<(String, Span, Options)>,
     /// The verdict that its `[[include]]` declares.
     pub expect: Option<Verdict>,
@@ -38,7 +38,7 @@ pub(crate) struct Combination {
     place: Option<Span>,
 }
 
-/// What to measure.
+/// The quantity to measure.
 pub(crate) struct Matrix {
     /// Names of axes in the order written; then the dotted paths that `[[include]] set` names.
     pub axes: Vec<String>,

@@ -1,4 +1,4 @@
-//! What holds for the whole experiment and speaks of its axes: thresholds, expected verdicts, report tables,
+//! Parts that hold for the whole experiment and speak of its axes: thresholds, expected verdicts, report tables,
 //! percentiles.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ pub(crate) struct Known<'a> {
     pub declared: &'a [Declared],
 }
 
-/// What a setting's system declares, if it can be built.
+/// The declarations of a setting's system, if it can be built.
 pub(crate) type Declared = Option<Rc<DeclaredNames>>;
 
 fn items<'a>(root: &'a Options, path: &str, reading: &mut Reading<'_>) -> &'a [Options] {

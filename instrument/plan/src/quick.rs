@@ -1,7 +1,7 @@
 //! `assay run URL --rate …` as an experiment file: the quick way leads into the file way, because the text
 //! made here is resolved like any other and, without its secrets ([`crate::redact`]), is what the run folder keeps.
 
-/// What a quick run says.
+/// The options of a quick run.
 #[derive(Clone, Debug, Default)]
 pub struct UrlRun {
     /// The URL; empty if the targets come from a file.
@@ -15,7 +15,7 @@ pub struct UrlRun {
     pub headers: Vec<(String, String)>,
     /// Request body; empty = none.
     pub body: String,
-    /// What every answer must be: a key of `[workload.expect]`, or one in its tables (`header.NAME`, `json./POINTER`), and
+    /// Assertions on every answer: a key of `[workload.expect]`, or one in its tables (`header.NAME`, `json./POINTER`), and
     /// its value.
     pub expects: Vec<(String, String)>,
     /// Target file; empty = none.

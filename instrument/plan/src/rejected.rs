@@ -11,7 +11,7 @@ use crate::Source;
 /// Mistakes that are shown; beyond them only the count.
 const SHOWN_MAX: usize = 50;
 
-/// What is wrong with an experiment.
+/// Mistakes of an experiment.
 #[derive(Clone, Debug)]
 pub struct Rejected {
     sources: Vec<Source>,

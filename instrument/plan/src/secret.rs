@@ -87,7 +87,7 @@ pub(crate) fn redact_options(options: &mut Options) {
     redact_with(options, &mut Variables::default());
 }
 
-/// What a value of the axis that sets `path` is called, if it is or holds a secret.
+/// The label of a value of the axis that sets `path`, if it is or holds a secret.
 pub(crate) fn label(path: &str, value: &Options, variables: &mut Variables) -> Option<String> {
     let Value::String(text) = &value.value else { return None };
     variables.plain(text, &of_path(path).spans(text))
@@ -138,7 +138,7 @@ enum Place {
     Any,
     /// Under `headers`.
     Headers,
-    /// What is sent, or says what is: bodies, paths, targets.
+    /// Keys of the content that is sent: bodies, paths, targets.
     Sent,
     /// The value, or one of the values, of a secret name.
     Secret(String),

@@ -18,7 +18,7 @@ const PROBE_CONNECTIONS: u64 = 64;
 /// The longest wait before a ledger is read again.
 const SETTLE_MAX: Duration = Duration::from_secs(3600);
 
-/// What a setting's tree says.
+/// The content of a setting's tree.
 pub(crate) struct Setting {
     pub system: SystemPlan,
     pub load: LoadPlan,

@@ -11,7 +11,7 @@ use model::quantity::{Rate, show_bandwidth, show_duration, show_percent};
 use crate::secret::redact_options;
 use crate::{Outside, Source};
 
-/// What gathers while an experiment is read.
+/// The findings that gather while an experiment is read.
 pub(crate) struct Reading<'a> {
     /// All texts; a trace file that was read joins them.
     pub sources: Vec<Source>,
@@ -19,11 +19,11 @@ pub(crate) struct Reading<'a> {
     pub problems: Problems,
     /// Every effective value so far.
     pub effects: Vec<Effect>,
-    /// What must be asked of others.
+    /// Questions to others.
     pub outside: Outside<'a>,
     /// Traces that were read already, by path and speed; `None` = it was rejected.
     pub traces: BTreeMap<(PathBuf, String), Option<Vec<u64>>>,
-    /// What the command line changed, in words.
+    /// Changes by the command line, in words.
     pub remarks: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ fn disks(text: &str) -> Option<DisksPlan> {
     read(text).unwrap_or_else(|why| panic!("{why}")).settings[0].disks.clone()
 }
 
-/// Claim: without [disk] nobody has one; nodes alone is enough, and everything can be said; it survives plan.toml.
+/// Claim: without [disk] no node has one; nodes alone is enough, and everything can be said; it survives plan.toml.
 #[test]
 fn what_is_read() {
     assert_eq!(disks(""), None);
@@ -60,7 +60,7 @@ fn what_is_refused() {
         ("[disk]\nnodes = ['a']\nsize = '1kB'", "64KiB to 64GiB"),
         ("[disk]\nnodes = ['a']\nsize = 'big'", "is not a size"),
         ("[disk]\nnodes = ['a']\nnames = 'loose'", "journal"),
-        ("[disk]\nnodes = ['a']\nsync_delay = '2m'", "longer than a minute"),
+        ("[disk]\nnodes = ['a']\nsync_delay = '2m'", "expected at most a minute"),
         ("[disk]\nnodes = ['a']\nsped = '1'", "`disk.sped`"),
     ] {
         let said = read(text).expect_err(text);

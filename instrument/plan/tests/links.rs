@@ -1,4 +1,4 @@
-//! What `[links]` and `[[fault]]` come to in a plan, through all layers, and that plan.toml keeps it.
+//! `[links]` and `[[fault]]` in a plan, through all layers, and that plan.toml keeps them.
 
 use std::time::Duration;
 

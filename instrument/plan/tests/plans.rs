@@ -1,4 +1,4 @@
-//! What a plan says: defaults, layers, order, expectations, and where every value came from.
+//! The content of a plan: defaults, layers, order, expectations, and where every value came from.
 
 use std::path::Path;
 use std::time::Duration;

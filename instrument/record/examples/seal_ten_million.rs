@@ -74,7 +74,7 @@ fn main() {
     println!("checksum {sum}");
 }
 
-/// What a load engine would hand over: rows in the order of their ends.
+/// Rows as a load engine would hand them over: in the order of their ends.
 struct Load {
     rng: Rng,
     shape: String,

@@ -37,7 +37,7 @@ const FOOTER_BYTES_MAX: u64 = 256 << 20;
 /// Distinct values of a column in a row group beyond which a dictionary no longer pays.
 const DICTIONARY_BYTES_MAX: usize = 64 << 10;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit numbers that change little from row to row.
@@ -61,7 +61,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub kind: Kind,
     /// Whether a row may have no value in it.
     pub optional: bool,

@@ -1,4 +1,4 @@
-//! What can go wrong with a run folder, in words for people: what was attempted, on which file, what to do next.
+//! Errors of a run folder, in words for people: what was attempted, on which file, what to do next.
 //! It decides nothing; the one judgement here is that a full disk is told apart from other failures to write.
 
 use std::io;
@@ -12,7 +12,7 @@ pub enum RecordError {
     Create {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's message.
         source: io::Error,
     },
     /// A file could not be read.
@@ -22,7 +22,7 @@ pub enum RecordError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's message.
         source: io::Error,
     },
     /// A file could not be written.
@@ -32,7 +32,7 @@ pub enum RecordError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's message.
         source: io::Error,
     },
     /// The disk is full.
@@ -48,9 +48,9 @@ pub enum RecordError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
-        /// What to do.
+        /// The remedy.
         next: &'static str,
     },
     /// Another version of Assay wrote the file, and what it says cannot be held against what this one asks.
@@ -72,7 +72,7 @@ pub enum RecordError {
     Missing {
         /// The file.
         path: PathBuf,
-        /// What to do.
+        /// The remedy.
         next: &'static str,
     },
     /// A name that cannot be a file's.
@@ -83,7 +83,7 @@ pub enum RecordError {
     },
 }
 
-/// What to do about a file that does not hold what it should.
+/// The remedy for a file that does not hold what it should.
 pub(crate) const RESTORE: &str =
     "restore it from a copy of the run folder, or leave this trial out by moving its folder away";
 

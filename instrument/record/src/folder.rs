@@ -29,7 +29,7 @@ const TRIAL_FILES_MAX: usize = 1000;
 /// Runs of one name that may start in the same second.
 const SAME_SECOND_MAX: u32 = 1000;
 
-/// What a document says first: which version wrote it.
+/// The first key of a document: the version that wrote it.
 #[derive(Deserialize)]
 pub(crate) struct Schema {
     #[serde(default)]

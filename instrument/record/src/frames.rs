@@ -22,7 +22,7 @@ use crate::error::RecordError;
 pub const HEADER_BYTES: usize = 16;
 const FRAME_HEADER_BYTES: usize = 12;
 
-/// What kind of log it is.
+/// The kind of log.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Its first eight bytes.
@@ -31,9 +31,9 @@ pub struct Format {
     pub version: u32,
     /// Others that are read.
     pub earlier: &'static [u32],
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What a message calls this version of it.
+    /// The name of this version in messages.
     pub version_words: &'static str,
     /// The longest payload, and with it what a reader takes memory for.
     pub payload_bytes_max: usize,
@@ -201,9 +201,9 @@ pub enum LogError {
     Foreign(String),
     /// It is one of a version that this program does not read.
     OtherVersion {
-        /// What it is.
+        /// The version that was found.
         found: String,
-        /// What this program reads.
+        /// The versions that this program reads.
         known: &'static str,
     },
     /// The file could not be read.
@@ -286,12 +286,12 @@ impl<R: Read> FramesReader<R> {
         &self.payload
     }
 
-    /// Drops the frame that was read last, whose payload does not hold what it should, and all behind it.
+    /// Drops the frame that was read last, whose payload does not hold what it should, and all after it.
     pub fn reject(&mut self) -> io::Result<()> {
         self.end(FRAME_HEADER_BYTES + self.payload.len()).map(|_| ())
     }
 
-    /// Bytes behind the last frame that holds; known at the end.
+    /// Bytes after the last frame that holds; known at the end.
     pub const fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
     }

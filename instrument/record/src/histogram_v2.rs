@@ -186,7 +186,7 @@ mod tests {
             assert!(read(&bytes[..at], &mut counts).is_err());
         }
         assert!(refused > 1000, "{refused}");
-        // -2^63 empty slots, thrice, and a count behind them.
+        // -2^63 empty slots, thrice, and a count after them.
         let mut endless = bytes[..HEADER_BYTES].to_vec();
         endless[4..8].copy_from_slice(&28_u32.to_be_bytes());
         endless.extend_from_slice(&[0xff; 27]);

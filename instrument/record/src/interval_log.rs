@@ -312,7 +312,7 @@ mod tests {
         assert!(text.contains("[End: 2 latencies left out"), "{text}");
     }
 
-    /// Claim: the log holds what fell due in the measured window, with the answers that came behind its end, and neither
+    /// Claim: the log holds what fell due in the measured window, with the answers that came after its end, and neither
     /// the warm-up nor what fell due in the drain; a trial that declares no window is all window.
     #[test]
     fn only_the_measured_window() {

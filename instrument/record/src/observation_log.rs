@@ -1,5 +1,5 @@
 //! The observation log: where observations go while the load runs. Frames of [`crate::frames`], of which each holds
-//! observations one behind the other:
+//! observations one after the other:
 //!
 //! ```text
 //! observation  tx u64, at i64, length u32, bytes
@@ -109,7 +109,7 @@ impl<R: Read> ObservationLogReader<R> {
         Ok(Some(&self.observations))
     }
 
-    /// Bytes behind the last frame that holds; known at the end.
+    /// Bytes after the last frame that holds; known at the end.
     pub const fn dropped_bytes(&self) -> u64 {
         self.frames.dropped_bytes()
     }

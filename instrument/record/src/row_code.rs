@@ -43,7 +43,7 @@ const BYTES_IN: u8 = 32;
 const CLIENT: u8 = 64;
 const ATTEMPTS: u8 = 128;
 
-/// What the first row of a frame is a difference to.
+/// The base of the first row of a frame.
 pub const BEFORE_FIRST: Row = Row { due: 0, ready: 0, end: 0, ..Row::EMPTY };
 
 /// Appends `row` to `out`, given the row before it in the frame.

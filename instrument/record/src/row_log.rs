@@ -124,7 +124,7 @@ impl<R: Read> RowLogReader<R> {
         self.row_count
     }
 
-    /// Bytes behind the last frame that holds; known at the end.
+    /// Bytes after the last frame that holds; known at the end.
     pub const fn dropped_bytes(&self) -> u64 {
         self.frames.dropped_bytes()
     }

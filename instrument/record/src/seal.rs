@@ -39,7 +39,7 @@ struct Seal {
     rows: Option<SealedRows>,
 }
 
-/// What sealing the rows found.
+/// The result of sealing the rows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct SealedRows {
     rows: u64,
@@ -123,7 +123,7 @@ impl TrialFolder {
         }
     }
 
-    /// What seal.json says of the rows. A seal.json that cannot be read does not matter while the log is there.
+    /// The part of seal.json on rows. A seal.json that cannot be read does not matter while the log is there.
     fn sealed_rows(&self) -> Result<Option<SealedRows>, RecordError> {
         match self.read_seal() {
             Ok(seal) => Ok(seal.rows),

@@ -1,5 +1,5 @@
 //! Secrets in files that others write into a run folder: logs and data of nodes. They are looked for, and overwritten
-//! where they stand, so that lengths and places stay. It must never be called while somebody still writes there.
+//! where they stand, so that lengths and places stay. It must never be called while a process still writes there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -26,7 +26,7 @@ const READ_ROWS_MAX: usize = 512;
 /// The longest name that is read.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// What is open of a second.
+/// The open part of a second.
 #[derive(Debug)]
 pub struct Cell {
     /// Second after the trial's start.

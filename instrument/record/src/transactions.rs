@@ -522,7 +522,7 @@ fn put_lags(rows: &mut [Row], (values, levels): (&[i64], &[i16])) -> Result<(), 
     Ok(())
 }
 
-/// What is left of a row once its end is known; rows come in the order of the file.
+/// The rest of a row once its end is known; rows come in the order of the file.
 fn put_ready_and_sent(
     rows: &mut [Row],
     follows: &[bool],

@@ -25,14 +25,14 @@ pub struct TrialFolder {
     trial: u32,
 }
 
-/// What a pass over a trial's rows read.
+/// The result of a pass over a trial's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowsRead {
     /// Rows.
     pub rows: u64,
     /// Whether they came from the row log: the trial was never sealed.
     pub from_log: bool,
-    /// Bytes of the row log behind its last whole frame: what a crash cut off.
+    /// Bytes of the row log after its last whole frame: what a crash cut off.
     pub dropped_bytes: u64,
 }
 
@@ -106,7 +106,7 @@ impl TrialFolder {
         FaultLog::create(&self.file(FAULTS))
     }
 
-    /// What faults did, in the order of time; nothing if there was no fault. What a crash cut off is left out.
+    /// Effects of faults, in the order of time; nothing if there was no fault. A record that a crash cut off is left out.
     ///
     /// # Errors
     /// When it cannot be read, is damaged or is of another version.

@@ -59,7 +59,7 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     Answer { sentence, focus, focus_label }
 }
 
-/// What was measured, under which load, for how long: `http://127.0.0.1:8080, 100/s for 10s`.
+/// Target, load and length: `http://127.0.0.1:8080, 100/s for 10s`.
 pub(crate) fn subject_words(run: &RunResult) -> String {
     let of = &run.subject;
     let what = match of.targets.as_slice() {
@@ -88,7 +88,7 @@ pub(crate) fn subject_words(run: &RunResult) -> String {
         .join(", ")
 }
 
-/// What the ledgers say that were read, but for those that the experiment declares to fail.
+/// The message of the ledgers that were read, but for those that the experiment declares to fail.
 pub(crate) fn ledger_words(shown: &[Shown<'_>]) -> Option<String> {
     let read = shown.iter().filter(|row| !tables::is_declared(row));
     let fates: Vec<_> = read.filter_map(|row| row.trial.fates.as_ref()).collect();
@@ -166,7 +166,7 @@ fn of_series(all: &[Series<'_>], shown: &[Shown<'_>]) -> String {
     format!("It keeps up with {}{more}.", named.join(", "))
 }
 
-/// Where the thresholds are kept that somebody wrote, along a series of loads.
+/// Where the written thresholds are kept, along a series of loads.
 struct Kept {
     /// The last point before the first at which they are not all met.
     best: Option<usize>,

@@ -1,4 +1,4 @@
-//! What settings are called in few words: by the axes in which they differ, in the order in which the experiment has
+//! Short names of settings: by the axes in which they differ, in the order in which the experiment has
 //! them. A value that says nothing without its axis keeps it: `push=true`.
 
 use std::collections::{BTreeMap, BTreeSet};

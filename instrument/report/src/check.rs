@@ -25,13 +25,13 @@ pub struct CheckView {
     pub wall: Duration,
     /// The most that is offered, printed: `2,000 tx/s`; empty = it depends on the system (closed loop, `max`).
     pub offered_max: String,
-    /// What is measured, with the adapter's word: `http http://127.0.0.1:8080/`.
+    /// The target, with the adapter's word: `http http://127.0.0.1:8080/`.
     pub target: String,
     /// Settings in the order of the plan.
     pub settings: Vec<CheckSetting>,
     /// Thresholds as written, with their levels' words.
     pub thresholds: Vec<(String, String)>,
-    /// What was found out about the host and the target.
+    /// Findings about the host and the target.
     pub findings: Vec<CheckFinding>,
     /// Every effective value with its origin (`--explain`); empty = not asked for.
     pub effective: Vec<CheckEffective>,

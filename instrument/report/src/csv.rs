@@ -183,7 +183,7 @@ fn stage(row: &mut Fields, latency: &LatencyResult) {
     distribution(row, &format!("{stage}.service"), &latency.service);
 }
 
-/// What nodes say has no intervals, and nobody of whom it is not known.
+/// Nodes' own metrics have no intervals, nor has a number of unknown origin.
 fn node_stage(row: &mut Fields, name: &str, of: &Distribution) {
     row.count(&format!("{name}.samples"), of.count);
     row.real(&format!("{name}.mean_ns"), of.mean_ns);

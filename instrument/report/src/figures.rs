@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::quantity::{show_count, show_ns};
 use model::result::{Counts, Quantile};
 
-/// What stands where there is no number.
+/// The placeholder of a missing number.
 pub(crate) const NONE: &str = "–";
 
 /// Fewer samples than this beyond a percentile, and it is greyed (UX: "statistics wording").

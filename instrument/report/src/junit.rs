@@ -1,4 +1,4 @@
-//! A result as JUnit XML, for build servers: a suite for each setting, a case for each threshold that somebody wrote or
+//! A result as JUnit XML, for build servers: a suite for each setting, a case for each threshold that was written or
 //! that failed, and for each check. What the audits found stands in the suite's output: none of them is a test by itself.
 //!
 //! The suites must agree with the run's exit code: there is a failure or an error exactly if it is not 0. What only
@@ -71,7 +71,7 @@ struct Suite {
     properties: Vec<(String, String)>,
     window_ns: i64,
     cases: Vec<Case>,
-    /// What the audits found, a line each.
+    /// The audits' findings, a line each.
     output: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ fn of_threshold(class: &str, threshold: &ThresholdResult) -> Case {
     Case { class: class.to_owned(), name: format!("threshold {expr}"), end }
 }
 
-/// What an audit found, and of which trial where there are several.
+/// The finding of an audit, with its trial where there are several.
 fn audit_line(which: &str, audit: &AuditResult) -> String {
     let outcome = match audit.outcome {
         AuditOutcome::Ok => "ok",

@@ -1,4 +1,4 @@
-//! What `assay list` shows: the runs on disk, newest first as the caller orders them, and the words that have a meaning
+//! The output of `assay list`: the runs on disk, newest first as the caller orders them, and the words that have a meaning
 //! here (numbers, audits, kinds of faults, sections of the page).
 //!
 //! It must never read a folder: the caller hands over what it found.
@@ -21,7 +21,7 @@ pub struct ListEntry {
     pub name: String,
     /// Its verdict; `None` = it has no result yet.
     pub verdict: Option<Verdict>,
-    /// What there is to say where there is no verdict: `running`, `cut off`, `cannot be read: …`.
+    /// The status where there is no verdict: `running`, `cut off`, `cannot be read: …`.
     pub state: String,
     /// How many settings it has.
     pub settings: usize,
@@ -94,7 +94,7 @@ pub fn list_table(entries: &[ListEntry], style: Style) -> String {
 pub struct WordListed {
     /// As it is written.
     pub word: String,
-    /// What sort of thing it is, in a word or two; empty = all of the list are of one sort.
+    /// Its sort, in a word or two; empty = all of the list are of one sort.
     pub sort: String,
     /// Its meaning.
     pub meaning: String,

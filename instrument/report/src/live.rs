@@ -16,7 +16,7 @@ pub const BLOCK_LINES_MAX: usize = 14;
 /// A generator that sends less than this share of what is due, late by its own doing, does not keep up.
 const KEPT_UP: f64 = 0.9;
 
-/// What is known of a running trial. The caller copies it from the load engine.
+/// The state of a running trial. The caller copies it from the load engine.
 #[derive(Clone, Debug, Default)]
 pub struct LiveView {
     /// The experiment's name.
@@ -177,7 +177,7 @@ fn bar(elapsed: Duration, total: Duration, width: usize) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(width - full))
 }
 
-/// What is going on, in pieces that stay whole.
+/// The current activity, in pieces that stay whole.
 fn rates(view: &LiveView) -> Vec<String> {
     let mut parts = vec![
         format!("offered {}/s", rate(view.offered_per_s)),

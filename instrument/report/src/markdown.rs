@@ -132,7 +132,7 @@ fn ledger(shown: &[Shown<'_>]) -> Vec<String> {
     lines
 }
 
-/// What a section found that a reader must know.
+/// A section's findings that a reader must know.
 fn findings(section: &PageSection, shown: &[Shown<'_>]) -> Vec<String> {
     let tables = (section.tables)(shown, Extent::Brief).into_iter();
     let lines = tables.flat_map(|table| table.lines).filter(|line| line.is_finding);
@@ -172,7 +172,7 @@ fn lines_of(
     lines.map(|it| format!("{} {}: {}", it.mark, escape(&it.name), escape(&it.text))).collect()
 }
 
-/// What is folded away: title and table.
+/// A folded part: title and table.
 fn details(run: &RunResult, shown: &[Shown<'_>]) -> Vec<(String, Grid)> {
     let mut all = Vec::new();
     let stage = shown.first().map(|row| clean(&row.trial.final_stage)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What the report says of series by what was declared of them: the words, the unit, which come first; and the order of
 //! sources.
 //!
-//! It must never look into a name: what nobody declared is shown as undeclared.
+//! It must never look into a name: an undeclared one is shown as such.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use model::series::{self, SaidBy, SeriesFacts, SeriesUnit};
 use crate::paint::clean;
 use crate::svg::Unit;
 
-/// What was declared of the series of a trial, in the order in which they are shown.
+/// Declarations of the series of a trial, in the order in which they are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Declared<'a>(pub(crate) &'a [SeriesFacts]);
 
 impl<'a> Declared<'a> {
-    /// What is known of a series.
+    /// The declaration of a series.
     pub(crate) fn of(self, name: &str) -> Cow<'a, SeriesFacts> {
         match series::declared(self.0, name) {
             Some(facts) => Cow::Borrowed(facts),
@@ -25,7 +25,7 @@ impl<'a> Declared<'a> {
     }
 
     /// Where a series stands among the charts: those that every reader looks at first, then the rest, each in the order of
-    /// their declarations, then what nobody has declared.
+    /// their declarations, then undeclared ones.
     pub(crate) fn rank(self, name: &str) -> usize {
         let count = self.0.len();
         match self.0.iter().position(|it| it.name == name) {

@@ -1,4 +1,4 @@
-//! What a reader does next, by what came out: one sentence.
+//! The reader's next step, by the result: one sentence.
 //!
 //! It must never send a reader to what there is not: each sentence follows from facts of the result.
 

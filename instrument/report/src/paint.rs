@@ -61,7 +61,7 @@ impl Style {
     }
 }
 
-/// What a piece of text is, as far as colour can add to its words.
+/// The role of a piece of text, as far as colour can add to its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// As it is.

@@ -11,7 +11,7 @@ use crate::tables::{self, Shown};
 /// How much of its tables a section gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What has something to say.
+    /// The condition of a section: something to show.
     Brief,
     /// The same, and what is no trouble where it is folded away.
     Folded,
@@ -34,11 +34,11 @@ pub(crate) enum Brief {
 pub(crate) struct Table {
     /// Its name on the page.
     pub(crate) name: &'static str,
-    /// What it shows.
+    /// Its content.
     pub(crate) caption: &'static str,
     /// Empty = there is no such table in this run.
     pub(crate) grid: Grid,
-    /// What is to be read with it.
+    /// Its notes.
     pub(crate) lines: Vec<Line>,
 }
 
@@ -80,7 +80,7 @@ pub struct PageSection {
     pub heading: &'static str,
     /// The question that it answers; empty = the heading says all.
     pub question: &'static str,
-    /// What stands behind its heading in a text; may be empty.
+    /// The words after its heading in a text; may be empty.
     pub(crate) remark: &'static str,
     /// Where a terminal prints its tables without being asked for everything.
     pub(crate) brief: Brief,
@@ -89,9 +89,9 @@ pub struct PageSection {
     pub(crate) tables: fn(&[Shown<'_>], Extent) -> Vec<Table>,
     /// The section of its charts.
     pub(crate) figures: Option<svg::Section>,
-    /// What only the page has of it, before its tables.
+    /// The parts that only the page has, before its tables.
     pub(crate) before: Option<fn(&Run<'_>) -> Markup>,
-    /// The same behind its charts.
+    /// The same after its charts.
     pub(crate) after: Option<fn(&Run<'_>) -> Markup>,
 }
 
@@ -149,7 +149,7 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         brief: Brief::OfAny,
         tables: |shown, _| {
             let lines = tables::step_lines(shown).into_iter().map(Line::said).collect();
-            let caption = "What each step was offered, and what came of it";
+            let caption = "Offered load of each step, and its outcomes";
             vec![Table { name: "steps", caption, grid: tables::steps(shown), lines }]
         },
         ..section("steps", "Step by step", "What did each step bring?")
@@ -202,7 +202,7 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     PageSection {
         place: Place::WithResults,
         tables: |shown, _| {
-            let caption = "What left together, and why it left";
+            let caption = "Batches, and why they were sent";
             let lines = vec![Line::said(tables::batches_line())];
             vec![Table { name: "batches", caption, grid: tables::batches(shown), lines }]
         },

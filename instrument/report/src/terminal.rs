@@ -144,10 +144,10 @@ fn promises(page: &mut Page, shown: &[Shown<'_>]) {
 /// Said where the slower of the two drivers carried the load: in many containers io_uring is refused.
 const EPOLL: &str = "sent through epoll: io_uring is refused here, or ASSAY_DRIVER asks for epoll; a request costs this host more with it";
 
-/// What there is beside the one table.
+/// The tables beside the main one.
 const MORE: &str = "with --verbose, and in the report: method, intervals, stages, every audit";
 
-/// What is needed to repeat it.
+/// The facts that a repetition needs.
 fn provenance(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     page.line(Paint::Plain, "");
     let host = &run.environment;

@@ -208,7 +208,7 @@ pub enum ReportError {
         row: &'static str,
         /// The value's name in the brackets.
         value: String,
-        /// What stands there.
+        /// The text of a line.
         found: String,
     },
 }

@@ -10,7 +10,7 @@
 
 use crate::special::t_quantile;
 
-/// What one trial says of a number.
+/// One trial's estimate of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Its value.

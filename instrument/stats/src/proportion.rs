@@ -1,4 +1,4 @@
-//! What a count of events says about their probability.
+//! The probability of an event, from a count.
 
 use crate::special::beta_quantile;
 

@@ -1,4 +1,4 @@
-//! What queueing theory says, for audits and for tests whose answer is known.
+//! Results of queueing theory, for audits and for tests whose answer is known.
 
 /// Little's law (Little 1961): how far the mean number in the system is from rate × mean time in it, as a
 /// share of the larger of the two. Zero if both are zero.

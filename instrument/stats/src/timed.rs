@@ -8,7 +8,7 @@ use crate::moments::Moments;
 use crate::sparse::SparseHistogram;
 
 /// Samples in three digits over all, and in slots of time of equal length; beside them, those of whom it is known only
-/// that they are larger than every sample (transactions that nobody answered).
+/// that they are larger than every sample (transactions without an answer).
 #[derive(Clone, Debug, Default)]
 pub struct TimedHistogram {
     all: Histogram,

@@ -1,6 +1,6 @@
 //! Where does the steady part of a series begin?
 
-/// What MSER-5 found.
+/// The result of MSER-5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
     /// Points of the series to leave out at its start.

@@ -41,7 +41,7 @@ impl Channel {
         self.inner.socket.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What the program is called.
+    /// The program's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name

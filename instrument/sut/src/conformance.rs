@@ -105,9 +105,9 @@ pub fn session_conformance(subject: &Subject<'_>) -> Result<(), Breaches> {
 /// One rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// What was being tried.
+    /// The scenario.
     pub scenario: &'static str,
-    /// What the session did, in one sentence.
+    /// The session's behaviour, in one sentence.
     pub words: String,
 }
 
@@ -146,7 +146,7 @@ fn guarded(work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         .unwrap_or_else(|payload| Err(panic_words(payload.as_ref())))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn panic_words(payload: &(dyn std::any::Any + Send)) -> String {
     let said = payload
         .downcast_ref::<String>()

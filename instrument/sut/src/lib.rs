@@ -46,7 +46,7 @@ pub enum SutError {
     Missing {
         /// The program.
         program: String,
-        /// What to do, such as `run: assay doctor --install cometbft`.
+        /// The remedy, such as `run: assay doctor --install cometbft`.
         hint: String,
     },
     /// The testbed failed.
@@ -62,7 +62,7 @@ pub struct Adapter {
     pub summary: &'static str,
     /// Reads `[system.deploy]` and `[workload]`, reporting every mistake in them; `None` if there were any.
     pub build: fn(&Request<'_>, &mut Problems) -> Option<Box<dyn System>>,
-    /// What will be loaded: hosts, `host:port` or URLs, none of which is looked up or reached here; empty where all
+    /// Declared targets: hosts, `host:port` or URLs, none of which is looked up or reached here; empty where all
     /// of it is started on this host. `--i-own-this-target` judges by these alone, so nothing that a connection goes to
     /// may be missing. Asked only of options that `build` has taken.
     pub targets: fn(&Request<'_>) -> Vec<String>,
@@ -74,7 +74,7 @@ pub struct Adapter {
     pub checks: &'static [Check],
 }
 
-/// What an adapter is built from.
+/// The inputs of an adapter.
 pub struct Request<'a> {
     /// `[system.deploy]`.
     pub deploy: &'a Options,
@@ -214,9 +214,9 @@ pub struct Deployment {
     /// Facts for the reader of the report (versions, sizes). No secrets, and nothing that is read back: what an
     /// adapter has to remember is its `state`.
     pub facts: std::collections::BTreeMap<String, String>,
-    /// Whose clocks the system's own times are by.
+    /// The clocks of the system's own times.
     pub clocks: ClockRelation,
-    /// What the adapter has to remember of this deployment.
+    /// The adapter's own state of this deployment.
     pub state: Option<Arc<dyn Any + Send + Sync>>,
     /// Where the system keeps what it stores, if on this host.
     pub folder: Option<PathBuf>,
@@ -250,7 +250,7 @@ impl Deployment {
         }
     }
 
-    /// What the adapter remembers, if it is a `T`.
+    /// The adapter's state, if it is a `T`.
     #[must_use]
     pub fn state<T: Any>(&self) -> Option<&T> {
         self.state.as_deref()?.downcast_ref()
@@ -263,7 +263,7 @@ impl Deployment {
     }
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Transactions are submitted on it.
@@ -299,11 +299,11 @@ pub struct Endpoint {
 pub struct Transaction<'a> {
     /// Its number in the trial.
     pub id: TxId,
-    /// Whose it is; 0 where there are no clients.
+    /// Its client; 0 where there are no clients.
     pub client: u32,
     /// Index into [`System::kinds`].
     pub kind: u32,
-    /// What the workload prepared; empty where the session knows the bytes from the kind alone.
+    /// The bytes that the workload prepared; empty where the session knows the bytes from the kind alone.
     pub payload: &'a [u8],
     /// When it was due, by the wall clock of this host: for payloads that carry a time.
     pub due: WallTime,
@@ -334,12 +334,12 @@ pub trait Workload: Send {
     fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made;
 }
 
-/// What a workload made beside the payload.
+/// The workload's facts beside the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// Index into [`System::kinds`].
     pub kind: u32,
-    /// Whose it is: an account, a session; 0 where the workload knows no clients.
+    /// Its client: an account, a session; 0 where the workload knows no clients.
     pub client: u32,
 }
 
@@ -385,7 +385,7 @@ pub trait Session: Send {
     }
 
     /// Reads what has arrived: `bytes` begins with what the last call left unread. Gives how many bytes were
-    /// used; the rest is offered again, with more behind it. May write an answer of its own (a pong) to `out`.
+    /// used; the rest is offered again, with more after it. May write an answer of its own (a pong) to `out`.
     ///
     /// # Errors
     /// When the bytes are not of the protocol.
@@ -418,7 +418,7 @@ pub trait Session: Send {
     fn reset(&mut self);
 }
 
-/// What is left of a connection after a transaction on it was given up.
+/// The state of a connection after a transaction on it was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abandon {
     /// Its answer can still be told apart from others if it comes.
@@ -449,7 +449,7 @@ pub trait Client: Send {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned<'c> {
-    /// What became of the transaction. Committed, or a call that reached the final stage on its way, is a success.
+    /// The outcome of the transaction. Committed, or a call that reached the final stage on its way, is a success.
     pub outcome: Outcome,
     /// The system's own code; 0 where there is none.
     pub code: u16,

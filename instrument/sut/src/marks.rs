@@ -1,4 +1,4 @@
-//! What a session found in the bytes that arrived. The engine stamps all marks of one receipt with the time
+//! Findings of a session in the bytes that arrived. The engine stamps all marks of one receipt with the time
 //! at which the receipt came out of the kernel.
 
 use model::observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
@@ -30,7 +30,7 @@ pub enum Mark {
 /// How a transaction ended, when it did not simply reach its final stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The system's own code.
     pub code: u16,
@@ -48,7 +48,7 @@ impl Answer {
 /// The longest text of an error that is kept, in characters: what a server says is for people, and there are many.
 pub const TEXT_CHARS_MAX: usize = 200;
 
-/// What came, as words for people: as text, and not longer than is kept.
+/// The answer, as words for people: as text, and not longer than is kept.
 #[must_use]
 pub fn shown(bytes: &[u8]) -> String {
     // No character is longer than four bytes.
@@ -110,7 +110,7 @@ impl Marks {
         self.observations.push(Observation { tx, at: NO_STAMP, bytes });
     }
 
-    /// What was observed, without stamps: the engine puts the receipt's.
+    /// Observations, without stamps: the engine puts the receipt's.
     #[must_use]
     pub const fn observations(&self) -> &Observations {
         &self.observations
@@ -128,7 +128,7 @@ impl Marks {
     }
 
     /// So many bytes came that no request had asked for. Said beside the `ProtocolError`, or without one where they do no
-    /// harm (behind the last answer of a connection that is closing).
+    /// harm (after the last answer of a connection that is closing).
     pub const fn unasked(&mut self, bytes: u64) {
         self.unasked_bytes += bytes;
     }

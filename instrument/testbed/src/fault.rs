@@ -107,7 +107,7 @@ impl FaultSetup {
                     format!("the nodes{with} are: {}", names.join(", "))
                 };
                 return Err(format!(
-                    "{called} is planned for the node `{pattern}`, and there is none{with} of that name; {nodes}"
+                    "{called} is planned for the node `{pattern}`, but no node{with} has that name; {nodes}"
                 ));
             }
         }

@@ -58,7 +58,7 @@ struct Figures {
     calls_per_request: Option<f64>,
 }
 
-/// Runs all contenders and writes docs/bench-gateway.md (not at toy size).
+/// Runs all contenders and writes results/bench-gateway.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let gateway = root.join("target/release/eth-gateway");
     if !gateway.is_file() {
@@ -85,7 +85,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     }
     print!("{text}");
     if !toy {
-        let path = root.join("docs/bench-gateway.md");
+        let path = root.join("results/bench-gateway.md");
         std::fs::write(&path, text)
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
     }

@@ -84,7 +84,7 @@ impl Outcome {
 /// The shape, whose turns, and what each round gave.
 type Row = (Shape, Whose, Vec<Outcome>);
 
-/// Measures, prints, and writes docs/bench-kv.md if not at toy size.
+/// Measures, prints, and writes results/bench-kv.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
     let assay = root.join("target/release/assay");
@@ -110,7 +110,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let text = page::text(&rows, &bench.size, &host);
     print!("{text}");
     if !toy {
-        let path = root.join("docs/bench-kv.md");
+        let path = root.join("results/bench-kv.md");
         std::fs::write(&path, text)
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
     }

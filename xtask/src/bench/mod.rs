@@ -66,11 +66,11 @@ struct Way {
 }
 
 /// Where the results stand.
-const DOCUMENT: &str = "docs/bench-load.md";
+const DOCUMENT: &str = "results/bench-load.md";
 /// Heads the part on fixed rates.
 const FIDELITY: &str = "## Fidelity at fixed rates\n\n";
 
-/// Runs all four parts and writes docs/bench-load.md (not at toy size).
+/// Runs all four parts and writes results/bench-load.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
     let (rounds, seconds) = (size.rounds, size.seconds);

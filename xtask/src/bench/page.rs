@@ -30,7 +30,7 @@ const TRIES_TOY: usize = 2;
 /// Writing a report may take this long.
 const SECONDS_MAX: u64 = 600;
 
-/// Makes the runs, writes their pages, opens them; docs/bench-page.md if not at toy size.
+/// Makes the runs, writes their pages, opens them; results/bench-page.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let folder = root.join("target/bench-page");
     let at = |doing: &str, error: std::io::Error| format!("{doing} {}: {error}", folder.display());
@@ -52,7 +52,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
         let _ = writeln!(text, "{line}");
     }
     if !toy {
-        let path = root.join("docs/bench-page.md");
+        let path = root.join("results/bench-page.md");
         std::fs::write(&path, text)
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
     }

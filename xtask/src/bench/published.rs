@@ -19,7 +19,7 @@ use tables::{Cell, FILES, TABLES, Table};
 const WINDOW_SECONDS: u32 = 10;
 
 /// The page that has the tables, those of each experiment between two lines of its own ([`Place`]).
-const PAGE: &str = "experiments/kv/README.md";
+const PAGE: &str = "results/kv.md";
 
 /// How much is measured.
 #[derive(Clone, Copy)]

@@ -35,7 +35,7 @@ db.execute(f"""SELECT due_ns // 1000000000 AS second, count(*), quantile_disc({r
 print(rows[0][0], duckdb.__version__)
 "#;
 
-/// Makes a run, reports it and asks DuckDB, in turns; writes docs/bench-report.md if not at toy size.
+/// Makes a run, reports it and asks DuckDB, in turns; writes results/bench-report.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     // The suite's own has DuckDB, too; what was asked for by name comes first.
     let suites = root.join("target/python/bin/python3");
@@ -61,7 +61,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let text = page(&machine, rows, &turns);
     print!("{text}");
     if !toy {
-        let path = root.join("docs/bench-report.md");
+        let path = root.join("results/bench-report.md");
         // What people wrote behind the measurement stays.
         let old = std::fs::read_to_string(&path).unwrap_or_default();
         let written = old.find("\n## ").map_or("", |at| &old[at..]);

@@ -85,7 +85,7 @@ struct Outcome {
     load_cpu_us: Option<f64>,
 }
 
-/// Measures, prints, and writes docs/bench-testnet.md if not at toy size.
+/// Measures, prints, and writes results/bench-testnet.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
     let assay = root.join("target/release/assay");
@@ -114,7 +114,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let text = page(&rows, &bench.size, &host);
     print!("{text}");
     if !toy {
-        let path = root.join("docs/bench-testnet.md");
+        let path = root.join("results/bench-testnet.md");
         std::fs::write(&path, text)
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
     }

@@ -2,8 +2,10 @@
 //! Markdown files leads somewhere. It needs no network once mdbook is there. The commands and experiments on
 //! the pages are run by apps/assay/tests/documents.rs; nothing here starts a load.
 
+mod lengths;
 mod links;
 mod mdbook;
+pub mod pictures;
 mod reference;
 mod schema;
 
@@ -15,6 +17,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut findings = reference::run(root, write)?;
     findings.extend(links::sources(root)?);
     findings.extend(links::unlisted(root)?);
+    findings.extend(lengths::check(root)?);
     match mdbook::program(root) {
         Ok(program) => {
             build(root, &program)?;

@@ -13,7 +13,7 @@ use super::test_programs::{Program, Setting, TIMING};
 const EVERYWHERE: [&str; 2] = ["echo", "http"];
 
 /// Files that no end-to-end test of a system reads.
-const ASIDE: [&str; 4] = ["docs/", "xtask/", "fuzz/", ".ci/"];
+const ASIDE: [&str; 5] = ["docs/", "results/", "xtask/", "fuzz/", ".ci/"];
 
 /// Runs all modules but those that passed with the same sources and programs.
 pub fn run(

@@ -20,21 +20,21 @@ pub(super) fn arrows(root: &Path) -> Result<Vec<String>, String> {
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// What a pattern begins with: `*-adapter` is every system's adapter.
+/// The first characters of a pattern: `*-adapter` is every system's adapter.
 const EACH: &str = "*-";
 
-/// Rows of the table under the heading that contains "Arrows": `| crate | may use |`.
+/// Rows of the table under the heading that contains "Arrows": `| crate | purpose | may use |`.
 fn written_arrows(text: &str) -> Arrows {
     let mut arrows = Arrows::new();
     let section =
         text.lines().skip_while(|line| !(line.starts_with('#') && line.contains("Arrows")));
     for line in section.skip(1).take_while(|line| !line.starts_with('#')) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, uses] = cells.as_slice() else { continue };
+        let [name, _, uses] = cells.as_slice() else { continue };
         if *name == "crate" || name.starts_with('-') {
             continue;
         }
-        // `at most: a b, and the node beside it`: words behind the comma are for people.
+        // `at most: a b, and the node beside it`: words after the comma are for people.
         let uses = uses.split_once(',').map_or(*uses, |(uses, _)| uses);
         let uses = uses.strip_prefix("at most:").unwrap_or(uses);
         let uses = uses.split_whitespace().filter(|word| *word != "–").map(str::to_owned).collect();
@@ -140,7 +140,7 @@ mod tests {
     /// vanished crate are each found, and a table that agrees is not.
     #[test]
     fn arrow_table_finds_every_difference() {
-        let table = "## Arrows\n| crate | may use |\n| --- | --- |\n| a | – |\n| b | a |\n| gone | – |\n## Next\n| c | d |\n";
+        let table = "## Arrows\n| crate | purpose | may use |\n| --- | --- | --- |\n| a | x | – |\n| b | y | a |\n| gone | z | – |\n## Next\n| c | w | d |\n";
         let written = written_arrows(table);
         assert_eq!(written.len(), 3);
         let built = |pairs: &[(&str, &[&str])]| -> Arrows {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn rows_for_every_system() {
         let written = written_arrows(
-            "## Arrows\n| wire | – |\n| *-node | at most: wire |\n| *-adapter | at most: wire sut, and the node beside it |\n| sut | – |\n| app | sut *-adapter |\n",
+            "## Arrows\n| wire | x | – |\n| *-node | x | at most: wire |\n| *-adapter | x | at most: wire sut, and the node beside it |\n| sut | x | – |\n| app | x | sut *-adapter |\n",
         );
         let built = |pairs: &[(&str, &[&str])]| -> Arrows {
             let fixed: &[(&str, &[&str])] = &[("wire", &[]), ("sut", &[])];

@@ -19,11 +19,11 @@ use sampler::{Reader, What};
 
 use super::Failure;
 
-/// Before and behind the name of a file.
+/// Before and after the name of a file.
 const BEFORE: &str = "event_sampler_";
 const BEHIND: &str = ".bin";
 
-/// The stages, each behind the one that all its transactions have passed.
+/// The stages, each after the one that all its transactions have passed.
 fn stages() -> Vec<NodeStage> {
     let of = |(_, name, label): &(u8, &str, &str)| {
         let stage = NodeStage::new(name, label);

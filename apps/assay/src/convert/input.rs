@@ -1,4 +1,4 @@
-//! What `assay convert` reads: a file, the folder of a run, standard input, or another pipe with a name.
+//! Inputs of `assay convert`: a file, the folder of a run, standard input, or another pipe with a name.
 //!
 //! A pipe has its bytes once: its beginning is looked at to tell its format, and must never be lost by that.
 
@@ -16,7 +16,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// The longest report that is read.
 const REPORT_BYTES_MAX: u64 = 16 << 20;
 
-/// What is read.
+/// An input.
 pub(super) struct Input {
     name: String,
     source: Source,

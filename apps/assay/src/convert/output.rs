@@ -10,7 +10,7 @@ use super::Failure;
 /// Where the result goes.
 pub(super) struct Output {
     pub(super) file: BufWriter<Box<dyn Write>>,
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
     /// A file in the making: where it is written, and the name that it gets.
     whole: Option<(PathBuf, PathBuf)>,

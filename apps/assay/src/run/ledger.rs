@@ -100,7 +100,7 @@ pub(super) fn read(
     LedgerFacts { second: Some(second), ..again }
 }
 
-/// What one reading needs.
+/// The inputs of one reading.
 struct Reading<'a> {
     trial: &'a Trial<'a>,
     folder: &'a TrialFolder,

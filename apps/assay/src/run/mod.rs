@@ -97,13 +97,13 @@ fn carry_out(
     Ok(Exit::of(result.exit_code))
 }
 
-/// Where what was recorded lies, as the end of what is said of a run that could not go on; nothing if nothing was.
+/// The last line of an aborted run's message: the folder of its record, or nothing if it recorded nothing.
 fn what_is_kept(run: &RunFolder) -> String {
     match run.remove_unused() {
         Ok(true) => String::new(),
         _ => {
             let path = run.path().display();
-            format!("\nassay: what was recorded until then is kept: assay report {path}")
+            format!("\nassay: the record up to this point is kept: assay report {path}")
         }
     }
 }
@@ -202,8 +202,7 @@ fn calibrate() -> Option<Calibration> {
     }
 }
 
-/// What is said of the highest rate of a plan that is more than this machine sends to a target that does nothing; `None`
-/// where none is.
+/// The warning for a plan whose highest rate exceeds what this machine sends to a target that does nothing.
 fn beyond_this_machine(plan: &Plan, calibration: &Calibration) -> Option<String> {
     let beyond = |load: &LoadPlan| {
         let Arrivals::Open { schedule } = &load.arrivals else { return None };

@@ -1,4 +1,4 @@
-//! What nodes stamped in files of their own, from the adapter that reads them to the record, after the drain.
+//! Stamps that nodes wrote to files of their own, from the adapter that reads them to the record, after the drain.
 
 use model::WallTime;
 use model::facts::DeclaredFacts;

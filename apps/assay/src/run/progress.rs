@@ -25,7 +25,7 @@ const HISTORY_MAX: usize = 60;
 /// The instrument's own lag beyond which the block says so, nanoseconds.
 const OWN_LAG_BOUND_NS: i64 = 1_000_000;
 
-/// What the display says besides the counters.
+/// The parts of the display beside the counters.
 #[derive(Clone, Default)]
 pub struct Title {
     /// The experiment's name.
@@ -147,7 +147,7 @@ fn erase(drawn: &mut Vec<usize>) {
     }
 }
 
-/// Rows of the terminal that lines of so many cells take; `None`: nobody knows how wide it is.
+/// Rows of the terminal that lines of so many cells take; `None`: unknown width.
 fn rows(cells: &[usize], width: Option<usize>) -> usize {
     let width = width.unwrap_or(usize::MAX);
     cells.iter().map(|cells| cells.div_ceil(width).max(1)).sum()

@@ -39,11 +39,11 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same where somebody waits for the run to end.
 const STOPPED_GRACE: Duration = Duration::from_millis(300);
 
-/// What a trial needs from the run.
+/// The inputs of a trial.
 pub struct Trial<'a> {
     /// The run folder.
     pub run: &'a RunFolder,
-    /// What to do.
+    /// The plan.
     pub setting: &'a SettingPlan,
     /// Which execution of it, from 0.
     pub index: u32,
@@ -53,13 +53,13 @@ pub struct Trial<'a> {
     pub system: &'a dyn System,
     /// Where the load goes, without what a URL may say of a user.
     pub targets: Vec<String>,
-    /// What the calibration gave.
+    /// The calibration's result.
     pub calibration: Option<Calibration>,
     /// Signals.
     pub interrupt: &'a Interrupt,
     /// The display.
     pub progress: &'a Progress,
-    /// What the display says of it.
+    /// The trial's line on the display.
     pub title: Title,
     /// Whether the pass over every kind before the load is made.
     pub has_preflight: bool,
@@ -115,7 +115,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     folder.seal().map_err(|e| e.to_string())
 }
 
-/// What nodes write themselves, which loses its secrets when the last of them has ended, whatever the trial came to.
+/// Files that nodes write themselves; they lose their secrets when the last node has ended, whatever the trial came to.
 struct OfNodes(PathBuf);
 
 impl Drop for OfNodes {
@@ -156,7 +156,7 @@ fn check_links(trial: &Trial<'_>, bed: &Testbed, failed: Option<String>) -> Resu
     ))
 }
 
-/// What is known before the load, the preflight pass included.
+/// Facts that are known before the load, the preflight pass included.
 fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, String> {
     let stages = trial.system.stages();
     let ends = trial.setting.final_stages(&stages);
@@ -217,7 +217,7 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
     Ok(found)
 }
 
-/// What each series is that this trial may record: those of the testbed's sampler, then those that nodes serve.
+/// Declarations of all series that this trial may record: those of the testbed's sampler, then those that nodes serve.
 fn series_of(deployment: &Deployment) -> Result<Vec<SeriesFacts>, String> {
     let mut all = testbed::own_series();
     for node in &deployment.scrape {
@@ -318,9 +318,9 @@ struct FolderSink<'a> {
     /// Begun with the first observation.
     observations: Option<ObservationLogWriter>,
     events: Vec<Event>,
-    /// What the ledger owes, where it is read.
+    /// Acknowledged transactions, where the ledger is read.
     acknowledged: Acknowledged,
-    /// The trial's, where the ledger is read.
+    /// The trial's declarations, where the ledger is read.
     declared: Option<&'a DeclaredFacts>,
 }
 

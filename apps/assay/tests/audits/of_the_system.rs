@@ -22,7 +22,7 @@ fn backlog_drift() {
     expect_failed(&said, &document, "backlog_drift", &words);
 }
 
-/// Claim: answers that come twice are counted, and the system has failed a threshold that nobody has to write.
+/// Claim: answers that come twice are counted, and the system has failed an implicit threshold.
 #[test]
 fn duplicates() {
     let (said, document) = canary(&format!("faults = {{ twice = 100 }}\n{QUICK_LOAD}"));

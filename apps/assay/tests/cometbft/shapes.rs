@@ -19,7 +19,7 @@ fn shaped(program: &Path, more: &str) -> String {
     experiment(program, more).replace("validators = 4", "")
 }
 
-/// Claim: validators and full nodes that know nobody but a seed find each other; watched by two observers, each
+/// Claim: validators and full nodes that know only a seed find each other; watched by two observers, each
 /// commit is one mark; every node's own metrics are recorded, the seed's too; and the time can be stretched, here
 /// to half, which the report says.
 #[test]

@@ -1,4 +1,4 @@
-//! What a page asks for, read from its Markdown: blocks, and commands in blocks and tables. It runs nothing.
+//! The steps of a page, read from its Markdown: blocks, and commands in blocks and tables. It runs nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub fn all(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a page asks for, with the lines where it does.
+/// The steps of a page, with their lines.
 pub fn steps(text: &str) -> Result<Vec<(usize, Step)>, String> {
     let mut steps = Vec::new();
     let mut lines = text.lines().enumerate();

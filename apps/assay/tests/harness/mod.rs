@@ -53,7 +53,7 @@ pub struct Place {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// What a run said.
+/// The output of a run.
 pub struct Said {
     pub code: i32,
     pub stdout: String,

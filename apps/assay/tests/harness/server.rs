@@ -82,7 +82,7 @@ impl Drop for Echo {
     }
 }
 
-/// Whether nobody listens on a port any more, within a moment.
+/// Whether no server listens on a port any more, within a moment.
 pub fn port_is_free(address: &str) -> bool {
     until(Duration::from_secs(2), || TcpStream::connect(address).is_err().then_some(())).is_some()
 }

@@ -14,7 +14,7 @@ use crate::harness::{
 /// How long a replica may take to listen, traced and beside other tests.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// What one replica did, by its own account and by the kernel's.
+/// The work of one replica, by its own account and by the kernel's.
 #[derive(Debug)]
 struct Account {
     /// Entries of the log that it carried out.

@@ -37,7 +37,7 @@ struct Cloud {
     endpoint: String,
     /// `id` and `secret` as the file of secrets has them.
     credentials: String,
-    /// What must not be said anywhere.
+    /// Words that must appear nowhere.
     secret: String,
 }
 
@@ -194,7 +194,7 @@ fn google(clouds: &mut Clouds, path: PathBuf) -> Cloud {
         provider: "gcp",
         endpoint: format!("http://{}", ready["requests"]),
         credentials: format!("secret = '{account}'"),
-        // The line behind the first, which says what kind of key it is and begins as all of them do.
+        // The line after the first, which says what kind of key it is and begins as all of them do.
         secret: key.lines().nth(2).unwrap().to_owned(),
     }
 }

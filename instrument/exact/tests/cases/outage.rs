@@ -13,7 +13,7 @@ fn down() -> Script {
     Script::unbounded(Law::Constant(Duration::from_micros(500))).down(from, to)
 }
 
-/// Claim: what falls due while nobody listens is rejected as transport, nothing else is; a threshold that this fails has
+/// Claim: what falls due while no server listens is rejected as transport, nothing else is; a threshold that this fails has
 /// failed, and one that holds in spite of it holds: an outage is the system's, and no fault of the measurement.
 #[test]
 fn a_second_of_four() {
@@ -45,7 +45,7 @@ fn a_second_of_four() {
 }
 
 /// Claim: with batches, what was under way when the server went down leaves again in one batch with what waits when it is
-/// back, to the microsecond; only what fell due while nobody listened is rejected.
+/// back, to the microsecond; only what fell due while no server listened is rejected.
 #[test]
 fn what_a_batch_lost_leaves_in_the_next() {
     let (from, to) = (Duration::from_secs(1), Duration::from_secs(2));

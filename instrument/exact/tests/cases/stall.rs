@@ -9,7 +9,7 @@ use crate::{MS, constant, is_near, run};
 
 const SERVICE: Duration = Duration::from_millis(2);
 
-/// What stalls from `from` to `to` (milliseconds) and otherwise answers in 2 ms.
+/// A server that stalls from `from` to `to` (milliseconds) and otherwise answers in 2 ms.
 fn stalling(from: u64, to: u64) -> Script {
     let ms = Duration::from_millis;
     Script::unbounded(Law::Constant(SERVICE)).stalled(ms(from), ms(to))

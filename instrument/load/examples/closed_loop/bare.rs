@@ -1,4 +1,4 @@
-//! What precise pacing costs on this host without an engine: one thread that sleeps to each due time, sends a request and
+//! The cost of precise pacing on this host without an engine: one thread that sleeps to each due time, sends a request and
 //! blocks for its answer, one after the other on one connection. Two wake-ups a request and nothing else.
 
 use std::io::{Read as _, Write as _};

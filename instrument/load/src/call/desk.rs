@@ -1,4 +1,4 @@
-//! What the dispatcher and the callers share: streams, callers and what each of them is calling for. One lock guards
+//! State that the dispatcher and the callers share: streams, callers and what each of them is calling for. One lock guards
 //! it. It starts no thread and calls nothing.
 
 use std::borrow::Cow;
@@ -90,7 +90,7 @@ pub(super) struct Caller {
     pub(super) stream: usize,
     index: u32,
     freed_at: Stamp,
-    /// What it is calling for; none once the transaction has ended.
+    /// The transaction that it is calling for; none once that has ended.
     row: Option<Row>,
     is_busy: bool,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Epoll {
     events: Vec<epoll::Event>,
     /// Connections to look at, in turn. Those that have more than one read takes go to its end again.
     ready: VecDeque<Key>,
-    /// What is left of this turn's budget.
+    /// The rest of this turn's budget.
     events_left: usize,
     bytes_left: usize,
     buffer: Box<[u8]>,
@@ -55,12 +55,12 @@ struct Transport {
     is_open: bool,
     /// Whether the kernel stamps what it receives.
     is_stamped: bool,
-    /// What the kernel said of it, or a failed send, that is not dealt with yet. The kernel says it once.
+    /// Events of the kernel, or a failed send, that are not dealt with yet. The kernel reports each once.
     noted: EventFlags,
     /// Whether it is in the list of those that are ready.
     is_listed: bool,
     send_error: Option<Errno>,
-    /// What the socket would not take yet.
+    /// Bytes that the socket would not take yet.
     unsent: Vec<u8>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Key {
     generation: u32,
 }
 
-/// What the kernel reported. `token` is what was given to [`Driver::connect`].
+/// A report of the kernel. `token` was given to [`Driver::connect`].
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The connection is open.
@@ -41,7 +41,7 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     buffer: u16,
-    /// What the kernel has written before the bytes, and both together.
+    /// The kernel's header before the bytes, and both together.
     head: u16,
     length: u32,
 }
@@ -68,7 +68,7 @@ impl Wait {
     }
 }
 
-/// What a driver counts.
+/// The counters of a driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     /// System calls.
@@ -115,7 +115,7 @@ pub(crate) trait Driver: Sized {
     /// Takes a chunk's buffer back.
     fn release(&mut self, chunk: Chunk);
 
-    /// What it counted so far.
+    /// Its counters so far.
     fn counters(&self) -> Counters;
 }
 

@@ -70,7 +70,7 @@ struct Transport {
     /// Bytes that the kernel reads from while `SEND` is set in `in_kernel`: not touched, not dropped until then.
     sending: Vec<u8>,
     sent_bytes: usize,
-    /// What goes after them.
+    /// Operations after them.
     queued: Vec<u8>,
     /// How a send failed: it has taken the socket's error, and the receive then says an orderly end.
     send_error: Option<Errno>,

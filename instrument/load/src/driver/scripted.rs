@@ -25,7 +25,7 @@ pub(crate) struct Scripted {
     agenda: Agenda,
     /// One for each connection ever dialled, in that order; a peer is an index into it.
     lines: Vec<Line>,
-    /// What has happened and was not taken yet.
+    /// Events that were not taken yet.
     happened: VecDeque<Occurrence>,
     /// Bytes that the engine is reading, and which of these are free.
     chunks: Vec<Vec<u8>>,

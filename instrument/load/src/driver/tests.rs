@@ -20,7 +20,7 @@ fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// What a driver reported, chunks as bytes.
+/// A driver's reports, chunks as bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Connected(u32),

@@ -87,7 +87,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What waits, oldest first, to connections with room. What has waited for longer than the timeout is shed.
+    /// Takes waiting transactions, oldest first, to connections with room. One that has waited for longer than the timeout is shed.
     fn dispatch(&mut self, index: usize) {
         if self.streams[index].backlog.homes().is_some() {
             self.shed_expired(index);
@@ -105,7 +105,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What waits for the connections that have got room since: first what is sent again, then what is new.
+    /// Serves connections that have got room since: first with resends, then with new transactions.
     fn dispatch_home(&mut self, index: usize) {
         while let Some(connection) = self.streams[index].idle.pop_front() {
             self.connections[connection as usize].is_queued_idle = false;

@@ -13,7 +13,7 @@ pub(super) struct Waiting {
     pub due: Stamp,
 }
 
-/// What waits.
+/// The waiting transactions.
 pub(super) struct Backlog {
     /// One queue, or one a connection, each in the order of due times.
     queues: Queues,

@@ -38,7 +38,7 @@ pub(super) struct Batching {
     drain_from: Option<Stamp>,
 }
 
-/// What waits on one connection, and its batches that are outstanding.
+/// The queue of one connection, and its batches that are outstanding.
 struct Queue {
     /// In the order of due times.
     waiting: VecDeque<Waiting>,
@@ -482,7 +482,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What waits on connections that are not open, to those that are.
+    /// Transactions that wait on connections that are not open, to those that are.
     pub(super) fn move_waiting(&mut self, index: usize) {
         let stream = &self.streams[index];
         // Where clients stay on their connections, so does what waits for these.

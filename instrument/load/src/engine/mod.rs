@@ -56,9 +56,9 @@ struct Stream {
     /// Due, and no connection had room. Bounded by `backlog_max`, or by the clients that wait here.
     backlog: Backlog,
     backlog_max: usize,
-    /// What waits for a batch, where the plan has batches; then nothing is in the backlog.
+    /// Transactions that wait for a batch, where the plan has batches; then nothing is in the backlog.
     batching: Option<Box<Batching>>,
-    /// What is sent again, where the plan says that anything is.
+    /// Resends, where the plan has them.
     resends: Option<Box<Resends>>,
     /// Connections that have room, the longest idle first. An entry is checked when it is taken.
     idle: VecDeque<u32>,
@@ -84,7 +84,7 @@ impl Stream {
         self.backlog.len() + self.batching.as_ref().map_or(0, |batching| batching.waiting())
     }
 
-    /// What its connections are for.
+    /// The purpose of its connections.
     fn role(&self) -> Role {
         if self.index == 0 { Role::Submit } else { Role::Probe }
     }
@@ -119,7 +119,7 @@ impl PartialOrd for Timer {
     }
 }
 
-/// What a worker knows, but for its driver.
+/// The state of a worker, but for its driver.
 pub(crate) struct Engine<'t> {
     trial: &'t Trial<'t>,
     worker: u32,
@@ -157,7 +157,7 @@ pub(crate) struct Engine<'t> {
     wake_ups: WakeUps,
     /// How long this thread waited for a processor.
     run_queue: RunQueue,
-    /// What came in this turn.
+    /// The receipts of this turn.
     received_bytes: usize,
     /// When it had arrived.
     receipts: Receipts,

@@ -17,7 +17,7 @@ const BATCH_COUNT: usize = 1_024;
 /// Batches that a worker may have under way. One is as long as [`BATCH_BYTES`] and what one receipt brings.
 const BATCHES_MAX: usize = 16;
 
-/// What a worker has observed and not handed over.
+/// Observations of a worker that were not handed over yet.
 pub(crate) struct Seen {
     buffer: Observations,
     since: Stamp,

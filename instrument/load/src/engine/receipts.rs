@@ -35,7 +35,7 @@ pub(super) struct Receipts {
     /// Whether the clocks were looked at in this turn, and whether the wall clock was found to have been set.
     is_related: bool,
     is_moved: bool,
-    /// When the last byte of the receipt arrived whose findings are being taken; [`NO_STAMP`]: nobody knows.
+    /// When the last byte of the receipt arrived whose findings are being taken; [`NO_STAMP`]: unknown.
     pub at: Stamp,
     counted: ReceiveFacts,
     /// Which connections of the main load are stamped: each so-many-th.
@@ -121,7 +121,7 @@ impl Receipts {
         (found.arrived, found.read - found.arrived)
     }
 
-    /// What was counted.
+    /// The counts.
     pub(super) fn facts(&self) -> ReceiveFacts {
         self.counted.clone()
     }

@@ -16,7 +16,7 @@ pub(crate) struct Found {
     pub tx: TxId,
     /// When it was read.
     pub read: Stamp,
-    /// When it had arrived at this host, by the kernel; [`NO_STAMP`]: nobody knows.
+    /// When it had arrived at this host, by the kernel; [`NO_STAMP`]: unknown.
     pub arrived: Stamp,
     pub what: What,
 }
@@ -102,7 +102,7 @@ impl Engine<'_> {
         self.event("protocol_error", None, || text.to_owned());
     }
 
-    /// What a session wrote while it received leaves with this turn's flush.
+    /// Bytes that a session wrote while it received leave with this turn's flush.
     fn send_soon(&mut self, connection: u32) {
         let at = &mut self.connections[connection as usize];
         let has_bytes = !at.out.is_empty() || at.tls.as_ref().is_some_and(|tls| tls.wants_send());

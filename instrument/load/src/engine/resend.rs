@@ -19,11 +19,11 @@ use crate::numbers::NumberSet;
 use crate::pending::{NONE, OnConnection, Pending};
 use crate::trial::whole_ns;
 
-/// What one stream sends again.
+/// The resends of one stream.
 pub(super) struct Resends {
     attempts_max: u8,
     after_ns: i64,
-    /// What is kept of each outstanding transaction, by its slot.
+    /// The copy of each outstanding transaction, by its slot.
     kept: Vec<Kept>,
     /// When to look at a transaction: one entry for each time that one was sent, so that there are at most as many as
     /// are sent in the longer of `after` and the timeout.
@@ -34,7 +34,7 @@ pub(super) struct Resends {
     repeated: NumberSet,
 }
 
-/// What it takes to send a transaction again.
+/// The parts that a resend needs.
 #[derive(Default)]
 struct Kept {
     payload: Vec<u8>,
@@ -138,7 +138,7 @@ impl Stream {
     }
 }
 
-/// What a look at a transaction that is still outstanding says.
+/// The state of a transaction that is still outstanding.
 enum Look {
     /// Its time is over.
     Over,
@@ -311,7 +311,7 @@ impl Engine<'_> {
     }
 
     /// A transaction was answered on another connection than the one that carries it now: that one's session is to know
-    /// that nobody waits for it there any more.
+    /// that no wait for it is left there.
     pub(super) fn call_off(&mut self, tx: u64, carrier: u32) {
         if self.connections[carrier as usize].session.abandon(tx) == Abandon::Close {
             self.drop_connection(carrier, "the connection was closed: its answer came by another");

@@ -232,7 +232,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What becomes of a transaction on this connection that has no answer.
+    /// The outcome of a transaction on this connection that has no answer.
     fn unanswered(&self, connection: u32) -> Outcome {
         match self.connections.get(connection as usize) {
             Some(at) => at.place.unanswered(),
@@ -332,7 +332,7 @@ pub(crate) struct Rows {
     buffers: usize,
     /// Rows written so far.
     pub count: u64,
-    /// What was observed beside them.
+    /// The observations beside them.
     pub seen: Seen,
 }
 

@@ -1,4 +1,4 @@
-//! What a worker starts with: its share of the plan's clients, connections and due times.
+//! The start of a worker: its share of the plan's clients, connections and due times.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::{LoadError, PROBE_TX_BASE, Setup};
 
 /// Bound on the transactions of a stream that has none of its own: ids of the main load stay below the probe's.
 const NUMBERS_MAX: u64 = PROBE_TX_BASE;
-/// What waits for a connection of the probe.
+/// Transactions that wait for a connection of the probe.
 pub(crate) const PROBE_BACKLOG_MAX: usize = 100_000;
 
 impl<'t> Engine<'t> {
@@ -231,7 +231,7 @@ fn numbers_max(trial: &Trial<'_>, worker: u32) -> u64 {
     }
 }
 
-/// What the main load asks of one worker.
+/// One worker's share of the main load.
 pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32) -> Demand {
     let (setup, workers) = (&trial.setup, trial.workers);
     let numbers_max = numbers_max(trial, worker);

@@ -213,7 +213,7 @@ impl Engine<'_> {
         report
     }
 
-    /// What came out of the kernel. Says whether there was anything.
+    /// Takes what came out of the kernel. Says whether there was anything.
     fn handle_events<D: Driver>(&mut self, driver: &mut D) -> bool {
         self.read_clock();
         self.received_bytes = 0;

@@ -10,7 +10,7 @@ use model::Stamp;
 /// Where a wake-up takes longer than this, somebody else has the processor: spinning would take it from them, and sends
 /// would be no sooner.
 const LEAD_NS_MAX: i64 = 50_000;
-/// What a wake-up takes until the first ones have been seen: an idle virtual machine's.
+/// The assumed time of a wake-up until the first ones have been seen: an idle virtual machine's.
 const LATE_NS_FIRST: i64 = 20_000;
 const LATE_NS_MIN: i64 = 1_000;
 /// An estimate moves by this part of itself with each sample: it has settled after a few hundred.

@@ -19,7 +19,7 @@ impl Peer {
     }
 }
 
-/// What a server has asked for. What was asked for a time that has passed happens at once.
+/// An order of a server. One for a time that has passed happens at once.
 #[derive(Debug, Default)]
 pub struct Agenda {
     entries: BinaryHeap<Reverse<Entry>>,
@@ -37,7 +37,7 @@ struct Entry {
     what: Occurrence,
 }
 
-/// What happens.
+/// The event.
 #[derive(Debug)]
 pub(crate) enum Occurrence {
     /// A connection opens.
@@ -72,7 +72,7 @@ impl Agenda {
         self.add(at, Occurrence::Bytes { peer, bytes: buffer, arrived });
     }
 
-    /// The server closes the connection at `at`, behind what it has sent until then.
+    /// The server closes the connection at `at`, after what it has sent until then.
     pub fn close(&mut self, peer: Peer, at: Instant) {
         self.add(at, Occurrence::End(peer, None));
     }

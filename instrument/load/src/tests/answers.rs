@@ -1,4 +1,4 @@
-//! What the system says, and what is made of it: stages, refusals, answers that are late, repeated or invented.
+//! The system's answers and their outcomes: stages, refusals, answers that are late, repeated or invented.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn late_duplicate_and_phantom_are_told_apart() {
             abandon: Abandon::Keep,
             ..ToySystem::new(server.address)
         };
-        // A second and a half, of which what is asked behind the slow one has more than half to be late in.
+        // A second and a half, of which what is asked after the slow one has more than half to be late in.
         let mut plan = plan(constant(100));
         plan.load.duration = Duration::from_millis(1_500);
         plan.load.connections = 1;

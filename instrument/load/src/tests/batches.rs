@@ -55,7 +55,7 @@ fn batches(facts: &LoadFacts) -> BatchFacts {
     })
 }
 
-/// What was sent, by connection and the moment at which it left, in that order.
+/// Requests by connection and the moment at which they left, in that order.
 fn sendings(rows: &[Row]) -> BTreeMap<(u32, Stamp), Vec<Row>> {
     let mut found = BTreeMap::<_, Vec<Row>>::new();
     for row in rows.iter().filter(|row| row.sent != NO_STAMP) {

@@ -20,7 +20,7 @@ use crate::threads::Choice;
 
 const FAILED: Outcome = Outcome::Rejected(Class::Client);
 
-/// What a program does instead of its answer number `nth`.
+/// A program's misbehaviour in place of its answer number `nth`.
 type Instead = fn(u64, &mut UnixStream) -> Does;
 
 enum Does {

@@ -1,4 +1,4 @@
-//! What goes wrong: connections that close, servers that are silent, gone or garbled, a full disk, a stop.
+//! Failures: connections that close, servers that are silent, gone or garbled, a full disk, a stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +101,7 @@ fn backlog_is_bounded_and_shed() {
     });
 }
 
-/// Claim: a load against an address that nobody listens on does not begin, and says so with the address.
+/// Claim: a load against an address that no server listens on does not begin, and says so with the address.
 #[test]
 fn nobody_listens() {
     with_each_driver(|choice| {

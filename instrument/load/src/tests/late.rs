@@ -64,7 +64,7 @@ fn waiting_counts_towards_the_timeout() {
     let unknown = kept.rows.iter().filter(|row| row.outcome == Outcome::Unknown);
     assert!(unknown.clone().count() > 5, "overloaded by a half");
     assert!(unknown.clone().all(|row| row.end - row.due == timeout));
-    // The last one's answer comes when nobody waits any more.
+    // The last one's answer comes when the wait is over.
     assert_eq!(facts.workers[0].late_answers, unknown.count() as u64 - 1);
 }
 

@@ -12,7 +12,7 @@ use super::toy::{Act, Toy, ToySystem, constant, count, plan, run, with_each_driv
 use super::virtual_time::{Fixed, system, try_load_of};
 use crate::scripted::{Agenda, Happening, Server};
 
-/// What the server of the exact tests takes for each, any number at once.
+/// The server's time for each in the exact tests, any number at once.
 const SERVICE: Duration = Duration::from_millis(300);
 
 fn pool(facts: &LoadFacts) -> &PoolFacts {

@@ -1,4 +1,4 @@
-//! What is due, when, and to whom it goes.
+//! Due times of every schedule, and the connections that transactions go to.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ const SUBSCRIBE: u64 = u64::MAX;
 /// The id of frames that mean nothing.
 const NOISE: u64 = u64::MAX - 1;
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Answer(u64, u8),
@@ -36,7 +36,7 @@ pub enum Act {
     Publish(u64, u8),
     Pause(Duration),
     Close,
-    /// Nobody can connect any more; the connections that there are go on.
+    /// No client can connect any more; the connections that there are go on.
     StopListening,
     /// Noise as fast as the connection takes it, for so long or until it is gone.
     Flood(Duration),
@@ -56,7 +56,7 @@ type Handler = dyn Fn(Asked) -> Vec<Act> + Send + Sync;
 pub struct Toy {
     pub address: SocketAddr,
     is_over: Arc<AtomicBool>,
-    /// Floods that went on for all of their time, because nobody closed the connection before.
+    /// Floods that went on for all of their time, because the connection was never closed before.
     pub floods_ended: Arc<AtomicU64>,
 }
 
@@ -196,7 +196,7 @@ struct ToySession {
     answers: u64,
     /// Whether it answers noise, as other protocols answer pings.
     replies: bool,
-    /// What was submitted and not yet gathered, where it frames what leaves together.
+    /// Transactions that were submitted and not yet gathered, where it frames what leaves together.
     gathers: bool,
     held: Vec<u8>,
 }
@@ -304,7 +304,7 @@ pub struct ToySystem {
     pub stages: u32,
     pub tls: Option<Tls>,
     pub polls: Option<Duration>,
-    /// Whose transactions of an open loop are.
+    /// The clients of an open loop's transactions.
     pub clients: u32,
     /// Where connections go in their later lives.
     pub next: Option<SocketAddr>,

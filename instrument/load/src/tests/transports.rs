@@ -1,4 +1,4 @@
-//! What lies between the engine and the system: TLS, many connections, large requests.
+//! The way between the engine and the system: TLS, many connections, large requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -105,7 +105,7 @@ fn a_thousand_connections() {
     });
 }
 
-/// Claim: a request larger than any socket buffer arrives whole, in order, with others behind it.
+/// Claim: a request larger than any socket buffer arrives whole, in order, with others after it.
 #[test]
 fn large_requests_are_sent_to_the_end() {
     with_each_driver(|choice| {

@@ -61,7 +61,7 @@ fn try_load(plan: &SettingPlan, server: Fixed) -> Result<(LoadFacts, Kept), Load
     try_load_of(plan, &system(), server)
 }
 
-/// One transaction a connection at a time, at an address that nobody dials.
+/// One transaction a connection at a time, at an address that is never dialled.
 pub(super) fn system() -> ToySystem {
     ToySystem::new("127.0.0.1:1".parse().expect("an address"))
 }

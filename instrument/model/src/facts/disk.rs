@@ -1,8 +1,8 @@
-//! What the testbed's own disks did.
+//! Facts of the testbed's own disks.
 
 use serde::{Deserialize, Serialize};
 
-/// What one disk of the testbed's own did, and what it cost.
+/// The work of one disk of the testbed's own, and its cost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskFacts {
@@ -49,7 +49,7 @@ pub struct DiskFacts {
     pub failed: String,
 }
 
-/// What a disk was asked for, of one sort, and what it added of its own to the time that was asked for.
+/// Requests of one sort to a disk, and the time that it added to the time that was asked for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskOperations {

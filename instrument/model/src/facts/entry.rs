@@ -1,4 +1,4 @@
-//! What is kept line by line beside the rows: samples, events, entries of a ledger.
+//! Records that are kept line by line beside the rows: samples, events, entries of a ledger.
 
 use clock::WallTime;
 
@@ -42,7 +42,7 @@ pub struct LedgerEntry {
     pub position: u64,
     /// The transaction that the entry claims to be.
     pub tx: u64,
-    /// Whether the entry carries this trial's mark and its checksum holds. False: it is nobody's.
+    /// Whether the entry carries this trial's mark and its checksum holds. False: it is not this trial's.
     pub ours: bool,
     /// Whether it is logged, and refused by the system's rules all the same: it had no effect.
     pub is_refused: bool,

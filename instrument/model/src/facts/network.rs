@@ -1,8 +1,8 @@
-//! What the testbed's own network did.
+//! Facts of the testbed's own network.
 
 use serde::{Deserialize, Serialize};
 
-/// What the testbed's own network did to packets, and how exactly it kept what was asked of it.
+/// The work of the testbed's own network on packets, and how exactly it kept the plan.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkFacts {
@@ -15,7 +15,7 @@ pub struct NetworkFacts {
     /// Packets that devices of the network dropped before the emulator could read them. They are on no link, since
     /// nobody has read where they were going.
     pub device_dropped: u64,
-    /// Packets that were for no end of the network, or not IPv4. Nobody was to receive them.
+    /// Packets that were for no end of the network, or not IPv4: without a receiver.
     pub not_carried: u64,
     /// The smallest delay that was asked of a link, other than none, nanoseconds; 0 = none asked for any.
     pub delay_ns_min: u64,
@@ -37,7 +37,7 @@ pub struct LinkFacts {
     pub from: String,
     /// The receiving end.
     pub to: String,
-    /// What passed.
+    /// Packets that passed.
     pub traffic: LinkTraffic,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel's stamps of receipts were worth. How late each answer was read stands in its row.
+//! The worth of the kernel's stamps of receipts. How late each answer was read stands in its row.
 
 use serde::{Deserialize, Serialize};
 

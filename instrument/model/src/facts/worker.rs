@@ -30,7 +30,7 @@ pub struct WorkerFacts {
     pub resent: u64,
     /// Answers for a transaction that was never given to a session.
     pub phantom_answers: u64,
-    /// Answers to transactions that ended so long ago that how is no longer known: late, repeated or for nobody.
+    /// Answers to transactions that ended so long ago that how is no longer known: late, repeated or unsolicited.
     pub undecided_answers: u64,
     /// Bytes on the wire that were not of the protocol.
     pub protocol_errors: u64,
@@ -52,7 +52,7 @@ pub struct WorkerFacts {
     pub backlog_max: u64,
     /// Times that the backlog was full.
     pub backlog_full: u64,
-    /// What left together, where the plan has batches.
+    /// Batches, where the plan has them.
     pub batches: BatchFacts,
     /// Processor time of the thread, nanoseconds.
     pub cpu_ns: u64,

@@ -1,4 +1,4 @@
-//! What a kind of fault declares of itself: the word that stands in `[[fault]]`, the keys beside it, what it needs.
+//! The declaration of a kind of fault: the word that stands in `[[fault]]`, the keys beside it, its needs.
 //! The testbed has one list of kinds, each with its action; the experiment reader, the schema and the documents take
 //! everything that they know of faults from there, through these types.
 
@@ -11,7 +11,7 @@ pub struct FaultKind {
     pub word: &'static str,
     /// As a message calls one: `a pause`.
     pub called: &'static str,
-    /// What the key means, a sentence without a final stop.
+    /// The meaning of the key, a sentence without a final stop.
     pub meaning: &'static str,
     /// Whom or what it is done to.
     pub on: Subject,
@@ -19,16 +19,16 @@ pub struct FaultKind {
     pub keys: &'static [FaultKey],
     /// Whether it lasts.
     pub length: Length,
-    /// What there must be for it.
+    /// Its needs.
     pub needs: &'static [Need],
-    /// What is wrong with one that was read, beyond its keys each by itself.
+    /// Mistakes of one that was read, beyond its keys each by itself.
     pub check: fn(&FaultWritten<'_>) -> Vec<FaultComplaint>,
 }
 
-/// What is written at a kind's word.
+/// The value at a kind's word.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
-    /// A node, or the beginning of names with `*` behind it.
+    /// A node, or the beginning of names with `*` after it.
     Node,
     /// One of these, or a list of them.
     Nodes,
@@ -41,15 +41,15 @@ pub enum Subject {
 pub struct FaultKey {
     /// Its name.
     pub name: &'static str,
-    /// What may be written.
+    /// Allowed values.
     pub form: KeyForm,
-    /// What it means, a sentence without a final stop.
+    /// Its meaning, a sentence without a final stop.
     pub meaning: &'static str,
-    /// What holds where it is not written, for the documents; empty: there is none of it then.
+    /// Its default, for the documents; empty: none.
     pub default: &'static str,
 }
 
-/// What may be written at a key.
+/// The allowed values of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm {
     /// A length of time.
@@ -73,7 +73,7 @@ pub enum KeyForm {
 pub enum Length {
     /// It cannot be undone: `for` is a mistake.
     None {
-        /// What is said of it then.
+        /// Its words then.
         message: &'static str,
         /// And what to do.
         help: &'static str,
@@ -84,7 +84,7 @@ pub enum Length {
     Positive,
 }
 
-/// What there must be for a fault.
+/// A need of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// `[links]`: it is done to the trial's own network.
@@ -98,7 +98,7 @@ pub enum Need {
 /// A fault as it was written.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultWritten<'a> {
-    /// What could be read of it.
+    /// The keys that could be read.
     pub plan: &'a FaultPlan,
     /// Every key of it that was written, rightly or wrongly.
     pub given: &'a [&'static str],
@@ -113,7 +113,7 @@ pub struct FaultComplaint {
     pub key: &'static str,
     /// One sentence without a final stop.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use crate::quantity::show_ns;
 use crate::result::FaultResult;
 
 impl FaultResult {
-    /// What is said of it: of its beginning, of its end, and which round it was.
+    /// Its words: of its beginning, of its end, and of its round.
     #[must_use]
     pub fn in_words(&self) -> String {
         let ended = self.ended.as_ref().map(FaultDetail::in_words).unwrap_or_default();
@@ -77,7 +77,7 @@ impl FaultDetail {
             Self::NoNetwork => "the trial has no network of its own".to_owned(),
             Self::NoCare => "this system does not say how its nodes are wiped".to_owned(),
             Self::NotReached => "the trial ended before its time came".to_owned(),
-            Self::TooMuch => "what follows is not kept: there is too much".to_owned(),
+            Self::TooMuch => "further fault events are dropped: the limit is reached".to_owned(),
             Self::Why { text } => text.clone(),
         }
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::plan::FaultValue;
 
-    /// Claim: what was cut short, goes on elsewhere or went wrong is said behind the length, and keys as planned are
+    /// Claim: what was cut short, goes on elsewhere or went wrong is said after the length, and keys as planned are
     /// said with their values.
     #[test]
     fn words_of_details() {

@@ -10,9 +10,9 @@ use crate::quantity::{duration_text, duration_text_option};
 /// Which nodes get a disk of the testbed's own, and what it is like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisksPlan {
-    /// Names of nodes, or beginnings with `*` behind.
+    /// Names of nodes, or beginnings with `*` after them.
     pub nodes: Vec<String>,
-    /// What each of them gets.
+    /// The disk of each.
     pub disk: DiskPlan,
 }
 
@@ -54,7 +54,7 @@ pub enum NamesRule {
     Strict,
 }
 
-/// What a cut of the power takes.
+/// The writes that a cut of the power takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PowerLoss {
@@ -65,7 +65,7 @@ pub enum PowerLoss {
     Tear,
 }
 
-/// What is wrong with a disk for a while; what is `None` stays as it is.
+/// A disk's temporary defect; a `None` leaves its key as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskChange {

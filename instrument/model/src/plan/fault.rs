@@ -22,15 +22,15 @@ pub struct FaultPlan {
     /// How long; zero for what cannot be undone.
     #[serde(rename = "for", with = "duration_text")]
     pub length: Duration,
-    /// Whom: names of nodes, or beginnings of names with `*` behind; of a link its two ends.
+    /// Whom: names of nodes, or beginnings of names with `*` after them; of a link its two ends.
     #[serde(default)]
     pub on: Vec<String>,
-    /// What else was written.
+    /// The other keys.
     #[serde(default)]
     pub keys: BTreeMap<String, FaultValue>,
 }
 
-/// What stands at a key of a fault.
+/// The value at a key of a fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultValue {
@@ -64,16 +64,16 @@ impl fmt::Display for FaultValue {
     }
 }
 
-/// What does not pass between nodes that are cut off and the others.
+/// The directions in which nothing passes between the isolated nodes and the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CutWay {
     /// Nothing passes.
     #[default]
     Both,
-    /// What the others send to them.
+    /// Packets from the others to them.
     In,
-    /// What they send to the others.
+    /// Packets from them to the others.
     Out,
 }
 

@@ -8,7 +8,7 @@ use crate::quantity::{
     duration_text, duration_text_option, show_bandwidth, show_duration, show_percent,
 };
 
-/// What the links between the nodes do to packets: the testbed's own network, which it makes for the trial.
+/// The effect of links between nodes on packets: the testbed's own network, which it makes for the trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinksPlan {
     /// How the network is made.
@@ -31,7 +31,7 @@ pub enum Through {
     Forwarders,
 }
 
-/// What happens to packets in one direction of one link.
+/// The effect on packets in one direction of one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkPlan {
     /// Every packet is this late.
@@ -64,7 +64,7 @@ impl LinksPlan {
 /// The name that the instrument's own end of the links has.
 pub const CLIENT: &str = "client";
 
-/// Whether a pattern means this node: its name, or the beginning of it with `*` behind. The instrument's own end,
+/// Whether a pattern means this node: its name, or the beginning of it with `*` after them. The instrument's own end,
 /// [`CLIENT`], is meant by its name only.
 #[must_use]
 pub fn is_meant(pattern: &str, name: &str) -> bool {
@@ -81,11 +81,11 @@ pub struct LinkPair {
     pub from: String,
     /// The receiving node's.
     pub to: String,
-    /// What happens on it.
+    /// The effect on it.
     pub link: LinkPlan,
 }
 
-/// What is to be different on a link; what is absent stays as it is.
+/// Changes to a link; an absent key stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkChange {
     /// As [`LinkPlan::delay`].

@@ -1,4 +1,4 @@
-//! What a plan asks for, in few words, for those who read it before the run and after it.
+//! A plan in few words, for those who read it before the run and after it.
 
 use super::{Arrivals, LoadPlan, Schedule, Step};
 use crate::quantity::show_duration;

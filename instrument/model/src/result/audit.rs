@@ -28,12 +28,12 @@ pub struct AuditResult {
     /// The numbers of the result that are not valid; none unless it failed.
     #[serde(default)]
     pub voids: Vec<Voided>,
-    /// What it computed; in thresholds `audit.NAME.FIGURE`.
+    /// Its figures; in thresholds `audit.NAME.FIGURE`.
     #[serde(default)]
     pub figures: Vec<Figure>,
 }
 
-/// What an audit asks.
+/// The question of an audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditFacts {
     /// Its name in the list of audits.
@@ -52,23 +52,23 @@ pub enum Family {
     Service,
     /// From due, and from ready, to sent.
     SendLag,
-    /// What fell due: rate and count.
+    /// Due transactions: rate and count.
     Offered,
-    /// What was sent: rate and count.
+    /// Sent transactions: rate and count.
     Sent,
-    /// What reached a stage: rates, counts, and shares of what was due.
+    /// Transactions that reached a stage: rates, counts, and shares of those due.
     Committed,
-    /// What ended otherwise: counts.
+    /// Transactions that ended otherwise: counts.
     Failures,
     /// Due and not ended.
     Outstanding,
     /// Bytes in and out.
     Bytes,
-    /// What the ledger says of each transaction.
+    /// Fates by the ledger.
     Fates,
     /// Latency by the ledger's own times.
     Stated,
-    /// What nodes stamped.
+    /// Stamps of nodes.
     NodeStages,
     /// Series of the host, the generator and the nodes.
     Series,
@@ -87,7 +87,7 @@ impl Family {
         Self::Outstanding,
         Self::Bytes,
     ];
-    /// What a trial without thresholds is read for.
+    /// The headline of a trial without thresholds.
     pub const OF_THE_HEADLINE: [Self; 2] = [Self::Response, Self::Committed];
 
     /// In words, in the plural.
@@ -124,7 +124,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What is known of the true values; empty = nothing.
+    /// Bounds on the true values; empty = none known.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {

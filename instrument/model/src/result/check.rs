@@ -1,4 +1,4 @@
-//! What one of the system's own checks found of a trial, and how that is said.
+//! The finding of one of the system's own checks on a trial, and its words.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::quantity::show_count;
 /// Ids named in the sentence; the result lists up to [`crate::check::EXAMPLES_MAX`].
 const NAMED_MAX: usize = 3;
 
-/// What one of the system's own checks found.
+/// The finding of one of the system's own checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Its name.
     pub name: String,
-    /// What it finds, in one sentence.
+    /// Its subject, in one sentence.
     pub summary: String,
     /// How it came out: ok, failed, warn where not all that it asks for was kept, skipped where it was not shown what
     /// it asks for.
@@ -22,7 +22,7 @@ pub struct CheckResult {
     pub count: u64,
     /// Up to 100 of those that broke it.
     pub examples: Vec<u64>,
-    /// What is wrong with them or what was looked at, to follow the count; of one that was skipped, why.
+    /// Their defect, or the things that were looked at, to follow the count; of one that was skipped, why.
     pub words: String,
     /// Observations and contents of ledger entries that it asks for and that were not kept.
     pub left_out: u64,

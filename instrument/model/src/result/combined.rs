@@ -1,4 +1,4 @@
-//! What several trials of one setting say together.
+//! Several trials of one setting taken together.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a fault did, and how long nothing was committed.
+//! The effects of a fault, and how long nothing was committed.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,13 +21,13 @@ pub struct FaultResult {
     pub to_ns: Option<i64>,
     /// From one to the other.
     pub length_ns: Option<i64>,
-    /// What is said of its beginning, or of why there was none.
+    /// Details of its beginning, or why there was none.
     pub began: FaultDetail,
-    /// What is said of its end; absent if it never ended.
+    /// Details of its end; absent if it never ended.
     pub ended: Option<FaultDetail>,
     /// Whether it took place.
     pub happened: bool,
-    /// The longest time in which nothing was committed, to the millisecond, from its beginning to the first commit behind
+    /// The longest time in which nothing was committed, to the millisecond, from its beginning to the first commit after
     /// its end; absent if none came. Where it has no end: to the next fault or to the end of the load, whatever comes
     /// first.
     #[serde(default)]

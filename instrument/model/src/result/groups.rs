@@ -7,7 +7,7 @@ use super::Counts;
 /// Counts and latency of a group of transactions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GroupResult {
-    /// What they share.
+    /// The values that they share.
     pub name: String,
     /// How they ended.
     pub counts: Counts,

@@ -98,14 +98,14 @@ pub struct LatencyResult {
     /// `mark − sent`, of those that reached it.
     pub service: Distribution,
     /// Response time of the answered: those that reached the stage, and those that were refused before, by the time to
-    /// that answer; null where nobody was refused, because it is `response` then.
+    /// that answer; null where none was refused, because it is `response` then.
     #[serde(default)]
     pub answered: Option<Distribution>,
     /// Of what did not happen in the window, up to one in so many nanoseconds is not excluded, a third of the window (the
     /// rule of three: Hanley and Lippman-Hand 1983); null where nothing was measured.
     #[serde(default)]
     pub not_excluded_ns: Option<i64>,
-    /// Service time of the answered; null where nobody was refused.
+    /// Service time of the answered; null where none was refused.
     #[serde(default)]
     pub answered_service: Option<Distribution>,
     /// Refused before they reached the stage, with an answer.

@@ -1,4 +1,4 @@
-//! What a ledger that was read back says: the fate of every transaction, and latency by its own times.
+//! Results of a ledger that was read back: the fate of every transaction, and latency by its own times.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::ClockRelation;
 
-/// What the ledger says of every transaction of the trial.
+/// The fates of all transactions of the trial, by the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fates {
@@ -46,7 +46,7 @@ pub struct Fates {
 pub struct StatedLatency {
     /// Entries with both times.
     pub count: u64,
-    /// Entries of this trial that lack one, because nothing was recorded behind them; not in the figures.
+    /// Entries of this trial that lack one, because nothing was recorded after them; not in the figures.
     pub without_time: u64,
     /// Of `count`, entries beyond a transaction's first.
     pub duplicates: u64,
@@ -64,6 +64,6 @@ pub struct StatedLatency {
     pub p50_ns: Option<i64>,
     /// p99.
     pub p99_ns: Option<i64>,
-    /// Whose clocks the two times are by.
+    /// The clocks of the two times.
     pub clocks: ClockRelation,
 }

@@ -1,4 +1,4 @@
-//! What a load bears minute by minute, and how often several requests in a row all succeed.
+//! A load's results minute by minute, and how often several requests in a row all succeed.
 
 use serde::{Deserialize, Serialize};
 

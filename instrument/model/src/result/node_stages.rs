@@ -1,4 +1,4 @@
-//! What nodes say of themselves, concluded: the pipeline stage by stage.
+//! The nodes' own stamps, concluded: the pipeline stage by stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct NodeStagesResult {
     pub stages: Vec<NodeStageResult>,
     /// Neighbouring stages, in the same order.
     pub gaps: Vec<NodeStageGap>,
-    /// What reading the nodes' events came to.
+    /// The result of reading the nodes' events.
     pub read: NodeEventsFacts,
 }
 

@@ -1,4 +1,4 @@
-//! What transactions cost in processor time, as a result.
+//! Processor time of transactions, as a result.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct ProcessorResult {
     pub ns_per_transaction: Option<f64>,
 }
 
-/// What one process used.
+/// Processor time of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessorOf {
     /// `generator`, which is this process with its clients, or a node's name.

@@ -20,7 +20,7 @@ pub struct AttemptsResult {
     pub max: u64,
 }
 
-/// What left together, in the whole trial: warm-up and drain included. The four reasons add up to the number of batches.
+/// Batches of the whole trial, warm-up and drain included. The four reasons add up to the number of batches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BatchesResult {

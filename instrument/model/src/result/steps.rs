@@ -32,7 +32,7 @@ pub struct StepResult {
     pub generators: Option<u64>,
     /// Clients of a closed loop that were there.
     pub clients: Option<u64>,
-    /// What the plan asked for; null for closed loops.
+    /// The plan's rate; null for closed loops.
     pub planned_per_s: Option<f64>,
     /// Due ÷ length.
     pub offered_per_s: f64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One table that the experiment asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TableResult {
-    /// What it is of.
+    /// Its subject.
     pub title: String,
     /// Column heads.
     pub columns: Vec<String>,

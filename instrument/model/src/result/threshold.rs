@@ -1,8 +1,8 @@
-//! What came of a threshold on one trial.
+//! The result of a threshold on one trial.
 
 use serde::{Deserialize, Serialize};
 
-/// What can be said of a threshold, from best to gravest.
+/// The answers to a threshold, from best to gravest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -45,7 +45,7 @@ pub struct ThresholdResult {
     pub expr: String,
     /// Its level's word.
     pub level: String,
-    /// What can be said of it.
+    /// Its answer.
     #[serde(default)]
     pub answer: Answer,
     /// Whether the value alone keeps it; null = there is none, and the detail says why.
@@ -62,7 +62,7 @@ pub struct ThresholdResult {
     /// is in truth.
     #[serde(default)]
     pub voided_by: Vec<String>,
-    /// Whether nobody wrote it: what every ledger promises.
+    /// Whether it is implicit: a promise of every ledger.
     #[serde(default)]
     pub implicit: bool,
     /// How sure it must be that it is met, as a fraction of one; null = what the counts say is enough.

@@ -1,4 +1,4 @@
-//! What a run is worth, and what its exit code says of it.
+//! The verdict of a run, and the meaning of its exit code.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ impl Exit {
         Self::ORDER.into_iter().find(either).unwrap_or(self)
     }
 
-    /// What the code means, for the last line of a run.
+    /// The meaning of the code, for the last line of a run.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

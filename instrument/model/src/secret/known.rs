@@ -1,4 +1,4 @@
-//! What is known to be secret, and how it is taken out of text, documents and bytes.
+//! Known secrets, and their removal from text, documents and bytes.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ const LINE_BYTES_MIN: usize = 16;
 /// Bytes that a form is first known by.
 const START_BYTES: usize = 4;
 
-/// What this process knows. Nothing is locked where it knows nothing.
+/// The secrets that this process knows. Nothing is locked where it knows none.
 static KNOWN: LazyLock<RwLock<Secrets>> = LazyLock::new(RwLock::default);
 static HAS_ANY: AtomicBool = AtomicBool::new(false);
 

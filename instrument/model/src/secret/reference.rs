@@ -1,4 +1,4 @@
-//! References to the environment: `${NAME}` anywhere in a text, `env:NAME` as the whole of a value or behind a header's
+//! References to the environment: `${NAME}` anywhere in a text, `env:NAME` as the whole of a value or after a header's
 //! scheme. The reference is stored and the value is not.
 
 use super::known::taint;
@@ -59,7 +59,7 @@ pub fn expand_bytes(bytes: &[u8], lookup: &Lookup<'_>) -> Result<Vec<u8>, String
     Ok(out)
 }
 
-/// What [`expand_bytes`] makes these bytes of again: for what was recorded, and names no variable of this host.
+/// The inverse of [`expand_bytes`]: for recorded bytes, and names no variable of this host.
 #[must_use]
 pub fn escaped(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());

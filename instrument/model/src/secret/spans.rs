@@ -111,7 +111,7 @@ pub fn masked(text: &str, spans: &[SecretSpan]) -> String {
     out
 }
 
-/// The secrets in each word of a command line: values of headers, options, settings, and of the words behind `--token`
+/// The secrets in each word of a command line: values of headers, options, settings, and of the words after `--token`
 /// and `-u`, and what stands in URLs and bodies.
 #[must_use]
 pub fn command_spans(words: &[String]) -> Vec<Vec<SecretSpan>> {
@@ -148,7 +148,7 @@ pub fn masked_command(words: &[String]) -> Vec<String> {
 /// Options with a secret-looking name and no value.
 const SWITCHES: [&str; 1] = ["check-secrets"];
 
-/// What the word behind an option is.
+/// The role of the word after an option.
 enum Next {
     Anything,
     User,
@@ -203,7 +203,7 @@ fn passwords(text: &str, found: &mut Vec<SecretSpan>) {
     }
 }
 
-/// The value, or the values of a list, behind a name that ends at `end`.
+/// The value, or the values of a list, after a name that ends at `end`.
 fn value_behind(text: &str, start: usize, end: usize) -> Vec<Range<usize>> {
     let rest = &text[end..];
     let is_quoted = rest.starts_with(['"', '\'', '\\']);

@@ -1,5 +1,5 @@
-//! Every key of an experiment file, with what holds where it is not written, what may be written, and what it means. The
-//! reader, the schema and the reference page are this table's; a key stands nowhere else.
+//! Every key of an experiment file: its default, its allowed values and its meaning. The reader, the schema and the
+//! reference page come from this table; a key stands nowhere else.
 
 use super::Fallback::{self, Fixed, Nothing, Required, Rule};
 use super::Form::{
@@ -12,7 +12,7 @@ const fn key(path: &'static str, fallback: Fallback, form: Form, meaning: &'stat
     Key { path, fallback, form, meaning }
 }
 
-/// Where a pair of links does not say it.
+/// The default of a pair of links.
 const AS_OTHERS: &str = "as in [links], or in [links.client] where the instrument is an end";
 
 /// Every key, in the order of the file's sections.
@@ -38,9 +38,9 @@ pub const KEYS: &[Key] = &[
         "system.deploy",
         Nothing,
         Table,
-        "How the system is started or reached; its keys are the adapter's",
+        "How the system is started or reached; the keys are the adapter's",
     ),
-    key("workload", Nothing, Table, "What the transactions are; its keys are the adapter's"),
+    key("workload", Nothing, Table, "The transactions; the keys are the adapter's"),
     key(
         "load.model",
         Fixed("open"),
@@ -51,20 +51,20 @@ pub const KEYS: &[Key] = &[
         "load.arrival",
         Fixed("constant"),
         Word(&["constant", "poisson", "burst", "ramp", "steps", "trace"]),
-        "Open: the shape in time: the one that is named, or whose details are given, or this",
+        "Open: shape in time; the keys of a shape (such as load.ramp) select it, too",
     ),
-    key("load.rate", Required, Rate, "Open: transactions that fall due in a time"),
+    key("load.rate", Required, Rate, "Open: transactions due per unit of time"),
     key(
         "load.rate_per",
         Fixed("total"),
         Word(&["total", "connection", "generator"]),
-        "Open: what the rate is of",
+        "Open: the rate is that of the whole load, of each connection or of each generator",
     ),
     key(
         "load.generators",
         Fixed("1"),
         Integer(1, u64::MAX),
-        "Open: the rate, that many times (rate_per = generator)",
+        "Open: number of generators; the rate is that of each (rate_per = generator)",
     ),
     key("load.ramp.from", Required, Rate, "Ramp: rate at the start"),
     key("load.ramp.to", Required, Rate, "Ramp: rate at the end of the measured window"),
@@ -73,7 +73,7 @@ pub const KEYS: &[Key] = &[
         "load.steps[].clients",
         Required,
         Integer(0, 10_000_000),
-        "Steps, as a list: how many clients there are in one step of a closed loop",
+        "Steps, as a list: clients of a closed loop in one step",
     ),
     key("load.steps[].for", Required, Duration, "Steps, as a list: length of one step"),
     key("load.steps.every", Required, Duration, "Steps, as a rule: length of each step"),
@@ -95,13 +95,13 @@ pub const KEYS: &[Key] = &[
         "load.steps.add.clients",
         Nothing,
         Integer(1, 10_000_000),
-        "Steps of a closed loop, as a rule: how many clients join at each step",
+        "Steps of a closed loop, as a rule: clients that join at each step",
     ),
     key(
         "load.steps.until.clients",
         Nothing,
         Integer(1, 10_000_000),
-        "Steps of a closed loop, as a rule: the most clients that there are",
+        "Steps of a closed loop, as a rule: most clients",
     ),
     key(
         "load.steps.hold",
@@ -113,13 +113,13 @@ pub const KEYS: &[Key] = &[
         "load.steps.leave",
         Fixed("false"),
         Flag,
-        "Steps, as a rule: whether what was added leaves again, a step at a time, down to the first",
+        "Steps, as a rule: whether the load comes down again, a step at a time, to the first",
     ),
     key(
         "load.burst.every",
         Fixed("1s"),
         Duration,
-        "Burst: all of a period's transactions at its start",
+        "Burst: period; all of its transactions are due at its start",
     ),
     key(
         "load.trace.file",
@@ -139,7 +139,7 @@ pub const KEYS: &[Key] = &[
             "window × connections with a window, the most of any step with a list of steps, else required",
         ),
         Integer(1, 10_000_000),
-        "Closed: how many clients; with a window, how many transactions may be outstanding in all",
+        "Closed: clients; with a window, most outstanding transactions in all",
     ),
     key(
         "load.think",
@@ -157,13 +157,13 @@ pub const KEYS: &[Key] = &[
         "load.poll",
         Fixed("10ms"),
         Duration,
-        "Closed: how often a session that polls does so while it waits",
+        "Closed: interval at which a polling session asks while it waits",
     ),
     key(
         "load.connections",
         Rule("64; closed: as many as clients; closed with a window: 1"),
         Integer(1, 20_000),
-        "Opened before the warm-up",
+        "Connections opened before the warm-up",
     ),
     key(
         "load.connections_max",
@@ -171,14 +171,14 @@ pub const KEYS: &[Key] = &[
             "1024 or load.connections, whichever is more, for an open loop with a rate; otherwise load.connections",
         ),
         IntegerOr(1, 20_000, "fixed"),
-        "When all are busy, more are opened, up to this; fixed: none is",
+        "Most connections: more are opened when all are busy; fixed: none are",
     ),
     key("load.threads", Fixed("1"), Integer(1, 255), "Engine threads"),
     key(
         "load.warmup",
         Rule("2s, at most a tenth of load.duration; 0s for a trace"),
         Duration,
-        "Load that is sent and not counted",
+        "Load that is sent before the measured window, and not counted",
     ),
     key(
         "load.duration",
@@ -190,13 +190,13 @@ pub const KEYS: &[Key] = &[
         "load.drain",
         Rule("as load.timeout"),
         Own,
-        "Longest wait for what is outstanding at the end",
+        "Longest wait for outstanding transactions after the load",
     ),
     key(
         "load.timeout",
         Fixed("30s"),
         Duration,
-        "Longest from when a transaction is due to its answer, waiting included; without one by then it is unknown, a later answer is late and commits nothing, and what was not sent by then is shed",
+        "Timeout, counted from the due time. No answer by then: unknown. Not sent by then: shed. A later answer counts as late",
     ),
     key(
         "load.backlog_max",
@@ -214,7 +214,7 @@ pub const KEYS: &[Key] = &[
         "load.pacing",
         Fixed("balanced"),
         Word(&["exact", "balanced", "coalesced"]),
-        "How exactly due times are kept, and at what price in processor time",
+        "Precision of due times, against processor time",
     ),
     key(
         "load.batch.size_max",
@@ -226,7 +226,7 @@ pub const KEYS: &[Key] = &[
         "load.batch.delay_max",
         Fixed("1ms"),
         Duration,
-        "The longest wait for company, from when a transaction was due",
+        "Longest wait for a fuller batch, from the first due time",
     ),
     key(
         "load.batch.in_flight_max",
@@ -238,19 +238,19 @@ pub const KEYS: &[Key] = &[
         "load.affinity",
         Fixed("any"),
         Word(&["any", "client"]),
-        "client: a client's transactions stay on one connection, in order. any: on any that has room",
+        "client: a client's transactions stay on one connection, in order. any: they go to any connection with room",
     ),
     key(
         "load.resend.attempts_max",
         Fixed("3"),
         Integer(2, 255),
-        "Most times that one is sent, the first included",
+        "Most attempts of a transaction, the first included",
     ),
     key(
         "load.resend.after",
         Rule("as load.timeout: only when its connection is lost"),
         Duration,
-        "Without an answer for this long it is sent again",
+        "Time without an answer after which a transaction is sent again",
     ),
     key(
         "load.transactions_max",
@@ -262,7 +262,7 @@ pub const KEYS: &[Key] = &[
         "load.until",
         Rule("as measure.until"),
         Text,
-        "The stage that counts as committed for the load, beside a probe that goes further or less far",
+        "The stage that counts as committed for the load, where the probe ends at another",
     ),
     key(
         "probe.trials",
@@ -274,10 +274,15 @@ pub const KEYS: &[Key] = &[
         "probe.schedule",
         Fixed("open"),
         Word(&["open", "sequential"]),
-        "Due every interval, or one after another",
+        "open: due every interval. sequential: each after the answer to the last",
     ),
-    key("probe.interval", Fixed("1s"), Duration, "Between the probe's transactions"),
-    key("probe.timeout", Rule("as load.timeout"), Duration, "Beyond it a probe counts as infinite"),
+    key("probe.interval", Fixed("1s"), Duration, "Interval between the probe's transactions"),
+    key(
+        "probe.timeout",
+        Rule("as load.timeout"),
+        Duration,
+        "Timeout of a probe; without an answer by then it counts as infinite",
+    ),
     key(
         "probe.connections",
         Rule("open: timeouts that fit an interval, at most 64; sequential: 1"),
@@ -288,7 +293,7 @@ pub const KEYS: &[Key] = &[
         "probe.until",
         Rule("as measure.until"),
         Text,
-        "The stage that counts as committed for the probe: its latency is to this one",
+        "The stage that counts as committed for the probe; its latency ends there",
     ),
     key(
         "measure.until",
@@ -296,7 +301,12 @@ pub const KEYS: &[Key] = &[
         Text,
         "The stage that counts as committed, for each stream (load, probe) that names none of its own",
     ),
-    key("measure.window", Fixed("1s"), Duration, "Throughput is sampled per window of this length"),
+    key(
+        "measure.window",
+        Fixed("1s"),
+        Duration,
+        "Length of the windows in which throughput is sampled",
+    ),
     key("measure.percentiles", Fixed("50 90 95 99 99.9"), Own, "Percentiles that tables show"),
     key("measure.ledger", Fixed("true"), Flag, "Whether the ledger is read after the drain"),
     key(
@@ -309,38 +319,43 @@ pub const KEYS: &[Key] = &[
         "ledger.settle",
         Fixed("2s"),
         Duration,
-        "How long after a reading of the ledger that lacks what was acknowledged it is read again: what is there by then \
-         was acknowledged early, what is not is lost; 0s: it is read once",
+        "Wait before a second reading of the ledger, where the first lacks acknowledged transactions. Found then: \
+         acknowledged early. Not found: lost. 0s: one reading only",
     ),
-    key("threshold[].expr", Required, Text, "What the system must reach, such as p99 < 1s"),
+    key("threshold[].expr", Required, Text, "The condition, such as p99 < 1s"),
     key("threshold[].at", Nothing, Settings, "Which settings, by axis; all without it"),
     key(
         "threshold[].level",
         Fixed("fail"),
         Word(&["fail", "invalid", "saturated", "warn"]),
-        "What missing it means",
+        "The meaning of a missed threshold",
     ),
     key(
         "threshold[].confidence",
         Nothing,
         Word(&["95%"]),
-        "How sure it must be that it is met; without it, what the samples do not resolve only warns",
+        "Certainty that is needed to call it met; with less it is undecided. Without this key the counts alone decide",
     ),
     key(
         "links.through",
         Fixed("switch"),
         Word(&["switch", "forwarders"]),
-        "How it is made: a switch for packets (takes root), or forwarders for TCP streams",
+        "A switch for packets (takes root), or forwarders for TCP streams",
     ),
-    key("links.delay", Fixed("0s"), Duration, "Every packet between two nodes is this late"),
-    key("links.jitter", Fixed("0s"), Duration, "And by up to this much more or less, evenly"),
-    key("links.loss", Fixed("0%"), Share, "Share of packets that vanish"),
-    key("links.bandwidth", Fixed("max"), Bandwidth, "What passes; max is no limit"),
+    key("links.delay", Fixed("0s"), Duration, "Delay of every packet between two nodes"),
+    key(
+        "links.jitter",
+        Fixed("0s"),
+        Duration,
+        "Random part of the delay: up to this much more or less, uniformly",
+    ),
+    key("links.loss", Fixed("0%"), Share, "Share of packets that are dropped"),
+    key("links.bandwidth", Fixed("max"), Bandwidth, "Bandwidth of each direction; max is no limit"),
     key(
         "links.reorder",
         Fixed("0%"),
         Share,
-        "Share of packets that go at once and overtake others",
+        "Share of packets that are sent without the delay and overtake others",
     ),
     key(
         "links.client.delay",
@@ -379,35 +394,30 @@ pub const KEYS: &[Key] = &[
     key("links.pair[].loss", Rule(AS_OTHERS), Share, "As links.loss"),
     key("links.pair[].bandwidth", Rule(AS_OTHERS), Bandwidth, "As links.bandwidth"),
     key("links.pair[].reorder", Rule(AS_OTHERS), Share, "As links.reorder"),
-    key("disk.nodes", Required, Nodes, "Nodes that keep their files on one, each its own"),
-    key("disk.size", Fixed("1GiB"), Size, "What it takes; it is held in Assay's memory"),
+    key("disk.nodes", Required, Nodes, "Nodes that get a disk of their own"),
+    key("disk.size", Fixed("1GiB"), Size, "Capacity of each disk; Assay holds it in memory"),
     key(
         "disk.names",
         Fixed("journal"),
         Word(&["journal", "strict"]),
         "When the name of a file is durable: journal (as with ext4, with the next sync that needs one), strict (as POSIX promises, when its folder was synced)",
     ),
-    key(
-        "disk.sync_delay",
-        Fixed("0s"),
-        Duration,
-        "Every fsync and fdatasync takes this much longer",
-    ),
+    key("disk.sync_delay", Fixed("0s"), Duration, "Time added to every fsync and fdatasync"),
     key(
         "disk.read_delay",
         Fixed("0s"),
         Duration,
-        "Every read that the kernel's cache cannot answer",
+        "Time added to every read that misses the kernel's cache",
     ),
-    key("disk.write_delay", Fixed("0s"), Duration, "Every write"),
-    key("fault[].at", Required, Duration, "After the start of the measured window"),
-    key("fault[].for", Nothing, Duration, "How long"),
+    key("disk.write_delay", Fixed("0s"), Duration, "Time added to every write"),
+    key("fault[].at", Required, Duration, "Start, after the start of the measured window"),
+    key("fault[].for", Nothing, Duration, "Length of the fault"),
     key("expect[].at", Nothing, Settings, "Which settings, by axis; all without it"),
     key(
         "expect[].verdict",
         Required,
         Verdict,
-        "The verdict that they should have: pass, undecided, invalid, fail",
+        "The verdict that is expected: pass, undecided, invalid, fail",
     ),
     key("report.tables[].rows", Rule("the only axis"), Text, "Axis down the side"),
     key("report.tables[].group", Nothing, Texts, "Axes that make a table each"),

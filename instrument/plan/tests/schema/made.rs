@@ -124,7 +124,7 @@ fn require(at: &mut Value, name: &str) {
     at["required"] = required.into();
 }
 
-/// What may be written at a key, what holds without it, and what it means.
+/// The allowed values of a key, its default and its meaning.
 fn form(key: &Key) -> Value {
     let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     let mut made = match key.form {

@@ -70,7 +70,7 @@ pub(super) fn of_first_screen(run: &Run<'_>) -> Markup {
     trial_of(run, trial, row).class("trial charts first").add(charts).into()
 }
 
-/// What holds the charts of a trial.
+/// The element that holds the charts of a trial.
 fn trial_of(run: &Run<'_>, index: usize, row: &Shown<'_>) -> Element {
     el("div")
         .attr("data-trial", (run.trials_before + index).to_string())
@@ -150,7 +150,7 @@ fn is_of_nodes_alone(of: &Figure, declared: Declared<'_>) -> bool {
 /// Cells of all tables of nodes of a document: a cell with its place in the result is about 150 bytes.
 const NODE_CELLS_MAX: usize = 900;
 
-/// What the nodes of a trial used and say of themselves, in numbers.
+/// The nodes' use of resources and their own metrics, in numbers.
 fn nodes(run: &Run<'_>, row: &Shown<'_>) -> Markup {
     if tables::nodes_of(row).is_empty() {
         return Markup::new();
@@ -187,7 +187,7 @@ fn is_zero_throughout(run: &Run<'_>, of: &Figure) -> bool {
     of.chart == "series" && of_chart.clone().next().is_some() && of_chart.all(is_zero)
 }
 
-/// What a chart shows. Over time without the setting: it stands above all of a trial's charts.
+/// The subject of a chart. Over time without the setting: it stands above all of a trial's charts.
 fn title(run: &Run<'_>, of: &Figure) -> String {
     let label =
         of.trial.and_then(|index| run.shown.get(index)).map(|row| format!(", {}", row.label));
@@ -195,7 +195,7 @@ fn title(run: &Run<'_>, of: &Figure) -> String {
     without.unwrap_or_else(|| of.title.clone())
 }
 
-/// What the shaded stretches of a trial's charts are, in words.
+/// The meaning of the shaded stretches of a trial's charts, in words.
 fn bands(run: &Run<'_>, index: usize) -> Option<Element> {
     let picture = &run.picture.trials[index];
     let show = model::quantity::show_ns;

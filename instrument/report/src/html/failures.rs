@@ -1,4 +1,4 @@
-//! What went wrong: failures by class, errors with an example, by kind and by code, and what could never succeed.
+//! Failures by class, errors with an example, by kind and by code, and kinds that could never succeed.
 //!
 //! It must never mix what this machine did wrong with what the system answered.
 
@@ -141,7 +141,7 @@ fn error(run: &Run<'_>, row: &Shown<'_>, index: usize, it: &ErrorResult) -> Vec<
     ]
 }
 
-/// What the experiment did to nodes and links.
+/// The faults that the experiment injected into nodes and links.
 fn faults(run: &Run<'_>) -> Markup {
     let (grid, left_out) = tables::faults(&run.shown, FAULTS_SHOWN_MAX);
     let caption = "Faults: what was done to nodes and links, by time after the start";

@@ -1,4 +1,4 @@
-//! What the ledger says of every transaction, with ids to look up.
+//! Fates of all transactions by the ledger, with ids to look up.
 //!
 //! It must never soften a fate: a transaction that was acknowledged and is not there is lost.
 

@@ -122,7 +122,7 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
     ),
     ("n", "how many samples the numbers of a row rest on"),
     ("tx", "short for transaction; the number after it is its id"),
-    ("redacted", "replaced by a mark, so that nobody learns it from the report"),
+    ("redacted", "replaced by a mark, so that the report does not disclose it"),
     ("ceil", "rounded up to a whole number"),
     (
         "batch means",
@@ -150,7 +150,7 @@ const OF_THE_REPORT: &[(&str, &str)] = &[
     ),
     (
         "tcp_retransmits_per_second, TCP retransmits",
-        "packets that the host sent again because nobody confirmed them in time",
+        "packets that the host sent again because no confirmation came in time",
     ),
     ("tsc", "the processor's own counter of time: the usual source of the clock, and an exact one"),
     ("stationary", "without a trend: its mean is the same at the start and at the end"),
@@ -173,7 +173,7 @@ pub(super) fn audit(of: &AuditFacts) -> Entry {
 pub(super) struct Entry {
     /// Ways to write it, the first one stands in the list.
     pub(super) forms: Vec<String>,
-    /// What it means: plain text.
+    /// Its meaning: plain text.
     pub(super) meaning: String,
     /// Whether its occurrences are marked.
     pub(super) is_marked: bool,

@@ -88,7 +88,7 @@ impl Element {
         if class.is_empty() { self } else { self.attr("class", class) }
     }
 
-    /// With text on one line behind what there is.
+    /// With text on one line after the present content.
     pub(super) fn text(self, of: &str) -> Self {
         self.add(text(of))
     }
@@ -98,7 +98,7 @@ impl Element {
         self.add(said(of))
     }
 
-    /// With markup behind what there is.
+    /// With markup after the present content.
     pub(super) fn add(mut self, of: impl Into<Markup>) -> Self {
         self.content.push(of);
         self
@@ -123,7 +123,7 @@ impl Markup {
         self.nodes.extend(of.into().nodes);
     }
 
-    /// The same and this behind it.
+    /// The same and this after it.
     pub(super) fn and(mut self, of: impl Into<Self>) -> Self {
         self.push(of);
         self
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
         Self { terms, seen: BTreeSet::new(), html: String::new() }
     }
 
-    /// The markup behind what is written.
+    /// The markup after the written part.
     pub(super) fn write(&mut self, of: &Markup) {
         self.nodes(of, true);
     }

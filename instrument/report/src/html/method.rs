@@ -1,4 +1,4 @@
-//! What is needed to repeat the run, and what the page leaves out.
+//! Everything that a repetition of the run needs, and everything that the page leaves out.
 //!
 //! It must never show more than the run folder holds: secrets are redacted there already, and the page reads nothing
 //! else.
@@ -88,7 +88,7 @@ fn environment(run: &Run<'_>) -> Option<Element> {
     pairs("facts environment", of.into_iter().map(|(word, it)| (word, text(&it))).collect())
 }
 
-/// What a reader could miss here, in words.
+/// The omissions that a reader could miss here, in words.
 fn left_out(run: &Run<'_>) -> Vec<Markup> {
     let mut said = Vec::new();
     let mut say = |line: String| said.push(text(&line));

@@ -62,7 +62,7 @@ fn lines(of: &TrialPicture) -> usize {
     of.series.len() + of.lanes.iter().map(|it| it.lanes.len()).sum::<usize>()
 }
 
-/// What all trials of a document share.
+/// Parts that all trials of a document share.
 struct Bounds {
     slow: slow::Room,
     merged: u32,

@@ -46,7 +46,7 @@ fn declared(result: &RunResult) -> Vec<Markup> {
     result.settings.iter().filter_map(line).collect()
 }
 
-/// What does not hold everywhere, how many hold, and all of them folded: a row a trial, a column a threshold.
+/// Thresholds that are not met everywhere, how many are, and all of them folded: a row a trial, a column a threshold.
 fn thresholds(run: &Run<'_>) -> Markup {
     let shown = &run.shown;
     let keys = tables::threshold_keys(shown);
@@ -112,7 +112,7 @@ fn thresholds(run: &Run<'_>) -> Markup {
         .and(table)
 }
 
-/// What a threshold came to.
+/// The answer of a threshold.
 fn threshold(of: &ThresholdResult) -> Element {
     let (mark, paint) = tables::threshold_mark(of);
     let class = match paint {
@@ -154,7 +154,7 @@ fn audits(run: &Run<'_>) -> Markup {
         .and(details("satisfied", "What the satisfied audits found", plain("audits", &ok).into()))
 }
 
-/// What an audit or a check said.
+/// The finding of an audit or a check.
 struct Line {
     class: &'static str,
     verdict: String,

@@ -51,7 +51,7 @@ fn overview(run: &Run<'_>) -> Option<Element> {
             }
         }
     }
-    let caption = "What was offered, and what came of it";
+    let caption = "Offered load and its outcomes";
     let course = Course {
         drawings: of_course.map(|head| (head, drawings.as_slice())),
         kept: &["setting", "verdict", "goodput/s", "probes", "p50", "p99"],
@@ -98,7 +98,7 @@ fn each_row_named(mut grid: Grid) -> Grid {
     named
 }
 
-/// What the marks mean, if they were printed.
+/// The meaning of the marks, if they were printed.
 fn marks(run: &Run<'_>) -> Vec<Markup> {
     let latencies = || run.shown.iter().filter_map(|row| final_latency(row.trial));
     let mut lines = Vec::new();
@@ -134,7 +134,7 @@ fn method(run: &Run<'_>) -> Vec<Markup> {
     lines
 }
 
-/// What users who make several calls see: a row a number of calls, a column a chance.
+/// The view of users who make several calls: a row a number of calls, a column a chance.
 pub(crate) fn calls(run: &Run<'_>) -> Markup {
     let of_all = || run.shown.iter().flat_map(|row| &row.trial.calls);
     let mut chances: Vec<f64> = Vec::new();

@@ -1,4 +1,4 @@
-//! What a page has room for: series of many nodes and many trials are more than a page may weigh.
+//! The room of a page: series of many nodes and many trials are more than a page may weigh.
 //!
 //! It must never leave out what the host says, nor leave anything out in silence.
 
@@ -17,7 +17,7 @@ const LINES_MAX: usize = 400;
 type Kept = Vec<(RunResult, RunPicture)>;
 
 /// The runs without the metrics of nodes that there is no room for, and the names of those; none if there is room for all.
-/// What most readers look at stays longest.
+/// The series that most readers look at stay longest.
 pub(super) fn within(runs: &[(RunResult, RunPicture)]) -> Option<(Kept, Vec<String>)> {
     let count: usize = runs.iter().flat_map(|(_, it)| &it.trials).map(|it| it.series.len()).sum();
     if count <= LINES_MAX {
@@ -69,7 +69,7 @@ mod tests {
 
     use crate::html::pack::blank_trial;
 
-    /// Claim: of too many lines those that few look for go first and are named, those that nobody has declared before all;
+    /// Claim: of too many lines those that few look for go first and are named, undeclared ones before all;
     /// the host's and the foremost stay.
     #[test]
     fn the_rest_goes_first() {

@@ -18,7 +18,7 @@ pub(super) fn of_grid(
     with_course(document, name, caption, grid, &Course::default())
 }
 
-/// What the table of results has that no other has.
+/// The parts that only the table of results has.
 #[derive(Default)]
 pub(super) struct Course<'a> {
     /// The head of a column of drawings at its end, and a drawing a row.

@@ -17,11 +17,11 @@ pub(super) struct Form {
     pub(super) form: String,
     /// The id of its definition.
     pub(super) id: String,
-    /// What it means.
+    /// Its meaning.
     pub(super) meaning: String,
 }
 
-/// A word in a text: what stands before it, it, what stands behind it, and what it is.
+/// A word in a text: the text before it, it, the text after it, and what it is.
 pub(super) type Found<'t, 'a> = (&'t str, &'t str, &'t str, &'a Form);
 
 impl Terms {

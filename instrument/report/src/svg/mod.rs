@@ -35,7 +35,7 @@ pub struct Figure {
     pub id: String,
     /// Stem of its file, unique in the run.
     pub name: String,
-    /// What it shows, in a few words. Plain text, not escaped.
+    /// Its subject, in a few words. Plain text, not escaped.
     pub title: String,
     /// How to read it, and what was merged or left out. Plain text, not escaped.
     pub description: String,
@@ -116,7 +116,7 @@ pub fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) -> Vec<
     figures
 }
 
-/// What a figure says of itself.
+/// The words of a figure about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Meta {
     section: Section,

@@ -18,7 +18,7 @@ pub(crate) struct Scale {
     to: f64,
 }
 
-/// What a number is of, for its label.
+/// The quantity of a number, for its label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Nanoseconds.

@@ -118,7 +118,7 @@ fn says_itself(label: &str) -> bool {
 
 /// A series of settings that differ in offered load alone.
 pub(crate) struct Series<'a> {
-    /// What they share, in words; empty if there is one series only.
+    /// The values that they share, in words; empty if there is one series only.
     pub(crate) name: String,
     /// For names of files.
     pub(crate) stem: String,

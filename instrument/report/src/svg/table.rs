@@ -18,7 +18,7 @@ pub struct FigureTable {
     pub rows: Vec<Vec<FigureCell>>,
 }
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Words.

@@ -48,7 +48,7 @@ pub(crate) fn connections(shown: &[Shown<'_>], troubled_only: bool) -> Grid {
     grid
 }
 
-/// What the columns of [`connections`] are of.
+/// The meaning of the columns of [`connections`].
 pub(crate) fn connections_line() -> &'static str {
     "Of the whole trial; one that is lost and opened again is two. In doubt: answers on connections that broke the protocol \
      later, any of which may be another request's."

@@ -25,7 +25,7 @@ const fn differs(latency: &LatencyResult) -> bool {
     latency.inf > 0
 }
 
-/// What *of all due* means, where it differs from what reached the stage.
+/// The meaning of *of all due*, where it differs from what reached the stage.
 pub(crate) fn said_of_all_due<'a>(
     latencies: impl Iterator<Item = &'a LatencyResult>,
 ) -> Option<String> {
@@ -37,7 +37,7 @@ pub(crate) fn said_of_all_due<'a>(
     });
     let missing = (missing > 0).then(|| {
         format!(
-            "the {} that nobody answered, as infinitely long (inf); restricted: the mean with the timeout for these",
+            "the {} without an answer, as infinitely long (inf); restricted: the mean with the timeout for these",
             show_count(missing)
         )
     });
@@ -45,7 +45,7 @@ pub(crate) fn said_of_all_due<'a>(
     (!said.is_empty()).then(|| format!("‘of all due’ includes {}", said.join(", and ")))
 }
 
-/// What the windows do not exclude, though it was not seen: of windows of different lengths the shortest.
+/// Response times that the windows do not exclude, though none was seen: of windows of different lengths the shortest.
 pub(crate) fn said_of_the_unseen<'a>(
     latencies: impl Iterator<Item = &'a LatencyResult>,
 ) -> Option<String> {
@@ -56,7 +56,7 @@ pub(crate) fn said_of_the_unseen<'a>(
     ))
 }
 
-/// What the rows of several trials together mean, where there are any.
+/// The meaning of the rows over several trials, where there are any.
 pub(crate) fn said_of_all_trials(shown: &[Shown<'_>]) -> Option<&'static str> {
     shown.iter().any(|row| row.setting.combined.is_some()).then_some(
         "all trials: 95 % intervals over repetitions, the wider of how the trials differ (Student's t) and how uncertain each is; thresholds are judged by each trial",

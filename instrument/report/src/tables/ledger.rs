@@ -1,4 +1,4 @@
-//! What the ledger says of every transaction.
+//! Fates of all transactions by the ledger.
 //!
 //! It must never soften a fate: a transaction that was acknowledged and is not there is lost, whatever the rates.
 
@@ -18,7 +18,7 @@ pub(crate) struct FateLine {
     pub(crate) word: &'static str,
     /// How many.
     pub(crate) count: u64,
-    /// What it means.
+    /// Its meaning.
     pub(crate) meaning: &'static str,
     /// Ids, printed; empty if there are none.
     pub(crate) examples: String,
@@ -76,7 +76,7 @@ pub(crate) fn fate_lines(fates: &Fates) -> Vec<FateLine> {
     all.into_iter().filter(is_shown).collect()
 }
 
-/// What lost ones are. Those that the ledger holds as refused are as lost as those that it does not hold.
+/// The meaning of *lost*. Those that the ledger holds as refused are as lost as those that it does not hold.
 fn lost_meaning(fates: &Fates) -> &'static str {
     match fates.lost_as_refused {
         0 => "acknowledged, and not in the ledger",

@@ -83,7 +83,7 @@ fn behind(all: &NodeStagesResult, index: usize, row: &Shown<'_>) -> Cell {
     Cell::painted(show_count(gap.behind_max), paint).at(at)
 }
 
-/// What the columns are, what never came out of a stage, when a stage was most behind, and what could not be read.
+/// The meaning of the columns, what never came out of a stage, when a stage was furthest behind, and what could not be read.
 pub(crate) fn node_stage_lines(shown: &[Shown<'_>]) -> Vec<Line> {
     let mut lines = Vec::new();
     for row in shown {

@@ -1,4 +1,4 @@
-//! What nodes used and what they say of themselves: a row a node, and a row a metric over all nodes.
+//! Resources of nodes and their own metrics: a row a node, and a row a metric over all nodes.
 //!
 //! It must never mix a node's numbers with the host's or the generator's, and computes nothing: every number stands in
 //! the result.
@@ -36,7 +36,7 @@ fn pairs<'a>(row: &Shown<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<
     row.trial.resources.keys().filter_map(|key| key.rsplit_once('.'))
 }
 
-/// What was declared of the trial's series.
+/// The declarations of the trial's series.
 fn declared<'a>(row: &Shown<'a>) -> Declared<'a> {
     Declared(&row.trial.series)
 }
@@ -130,7 +130,7 @@ pub(crate) fn metrics_of_nodes(row: &Shown<'_>, rows_max: usize) -> (Grid, usize
     (grid, names.len().saturating_sub(rows_max))
 }
 
-/// What the head of a column says: words and unit.
+/// The head of a column: words and unit.
 fn headed(declared: Declared<'_>, name: &str) -> String {
     match declared.named(name) {
         (words, _, axis) if words.ends_with(&axis) => words,

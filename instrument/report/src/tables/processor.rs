@@ -1,4 +1,4 @@
-//! What transactions cost in processor time, by process.
+//! Processor time of transactions, by process.
 
 use model::result::{ProcessorOf, ProcessorResult};
 
@@ -51,10 +51,10 @@ fn time(ns: Option<f64>, at: String) -> Cell {
     ns.map_or_else(|| Cell::new(NONE), |_| Cell::new(latency_f64(ns)).at(at))
 }
 
-/// What the columns of [`processor`] are of.
+/// The meaning of the columns of [`processor`].
 pub(crate) fn processor_lines(shown: &[Shown<'_>]) -> Vec<String> {
     let said = "Of the measured window, by what was committed in it: generator is this process with its clients, a node is with \
-                the processes that it started. What was sampled for a part of the window counts with that part.";
+                the processes that it started. A process that was sampled for a part of the window counts with that part.";
     let most = shown.iter().map(|row| row.trial.processor.processes.len()).max().unwrap_or(0);
     let left_out = most.saturating_sub(1 + NODES_MAX);
     let more = format!("{left_out} more nodes stand in the result document, and count among all.");

@@ -1,4 +1,4 @@
-//! What can be promised: minute by minute, and of pages that need several requests.
+//! The promises that the run supports: minute by minute, and of pages that need several requests.
 //!
 //! It must never say more than the minutes do: the sentence is the analysis' own.
 
@@ -56,13 +56,13 @@ pub(crate) fn minutes(shown: &[Shown<'_>]) -> Grid {
     grid
 }
 
-/// What can be promised, a line each.
+/// The promises, a line each.
 pub(crate) fn promised(shown: &[Shown<'_>]) -> Vec<String> {
     let words = with_minutes(shown).map(|(_, borne)| clean(&borne.words));
     words.filter(|words| !words.is_empty()).collect()
 }
 
-/// What the columns of the minutes are.
+/// The meaning of the columns of the minutes.
 pub(crate) fn minutes_line() -> &'static str {
     "Whole minutes of due times. A minute holds where every threshold on success and on response times holds in it, \
      those of level warn aside; what cannot succeed at any load is left out. A load can be promised where each minute \
@@ -104,7 +104,7 @@ pub(crate) fn pages(shown: &[Shown<'_>]) -> Grid {
     grid
 }
 
-/// What the columns of the pages are.
+/// The meaning of the columns of the pages.
 pub(crate) fn pages_line() -> &'static str {
     "Of pages that make so many requests, how many get every answer. Independent: the share that succeeds, to the power of \
      the requests. In a row: of all requests that were due one after another; failures that come together break fewer pages."

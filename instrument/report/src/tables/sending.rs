@@ -33,7 +33,7 @@ pub(crate) fn attempts(shown: &[Shown<'_>]) -> Grid {
     marked(grid, shown)
 }
 
-/// What the columns of [`attempts`] are of.
+/// The meaning of the columns of [`attempts`].
 pub(crate) fn attempts_line() -> &'static str {
     "Of the main load, what fell due in the measured window; the first attempt is one of them."
 }
@@ -67,7 +67,7 @@ pub(crate) fn batches(shown: &[Shown<'_>]) -> Grid {
     marked(grid, shown)
 }
 
-/// What the columns of [`batches`] are of.
+/// The meaning of the columns of [`batches`].
 pub(crate) fn batches_line() -> &'static str {
     "Of the whole trial, warm-up and drain included. Why they left: full, as many waited as a batch holds; completion, \
      one had come back; delay, the oldest had waited long enough; drain, the load was over."

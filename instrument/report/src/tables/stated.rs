@@ -102,16 +102,16 @@ fn of_ledger(it: &StatedLatency, row: &Shown<'_>) -> [Cell; 7] {
     ]
 }
 
-/// Whose clocks two times are by.
+/// The clocks that two times are by.
 const fn clock_words(clocks: ClockRelation) -> &'static str {
     match clocks {
-        ClockRelation::Unknown => "whose clocks these are is not known",
+        ClockRelation::Unknown => "the clocks of these times are not known",
         ClockRelation::OneHost => "nodes and instrument are on one host: one clock",
         ClockRelation::OtherHosts => "clocks of other hosts: offset unknown",
     }
 }
 
-/// What must be read with it: what each definition is of, whose clocks, and what is odd about the entries.
+/// The notes to read with it: the subject of each definition, its clocks, and oddities of the entries.
 pub(crate) fn definition_lines(shown: &[Shown<'_>]) -> Vec<String> {
     let stated: Vec<&StatedLatency> =
         shown.iter().filter_map(|row| row.trial.stated.as_ref()).collect();

@@ -107,7 +107,7 @@ fn numbers(step: &StepResult, at: &str, classes: &[String]) -> Vec<Cell> {
     cells
 }
 
-/// What the columns are, and what the steps say together.
+/// The meaning of the columns, and the steps' joint message.
 pub(crate) fn step_lines(shown: &[Shown<'_>]) -> Vec<String> {
     let of: Vec<(&Shown<'_>, &StepsResult)> =
         shown.iter().filter_map(|row| Some((row, row.trial.steps.as_ref()?))).collect();

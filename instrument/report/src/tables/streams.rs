@@ -48,7 +48,7 @@ fn counts_of<'a>(trial: &'a TrialResult, of: &StreamResult) -> Option<(&'a Count
     }
 }
 
-/// What the columns of [`streams`] are of.
+/// The meaning of the columns of [`streams`].
 pub(crate) fn streams_line() -> &'static str {
     "Each stream to its own final stage (until): committed is what reached that one, and times are to it, of those that did. \
      Goodput and rates by stage are the load's, which is followed no further than its own."

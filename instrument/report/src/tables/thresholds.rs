@@ -24,7 +24,7 @@ pub(crate) struct ThresholdLine {
     pub(crate) is_broken: bool,
 }
 
-/// Every threshold once, in the order of the plan. Of the thresholds that nobody has to write, those that are not met.
+/// Every threshold once, in the order of the plan. Of implicit thresholds, those that are not met.
 pub(crate) fn thresholds(shown: &[Shown<'_>]) -> Vec<ThresholdLine> {
     let of = |key| as_declared(line(key, shown), key, shown);
     threshold_keys(shown).into_iter().map(of).collect()

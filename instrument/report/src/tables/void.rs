@@ -12,7 +12,7 @@ use crate::paint::Paint;
 /// Stands before a number that does not hold.
 const MARK: char = '!';
 
-/// What the mark means; `None` where no number can have it.
+/// The meaning of the mark; `None` where no number can have it.
 pub(crate) fn void_legend(shown: &[Shown<'_>]) -> Option<&'static str> {
     let mut audits = shown.iter().flat_map(|row| &row.trial.audits);
     let is_any = audits.any(|audit| !audit.voids.is_empty());
@@ -60,7 +60,7 @@ fn mark(cell: &mut Cell, shown: &[Shown<'_>]) {
     }
 }
 
-/// What a number is made of.
+/// The family of a number.
 struct Made {
     family: Family,
     /// Which quantile of a distribution it is; `None` for what all samples make.

@@ -1,4 +1,4 @@
-//! What the instrument distrusts: audits, the preflight pass, the ledger and the checks of its content.
+//! Findings that the instrument distrusts: audits, the preflight pass, the ledger and the checks of its content.
 //!
 //! It must never hide an audit that is not satisfied, and never let a skipped one pass for a satisfied one.
 
@@ -78,7 +78,7 @@ pub(super) fn preflight(page: &mut Page, shown: &[Shown<'_>]) {
 /// The most faults that a terminal shows; the page has more.
 const FAULTS_MAX: usize = 24;
 
-/// What was done to nodes and links, and what commits did meanwhile.
+/// The faults of nodes and links, and the commits meanwhile.
 pub(super) fn faults(page: &mut Page, shown: &[Shown<'_>]) {
     let (grid, left_out) = tables::faults(shown, FAULTS_MAX);
     if grid.rows.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn faults(page: &mut Page, shown: &[Shown<'_>]) {
     page.grid(&grid);
 }
 
-/// What the ledger says.
+/// The ledger's lines.
 pub(super) fn ledger(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     let read: Vec<&Shown<'_>> = shown.iter().filter(|row| row.trial.fates.is_some()).collect();
     if read.is_empty() {

@@ -72,7 +72,7 @@ pub(super) fn failed_line(trial: &TrialResult) -> String {
     )
 }
 
-/// What the marks mean.
+/// The meaning of the marks.
 pub(super) fn saturation_legend(page: &mut Page, shown: &[Shown<'_>]) {
     if !shown.iter().any(|row| tables::is_probe(row.trial)) {
         let marks = ["achieved = goodput ÷ offered", "● 98% or more", "◐ 90–98%", "○ saturated"];
@@ -138,7 +138,7 @@ fn failures_by_class(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
     }
 }
 
-/// What `~` and `inf` mean if they were printed, and how percentiles and intervals are computed: in full if everything is
+/// The meaning of `~` and `inf` if they were printed, and how percentiles and intervals are computed: in full if everything is
 /// wanted.
 pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let latencies = || shown.iter().filter_map(|row| tables::final_latency(row.trial));

@@ -5,7 +5,7 @@ use report::{Assets, Detail, Section, svg_figures};
 use crate::html_reader::elements;
 use crate::html_samples;
 
-/// Claim: the section stands behind the client's stages, with a table whose numbers say where they are from, three charts
+/// Claim: the section stands after the client's stages, with a table whose numbers say where they are from, three charts
 /// with all of their tables, and the findings in words; a run without node stages has no such section.
 #[test]
 fn a_section_of_its_own() {

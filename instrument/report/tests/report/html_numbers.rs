@@ -21,7 +21,7 @@ fn summary(run: &model::result::RunResult) -> Value {
     value
 }
 
-/// What a text shows: the number, and how far the true one may lie from it because of rounding.
+/// The content of a text: the number, and how far the true one may lie from it because of rounding.
 fn shown(text: &str) -> Option<(f64, f64)> {
     let text = text.trim().trim_start_matches(['!', '~', '●', '◐', '○', ' ']).replace(',', "");
     if text == "inf" {

@@ -269,7 +269,7 @@ warmup = '0s'
 duration = '4s'
 ";
 
-/// What is acknowledged is lost, and stored twice.
+/// A server that loses acknowledged transactions, and stores some twice.
 fn liar() -> RunResult {
     run(LIAR, || server(2, ms(2)).loses_every(400).repeats_every(700))
 }
@@ -314,7 +314,7 @@ until = 'committed'
     ran.unwrap_or_else(|why| panic!("{why}")).result
 }
 
-/// What has no answer for a while is sent again.
+/// A load that resends transactions without an answer.
 fn resends() -> RunResult {
     let experiment = "
 name = 'resends'
@@ -548,7 +548,7 @@ fn said(node: u32, second: u32) -> Vec<MetricSample> {
         ("turned", 100 + second - behind),
         ("peers", 3),
         ("late_votes", second / 4),
-        // Which nobody has declared.
+        // Undeclared.
         ("mempool_height", 4),
     ];
     values.map(sample).to_vec()

@@ -26,7 +26,7 @@ pub fn nodes() -> RunResult {
     run("testnet", Exit::Ok, reason, vec![setting("default", vec![it])])
 }
 
-/// What they are. The names say nothing: pages are progress, the queue adds up, and nobody has declared the last.
+/// What they are. The names say nothing: pages are progress, the queue adds up, and the last is undeclared.
 fn declared() -> Vec<SeriesFacts> {
     let of = SeriesFacts::of_node;
     vec![

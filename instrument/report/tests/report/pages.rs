@@ -1,4 +1,4 @@
-//! What holds for every page, whatever the result: widths, colours, ASCII, the words beside the marks.
+//! Rules for every page, whatever the result: widths, colours, ASCII, the words beside the marks.
 
 use std::time::Duration;
 

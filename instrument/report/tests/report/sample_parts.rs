@@ -121,7 +121,7 @@ pub fn scaled(of: &Distribution, percent: i64) -> Distribution {
     scaled
 }
 
-/// A value of all due, nobody of whom was refused: infinite as soon as one is missing.
+/// A value of all due, none of which was refused: infinite as soon as one is missing.
 fn response_of_all<T>(value: Option<T>, missing: u64) -> Option<T> {
     value.filter(|_| missing == 0)
 }
@@ -312,7 +312,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// What the testbed samples itself, in short: in the order in which it is shown.
+/// The testbed's own samples, in short: in the order in which they are shown.
 pub fn own_series() -> Vec<SeriesFacts> {
     let of = |name, label, unit| SeriesFacts::of_host(name, label, unit).foremost();
     let cores = || SeriesUnit::of("cores");
@@ -411,7 +411,7 @@ pub fn trial(key: &str) -> TrialResult {
     }
 }
 
-/// What this process alone cost, of 1,500 transactions.
+/// Processor time of this process alone, of 1,500 transactions.
 fn processor(window_ns: i64) -> ProcessorResult {
     let each = 0.03 * window_ns as f64 / 1_500.0;
     let own = ProcessorOf {

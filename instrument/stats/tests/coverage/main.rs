@@ -163,7 +163,7 @@ fn truth_lies_inside() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What a trial says of its mean, p50 and p99.
+/// A trial's estimates of its mean, p50 and p99.
 fn estimates(samples: &TimedHistogram) -> [Estimate; 3] {
     let value = samples.all().moments().mean().expect("hundreds of samples");
     let (low, high) = samples.mean_interval().expect("hundreds of samples");
@@ -251,7 +251,7 @@ fn exact(trials: &[Estimate]) -> Vec<Estimate> {
     trials.iter().map(known).collect()
 }
 
-/// What the trials are uncertain by, alone.
+/// The uncertainty of the trials, alone.
 fn within(trials: &[Estimate]) -> (Option<f64>, Option<f64>) {
     let k = trials.len() as f64;
     let centre = trials.iter().map(|it| it.value).sum::<f64>() / k;

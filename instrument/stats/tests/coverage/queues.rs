@@ -166,7 +166,7 @@ impl Queue {
         }
     }
 
-    /// What is known of it: by theory where there is one in closed form, else of five hours.
+    /// The true value: by theory where there is one in closed form, else of five hours.
     pub fn truth(&self) -> Truth {
         let mut times = Vec::new();
         for part in 0..20 {

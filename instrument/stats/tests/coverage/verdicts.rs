@@ -16,7 +16,7 @@ const WINDOWS: [f64; 3] = [10.0, 30.0, 60.0];
 /// Slots that a window is counted in.
 const SLOTS: usize = 240;
 
-/// What the instrument adds to a response time, in seconds.
+/// The instrument's addition to a response time, in seconds.
 #[derive(Clone, Copy)]
 enum OwnLag {
     None,

@@ -20,7 +20,7 @@ pub fn with_outstanding(mut session: impl Session + 'static, count: u64) -> Box<
 
 /// Gives `stream` to like sessions, to one at once and to one in pieces of a length that `piece` says (1 to 64 bytes). Both
 /// must find the same: marks and observations in their order, what is sent back, how much is used, and why they fail, up to
-/// the first colon: behind it may stand what was there, which differs where it is cut.
+/// the first colon: after it may stand what was there, which differs where it is cut.
 ///
 /// # Panics
 /// When they do not, or when a session takes more than there is.

@@ -35,12 +35,12 @@ pub enum Step<'a> {
     Reset,
 }
 
-/// What must be seen of it.
+/// The reaction that is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Bytes that are not of the protocol, or that nobody asked for; nothing is committed.
+    /// Bytes that are not of the protocol, or unsolicited; nothing is committed.
     Broken,
-    /// The same behind an answer that is right.
+    /// The same after a right answer.
     BrokenBehind,
     /// Requests that have no good answer.
     Failed,
@@ -53,20 +53,20 @@ pub enum Seen {
 pub struct Behaviour<'a> {
     /// Its name, which no other has.
     pub name: &'a str,
-    /// What the server does, in a sentence without its subject.
+    /// The server's behaviour, in a sentence without its subject.
     pub does: &'a str,
     /// When a connection is there; empty: what it should.
     pub greets: &'a [Step<'a>],
     /// When a request is there.
     pub answers: &'a [Step<'a>],
-    /// What must be seen of it.
+    /// The reaction that is expected.
     pub seen: Seen,
 }
 
 /// How much of what has no end is played, where the bound on what is held is not beyond it.
 const ENDLESS: usize = 200 << 10;
 
-/// Bytes that come in pieces as small as asked; what is behind them comes in larger ones.
+/// Bytes that come in pieces as small as asked; what follows them comes in larger ones.
 const FINE: usize = 2 << 10;
 const COARSE: usize = 1 << 10;
 
@@ -120,7 +120,7 @@ pub fn hostile_conformance(
     Breaches::unless_empty(list)
 }
 
-/// What an honest server says to a session, and what the session is given.
+/// An honest server's answers to a session, and the session's input.
 struct Right {
     /// In answer to its greeting, receipt by receipt.
     greeting: Vec<Vec<u8>>,
@@ -229,7 +229,7 @@ enum Act {
     Close,
 }
 
-/// What was seen of a behaviour.
+/// The session's reaction to a behaviour.
 #[derive(Debug, Default)]
 struct Found {
     committed: u64,
@@ -242,7 +242,7 @@ struct Found {
     is_settled: bool,
     heard: usize,
     written: usize,
-    /// What was marked: a transaction and its stage, or its end.
+    /// The marks: a transaction and its stage, or its end.
     marked: BTreeSet<(TxId, Option<u8>)>,
 }
 
@@ -257,7 +257,7 @@ impl Found {
         behaviour: &Behaviour<'_>,
         piece: usize,
     ) -> Result<(), String> {
-        // Cut into pieces, what comes behind the last answer of a closing connection is not looked at.
+        // Cut into pieces, what comes after the last answer of a closing connection is not looked at.
         let is_cut_off = piece < usize::MAX && self.is_closing;
         let is_broken = self.error.is_some() || self.unasked > 0 || self.strange > 0;
         let (earned, must_break) = match behaviour.seen {

@@ -8,13 +8,13 @@ use model::{Outcome, TxId};
 use super::{Peer, Subject};
 use crate::{Abandon, Made, Mark, Marks, Session, Transaction, Workload};
 
-/// What stands in an output buffer before a session may append to it: requests of other calls of the same turn.
+/// The content of an output buffer before a session may append to it: requests of other calls of the same turn.
 const BEFORE: &[u8] = b"written before";
 
 /// Rounds of question and answer that may pass before something must have happened.
 const ROUNDS_MAX: u32 = 64;
 
-/// What is known of a transaction that the session was given.
+/// The state of a transaction that the session was given.
 #[derive(Clone, Copy, Debug, Default)]
 struct Given {
     reached: u64,
@@ -195,7 +195,7 @@ impl Line {
         Ok(bytes)
     }
 
-    /// Has the session encode a new transaction behind what stands in `out`.
+    /// Has the session encode a new transaction after the content of `out`.
     fn encode(&mut self, tx: TxId, out: &mut Vec<u8>) -> Result<u32, String> {
         self.payload.clear();
         self.made = self.workload.next(tx, None, &mut self.payload);
@@ -269,7 +269,7 @@ impl Line {
         Ok(())
     }
 
-    /// What the session asks, if its protocol must ask.
+    /// The session's question, if its protocol must ask.
     pub(super) fn poll(&mut self) -> Result<Option<Vec<u8>>, String> {
         let mut out = BEFORE.to_vec();
         let next = self.session.poll(&mut out);
@@ -316,7 +316,7 @@ impl Line {
         self.session.abandon(tx)
     }
 
-    /// What the peer says to these bytes, without handing it to the session.
+    /// The peer's answer to these bytes, without handing it to the session.
     pub(super) fn ask_peer(&mut self, request: &[u8]) -> Vec<u8> {
         (self.peer)(request)
     }
@@ -347,7 +347,7 @@ pub(super) fn claims_too_much(used: usize, given: usize) -> String {
     format!("receive says that it used {used} bytes of {given}")
 }
 
-/// What a call added to its output buffer.
+/// The bytes that a call added to its output buffer.
 fn appended(mut out: Vec<u8>, call: &str) -> Result<Vec<u8>, String> {
     if !out.starts_with(BEFORE) {
         return Err(changed(call));

@@ -14,7 +14,7 @@ use super::line::{Judge, Line, claims_too_much};
 use super::{Breach, Breaches, Subject, guarded};
 use crate::{Mark, Marks, Session, Transaction};
 
-/// Transactions whose answers are recorded: enough that answers lie behind one another.
+/// Transactions whose answers are recorded: enough that answers lie after one another.
 const RECORDED_MAX: u32 = 8;
 
 /// Those of them that leave one by one; the rest leaves together.
@@ -173,7 +173,7 @@ pub fn observer_conformance(
 /// One thing to try with an observer.
 type Tried<'a> = &'a dyn Fn() -> Result<(), String>;
 
-/// What a session found in a stream.
+/// A session's findings in a stream.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     marks: Vec<(Mark, String)>,
@@ -280,7 +280,7 @@ fn run_aside(jobs: Vec<Job>, stream: Vec<u8>) -> Result<Vec<Result<Found, String
     })
 }
 
-/// What a session made of a stream.
+/// A session's reading of a stream.
 #[derive(Debug, PartialEq)]
 pub(super) struct Heard {
     pub(super) found: Found,
@@ -290,7 +290,7 @@ pub(super) struct Heard {
     pub(super) error: Option<String>,
 }
 
-/// Offers the stream in pieces, each behind what was left unread, as the engine does.
+/// Offers the stream in pieces, each after what was left unread, as the engine does.
 pub(super) fn read(
     session: &mut dyn Session,
     stream: &[u8],

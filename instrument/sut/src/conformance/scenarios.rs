@@ -1,4 +1,4 @@
-//! What is tried with a session, one function a scenario, each on connections of its own. A scenario ends at
+//! Scenarios for a session, one function each, on connections of its own. A scenario ends at
 //! its first breach and says it in one sentence.
 
 use model::TxId;
@@ -225,7 +225,7 @@ fn reset(subject: &Subject<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What is sent again after its connection was lost is the same transaction, whatever its number of attempts.
+/// A transaction that is resent after its connection was lost is the same one, whatever its number of attempts.
 fn another_attempt(subject: &Subject<'_>) -> Result<(), String> {
     let mut line = Line::open(subject)?;
     line.window()?;

@@ -1,4 +1,4 @@
-//! What can be asked of the metrics that nodes serve, without asking them: whether each is declared, and the same by all.
+//! Questions about the metrics that nodes serve, without asking them: whether each is declared, and the same by all.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What can be asked of a [`System`] without starting it: its ladder, its kinds and its source of transactions.
+//! Questions to a [`System`] without starting it: its ladder, its kinds and its source of transactions.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::System;
 
 /// Transactions drawn from each source.
 const DRAWN: u64 = 500;
-/// Whose turn it is in a closed loop: no order that a workload could guess.
+/// The order of clients in a closed loop: none that a workload could guess.
 const CLIENTS: [u32; 5] = [3, 0, 3, 70_000, 1];
 
 type Scenario = fn(&dyn System) -> Result<(), String>;

@@ -28,7 +28,7 @@ const ALIGN: usize = 16;
 pub(super) struct Buffers {
     ring: NonNull<BufRingEntry>,
     memory: NonNull<u8>,
-    /// What a receive asks for beside bytes, where it asks; the kernel reads it, and nobody writes it.
+    /// What a receive asks for beside bytes, where it asks; the kernel reads it, and no code writes it.
     message: Box<libc::msghdr>,
     count: u16,
     tail: u16,

@@ -1,4 +1,4 @@
-//! What only this driver has: a submission queue that the kernel may refuse to take.
+//! The part that only this driver has: a submission queue that the kernel may refuse to take.
 
 use io_uring::opcode;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ struct Moved(Ring);
 unsafe impl Send for Moved {}
 
 impl Moved {
-    /// What the driver says after more operations than its queue holds, of which the kernel takes none.
+    /// The driver's reports after more operations than its queue holds, of which the kernel takes none.
     fn overfilled(mut self) -> Result<(), Errno> {
         self.0.transports.push(Transport::default());
         let key = Key { index: 0, generation: 0 };

@@ -128,7 +128,7 @@ fn noisy_run(columns: usize, cells: u8) -> (RunResult, RunPicture) {
     run_of((0..4).map(|_| noisy_trial(&mut noise, columns, cells, 16)).collect())
 }
 
-/// What the script does: the index and the arrays out of the text.
+/// The script's part: the index and the arrays out of the text.
 fn unpack(text: &str) -> (Value, Vec<u8>) {
     let bytes = STANDARD.decode(text).expect("base64");
     let bytes = miniz_oxide::inflate::decompress_to_vec(&bytes).expect("deflate");

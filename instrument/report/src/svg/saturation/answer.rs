@@ -104,14 +104,14 @@ fn goodput(series: &[Series<'_>], note: &str) -> Figure {
         "answer-goodput",
         "Goodput against offered load",
         &format!(
-            "What came through of what was offered, each setting by its middle trial. On the dashed line all of it did; \
+            "Goodput against offered load, each setting by its middle trial. On the dashed line all of it did; \
              what is missing below it is shaded. The ring is the last setting that kept up.{note}"
         ),
     )
     .figure(canvas, table(series))
 }
 
-/// What did not come through.
+/// The losses.
 fn lost(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
     let from = series.knee.or_else(|| series.limit.map(|_| 0)).unwrap_or(usize::MAX);
     let points: Vec<&Shown<'_>> = series.points.iter().skip(from).map(|(it, _)| it).collect();
@@ -230,7 +230,7 @@ fn draw_line(
     Some((at(last)?, text, format!("s{line}")))
 }
 
-/// What lies beyond the knee.
+/// The region beyond the knee.
 fn beyond(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
     let Some(knee) = series.knee else { return };
     let x = plot.x.at(offered(&series.points[knee].0));

@@ -88,7 +88,7 @@ fn figure(series: &Series<'_>) -> Figure {
     .figure(canvas, table(series))
 }
 
-/// What did not come through, as shares of the offered load that hang from the line of equality.
+/// The losses, as shares of the offered load that hang from the line of equality.
 fn bars(canvas: &mut Canvas, plot: &Plot, it: &Shown<'_>) {
     let trial = it.trial();
     let counts: &Counts = trial.background.as_ref().unwrap_or(&trial.counts);

@@ -44,7 +44,7 @@ pub(crate) fn figures(result: &RunResult) -> Vec<Figure> {
     with_steps.take(SERIES_MAX).flat_map(|of| [stacked(&of), way(&of)]).collect()
 }
 
-/// What a step is called under its bar.
+/// The name of a step under its bar.
 fn name(step: &StepResult, index: usize) -> String {
     match step.generators.or(step.clients) {
         Some(count) => model::quantity::show_count(count),
@@ -52,7 +52,7 @@ fn name(step: &StepResult, index: usize) -> String {
     }
 }
 
-/// What the names count.
+/// The unit that the names count.
 fn counted(steps: &[StepResult]) -> &'static str {
     match steps.first().map(|step| (step.generators, step.clients)) {
         Some((Some(_), _)) => "generators, in the order of time",

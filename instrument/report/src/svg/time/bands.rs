@@ -1,4 +1,4 @@
-//! What happened when: bands for warm-up, drain, steps and faults, ticks for moments. On every chart over time.
+//! Events on the time axis: bands for warm-up, drain, steps and faults, ticks for moments. On every chart over time.
 
 use model::picture::{BandKind, TrialPicture};
 

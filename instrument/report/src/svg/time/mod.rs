@@ -25,7 +25,7 @@ use super::{Detail, Figure, Meta, Section};
 use crate::tables::shown_on_page;
 use columns::Columns;
 
-/// What the charts of a document may take.
+/// The bounds of a document's charts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Columns of a chart.
@@ -104,7 +104,7 @@ pub(crate) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// What a chart of this trial says of itself.
+    /// The words of a chart of this trial about itself.
     fn meta(&self, section: Section, chart: &'static str, title: &str, description: &str) -> Meta {
         self.named(section, chart, chart, title, description)
     }

@@ -39,7 +39,7 @@ fn left_out(all: &NodeStagesResult) -> String {
     }
 }
 
-/// What the nodes passed, as columns of time with a count for each stage.
+/// Transactions that the nodes passed, as columns of time with a count for each stage.
 fn timeline(all: &NodeStagesResult) -> Timeline {
     let count = all.stages.iter().map(|stage| stage.columns.len()).max().unwrap_or(0);
     let column = |index: usize| TimelineColumn {
@@ -141,7 +141,7 @@ fn times(of: &Trial<'_>, all: &NodeStagesResult) -> Figure {
         "Time in each stage inside the nodes",
         &format!(
             "How long each stage took, as the nodes stamped it, by the second in which it was done, logarithmic: p50 and \
-             p99 of all nodes together. What took no time is not drawn. {}{}",
+             p99 of all nodes together. Stages that took no time are not drawn. {}{}",
             columns.said(),
             left_out(all)
         ),

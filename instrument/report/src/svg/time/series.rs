@@ -1,4 +1,4 @@
-//! What the generator, the host and the nodes were doing: a small chart for each metric, with a line for each source.
+//! Activity of the generator, the host and the nodes: a small chart for each metric, with a line for each source.
 //!
 //! The order answers "was it the tool?" first: the generator's processor, what the host was deprived of, what waited
 //! for a processor, memory; then everything else in the order in which it is declared.
@@ -29,7 +29,7 @@ const SMALL: f64 = 352.0;
 /// Rows of a table of a series.
 const ROWS_MAX: usize = 60;
 
-/// What all nodes have together.
+/// The parts that all nodes have in common.
 const SUM: &str = "nodes.sum";
 
 /// The metrics that a trial has series of.
@@ -176,7 +176,7 @@ fn figure(of: &Trial<'_>, name: &str, lines: &[&Series], which: Of) -> Figure {
     .figure(canvas, table(of, &drawn, &columns, unit))
 }
 
-/// What a point is: a stretch of time, or one sample where those are rarer.
+/// The extent of a point: a stretch of time, or one sample where those are rarer.
 fn width_said(columns: &Columns, lines: &[Line]) -> String {
     let between = lines.iter().map(|line| usual_distance(&line.points)).max().unwrap_or(1);
     let width = columns.width_ns * float(between);

@@ -81,7 +81,7 @@ fn names(of: &Trial<'_>) -> Vec<String> {
     of.result.rates.reached_per_s.iter().map(|(stage, _)| stage.clone()).collect()
 }
 
-/// What went through each stage in each column.
+/// Transactions through each stage in each column.
 pub(super) fn table(rows: &Columns, stages: &[String]) -> FigureTable {
     let mut columns = vec![("from", ColumnType::Time)];
     columns.extend(stages.iter().map(|stage| (stage.as_str(), ColumnType::Number)));

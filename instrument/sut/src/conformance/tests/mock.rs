@@ -65,7 +65,7 @@ pub(super) struct Mock {
     pub(super) in_flight_max: u32,
     pub(super) outstanding: VecDeque<TxId>,
     pub(super) held: Vec<u8>,
-    /// What is to leave together, where that is framed.
+    /// Transactions that are to leave together, where that is framed.
     pub(super) batch: Option<Vec<u8>>,
     pub(super) given_up: bool,
     pub(super) kept: Vec<u8>,

@@ -17,7 +17,7 @@ pub(super) const KIND: Kind = Kind {
     declared: FaultKind {
         word: "disk",
         called: "a bad disk",
-        meaning: "Make this node's disk slow, full or faulty for `for`; what is not said stays",
+        meaning: "Make this node's disk slow, full or faulty for `for`; omitted keys keep their value",
         on: Subject::Node,
         keys: &[
             FaultKey::new("sync_delay", KeyForm::Duration, "as disk.sync_delay"),

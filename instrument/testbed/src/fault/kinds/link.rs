@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind {
     declared: FaultKind {
         word: "link",
         called: "a change of links",
-        meaning: "Links that are different for `for`; what is not said stays",
+        meaning: "Change these links for `for`; omitted keys keep their value",
         on: Subject::Link(&[
             FaultKey::new("delay", KeyForm::Duration, "As links.delay"),
             FaultKey::new("jitter", KeyForm::Duration, "As links.jitter"),
