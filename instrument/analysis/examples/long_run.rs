@@ -137,7 +137,7 @@ fn metrics(seconds: u64, random: &mut Rng) -> Vec<MetricSample> {
     samples
 }
 
-/// What they are.
+/// Their declarations.
 fn series() -> Vec<SeriesFacts> {
     let host = |name: &str, unit| SeriesFacts::of_host(name, name, unit).foremost();
     let node = |name: &str, unit: &str| SeriesFacts::of_node(name, name, SeriesUnit::of(unit));

@@ -8,7 +8,7 @@ use model::plan::Plan;
 use model::result::{RunResult, TrialResult};
 use record::{RecordError, RunFolder, TrialFolder};
 
-use crate::checks::Checks;
+use crate::judge::checks::Checks;
 use crate::run::{RunInput, SettingInput, summarise};
 use crate::trial::{TrialAnalysis, TrialInput};
 
@@ -88,7 +88,7 @@ pub fn analyse_with_picture(
     Ok((summarise(&input, trials), picture))
 }
 
-/// What one trial's folder gave.
+/// One trial, read from its folder.
 struct Read {
     /// Index in the plan.
     setting: usize,

@@ -5,12 +5,21 @@ use model::plan::{Plan, SettingPlan, ThresholdPlan};
 use model::result::{Exit, RunResult, RunSubject, SCHEMA, SettingResult, TrialResult, Verdict};
 
 use crate::audits::{audits_asked, repeatability};
-use crate::metric_names::percentiles_named;
-use crate::thresholds::names_in;
-use crate::verdict::{exit_of, failures_of, is_saturated, of_run};
-use crate::{PERCENTILE_METHOD, combined, knee, minutes, tables};
+use crate::figures::combined;
+use crate::judge::expression::names_in;
+use crate::judge::verdict::{exit_of, failures_of, is_saturated, of_run};
+use crate::judge::{knee, minutes};
+use crate::names::metric_names::percentiles_named;
+use crate::show::tables;
 
-/// What is known of a run beside its trials.
+/// How percentiles are computed, for the report.
+pub const PERCENTILE_METHOD: &str = "smallest recorded value v with count(≤ v) ≥ ceil(q·n), HdrHistogram with three \
+     significant digits; 95 % intervals by batch means over blocks of time (widest of 5 to 30 blocks, Student's t), for \
+     quantiles by a test at each value (order statistics of the effective number of independent samples); an end that the \
+     samples cannot give is left open; thresholds compare the value over all that were due, no answer counting as \
+     infinitely long";
+
+/// Everything about a run but its trials.
 pub struct RunInput<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -22,7 +31,7 @@ pub struct RunInput<'a> {
     pub fidelity: Vec<String>,
 }
 
-/// What a trial of a setting is analysed with.
+/// The thresholds and percentiles of a setting's trials.
 pub struct SettingInput {
     /// The thresholds that apply to it.
     pub thresholds: Vec<ThresholdPlan>,
@@ -101,7 +110,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
     }
 }
 
-/// What was measured: of settings that ran.
+/// The subject of the measurement, of settings that ran.
 fn subject(plan: &Plan, settings: &[SettingResult]) -> RunSubject {
     let of = || plan.settings.iter().zip(settings).filter(|(_, it)| !it.trials.is_empty());
     let trials = || settings.iter().flat_map(|setting| &setting.trials);
@@ -124,7 +133,7 @@ fn each_once(of: impl Iterator<Item = String>) -> Vec<String> {
     all
 }
 
-/// What the exit code means; of a run that ends well in spite of failures, that the experiment declares them.
+/// The meaning of the exit code; of a run that ends well in spite of failures, that the experiment declares them.
 fn exit_meaning(exit: Exit, settings: &[SettingResult]) -> String {
     let declared = settings.iter().filter(|it| it.expect == Some(Verdict::Fail));
     let failures: usize = declared.flat_map(|it| &it.trials).map(failures_of).sum();

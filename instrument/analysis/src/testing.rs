@@ -18,7 +18,8 @@ use model::{NO_STAMP, Outcome, Row, Stamp};
 
 use record::StageSecond;
 
-use crate::{TrialAnalysis, TrialInput};
+use crate::judge::checks::Checks;
+use crate::trial::{TrialAnalysis, TrialInput};
 
 const MS: i64 = 1_000_000;
 
@@ -155,7 +156,7 @@ impl Trial {
             environment: &self.environment,
             dropped_bytes: 0,
         };
-        let mut analysis = TrialAnalysis::new(input, crate::Checks::default());
+        let mut analysis = TrialAnalysis::new(input, Checks::default());
         for SecondOfStage { second, stage, node, count, lengths } in &self.stage_seconds {
             let samples = lengths.iter().map(|(_, count)| count).sum();
             let sum_ns = lengths.iter().map(|(ns, count)| ns.cast_unsigned() * count).sum();
@@ -202,7 +203,7 @@ impl Trial {
     }
 }
 
-/// What a fault (its place in the plan, its round, its kind, its node) did.
+/// An event of a fault: its place in the plan, its round, its kind, its node.
 pub(crate) fn fault_event(
     at_ns: Stamp,
     phase: FaultPhase,

@@ -45,9 +45,6 @@ use model::plan::SettingPlan;
 use model::{FinalStages, Observations, Row, Seed};
 use sut::{Deployment, System};
 
-/// First transaction id of the probe: `PROBE_TX_BASE + n`. Ids of the main load are dense from 0 and stay below it.
-pub const PROBE_TX_BASE: u64 = 1 << 40;
-
 /// One trial, as the engine needs it.
 pub struct Setup<'a> {
     /// The remedy.

@@ -26,5 +26,5 @@ pub use clock::{Instant, WallTime};
 pub use final_stages::FinalStages;
 pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 pub use outcome::{Class, Outcome};
-pub use row::{NO_STAMP, Row, STAGES_MAX, Stamp, TxId};
+pub use row::{NO_STAMP, PROBE_BASE, Row, STAGES_MAX, Stamp, TxId};
 pub use seed::Seed;

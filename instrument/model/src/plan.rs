@@ -421,6 +421,19 @@ pub enum Level {
     Warn,
 }
 
+impl Level {
+    /// The word in the experiment and in the result.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Invalid => "invalid",
+            Self::Saturated => "saturated",
+            Self::Warn => "warn",
+        }
+    }
+}
+
 /// A table of the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TablePlan {

@@ -155,7 +155,7 @@ pub struct SettingResult {
 }
 
 /// One trial.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrialResult {
     /// Folder, relative to the run folder.
     pub path: String,

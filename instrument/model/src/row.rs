@@ -7,6 +7,9 @@ use crate::outcome::Outcome;
 /// the last ones up to one a client is missing.
 pub type TxId = u64;
 
+/// The number of the probe's first transaction: those of the main load are below it.
+pub const PROBE_BASE: TxId = 1 << 40;
+
 /// Nanoseconds after the trial's start (the first moment of the warm-up), or [`NO_STAMP`].
 pub type Stamp = i64;
 

@@ -7,43 +7,13 @@ use model::options::Value;
 use model::plan::{Arrivals, Schedule, Step};
 use model::quantity::Rate;
 
+use crate::shape::{GENERATORS_MAX, Multiplier, Shape, finite, finite_at};
 use crate::table::{Reading, Table};
 use crate::{keys, steps, trace};
-
-/// The most load generators that a rate is multiplied by.
-pub(crate) const GENERATORS_MAX: u64 = 100_000;
 
 const SHAPES: [&str; 6] = ["constant", "poisson", "burst", "ramp", "steps", "trace"];
 /// Shapes that have a key of their own, under which their details stand.
 const DETAILED: [&str; 4] = ["burst", "ramp", "steps", "trace"];
-
-/// When transactions are due, and how long that takes if the shape itself says so.
-pub(crate) struct Shape {
-    pub arrivals: Arrivals,
-    /// How long the shape lasts, if it has an end of its own.
-    pub length: Option<Duration>,
-    /// Whether the measured window must be exactly that long.
-    pub exact: bool,
-}
-
-impl Shape {
-    fn endless(schedule: Schedule) -> Self {
-        Self { arrivals: Arrivals::Open { schedule }, length: None, exact: false }
-    }
-
-    pub fn is_trace(&self) -> bool {
-        matches!(self.arrivals, Arrivals::Open { schedule: Schedule::Trace { .. } })
-    }
-
-    /// Leaves out what a trace has after `end`.
-    pub fn cut(mut self, end: Duration) -> Self {
-        if let Arrivals::Open { schedule: Schedule::Trace { due_ns } } = &mut self.arrivals {
-            let end = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
-            due_ns.retain(|due| *due < end);
-        }
-        self
-    }
-}
 
 /// Reads the shape. `connections` is what `rate_per = "connection"` multiplies by.
 pub(crate) fn open(
@@ -118,13 +88,6 @@ fn refuse_rate(table: &mut Table<'_>, shape: &str, reading: &mut Reading<'_>) {
     }
 }
 
-/// The factor of a rate.
-pub(crate) struct Multiplier {
-    pub total: u64,
-    pub generators: u64,
-    pub per_generator: bool,
-}
-
 fn multiplier(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>) -> Multiplier {
     let words = ["total", "connection", "generator"];
     let per = table.one_of_or("rate_per", &words, keys::fixed("load.rate_per"), reading);
@@ -144,20 +107,6 @@ fn multiplier(table: &mut Table<'_>, connections: u32, reading: &mut Reading<'_>
         _ => generators,
     };
     Multiplier { total, generators, per_generator }
-}
-
-pub(crate) fn finite(
-    table: &Table<'_>,
-    rate: Rate,
-    what: &str,
-    reading: &mut Reading<'_>,
-) -> Option<Rate> {
-    if rate.is_max() {
-        let message = format!("`max` is no rate for {what}");
-        table.reject("rate", message, Some("give a rate such as 50/s"), reading);
-        return None;
-    }
-    Some(rate)
 }
 
 fn burst(table: &mut Table<'_>, rate: Rate, reading: &mut Reading<'_>) -> Option<Shape> {
@@ -205,20 +154,6 @@ fn ramp(table: &mut Table<'_>, count: u64, reading: &mut Reading<'_>) -> Option<
     }
     inner.finish(reading);
     Some(Shape::endless(Schedule::Ramp { from: from?, to: to? }))
-}
-
-pub(crate) fn finite_at(
-    table: &Table<'_>,
-    key: &str,
-    rate: Rate,
-    reading: &mut Reading<'_>,
-) -> Option<Rate> {
-    if rate.is_max() {
-        let message = format!("`{}` cannot be `max` here", table.full(key));
-        table.reject(key, message, Some("give a rate such as 50/s"), reading);
-        return None;
-    }
-    Some(rate)
 }
 
 fn staircase(table: &Table<'_>, steps: Vec<Step>, reading: &mut Reading<'_>) -> Option<Shape> {

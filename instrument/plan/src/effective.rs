@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use model::options::Span;
 
+use crate::input::{Effective, Source};
 use crate::keys::{KEYS, Key};
 use crate::rejected::line_number;
 use crate::table::Effect;
-use crate::{Effective, Source};
 
 /// Different values of one path that are printed before the rest is only counted.
 const VALUES_SHOWN_MAX: usize = 6;

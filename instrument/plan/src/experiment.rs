@@ -7,13 +7,12 @@ use model::options::{Options, Problems, Span, Value};
 use model::plan::{Axis, PLAN_SCHEMA, Plan, SettingPlan};
 
 use crate::effective::{COMMAND_LINE, ENVIRONMENT, Gathered};
+use crate::input::{Input, Resolved, SOURCES_MAX, Source, TRIALS_MAX};
 use crate::matrix::{Combination, Matrix};
 use crate::promise::{self, Declared, Known, Labels};
+use crate::rejected::{Rejected, reject};
 use crate::table::{Reading, Table};
-use crate::{
-    Input, Rejected, Resolved, SOURCES_MAX, Source, TRIALS_MAX, keys, layer, matrix, order, parse,
-    reject, setting, trace, until,
-};
+use crate::{keys, layer, matrix, order, parse, setting, trace, until};
 
 /// The most trials in all.
 const TRIALS_TOTAL_MAX: u64 = 100_000;

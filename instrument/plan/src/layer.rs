@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use model::options::{Options, Problems, Span, Value};
 
-use crate::{Source, parse};
+use crate::input::Source;
+use crate::parse;
 
 /// Keys of `[load]` that belong to open loops alone.
 pub(crate) const OPEN_KEYS: [&str; 7] =

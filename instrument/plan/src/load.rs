@@ -7,17 +7,17 @@ use model::options::{Options, Value};
 use model::plan::{Affinity, Arrivals, LoadPlan, Pacing, ResendPlan, Schedule};
 use model::quantity::{show_count, show_duration};
 
-use crate::arrival::{self, Shape};
+use crate::arrival;
+use crate::input::TRANSACTIONS_MAX;
 use crate::layer::{CLOSED_KEYS, OPEN_KEYS};
+use crate::shape::{CLIENTS_MAX, Shape};
 use crate::table::{Reading, Table};
-use crate::{TRANSACTIONS_MAX, batch, keys, steps};
+use crate::{batch, keys, steps};
 
 /// The most connections: what one host's ports and descriptors carry with room to spare.
 const CONNECTIONS_MAX: u32 = 20_000;
 /// The most engine threads: a row's worker is kept in eight bits.
 const THREADS_MAX: u32 = 255;
-/// The most clients of a closed loop.
-pub(crate) const CLIENTS_MAX: u32 = 10_000_000;
 /// The longest trial: a year, so that stamps in nanoseconds stay far from their end.
 const TRIAL_MAX: Duration = Duration::from_secs(366 * 86_400);
 

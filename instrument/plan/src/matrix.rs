@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use model::options::{Options, Span, Value, did_you_mean};
 use model::result::Verdict;
 
+use crate::input::SETTINGS_MAX;
 use crate::table::{Reading, Table, entries_as_written, not_a_list};
-use crate::{SETTINGS_MAX, keys, secret};
+use crate::{keys, secret};
 
 /// Tables that a matrix may reach into. The others hold for the whole experiment.
 const REACHABLE: [&str; 9] =

@@ -7,7 +7,7 @@ use model::options::{Options, Problems, Span, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::SOURCE_BYTES_MAX;
+use crate::input::SOURCE_BYTES_MAX;
 
 /// Deeper nesting than any sensible file has; the parser itself admits thousands of levels.
 const DEPTH_MAX: usize = 64;

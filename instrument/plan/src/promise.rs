@@ -10,9 +10,10 @@ use model::plan::{Axis, Level, TablePlan, ThresholdPlan};
 use model::quantity::parse_percent;
 use model::result::Verdict;
 
+use crate::input::Mistake;
+use crate::keys;
 use crate::matrix::{unknown_axis, unknown_label, verdict};
 use crate::table::{Effect, Reading, Table, not_a_list};
-use crate::{Mistake, keys};
 
 /// The most thresholds, expectations and tables, each.
 const ITEMS_MAX: usize = 1_000;

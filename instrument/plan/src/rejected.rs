@@ -6,7 +6,7 @@ use std::fmt;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use model::options::{Problem, Problems};
 
-use crate::Source;
+use crate::input::Source;
 
 /// Mistakes that are shown; beyond them only the count.
 const SHOWN_MAX: usize = 50;

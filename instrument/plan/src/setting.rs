@@ -9,8 +9,9 @@ use model::plan::{
 use model::quantity::show_duration;
 
 use crate::fault::{self, Beside};
+use crate::input::TRANSACTIONS_MAX;
 use crate::table::{Reading, Table, note_leaves};
-use crate::{TRANSACTIONS_MAX, disk, keys, links, load};
+use crate::{disk, keys, links, load};
 
 /// The most connections that a probe opens without being asked to.
 const PROBE_CONNECTIONS: u64 = 64;

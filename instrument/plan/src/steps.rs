@@ -7,9 +7,8 @@ use model::options::Options;
 use model::plan::{ClientStep, Step};
 use model::quantity::Rate;
 
-use crate::arrival::{GENERATORS_MAX, Multiplier, finite, finite_at};
 use crate::keys;
-use crate::load::CLIENTS_MAX;
+use crate::shape::{CLIENTS_MAX, GENERATORS_MAX, Multiplier, finite, finite_at};
 use crate::table::{Reading, Table};
 
 /// The most steps of a staircase.

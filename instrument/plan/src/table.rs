@@ -8,8 +8,8 @@ use std::time::Duration;
 use model::options::{Options, Problems, Section, Span, Value};
 use model::quantity::{Rate, show_bandwidth, show_duration, show_percent};
 
+use crate::input::{Outside, Source};
 use crate::secret::redact_options;
-use crate::{Outside, Source};
 
 /// The findings that gather while an experiment is read.
 pub(crate) struct Reading<'a> {

@@ -8,9 +8,10 @@ use model::options::{Options, Span};
 use model::plan::{Arrivals, Schedule};
 use model::quantity::parse_duration;
 
-use crate::arrival::Shape;
+use crate::input::Source;
+use crate::keys;
+use crate::shape::Shape;
 use crate::table::{Reading, Table};
-use crate::{Source, keys};
 
 /// The most due times of a trace: they are part of the plan, and of plan.toml, as numbers.
 pub(crate) const LINES_MAX: usize = 1_000_000;

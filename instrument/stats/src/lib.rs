@@ -1,4 +1,4 @@
-//! Pure arithmetic on samples: histograms, quantiles and means with intervals, censoring, trends, proportions.
+//! Pure arithmetic on samples: histograms, quantiles and means with intervals, censoring, trends.
 //!
 //! It must never do I/O, read a clock, draw randomness or know what a transaction is: numbers in, numbers
 //! out, the same on every run. Conventions that everything here shares:
@@ -21,7 +21,6 @@ pub mod interval;
 mod layout;
 mod moments;
 mod percentile_steps;
-pub mod proportion;
 pub mod queue;
 mod sparse;
 pub mod special;

@@ -107,11 +107,6 @@ impl Pipeline {
         self.lost
     }
 
-    /// What it waits for.
-    pub fn waits_for(&self) -> impl Iterator<Item = &Ask> {
-        self.asked.values()
-    }
-
     /// What to ask next, if anything.
     pub fn next_ask(&mut self) -> Option<Asking> {
         self.to_ask.pop_front()

@@ -7,8 +7,6 @@ use process::{Connection, Input, Outputs};
 
 use crate::protocol::{Frame, REQUEST_BYTES_MAX, next_frame};
 
-/// The listener for requests.
-pub const REQUESTS_LISTENER: usize = 0;
 /// The listener that says metrics over HTTP.
 pub const METRICS_LISTENER: usize = 1;
 /// Bytes that may wait for one asker who does not read: beyond, nothing more of it is read until it has.

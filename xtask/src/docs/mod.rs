@@ -2,6 +2,7 @@
 //! Markdown files leads somewhere. It needs no network once mdbook is there. The commands and experiments on
 //! the pages are run by apps/assay/tests/documents.rs; nothing here starts a load.
 
+mod audits;
 mod lengths;
 mod links;
 mod mdbook;

@@ -25,7 +25,7 @@ pub fn run(root: &Path, write: bool) -> Result<Vec<String>, String> {
         (RESULT, of_result),
     ];
     let mut findings = Vec::new();
-    for (name, wanted) in made {
+    for (name, wanted) in made.into_iter().chain(super::audits::pages(root)?) {
         let path = root.join(name);
         if write {
             std::fs::write(&path, wanted).map_err(|error| format!("writing {name}: {error}"))?;

@@ -206,7 +206,7 @@ mod tests {
             ..DeclaredFacts::default()
         };
         let row = |tx, kind, outcome| Row { tx, kind, outcome, ..Row::EMPTY };
-        let probe = 1 << 40;
+        let probe = model::PROBE_BASE;
         let mut owed = Acknowledged::default();
         owed.rows(
             &[

@@ -40,7 +40,7 @@ fn protocol() {
     let (said, document) = canary(&faults);
     let words = [
         "ended because the server broke the protocol",
-        "bytes came that nobody had asked for",
+        "unsolicited bytes received",
         "may be another request's",
     ];
     expect_failed(&said, &document, "protocol", &words);
@@ -61,7 +61,7 @@ fn ledger() {
         "5 acknowledged and not in the ledger (tx ",
         "4 in the ledger again (tx ",
         "2 in the ledger and never submitted (tx 46116860184273",
-        "placed behind one that was sent after it was acknowledged (tx ",
+        "placed after one that was sent after it was acknowledged (tx ",
     ];
     expect_broken(&said, &document, "ledger", &words);
     let reason = document["reason"].as_str().unwrap();

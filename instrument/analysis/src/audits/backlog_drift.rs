@@ -9,12 +9,11 @@ use model::quantity::{show_count, show_ns};
 use model::result::{AuditOutcome, Family, FigureUnit, Voided};
 use stats::trend::{mann_kendall_rising, mann_kendall_score, theil_sen};
 
-use crate::flow::BLOCKS;
-
-use super::{
-    Audit, Evidence, Finding, connections, failed, generator_busy, latency_drift, ok, percent,
-    skipped, warn,
-};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use super::{connections, generator_busy};
+use crate::figures::flow::BLOCKS;
+use crate::figures::share::percent;
 
 /// A rise must be this sure.
 const P_MAX: f64 = 0.005;
@@ -57,7 +56,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.schedule().is_none() {
         return skipped("a closed loop bounds what is outstanding");
     }
-    let Some(blocks) = evidence.flow.outstanding_by_block() else {
+    let Some(blocks) = evidence.figures.flow.outstanding_by_block() else {
         return skipped("the measured window is too short to see a trend");
     };
     let means = match full_from(evidence) {
@@ -68,9 +67,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         return skipped("the measured window is too short to see a trend");
     };
     let growth = slope * means.len() as f64;
-    let share = growth / (evidence.flow.due_in_window.max(1)) as f64;
+    let share = growth / (evidence.figures.flow.due_in_window.max(1)) as f64;
     let (first, last) = (means[0], means[means.len() - 1]);
-    let per_s = slope * BLOCKS as f64 / evidence.grid.seconds();
+    let per_s = slope * BLOCKS as f64 / evidence.trial.grid.seconds();
     let figures = |finding: Finding| {
         let finding = finding.with("first", first).with("last", last);
         finding.with("slope", per_s).with("growth", growth).with("share", share)
@@ -81,8 +80,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         let went = format!(
             "outstanding went from {first:.1} to {last:.1} (means of the first and last tenth)"
         );
-        return figures(ok(match latency_drift::found(evidence) {
-            Some(change) if change.to > change.from && last > first => {
+        return figures(ok(match evidence.change() {
+            Some(change) if change.rises() && last > first => {
                 format!(
                     "{went}: it grows as response times do (see latency_drift), and no backlog beside it"
                 )
@@ -99,7 +98,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if let Some(by) = own_limit(evidence) {
         return figures(warn(format!("{rose}: {by}, so that it says nothing of the system")));
     }
-    // Whose limit it is: what waits for a connection that the client does not open is outstanding, too.
+    // A transaction that waits for a connection that the client does not open is outstanding, too.
     let who =
         if connections::are_the_limit(evidence) { "this client's pool" } else { "the system" };
     let said =
@@ -107,7 +106,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.is_saturated || evidence.load_changes() {
         return figures(warn(said));
     }
-    if evidence.flow.has_stopped() {
+    if evidence.figures.flow.has_stopped() {
         // Nothing that one could wait for longer: what was not answered is unknown, and counts as such.
         return figures(warn(format!(
             "outstanding rose from {} to {} because nothing was committed any more at the end of the window",
@@ -124,10 +123,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 /// of the answers takes. A queue that grows from nothing has that twentieth near its start, and loses no block.
 fn full_from(evidence: &Evidence<'_>) -> Result<usize, String> {
     let typical_ns = evidence.response.and_then(|times| times.all().quantile(0.05)).unwrap_or(0);
-    let warmup = evidence.setting.load.warmup;
+    let warmup = evidence.trial.setting.load.warmup;
     let warmup_ns = i64::try_from(warmup.as_nanos()).unwrap_or(i64::MAX);
     let fills_ns = typical_ns.saturating_sub(warmup_ns);
-    let block_ns = (evidence.grid.length() / BLOCKS as i64).max(1);
+    let block_ns = (evidence.trial.grid.length() / BLOCKS as i64).max(1);
     if fills_ns <= block_ns {
         return Ok(0);
     }
@@ -155,7 +154,8 @@ fn own_limit(evidence: &Evidence<'_>) -> Option<String> {
     if generator_busy::audit(evidence).outcome == AuditOutcome::Failed {
         return Some("the load generator was the limit (see generator_busy)".to_owned());
     }
-    let own = evidence.own_lag.moments().sum() as f64 / (evidence.flow.time_ns.max(1)) as f64;
+    let own =
+        evidence.own_lag.moments().sum() as f64 / (evidence.figures.flow.time_ns.max(1)) as f64;
     (own >= OWN_SHARE_MIN).then(|| {
         format!(
             "{} of the time outstanding was this instrument's own lag (see send_lag)",
@@ -170,12 +170,22 @@ fn whole(value: f64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::plan::{Level, ThresholdPlan};
     use model::result::{AuditOutcome, Verdict};
 
+    use crate::audits::guilty::{Guilt, MS, WARM_UP_NS, slowed};
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[
+        ("capacity 2 % too small", |trial| {
+            slowed(trial, |old| 2 * MS + (old - WARM_UP_NS).max(0) / 50);
+        }),
+        ("capacity 0.5 % too small, of a regular server", |trial| {
+            slowed(trial, |old| 2 * MS + (old - WARM_UP_NS).max(0) / 200);
+        }),
+    ];
 
     fn overloaded() -> Trial {
         let mut trial = Trial::clean();

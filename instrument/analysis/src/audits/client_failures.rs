@@ -4,7 +4,9 @@ use model::quantity::show_count;
 use model::result::FigureUnit;
 use model::{Class, Outcome};
 
-use super::{Audit, Evidence, Finding, SLOWED, failed, ok, percent, share, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, SLOWED, failed, ok, warn};
+use crate::figures::share::{percent, share};
 
 /// A larger share of client-side failures than this changes what every count means.
 const SHARE_MAX: f64 = 0.001;
@@ -21,17 +23,17 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let client = evidence.all.of(Outcome::Rejected(Class::Client));
+    let client = evidence.figures.all.of(Outcome::Rejected(Class::Client));
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
     let finding = finding(evidence, client)
         .with("failures", client as f64)
         .with("unopened", evidence.engine.connect_failures as f64);
-    finding.with("share", share(client, evidence.all.due()))
+    finding.with("share", share(client, evidence.figures.all.due()))
 }
 
 fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
-    let transport = evidence.all.of(Outcome::Rejected(Class::Transport));
-    let due = evidence.all.due();
+    let transport = evidence.figures.all.of(Outcome::Rejected(Class::Transport));
+    let due = evidence.figures.all.due();
     // Those that were refused a connection, and those that were sent and lost theirs.
     let lost = transport.saturating_add(evidence.engine.connections.lost);
     let of_transport = format!("{} transactions lost to broken connections", show_count(lost));
@@ -57,11 +59,18 @@ fn finding(evidence: &Evidence<'_>, client: u64) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::result::AuditOutcome;
     use model::{Class, Outcome};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a fifth fails in the client", |trial| {
+        for old in trial.rows.iter_mut().step_by(5) {
+            *old = row(old.tx, old.due, 1_000, Outcome::Rejected(Class::Client));
+        }
+    })];
 
     fn with_failures(count: usize, class: Class) -> AuditOutcome {
         let mut trial = Trial::clean();

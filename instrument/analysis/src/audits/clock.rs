@@ -3,7 +3,8 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, warn};
 
 /// Stamps come from the monotonic line, so a step of the wall clock moves no latency; it misplaces the
 /// system's own times (block headers, logs). Slewing stays below this in an hour (500 ppm).
@@ -28,13 +29,13 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let finding = finding(evidence).with("negative", evidence.order.negative as f64);
-    finding.with("wall_step", evidence.facts.load.wall_step_ns.unsigned_abs() as f64)
+    let finding = finding(evidence).with("negative", evidence.figures.order.negative as f64);
+    finding.with("wall_step", evidence.trial.facts.load.wall_step_ns.unsigned_abs() as f64)
 }
 
 fn finding(evidence: &Evidence<'_>) -> Finding {
-    let order = evidence.order;
-    let step = evidence.facts.load.wall_step_ns;
+    let order = &evidence.figures.order;
+    let step = evidence.trial.facts.load.wall_step_ns;
     if order.negative > 0 {
         return failed(format!(
             "{} transactions have a time before they were due (the first is {}): times run backwards, nothing was clamped",
@@ -56,10 +57,16 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("one is sent before it was due", |trial| {
+        let middle = trial.rows.len() / 2;
+        trial.rows[middle].sent = trial.rows[middle].due - 5;
+    })];
 
     /// Claim: a negative time fails with its count and example; a stepped wall clock warns, a set one fails.
     #[test]

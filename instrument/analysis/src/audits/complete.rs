@@ -1,6 +1,7 @@
 //! Was the trial carried out to its end, and is its record whole?
 
-use super::{ALL_OF_ROWS, Audit, Evidence, Finding, failed, ok, warn};
+use super::evidence::Evidence;
+use super::finding::{ALL_OF_ROWS, Audit, Finding, failed, ok, warn};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "complete",
@@ -10,8 +11,8 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let facts = evidence.facts;
-    if evidence.grid.slots == 0 {
+    let facts = evidence.trial.facts;
+    if evidence.trial.grid.slots == 0 {
         return failed("the trial has no measured window: it ended before its warm-up did");
     }
     let ended = facts.after.nodes.iter().find(|node| !node.ended.is_empty());
@@ -28,10 +29,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if !facts.interrupted().is_empty() {
         #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
         let measured = evidence.result.window_ns as f64 / 1e9;
-        let planned = evidence.setting.load.duration.as_secs_f64();
+        let planned = evidence.trial.setting.load.duration.as_secs_f64();
         let said =
             format!("{}: {measured:.1} s of {planned:.1} s were measured", facts.interrupted());
-        return if evidence.flow.due_in_window == 0 { failed(said) } else { warn(said) };
+        return if evidence.figures.flow.due_in_window == 0 { failed(said) } else { warn(said) };
     }
     let faults = &evidence.result.faults;
     let failed_ones: Vec<_> = faults.iter().filter(|fault| !fault.happened).collect();
@@ -46,7 +47,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         ));
     }
     match ended {
-        Some(node) if evidence.setting.faults.is_empty() => warn(format!(
+        Some(node) if evidence.trial.setting.faults.is_empty() => warn(format!(
             "node {} ended during the trial ({}), which the experiment did not ask for",
             node.name, node.ended
         )),
@@ -63,11 +64,15 @@ fn lost_tail(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::fault::{FaultDetail, FaultEvent, FaultPhase};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, fault_event};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("the record ends early", |trial| trial.facts.complete = false)];
 
     /// Claim: a fault that was planned and did not take place is said: what was asked for is not what was measured.
     #[test]

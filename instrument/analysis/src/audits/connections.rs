@@ -13,7 +13,8 @@ use model::quantity::{show_count, show_ns};
 
 use model::result::{AuditOutcome, Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
 
 pub(crate) const AUDIT: Audit = Audit {
     name: "connections",
@@ -96,7 +97,7 @@ pub(super) fn are_the_limit(evidence: &Evidence<'_>) -> bool {
 
 /// Why transactions wait for connections because the plan says so, if they do.
 fn waits_by_plan(evidence: &Evidence<'_>) -> Option<&'static str> {
-    let load = &evidence.setting.load;
+    let load = &evidence.trial.setting.load;
     let is_max =
         |schedule: &Schedule| matches!(schedule, Schedule::Constant { rate } if rate.is_max());
     match &load.arrivals {
@@ -114,22 +115,22 @@ fn waits_by_plan(evidence: &Evidence<'_>) -> Option<&'static str> {
     }
 }
 
-fn occupancy(evidence: &Evidence<'_>) -> Option<crate::pool::Occupancy> {
-    let pools = evidence.facts.load.workers.iter().map(|worker| &worker.pool);
+fn occupancy(evidence: &Evidence<'_>) -> Option<crate::figures::pool::Occupancy> {
+    let pools = evidence.trial.facts.load.workers.iter().map(|worker| &worker.pool);
     let capacity = pools.map(|pool| u64::from(pool.bound) * u64::from(pool.carries)).sum();
-    evidence.pool.occupancy(capacity)
+    evidence.figures.pool.occupancy(capacity)
 }
 
 /// Whether waits show in what is printed.
 #[expect(clippy::cast_precision_loss, reason = "a time below 2^53")]
 fn matters(evidence: &Evidence<'_>, free_ns: f64) -> bool {
-    let wait = evidence.pool.waits().quantile(0.99).unwrap_or(0) as f64;
+    let wait = evidence.figures.pool.waits().quantile(0.99).unwrap_or(0) as f64;
     wait > WAIT_NS_MIN.max(WAIT_SHARE_MIN * free_ns)
 }
 
 fn remedy(evidence: &Evidence<'_>) -> String {
     let (planned, bound) =
-        (evidence.setting.load.connections_max, evidence.result.connections.bound);
+        (evidence.trial.setting.load.connections_max, evidence.result.connections.bound);
     if bound < u64::from(planned) {
         return format!(
             "the plan allows {}, and the limit of open files or the adapter {} (ulimit -n)",
@@ -151,7 +152,13 @@ pub(super) mod tests {
     use model::facts::{Grown, PoolFacts, WorkerFacts};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("64 connections for a load that needs 90", |trial| {
+            *trial = through_a_pool(300, |_, _| 300 * MS, 64);
+        })];
 
     const MS: i64 = 1_000_000;
 

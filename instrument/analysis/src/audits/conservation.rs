@@ -4,9 +4,9 @@ use model::quantity::show_count;
 use model::result::{Family, Voided};
 use model::{NO_STAMP, Outcome};
 
-use crate::node_stages::NodeStages;
-
-use super::{ALL_OF_ROWS, Audit, Evidence, Finding, failed, ok, skipped};
+use super::evidence::Evidence;
+use super::finding::{ALL_OF_ROWS, Audit, Finding, failed, ok, skipped};
+use crate::figures::node_stages::NodeStages;
 
 pub(super) const AUDIT: Audit = Audit {
     name: "conservation",
@@ -17,14 +17,15 @@ pub(super) const AUDIT: Audit = Audit {
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let mut broken = rows_with_themselves(evidence);
-    if !evidence.facts.complete {
+    if !evidence.trial.facts.complete {
         if broken.is_empty() {
             return skipped("the engine's counters were lost with the crash");
         }
         return failed(broken.join("; "));
     }
     broken.extend(rows_with_engine(evidence));
-    let of_the_nodes = evidence.node_stages.map_or_else(Vec::new, NodeStages::unbalanced);
+    let of_the_nodes =
+        evidence.figures.node_stages.as_ref().map_or_else(Vec::new, NodeStages::unbalanced);
     if broken.is_empty() && !of_the_nodes.is_empty() {
         let said = format!("inside the nodes {}", of_the_nodes.join("; "));
         return failed(said).voiding([Voided::either(Family::NodeStages)]);
@@ -37,11 +38,11 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if broken.is_empty() {
         return ok(format!(
             "due {} = committed {} + rejected {} + unknown {} + shed {}; rows and engine agree",
-            show_count(evidence.all.due()),
-            show_count(evidence.all.of(Outcome::Committed)),
-            show_count(evidence.all.counts().rejected),
-            show_count(evidence.all.of(Outcome::Unknown)),
-            show_count(evidence.all.of(Outcome::Shed)),
+            show_count(evidence.figures.all.due()),
+            show_count(evidence.figures.all.of(Outcome::Committed)),
+            show_count(evidence.figures.all.counts().rejected),
+            show_count(evidence.figures.all.of(Outcome::Unknown)),
+            show_count(evidence.figures.all.of(Outcome::Shed)),
         ));
     }
     failed(broken.join("; "))
@@ -49,7 +50,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 
 /// One row a transaction, and no id out of the numbering.
 fn rows_with_themselves(evidence: &Evidence<'_>) -> Vec<String> {
-    let join = evidence.join;
+    let join = &evidence.figures.join;
     let found = [
         (join.repeated_rows, "rows repeat the transaction of another row"),
         (join.strange_rows, "rows hold impossible ids or times"),
@@ -58,10 +59,10 @@ fn rows_with_themselves(evidence: &Evidence<'_>) -> Vec<String> {
     said.map(|(count, what)| format!("{} {what}", show_count(*count))).collect()
 }
 
-/// What the engine counted and what it recorded.
+/// The engine's counters against its record.
 fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
-    let (engine, all) = (&evidence.engine, evidence.all);
-    if evidence.facts.load.workers.is_empty() {
+    let (engine, all) = (&evidence.engine, &evidence.figures.all);
+    if evidence.trial.facts.load.workers.is_empty() {
         return Vec::new();
     }
     let never_sent = all.due().saturating_sub(all.sent() + all.of(Outcome::Shed));
@@ -93,12 +94,12 @@ fn rows_with_engine(evidence: &Evidence<'_>) -> Vec<String> {
 /// Every entry has its fate, and every transaction that was acknowledged. What fates they are is for thresholds to say.
 fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
     let Some(fates) = &evidence.result.fates else { return Vec::new() };
-    if evidence.facts.load.drain_end == NO_STAMP {
+    if evidence.trial.facts.load.drain_end == NO_STAMP {
         return Vec::new();
     }
     let mut broken = Vec::new();
     let explained = fates.once
-        + evidence.join.acknowledged_often
+        + evidence.figures.join.acknowledged_often
         + fates.late
         + fates.duplicate
         + fates.refused_entries
@@ -111,10 +112,10 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
             show_count(explained)
         ));
     }
-    let known = fates.once + evidence.join.acknowledged_often + fates.lost;
+    let known = fates.once + evidence.figures.join.acknowledged_often + fates.lost;
     // Reads are acknowledged, too, and leave nothing there.
-    let unrecorded = evidence.join.acknowledged_unrecorded;
-    let acknowledged = evidence.all.of(Outcome::Committed).saturating_sub(unrecorded);
+    let unrecorded = evidence.figures.join.acknowledged_unrecorded;
+    let acknowledged = evidence.figures.all.of(Outcome::Committed).saturating_sub(unrecorded);
     if known != acknowledged {
         broken.push(format!(
             "{} were acknowledged, and {} of them have a fate in the ledger",
@@ -122,10 +123,10 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
             show_count(known)
         ));
     }
-    if evidence.facts.after.ledger.entries != fates.entries {
+    if evidence.trial.facts.after.ledger.entries != fates.entries {
         broken.push(format!(
             "{} ledger entries were read, {} were recorded",
-            show_count(evidence.facts.after.ledger.entries),
+            show_count(evidence.trial.facts.after.ledger.entries),
             show_count(fates.entries)
         ));
     }
@@ -133,11 +134,15 @@ fn ledger_with_rows(evidence: &Evidence<'_>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::LedgerEntry;
     use model::result::{AuditOutcome, Family, Voided};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("a row is written twice", |trial| trial.rows.push(trial.rows[3]))];
 
     fn entries(ids: impl Iterator<Item = u64>) -> Option<Vec<LedgerEntry>> {
         Some(ids.map(|tx| LedgerEntry::new(tx, tx, true)).collect())

@@ -5,9 +5,10 @@ use model::facts::DiskFacts;
 use model::quantity::show_ns;
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, SLOWED, failed, ok, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, SLOWED, failed, ok, skipped, warn};
 
-/// What a disk may add to an operation at the p99, whatever was asked: on an idle machine it adds a hundredth.
+/// The time that a disk may add to an operation at the p99, whatever was asked: on an idle machine it adds a hundredth.
 const OWN_MAX_NS: u64 = 1_000_000;
 /// The same, as a share of the smallest delay that was asked for.
 const OWN_PER_DELAY: u64 = 10;
@@ -29,14 +30,14 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "a time below 2^53 ns")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let own = evidence.facts.after.disks.iter().map(|disk| disk.all.own_p99_ns).max();
+    let own = evidence.trial.facts.after.disks.iter().map(|disk| disk.all.own_p99_ns).max();
     finding(evidence).with("own_p99", own.map_or(f64::NAN, |ns| ns as f64))
 }
 
 fn finding(evidence: &Evidence<'_>) -> Finding {
-    let disks = &evidence.facts.after.disks;
+    let disks = &evidence.trial.facts.after.disks;
     if disks.is_empty() {
-        return match &evidence.setting.disks {
+        return match &evidence.trial.setting.disks {
             None => skipped("the plan has no disks of its own"),
             Some(_) if evidence.is_cut() => skipped("the trial ended before its disks were read"),
             Some(plan) => failed(format!(
@@ -117,14 +118,20 @@ fn show(ns: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use model::facts::{DiskFacts, DiskOperations};
     use model::plan::{DiskPlan, DisksPlan, NamesRule};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("nothing reaches the disk of a node", |trial| {
+            trial.facts.after.disks[0].all.calls = 0;
+        })];
 
     fn disks(change: impl FnOnce(&mut Vec<DiskFacts>)) -> (AuditOutcome, String) {
         let all = DiskOperations {

@@ -4,7 +4,9 @@ use model::NO_STAMP;
 use model::quantity::{show_count, show_duration, show_ns};
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, percent, share, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use crate::figures::share::{percent, share};
 
 /// A larger share than this given up before its timeout biases every quantile of the tail.
 const LEFT_SHARE_MAX: f64 = 0.001;
@@ -23,13 +25,13 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "a count below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let left = evidence.facts.load.drain_left;
+    let left = evidence.trial.facts.load.drain_left;
     let finding = finding(evidence).with("left", left as f64);
-    finding.with("share", share(left, evidence.all.due()))
+    finding.with("share", share(left, evidence.figures.all.due()))
 }
 
 fn finding(evidence: &Evidence<'_>) -> Finding {
-    let facts = evidence.facts;
+    let facts = evidence.trial.facts;
     if facts.load.drain_end == NO_STAMP {
         return if evidence.is_cut() {
             skipped("the trial was cut off before its drain ended")
@@ -41,8 +43,8 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if facts.load.drain_left == 0 {
         return ok(format!("nothing was outstanding {took} after the load"));
     }
-    let load = &evidence.setting.load;
-    let share = share(facts.load.drain_left, evidence.all.due());
+    let load = &evidence.trial.setting.load;
+    let share = share(facts.load.drain_left, evidence.figures.all.due());
     let said = format!(
         "{} transactions ({}) were still outstanding when the drain of {} ended",
         show_count(facts.load.drain_left),
@@ -64,12 +66,20 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::time::Duration;
+
     use model::NO_STAMP;
     use model::plan::{Level, ThresholdPlan};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("the drain gives up on 500", |trial| {
+        trial.facts.load.drain_left = 500;
+        trial.setting.load.drain_max = Duration::from_secs(1);
+    })];
 
     fn left(left: u64, drain_s: u64) -> Trial {
         let mut trial = Trial::clean();

@@ -4,7 +4,8 @@
 use model::quantity::show_count;
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, ok, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, warn};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "duplicates",
@@ -45,7 +46,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if engine.undecided_answers > 0 {
         return warn(format!(
             "no answer is known to have come twice{late}; {} answers came so long after their transactions \
-             had ended that it cannot tell whether they were late, repeated or for nobody",
+             had ended that it cannot tell whether they were late, repeated, or for no known transaction",
             show_count(engine.undecided_answers)
         ));
     }
@@ -53,11 +54,15 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::WorkerFacts;
     use model::result::{AuditOutcome, Verdict};
 
+    use crate::audits::guilty::{Guilt, worker};
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("one answer comes twice", |trial| worker(trial).duplicate_answers = 1)];
 
     /// Claim: a second answer and an answer for nobody each fail a threshold that nobody has to write, each in its own
     /// words; the numbers hold.

@@ -11,9 +11,10 @@ use model::plan::Schedule;
 use model::quantity::show_ns;
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, ok, skipped, warn};
-use crate::grid::SECOND;
-use crate::phases::{Phases, Rhythm};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::grid::SECOND;
+use crate::figures::phases::{Phases, Rhythm};
 
 /// With so many phases of a second or fewer, a pause of a tenth of it can hide.
 const PHASES_FEW: u64 = 10;
@@ -33,7 +34,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if let Some(Schedule::Poisson { .. }) = evidence.schedule() {
         return ok("arrivals are random: they meet a pause as often as it is long");
     }
-    let Some(phases) = evidence.phases else {
+    let Some(phases) = evidence.figures.phases.as_ref() else {
         return skipped("arrivals are not at even distances");
     };
     let rhythm = evidence
@@ -77,7 +78,7 @@ fn finding(phases: &Phases, rhythm: Option<Rhythm>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use model::Outcome;
@@ -85,7 +86,25 @@ mod tests {
     use model::quantity::Rate;
     use model::result::{AuditOutcome, AuditResult};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, row, setting};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[
+        ("1/s: one phase of each second", |trial| {
+            let rate = Rate::per_second(1);
+            trial.setting.load.arrivals = Arrivals::Open { schedule: Schedule::Constant { rate } };
+        }),
+        ("50/s, a pause of 60 ms in each second", |trial| {
+            let rate = Rate::per_second(50);
+            trial.setting.load.arrivals = Arrivals::Open { schedule: Schedule::Constant { rate } };
+            let due = |n: u64| i64::try_from(rate.due_ns(n)).unwrap();
+            let end = trial.facts.measure_end();
+            let rows = (0..).map(|n| (n, due(n))).take_while(|(_, due)| *due < end);
+            let paused = |due: i64| (60 * MS - (due + 400 * MS) % (1_000 * MS)).max(0);
+            let done = |(n, due)| row(n, due, 2 * MS + paused(due), Outcome::Committed);
+            trial.rows = rows.map(done).collect();
+        }),
+    ];
 
     const MS: i64 = 1_000_000;
 

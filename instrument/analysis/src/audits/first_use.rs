@@ -5,8 +5,9 @@
 use model::quantity::{show_count, show_ns};
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, ok, skipped, warn};
-use crate::first_use::FirstTimes;
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::first_use::FirstTimes;
 
 /// So many times the median of the window, and above its p99: else it is a request like others.
 const TIMES_MIN: f64 = 3.0;
@@ -26,7 +27,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(typical) = Typical::of(evidence) else {
         return skipped("too few transactions were committed in the window");
     };
-    let on_connections = evidence.first_use.times(evidence.grid.start);
+    let on_connections = evidence.figures.first_use.times(evidence.trial.grid.start);
     let in_preflight = first_of_preflight(evidence);
     let mut told = Vec::new();
     if let Some(firsts) =
@@ -70,7 +71,7 @@ fn of_connections(firsts: &FirstTimes, typical: &Typical) -> String {
     format!("{of} {times}: {where_to}; who opens a connection waits so long")
 }
 
-/// What a request of the window takes, ns.
+/// The time of a request of the window, ns.
 struct Typical {
     p50_ns: f64,
     p99_ns: f64,
@@ -90,10 +91,10 @@ impl Typical {
     }
 }
 
-/// What the preflight waited for its first answer, ns.
+/// How long the preflight waited for its first answer, ns.
 #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
 fn first_of_preflight(evidence: &Evidence<'_>) -> Option<f64> {
-    let first = evidence.facts.declared.preflight.first()?;
+    let first = evidence.trial.facts.declared.preflight.first()?;
     first.took_ns.map(|ns| ns as f64)
 }
 
@@ -103,12 +104,26 @@ fn shown(ns: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::facts::PreflightFinding;
     use model::result::{AuditOutcome, AuditResult};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, row};
+    use model::Row;
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[
+        ("the first request on each of 40 connections takes 1.5 s", |trial| {
+            for (old, n) in trial.rows.iter_mut().zip(0..) {
+                let time = if n < 40 { 1_500 * MS } else { old.end - old.due };
+                *old = Row { connection: n % 40, ..row(old.tx, old.due, time, Outcome::Committed) };
+            }
+        }),
+        ("the first request of all takes 3 s", |trial| {
+            trial.facts.declared.preflight[0].took_ns = Some(3_000 * MS);
+        }),
+    ];
 
     const MS: i64 = 1_000_000;
 

@@ -3,7 +3,9 @@
 use model::facts::WorkerFacts;
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, percent, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use crate::figures::share::percent;
 
 /// Share of a thread's time in use (without the spinning that pacing does on purpose) from which one reads on.
 const BUSY_WARN: f64 = 0.80;
@@ -31,7 +33,7 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let workers = evidence.facts.load.workers.iter().filter(|worker| worker.wall_ns > 0);
+    let workers = evidence.trial.facts.load.workers.iter().filter(|worker| worker.wall_ns > 0);
     let shares: Vec<(f64, f64)> = workers.map(shares).collect();
     let Some(busy) = shares.iter().map(|(busy, _)| *busy).max_by(f64::total_cmp) else {
         return skipped("the engine recorded no processor time");
@@ -67,11 +69,16 @@ fn shares(worker: &WorkerFacts) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::WorkerFacts;
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::{Guilt, worker};
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a thread has no time left", |trial| {
+        worker(trial).cpu_ns = worker(trial).wall_ns / 100 * 99;
+    })];
 
     /// Claim: a thread without idle time fails, spinning on purpose does not, and a crowded host warns before it fails.
     #[test]

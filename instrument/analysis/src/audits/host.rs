@@ -2,7 +2,9 @@
 
 use model::result::{AuditOutcome, FigureUnit};
 
-use super::{Audit, Evidence, Finding, SLOWED, failed, ok, percent, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, SLOWED, failed, ok, warn};
+use crate::figures::share::percent;
 
 /// Time that a hypervisor took away, as a share. It lengthens latencies like a pause of the system.
 const STEAL_WARN: f64 = 0.02;
@@ -50,9 +52,9 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 /// Open files and local ports against the connections that the plan may open.
 fn limits(evidence: &Evidence<'_>) -> Finding {
     let host = evidence.environment;
-    let load = &evidence.setting.load;
+    let load = &evidence.trial.setting.load;
     let connections = u64::from(load.connections)
-        + evidence.setting.probe.as_ref().map_or(0, |probe| u64::from(probe.connections));
+        + evidence.trial.setting.probe.as_ref().map_or(0, |probe| u64::from(probe.connections));
     let needed = connections + FILES_BESIDE;
     if host.files_max > 0 && host.files_max < needed {
         return failed(format!(
@@ -116,7 +118,7 @@ const STEAL: &str = "host.steal_share";
 
 /// Nodes that share the processors of this host and use them up.
 fn shared(evidence: &Evidence<'_>) -> Finding {
-    let nodes = evidence.facts.after.nodes.len();
+    let nodes = evidence.trial.facts.after.nodes.len();
     let processors = evidence.environment.cpus;
     let used = evidence.result.resources.get(NODES_CPU).map_or(0.0, |(_, mean, _)| *mean);
     let share = used / f64::from(processors.max(1));
@@ -146,12 +148,16 @@ fn governor(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::{MetricSample, NodeFacts};
     use model::plan::{Level, ThresholdPlan};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("a third of the processor is stolen", |trial| trial.metrics[0].value = 0.3)];
 
     fn sampled(name: &str, value: f64) -> AuditOutcome {
         let mut trial = Trial::clean();

@@ -2,21 +2,16 @@
 //! of it say what none of its parts is like where they do not; a leak, a table that fills and a cache that runs out begin
 //! so. Their numbers hold, and are of a mixture: it warns.
 //!
-//! Looked at are the medians of twenty blocks of the window, by when transactions were due: a median is moved by no
-//! burst. The backlog's growth is [`super::backlog_drift`]'s to tell, and the start's being unlike the rest
-//! [`super::warm_up`]'s; both ask here whether the whole window moves.
+//! It looks at the medians of twenty blocks of the window, by when transactions were due: no burst moves a median. The
+//! growth of the backlog is [`super::backlog_drift`]'s to tell, and a start that is unlike the rest
+//! [`super::warm_up`]'s; both ask [`Evidence::change`] whether the whole window moves.
 
-use model::quantity::show_ns;
 use model::result::{AuditOutcome, FigureUnit};
-use stats::SparseHistogram;
-use stats::change::{Change, Shape, change};
 
-use super::{Audit, Evidence, Finding, backlog_drift, ok, skipped, warn};
-
-/// Blocks of the window.
-const BLOCKS: usize = 20;
-/// Fewer samples than this have no median worth the name.
-const SAMPLES_MIN: u64 = 10;
+use super::backlog_drift;
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::levels::{Change, Levels, shown};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "latency_drift",
@@ -26,16 +21,16 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    if let Some(reason) = moves_by_plan(evidence) {
+    if let Some(reason) = evidence.moves_by_plan() {
         return skipped(reason);
     }
-    let Some(medians) = medians(evidence) else {
+    let Some(levels) = Levels::of(evidence.response) else {
         return skipped(
             "too few transactions to see a trend: each twentieth of the window needs ten",
         );
     };
-    let (first, last) = (medians[0], medians[BLOCKS - 1]);
-    let finding = match change(&medians) {
+    let (first, last) = (levels.first(), levels.last());
+    let finding = match levels.change() {
         None => ok(format!(
             "p50 {} in the first twentieth of the window, {} in the last: neither a drift nor a step",
             shown(first),
@@ -44,38 +39,12 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         Some(_) if backlog_drift::audit(evidence).outcome == AuditOutcome::Failed => {
             skipped("response times grow with the backlog: see backlog_drift")
         }
-        Some(found) => warn(told(evidence, &found)),
+        Some(change) => warn(told(evidence, &change)),
     };
     finding.with("first", first).with("last", last)
 }
 
-/// How the response times of a load that stays the same change through the window, if they do.
-pub(super) fn found(evidence: &Evidence<'_>) -> Option<Change> {
-    match moves_by_plan(evidence) {
-        Some(_) => None,
-        None => change(&medians(evidence)?),
-    }
-}
-
-/// A change in a few words: `p50 rises from 127 ms to 419 ms through the window`.
-pub(super) fn in_words(evidence: &Evidence<'_>, found: &Change) -> String {
-    let verb = match (found.shape, found.to > found.from) {
-        (Shape::Drift, true) => "rises steadily",
-        (Shape::Drift, false) => "falls steadily",
-        (Shape::Step(_), true) => "steps up",
-        (Shape::Step(_), false) => "steps down",
-    };
-    let levels = format!("p50 {verb} from {} to {}", shown(found.from), shown(found.to));
-    match found.shape {
-        Shape::Drift => format!("{levels} through the window"),
-        Shape::Step(block) => {
-            let at = evidence.grid.length() / BLOCKS as i64 * block as i64;
-            format!("{levels} about {} into the window, and stays there", show_ns(at))
-        }
-    }
-}
-
-fn told(evidence: &Evidence<'_>, found: &Change) -> String {
+fn told(evidence: &Evidence<'_>, change: &Change) -> String {
     let mixed = "quantiles of the whole window are of no one state";
     let lacking = without_interval(evidence);
     let lacking = match lacking.len() {
@@ -84,52 +53,42 @@ fn told(evidence: &Evidence<'_>, found: &Change) -> String {
     };
     format!(
         "{}: {mixed}{lacking}; look for what fills up or runs out in the system, and read the picture over time",
-        in_words(evidence, found)
+        change.in_words(evidence.trial.grid.length())
     )
 }
 
 /// Printed quantiles whose interval has no upper end.
 fn without_interval(evidence: &Evidence<'_>) -> Vec<String> {
-    let latency = evidence.result.latency.get(evidence.final_stage);
+    let latency = evidence.result.latency.get(evidence.trial.final_stage);
     let quantiles = latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let open = quantiles.iter().filter(|it| it.high_ns.is_none());
     open.map(|it| it.name.clone()).collect()
 }
 
-fn moves_by_plan(evidence: &Evidence<'_>) -> Option<&'static str> {
-    if evidence.load_changes() {
-        return Some("the plan changes the load during the window");
-    }
-    if !evidence.setting.faults.is_empty() {
-        return Some("the plan injects faults during the window");
-    }
-    evidence.is_saturated.then_some("the load is declared to be more than the system serves")
-}
-
-/// The median of each block, ns; `None` where a block has too few samples.
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-fn medians(evidence: &Evidence<'_>) -> Option<Vec<f64>> {
-    let slots = evidence.response.map_or(&[][..], |times| times.slots());
-    let median = |block: usize| {
-        let mut times = SparseHistogram::default();
-        let range = block * slots.len() / BLOCKS..(block + 1) * slots.len() / BLOCKS;
-        slots[range].iter().for_each(|slot| times.merge(slot));
-        (times.moments().count() >= SAMPLES_MIN).then(|| times.quantile(0.5))?
-    };
-    (0..BLOCKS).map(|block| median(block).map(|ns| ns as f64)).collect()
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a time, for people")]
-fn shown(ns: f64) -> String {
-    show_ns(ns as i64)
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::result::{AuditOutcome, TrialResult, Verdict};
 
+    use crate::audits::guilty::{Guilt, WARM_UP_NS};
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[
+        ("from 4 ms to 8 ms through the window", |trial| {
+            let window = trial.facts.measure_end() - WARM_UP_NS;
+            for old in &mut trial.rows {
+                let more = (old.due - WARM_UP_NS).max(0) * 4 / (window / MS);
+                *old = row(old.tx, old.due, old.end - old.due + more, Outcome::Committed);
+            }
+        }),
+        ("a half slower from the middle on", |trial| {
+            let middle = (trial.facts.measure_end() + WARM_UP_NS) / 2;
+            for old in &mut trial.rows {
+                let more = if old.due < middle { 0 } else { 2 * MS };
+                *old = row(old.tx, old.due, old.end - old.due + more, Outcome::Committed);
+            }
+        }),
+    ];
 
     const MS: i64 = 1_000_000;
 

@@ -1,6 +1,6 @@
 //! Does the system hold what it acknowledged? If not, its committed rate is a rate of promises: acknowledged is not
-//! stored. That is the system's fault and no number's, so this only tells of it; the promises that every ledger makes
-//! decide ([`crate::implicit`]).
+//! stored. That is the system's fault and no number's, so this only warns; the promises that every ledger makes
+//! decide (`judge/implicit.rs`).
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use model::facts::{LedgerFacts, LedgerFault};
 use model::quantity::{show_count, show_duration};
 use model::result::{Family, Fates, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
 
 /// Ids named in the sentence; the result lists up to a hundred.
 const NAMED_MAX: usize = 3;
@@ -22,9 +23,9 @@ pub(super) const AUDIT: Audit = Audit {
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let Some(fates) = &evidence.result.fates else {
-        return unread(&evidence.facts.after.ledger);
+        return unread(&evidence.trial.facts.after.ledger);
     };
-    let second = evidence.facts.after.ledger.second.as_ref();
+    let second = evidence.trial.facts.after.ledger.second.as_ref();
     let again = second.map(|second| show_duration(Duration::from_nanos(second.after_ns)));
     let again = again.unwrap_or_default();
     let early = format!("in the ledger only at its second reading, {again} after the first");
@@ -38,7 +39,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             "refused_yet_present",
             "refused, and in the ledger all the same",
         ),
-        (fates.reordered, "reordered", "placed behind one that was sent after it was acknowledged"),
+        (fates.reordered, "reordered", "placed after one that was sent after it was acknowledged"),
     ]
     .into_iter()
     .filter(|(count, _, _)| *count > 0)
@@ -47,12 +48,15 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if !broken.is_empty() {
         return warn(broken.join("; "));
     }
-    let order = if evidence.join.order_was_checked() {
+    let order = if evidence.figures.join.order_was_checked() {
         "in an order that time allows".to_owned()
-    } else if evidence.facts.after.ledger.is_unordered {
+    } else if evidence.trial.facts.after.ledger.is_unordered {
         "it has no order".to_owned()
     } else {
-        format!("order not looked at beyond {} transactions", show_count(crate::fates::ORDERED_MAX))
+        format!(
+            "order not looked at beyond {} transactions",
+            show_count(crate::figures::fates::ORDERED_MAX)
+        )
     };
     let refused = match fates.refused_as_logged {
         0 => String::new(),
@@ -66,7 +70,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     ))
 }
 
-/// What is said of a ledger that has no reading.
+/// The finding about a ledger that was not read.
 fn unread(ledger: &LedgerFacts) -> Finding {
     let why = if ledger.detail.is_empty() {
         "the system has none that can be read"
@@ -109,11 +113,16 @@ fn named(fates: &Fates, fate: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::LedgerEntry;
     use model::result::{AuditOutcome, Verdict};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("one acknowledged entry is lost", |trial| {
+        trial.entries.as_mut().unwrap().remove(777);
+    })];
 
     /// Claim: a lost, a repeated, an invented and a misplaced entry are each named by id, and the trial has failed.
     #[test]
@@ -128,7 +137,7 @@ mod tests {
             (lose, "1 acknowledged and not in the ledger (tx 777)"),
             (repeat, "1 in the ledger again (tx 42)"),
             (invent, "1 in the ledger and never submitted (tx 55555)"),
-            (reorder, "placed behind one that was sent after it was acknowledged"),
+            (reorder, "placed after one that was sent after it was acknowledged"),
         ] {
             let mut trial = Trial::clean();
             let is_reordered = words.starts_with("placed");

@@ -5,9 +5,9 @@ use model::facts::NetworkFacts;
 use model::quantity::show_ns;
 use model::result::FigureUnit;
 
-use super::{
-    Audit, Evidence, Finding, NOT_AS_ASKED, SLOWED, failed, ok, percent, share, skipped, warn,
-};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, NOT_AS_ASKED, SLOWED, failed, ok, skipped, warn};
+use crate::figures::share::{percent, share};
 
 /// Lateness that no delay makes harmless: a round trip on loopback through the emulator takes a tenth of it.
 const LATE_MAX_NS: u64 = 1_000_000;
@@ -27,14 +27,14 @@ pub(super) const AUDIT: Audit = Audit {
 #[expect(clippy::cast_precision_loss, reason = "a time and a count below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     let finding = finding(evidence);
-    let Some(network) = &evidence.facts.after.network else { return finding };
+    let Some(network) = &evidence.trial.facts.after.network else { return finding };
     let dropped = network.total.emulator_dropped + network.device_dropped;
     finding.with("late_p99", network.total.late_p99_ns as f64).with("dropped", dropped as f64)
 }
 
 fn finding(evidence: &Evidence<'_>) -> Finding {
-    let Some(network) = &evidence.facts.after.network else {
-        return skipped(match evidence.setting.links {
+    let Some(network) = &evidence.trial.facts.after.network else {
+        return skipped(match evidence.trial.setting.links {
             None => "the plan has no links of its own",
             Some(_) => "the trial ended before its network was read",
         });
@@ -94,11 +94,17 @@ fn show(ns: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::{LinkTraffic, NetworkFacts};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("the emulator drops a packet of its own", |trial| {
+            trial.facts.after.network.as_mut().unwrap().total.emulator_dropped = 1;
+        })];
 
     fn network(change: impl FnOnce(&mut NetworkFacts)) -> (AuditOutcome, String) {
         let total = LinkTraffic {

@@ -8,7 +8,9 @@ use model::quantity::show_ns;
 use model::result::FigureUnit;
 use stats::queue::littles_law_gap;
 
-use super::{Audit, Evidence, Finding, ok, percent, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::share::percent;
 
 /// Fewer transactions than this say nothing.
 const SAMPLES_MIN: u64 = 100;
@@ -28,18 +30,18 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "areas of time")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let flow = evidence.flow;
+    let flow = &evidence.figures.flow;
     if evidence.is_cut() || flow.due_in_window < SAMPLES_MIN {
         return skipped("the window was cut short, or holds fewer than 100 transactions");
     }
     if evidence.load_changes() {
         return skipped("the plan changes the load during the window");
     }
-    let window = evidence.grid.length() as f64;
+    let window = evidence.trial.grid.length() as f64;
     let due = flow.due_in_window as f64;
     let (mean_outstanding, mean_time_ns) =
         (flow.area_ns as f64 / window, flow.time_ns as f64 / due);
-    let rate_per_s = due / evidence.grid.seconds();
+    let rate_per_s = due / evidence.trial.grid.seconds();
     let gap = littles_law_gap(mean_outstanding, rate_per_s, mean_time_ns / 1e9);
     let said = format!(
         "{mean_outstanding:.2} outstanding on average, rate × time in the system = {:.2} ({rate_per_s:.1}/s × {}): {} apart",
@@ -56,11 +58,16 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::{Guilt, MS, WARM_UP_NS, slowed};
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("overload by a half", |trial| {
+        slowed(trial, |old| 2 * MS + (old - WARM_UP_NS).max(0) / 2);
+    })];
 
     /// Claim: overload by a half is told, a constant latency of half a second is not; neither is condemned, nor is a stall
     /// of a second for where it falls.

@@ -4,7 +4,9 @@ use model::Class;
 use model::plan::Schedule;
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, NOT_AS_ASKED, failed, ok, percent, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, NOT_AS_ASKED, failed, ok, skipped, warn};
+use crate::figures::share::percent;
 
 /// A deterministic schedule keeps its rate; one percent is a transaction or two at the edges.
 const OFF_MAX: f64 = 0.01;
@@ -75,7 +77,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     ))
 }
 
-/// What was due in the window and was sent at all, per second of it. What only the drain sent is in it: it was sent late,
+/// Transactions that were due in the window and sent at all, per second of it. Those of the drain are in it: it was sent late,
 /// and the backlog tells of that.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn sent_per_s(evidence: &Evidence<'_>) -> f64 {
@@ -119,7 +121,7 @@ fn signed(share: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use model::Outcome;
@@ -127,7 +129,14 @@ mod tests {
     use model::quantity::Rate;
     use model::result::{AuditOutcome, Verdict};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, row, setting};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a fifth is never sent", |trial| {
+        for old in trial.rows.iter_mut().step_by(5) {
+            *old = row(old.tx, old.due, 1_000, Outcome::Shed);
+        }
+    })];
 
     /// Claim: 3 % too few fail for a constant rate and for a Poisson rate of this size; 0.5 % do not.
     #[test]

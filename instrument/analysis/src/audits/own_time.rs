@@ -1,5 +1,4 @@
-//! What the instrument's own lateness makes of a printed quantile: one rule for what it sent late and for what it read
-//! late.
+//! The effect of the instrument's own lateness on a printed quantile: one rule for late sending and for late reading.
 //!
 //! Response times are held against the same without the lateness, quantile by quantile: the difference, as a share of
 //! what is printed, is the instrument's. Above a tenth a reader is told, and the number is printed as the range of what it
@@ -10,11 +9,12 @@ use model::quantity::show_ns;
 use model::result::FigureUnit;
 use stats::Histogram;
 
-use super::{Evidence, Finding, ok, percent, skipped, warn};
-use crate::latency::{BEYOND_MIN, percentile_name};
+use super::evidence::Evidence;
+use super::finding::{Finding, ok, skipped, warn};
+use crate::figures::latency::{BEYOND_MIN, percentile_name};
+use crate::figures::share::percent;
+use crate::figures::without_lag::SHARE_WARN;
 
-/// The share of a printed quantile from which one reads on.
-pub(crate) const SHARE_WARN: f64 = 0.10;
 /// The figures that both audits give.
 pub(super) const FIGURES: &[(&str, FigureUnit)] = &[
     ("p50", FigureUnit::Ns),
@@ -25,13 +25,13 @@ pub(super) const FIGURES: &[(&str, FigureUnit)] = &[
 
 /// A lag of the instrument's own.
 pub(super) struct OwnTime<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Its samples.
     pub lag: &'a Histogram,
     /// Its share of each quantile that is judged.
     pub shares: Vec<ShareAt>,
-    /// What else there is to say of it, in words that follow the figures; empty = nothing.
+    /// A remark that follows the figures; empty = none.
     pub remark: String,
     /// Why it is a warning, where it is no more.
     pub told: &'static str,
@@ -54,7 +54,7 @@ pub(super) fn shares(
     if response.count() < 2 * BEYOND_MIN {
         return Vec::new();
     }
-    let latency = evidence.result.latency.get(evidence.final_stage);
+    let latency = evidence.result.latency.get(evidence.trial.final_stage);
     let printed = latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let above = printed.iter().map(|it| it.q);
     let above = above.filter(|q| *q > 0.5 && response.beyond(*q) >= BEYOND_MIN);
@@ -67,7 +67,7 @@ pub(super) fn shares(
 }
 
 impl OwnTime<'_> {
-    /// What is found, with its figures; where nothing is judged, why.
+    /// The finding, with its figures; where nothing is judged, why.
     #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
     pub fn finding(&self, why_not: impl FnOnce() -> String) -> Finding {
         let lag = |q: f64| self.lag.quantile(q).map_or(f64::NAN, |ns| ns as f64);

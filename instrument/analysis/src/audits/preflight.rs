@@ -2,7 +2,8 @@
 
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
 
 /// Kinds named in the sentence.
 const NAMED_MAX: usize = 3;
@@ -20,7 +21,7 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let all = evidence.facts.declared.preflight.iter();
+    let all = evidence.trial.facts.declared.preflight.iter();
     let (notes, tried): (Vec<_>, Vec<_>) = all.partition(|finding| finding.is_note);
     let notes: String = notes.iter().map(|note| format!("; {}", note.detail)).collect();
     let of_commits = remarked_commits(evidence);
@@ -68,7 +69,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     .with("broken", broken.len() as f64)
 }
 
-/// What the trial itself committed with a code of which a reader should know something: the pass tried each kind once, if
+/// Transactions that the trial itself committed with a code of which a reader should know something: the pass tried each kind once, if
 /// there was one at all.
 fn remarked_commits(evidence: &Evidence<'_>) -> Vec<String> {
     let result = evidence.result;
@@ -76,7 +77,7 @@ fn remarked_commits(evidence: &Evidence<'_>) -> Vec<String> {
         let group = result.codes.iter().find(|group| group.name == code.to_string());
         group.map_or(0, |group| group.counts.committed)
     };
-    let remarks = evidence.facts.declared.code_remarks.iter();
+    let remarks = evidence.trial.facts.declared.code_remarks.iter();
     remarks
         .map(|it| (of_code(it.code), it))
         .filter(|(count, _)| *count > 0)
@@ -88,11 +89,17 @@ fn remarked_commits(evidence: &Evidence<'_>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::{CodeRemark, PreflightFinding};
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("a kind of request cannot succeed", |trial| {
+            trial.facts.declared.preflight[0].ok = false;
+        })];
 
     /// Claim: what a reader should know of a kind that can succeed is told.
     #[test]

@@ -4,7 +4,9 @@
 use model::quantity::show_count;
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok, percent, share, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use crate::figures::share::{percent, share};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "protocol",
@@ -30,7 +32,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if seen.protocol_errors == 0 && seen.unasked_bytes == 0 {
         let opened = show_count(seen.opened);
         return ok(format!(
-            "all that came on {opened} connections was of the protocol, and asked for"
+            "every byte on {opened} connections followed the protocol and answered a request"
         ));
     }
     let mut said = Vec::new();
@@ -39,10 +41,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         said.push(format!("{times} connections were ended because the server broke the protocol"));
     }
     if seen.unasked_bytes > 0 {
-        said.push(format!(
-            "{} bytes came that nobody had asked for",
-            show_count(seen.unasked_bytes)
-        ));
+        said.push(format!("{} unsolicited bytes received", show_count(seen.unasked_bytes)));
     }
     let doubtful = share(seen.doubtful, answers);
     if seen.doubtful > 0 {
@@ -59,12 +58,20 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::facts::{ConnectionFacts, WorkerFacts};
     use model::result::AuditOutcome;
     use model::result::AuditResult;
 
+    use crate::audits::guilty::{Guilt, worker};
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("a twentieth of the answers may be another's", |trial| {
+            let answers = trial.rows.len() as u64;
+            worker(trial).protocol_errors = 3;
+            worker(trial).connections.doubtful = answers / 20;
+        })];
 
     fn with(protocol_errors: u64, unasked_bytes: u64, doubtful: u64) -> AuditResult {
         let mut trial = Trial::clean();
@@ -79,14 +86,16 @@ mod tests {
         audit(&trial.result(), "protocol").clone()
     }
 
-    /// Claim: answers that may be another request's void what was measured; a break behind which there are none, or next
-    /// to none, is told; bytes that nobody asked for are told; and where nothing came there is nothing to say.
+    /// Claim: answers that may be another request's void what was measured; a break after which there are none, or next
+    /// to none, is told; unsolicited bytes are told; and where nothing came there is nothing to say.
     #[test]
     fn what_a_break_costs() {
         assert_eq!(with(0, 0, 0).outcome, AuditOutcome::Ok);
         let found = with(3, 12, 400);
         assert_eq!(found.outcome, AuditOutcome::Failed);
-        for words in ["3 connections were ended", "12 bytes", "400 of 10,000 answers (4.0 %)"] {
+        for words in
+            ["3 connections were ended", "12 unsolicited bytes", "400 of 10,000 answers (4.0 %)"]
+        {
             assert!(found.detail.contains(words), "{}", found.detail);
         }
         assert_eq!(with(3, 0, 0).outcome, AuditOutcome::Warn);

@@ -9,9 +9,10 @@ use model::facts::ReceiveFacts;
 use model::plan::Pacing;
 use model::quantity::{show_count, show_ns};
 
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
 use super::own_time::{FIGURES, OwnTime, shares};
-use super::{Audit, Evidence, Finding, ok, skipped, warn};
-use crate::latency::BEYOND_MIN;
+use crate::figures::latency::BEYOND_MIN;
 
 pub(super) const AUDIT: Audit = Audit {
     name: "receive_lag",
@@ -24,14 +25,14 @@ pub(super) const AUDIT: Audit = Audit {
 const CLOCK_SHARE_MAX: i64 = 10;
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let (received, stamps) = (evidence.received, Stamps::of(evidence));
+    let (received, stamps) = (&evidence.figures.received, Stamps::of(evidence));
     if let Some(why) = stamps.why_not(received.lag.count()) {
         return skipped(format!("cannot tell: {why}"));
     }
     if received.unstamped == 0 {
         return all_stamped(evidence, &stamps);
     }
-    let is_coalesced = evidence.setting.load.pacing == Pacing::Coalesced;
+    let is_coalesced = evidence.trial.setting.load.pacing == Pacing::Coalesced;
     let own_time = OwnTime {
         name: "receive lag",
         lag: &received.lag,
@@ -55,7 +56,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 /// The lag is in no response time.
 #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
 fn all_stamped(evidence: &Evidence<'_>, stamps: &Stamps) -> Finding {
-    let received = evidence.received;
+    let received = &evidence.figures.received;
     let at = |q: f64| received.lag.quantile(q).unwrap_or_default();
     let said = format!(
         "receive lag p50 {}, p99 {} in {} transactions, no part of their response times{}",
@@ -73,7 +74,7 @@ fn all_stamped(evidence: &Evidence<'_>, stamps: &Stamps) -> Finding {
     finding.with("share_p50", 0.0).with("share_max", 0.0)
 }
 
-/// What the stamps of all workers were worth.
+/// The quality of the stamps of all workers.
 #[derive(Default)]
 struct Stamps {
     receipts: u64,
@@ -88,7 +89,7 @@ impl Stamps {
     fn of(evidence: &Evidence<'_>) -> Self {
         let mut sum = Self::default();
         for ReceiveFacts { receipts, stamped, impossible, early, clock_error_ns, clock_moved_ns } in
-            evidence.facts.load.workers.iter().map(|worker| &worker.receive)
+            evidence.trial.facts.load.workers.iter().map(|worker| &worker.receive)
         {
             sum.receipts = sum.receipts.saturating_add(*receipts);
             sum.stamped = sum.stamped.saturating_add(*stamped);
@@ -135,12 +136,24 @@ impl Stamps {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use model::Outcome;
     use model::facts::{ReceiveFacts, WorkerFacts};
     use model::plan::{Level, Pacing, ThresholdPlan};
     use model::result::{Answer, AuditOutcome, AuditResult, Verdict};
 
-    use crate::testing::{Trial, audit};
+    use crate::audits::guilty::{Guilt, MS};
+    use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a tenth is read 20 ms late", |trial| {
+        // Of the others nobody knows, and it is in their marks.
+        for (n, old) in trial.rows.iter_mut().enumerate().step_by(10) {
+            match n % 13 {
+                0 => old.receive_lag = 20 * MS,
+                _ => *old = row(old.tx, old.due, old.end - old.due + 20 * MS, Outcome::Committed),
+            }
+        }
+    })];
 
     /// Of each thousand transactions so many were read late by so much; each seventh has a stamp, of the others it is in
     /// the response time.

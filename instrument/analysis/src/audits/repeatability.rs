@@ -4,7 +4,9 @@ use model::result::{AuditResult, Family, FigureUnit, SettingResult, TrialResult,
 use stats::combined::Estimate;
 use stats::special::{normal_tail, normal_upper};
 
-use super::{Audit, Finding, failed, ok, percent, skipped, warn};
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use crate::figures::combined::goodput_of;
+use crate::figures::share::percent;
 
 /// Trials that differ by less than this agree for any purpose.
 const SPREAD_WARN: f64 = 0.10;
@@ -24,9 +26,9 @@ pub(crate) fn audit(settings: &[SettingResult]) -> Vec<AuditResult> {
         .iter()
         .filter(|setting| setting.trials.len() > 1)
         .map(|setting| {
-            let finding = of_setting(setting);
-            let detail = format!("{}: {}", setting.key, finding.detail);
-            Finding { detail, ..finding }.of(&AUDIT)
+            let mut finding = of_setting(setting);
+            finding.detail = format!("{}: {}", setting.key, finding.detail);
+            finding.of(&AUDIT)
         })
         .collect()
 }
@@ -127,16 +129,6 @@ fn median_of(trial: &TrialResult) -> Option<Spot> {
     let low = p50.low_ns.or(latency.response.min_ns)? as f64;
     let high = p50.high_ns.or(latency.response.max_ns)? as f64;
     Some(Spot { value, low, high })
-}
-
-/// Goodput with the interval of a Poisson count, which no open schedule exceeds.
-#[expect(clippy::cast_precision_loss, reason = "a rate")]
-pub(crate) fn goodput_of(trial: &TrialResult) -> Estimate {
-    let value = trial.rates.goodput_per_s;
-    let seconds = trial.window_ns as f64 / 1e9;
-    let half = 1.96 * (value * seconds).sqrt() / seconds;
-    let finite = |end: f64| Some(end).filter(|end| end.is_finite());
-    Estimate { value, low: finite(value - half), high: finite(value + half) }
 }
 
 #[cfg(test)]

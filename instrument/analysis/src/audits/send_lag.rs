@@ -6,8 +6,9 @@
 use model::plan::Pacing;
 use stats::TimedHistogram;
 
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding};
 use super::own_time::{FIGURES, OwnTime, shares};
-use super::{Audit, Evidence, Finding};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "send_lag",
@@ -17,13 +18,13 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let is_coalesced = evidence.setting.load.pacing == Pacing::Coalesced;
+    let is_coalesced = evidence.trial.setting.load.pacing == Pacing::Coalesced;
     let response = evidence.response.map(TimedHistogram::all);
     let own_time = OwnTime {
         name: "own lag",
         lag: &evidence.own_lag,
         shares: response.map_or_else(Vec::new, |response| {
-            shares(evidence, response, &evidence.without_lag.of(response))
+            shares(evidence, response, &evidence.figures.without_lag.of(response))
         }),
         remark: match is_coalesced {
             true => "; pacing is coalesced: arrivals are sent in quanta of 1 ms, and answers read in them: marks are late by up to 1 ms, too".to_owned(),
@@ -35,11 +36,20 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::plan::{Level, ThresholdPlan};
     use model::result::{Answer, AuditOutcome, Verdict};
 
+    use crate::audits::guilty::{Guilt, MS};
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a tenth is sent 20 ms late", |trial| {
+        for old in trial.rows.iter_mut().step_by(10) {
+            old.sent = old.ready + 20 * MS;
+            old.end = old.end.max(old.sent + MS);
+            old.marks[0] = old.end;
+        }
+    })];
 
     fn late(lag_ns: i64, of_which_waiting_for_a_connection: bool, slow_tail: bool) -> Trial {
         let mut trial = Trial::clean();

@@ -12,8 +12,9 @@ use model::plan::{Arrivals, Schedule};
 use model::quantity::{show_count, show_ns};
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, ok, skipped, warn};
-use crate::grid::SECOND;
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::grid::SECOND;
 
 /// Rounds of all clients that a silence lasts at least …
 const ROUNDS_MIN: f64 = 10.0;
@@ -37,18 +38,21 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let (Some(ends), Some(clients)) = (evidence.ends, clients(evidence)) else {
+    let (Some(ends), Some(clients)) = (evidence.figures.ended.times.as_ref(), clients(evidence))
+    else {
         return ok("the load is open: what is due while nothing is answered waits, and counts");
     };
-    if evidence.setting.probe.is_some() {
+    if evidence.trial.setting.probe.is_some() {
         return skipped("the probe is measured, not the closed loop");
     }
-    let ended: u64 =
-        evidence.flow.slots[..evidence.grid.slots].iter().map(|it| u64::from(it.ended)).sum();
+    let ended: u64 = evidence.figures.flow.slots[..evidence.trial.grid.slots]
+        .iter()
+        .map(|it| u64::from(it.ended))
+        .sum();
     if ended < ENDED_MIN {
         return skipped("fewer than twenty answers came in the window");
     }
-    let start = evidence.grid.start;
+    let start = evidence.trial.grid.start;
     let window_ns = evidence.result.window_ns;
     let round_ns = clients * window_ns as f64 / ended as f64;
     let silence_ns_min = SILENCE_NS_MIN.max((ROUNDS_MIN * round_ns) as i64);
@@ -92,16 +96,17 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 /// Clients of a closed loop; of a load that is as much as the connections take, what it had outstanding.
 #[expect(clippy::cast_precision_loss, reason = "areas of time")]
 fn clients(evidence: &Evidence<'_>) -> Option<f64> {
-    match &evidence.setting.load.arrivals {
+    match &evidence.trial.setting.load.arrivals {
         Arrivals::Closed { clients, .. } => Some(f64::from(*clients)),
-        Arrivals::Open { schedule: Schedule::Constant { rate } } if rate.is_max() => {
-            Some((evidence.flow.area_ns as f64 / evidence.grid.length().max(1) as f64).max(1.0))
-        }
+        Arrivals::Open { schedule: Schedule::Constant { rate } } if rate.is_max() => Some(
+            (evidence.figures.flow.area_ns as f64 / evidence.trial.grid.length().max(1) as f64)
+                .max(1.0),
+        ),
         Arrivals::Open { .. } => None,
     }
 }
 
-/// What p99 would be with those that were left out, each of which would have waited for the rest of its silence; nothing
+/// The p99 with those that were left out, each of which would have waited for the rest of its silence; nothing
 /// where they are too few to decide it.
 #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
 fn p99_of_all(
@@ -112,7 +117,7 @@ fn p99_of_all(
     let Some(measured) = evidence.response.and_then(|times| times.all().quantile(0.99)) else {
         return String::new();
     };
-    let allowed = 0.01 * (evidence.flow.due_in_window as f64 + left_out);
+    let allowed = 0.01 * (evidence.figures.flow.due_in_window as f64 + left_out);
     let beyond = |wait: f64| {
         silences.iter().map(|it| ((it.end - it.start) as f64 - wait).max(0.0) * per_ns).sum::<f64>()
     };
@@ -132,12 +137,19 @@ fn p99_of_all(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::plan::Arrivals;
     use model::result::{AuditOutcome, AuditResult, Verdict};
     use model::{Outcome, Stamp};
 
+    use crate::audits::guilty::{self, Guilt, WARM_UP_NS};
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("nothing is answered for 2 s", |trial| {
+        trial.setting.load.arrivals = guilty::closed(4);
+        let frozen = WARM_UP_NS + 9_000 * MS;
+        trial.rows.retain(|old| !(frozen..frozen + 2_000 * MS).contains(&old.end));
+    })];
 
     const MS: Stamp = 1_000_000;
 

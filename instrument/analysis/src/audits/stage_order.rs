@@ -3,7 +3,8 @@
 use model::quantity::show_count;
 use model::result::{Family, FigureUnit, Voided};
 
-use super::{Audit, Evidence, Finding, failed, ok};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "stage_order",
@@ -21,7 +22,7 @@ pub(super) const AUDIT: Audit = Audit {
 
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let order = evidence.order;
+    let order = &evidence.figures.order;
     let example = |tx: Option<u64>| tx.unwrap_or_default();
     let mut said = Vec::new();
     if order.violations > 0 {
@@ -48,11 +49,18 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::result::AuditOutcome;
     use model::{NO_STAMP, Outcome};
 
+    use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("a mark before its send", |trial| {
+        for old in trial.rows.iter_mut().step_by(7) {
+            old.marks[0] = old.due - 5_000;
+        }
+    })];
 
     /// Claim: a mark before sending, falling marks and a commit without its mark each fail.
     #[test]

@@ -5,8 +5,10 @@
 use model::quantity::show_count;
 use model::result::FigureUnit;
 
-use super::{Audit, Evidence, Finding, ok, percent, share, skipped, warn};
-use crate::latency::BEYOND_MIN;
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, ok, skipped, warn};
+use crate::figures::latency::BEYOND_MIN;
+use crate::figures::share::{percent, share};
 
 pub(super) const AUDIT: Audit = Audit {
     name: "survivorship",
@@ -42,7 +44,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if missing > counts.committed {
         return warn(format!("{said}: the latencies are of the minority that survived"));
     }
-    let final_latency = evidence.result.latency.get(evidence.final_stage);
+    let final_latency = evidence.result.latency.get(evidence.trial.final_stage);
     let quantiles = final_latency.map_or(&[][..], |latency| &latency.response.quantiles);
     let infinite: Vec<_> = quantiles
         .iter()
@@ -68,12 +70,21 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::plan::{Level, ThresholdPlan};
     use model::result::{AuditOutcome, Verdict};
     use model::{Class, Outcome};
 
+    use crate::audits::guilty::{Guilt, MS};
     use crate::testing::{Trial, audit, row};
+    use model::NO_STAMP;
+
+    pub(in crate::audits) const GUILTY: &[Guilt] = &[("nothing is committed", |trial| {
+        for old in &mut trial.rows {
+            *old = row(old.tx, old.due, MS, Outcome::Unknown);
+            old.marks[0] = NO_STAMP;
+        }
+    })];
 
     const LIMITED: Outcome = Outcome::Rejected(Class::Limited);
 

@@ -9,7 +9,9 @@ use model::result::{Direction, Family, FigureUnit, Voided};
 use stats::special::t_quantile;
 use stats::warmup::mser5;
 
-use super::{Audit, Evidence, Finding, failed, latency_drift, ok, percent, skipped, warn};
+use super::evidence::Evidence;
+use super::finding::{Audit, Finding, failed, ok, skipped, warn};
+use crate::figures::share::percent;
 
 /// A start that differs from the rest by less than this changes no conclusion.
 const OFF_WARN: f64 = 0.10;
@@ -38,7 +40,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.load_changes() {
         return skipped("the plan changes the load during the window");
     }
-    if !evidence.setting.faults.is_empty() {
+    if !evidence.trial.setting.faults.is_empty() {
         return skipped("the plan injects faults during the window");
     }
     let slots = evidence.response.map_or(&[][..], |times| times.slots());
@@ -68,8 +70,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         if off < 0.0 { "−" } else { "+" },
         percent(off.abs())
     );
-    let finding = if !is_sure && let Some(change) = latency_drift::found(evidence) {
-        let moves = latency_drift::in_words(evidence, &change);
+    let finding = if !is_sure && let Some(change) = evidence.change() {
+        let moves = change.in_words(evidence.trial.grid.length());
         skipped(format!("{said}: its start is not told apart, because {moves} (see latency_drift)"))
     } else if !is_sure || off.abs() < OFF_WARN {
         ok(format!("{said}: no trend left at the start"))
@@ -137,11 +139,21 @@ fn scatter(sums: &[(f64, f64)], length: usize, mean: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use model::Outcome;
     use model::result::AuditOutcome;
 
+    use crate::audits::guilty::{Guilt, MS, WARM_UP_NS};
     use crate::testing::{Trial, audit, row};
+
+    pub(in crate::audits) const GUILTY: &[Guilt] =
+        &[("the first tenth is five times as slow", |trial| {
+            for old in &mut trial.rows {
+                let is_early = old.due - WARM_UP_NS < 3_000 * MS;
+                let time = old.end - old.due + if is_early { 20 * MS } else { 0 };
+                *old = row(old.tx, old.due, time, Outcome::Committed);
+            }
+        })];
 
     fn with(length: fn(i64, i64) -> i64) -> model::result::AuditResult {
         let mut trial = Trial::clean();

@@ -1,100 +1,72 @@
 //! The numbers of a trial's result, made of what its parts have counted when all rows are in: counts, rates, latencies,
 //! seconds, series and resources. Audits, thresholds and the verdict look at them afterwards.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use model::NO_STAMP;
-use model::facts::MetricSample;
-use model::plan::{Arrivals, LoadPlan, Schedule, SettingPlan};
-use model::result::{LatencyResult, Rates, SecondResult, StreamResult, TrialResult, Verdict};
-use model::series::SeriesFacts;
+use model::plan::SettingPlan;
+use model::result::{LatencyResult, Rates, SecondResult, StreamResult, TrialResult};
 use stats::{Histogram, TimedHistogram};
 
-use super::{TrialAnalysis, stage_name};
-use crate::audits::SHARE_WARN;
-use crate::grid::{Grid, SECOND};
-use crate::minutes::Minutes;
-use crate::{processor, sending};
+use super::TrialAnalysis;
+use crate::figures::flow::SlotFlow;
+use crate::figures::grid::SECOND;
+use crate::figures::known::ns;
+use crate::figures::planned::planned_rate;
+use crate::figures::without_lag::SHARE_WARN;
+use crate::figures::{connections, processor, sending};
 
 impl TrialAnalysis<'_> {
-    /// The result before anything is judged: nothing of the ledger, of faults, audits and thresholds is in it yet.
+    /// The numbers that are made of several parts, or of none; each part adds its own later.
     pub(super) fn summary(&self) -> TrialResult {
-        let input = &self.input;
-        let facts = input.facts;
-        let measured = &self.streams[usize::from(self.stream)];
-        let (send_lag, own_lag) = self.latencies.lags(input.percentiles);
-        let mut latency = self.latencies.results(
+        let (trial, figures) = (&self.trial, &self.figures);
+        let (setting, facts) = (trial.setting, trial.facts);
+        let measured = figures.streams.of_result();
+        let mut latency = figures.latencies.results(
             &facts.declared.stages,
-            input.percentiles,
+            trial.percentiles,
             measured.due(),
-            (timeout_ns(input.setting), self.window_ns()),
+            (timeout_ns(setting), self.window_ns()),
         );
         self.less_own_lag(&mut latency);
+        let load = &figures.streams.tallies[0];
         TrialResult {
-            path: input.path.clone(),
+            path: self.path.clone(),
             trial: facts.declared.trial,
             seed: facts.declared.seed.0,
-            verdict: Verdict::Pass,
-            reason: String::new(),
             window_ns: self.window_ns(),
-            final_stage: stage_name(facts, self.final_stage),
+            final_stage: trial.stage_name(trial.final_stage),
             streams: self.streams_by_end(),
-            stream: if self.stream == 1 { "probe" } else { "main" }.to_owned(),
+            stream: if trial.stream == 1 { "probe" } else { "main" }.to_owned(),
             targets: facts.declared.targets.clone(),
             driver: facts.load.driver.clone(),
             counts: measured.counts(),
-            background: (self.stream == 1).then(|| self.streams[0].counts()),
+            background: (trial.stream == 1).then(|| load.counts()),
             rates: self.rates(),
             // As rates: only the main load is sent again.
-            attempts: sending::attempts(&self.streams[0], &input.setting.load),
-            batches: sending::batches(&facts.load.workers, &input.setting.load),
-            connections: self.pool.result(&facts.load),
+            attempts: sending::attempts(load, &setting.load),
+            batches: sending::batches(&facts.load.workers, &setting.load),
             latency,
-            send_lag,
-            own_lag,
-            vegeta: self.vegeta.result(&facts.load.errors),
-            throughput_windows: self.flow.throughput_windows(),
             seconds: self.seconds(),
-            timeline: self.timeline.timeline(facts.declared.stages.len()),
-            calls: self.latencies.calls(self.final_stage),
-            page: self.page.result(),
-            minutes: self.minutes.as_ref().map(Minutes::result),
-            health: crate::connections::result(&facts.load),
+            health: connections::result(&facts.load),
             processor: processor::result(
-                input.metrics,
+                trial.metrics,
                 &facts.after.nodes,
-                &self.grid,
-                self.flow.committed_in_window(),
+                &trial.grid,
+                figures.flow.committed_in_window(),
             ),
-            steps: None,
-            kinds: self.groups.kinds(&facts.declared.kinds),
-            codes: self.groups.codes(),
-            errors: self.groups.errors(&facts.load.errors),
-            fates: None,
-            stated: None,
-            node_stages: None,
-            faults: Vec::new(),
-            faults_left_out: 0,
             preflight: facts.declared.preflight.clone(),
-            audits: Vec::new(),
-            checks: Vec::new(),
-            thresholds: Vec::new(),
-            series: Vec::new(),
-            resources: resources(input.metrics, &self.grid),
-            resources_last: BTreeMap::new(),
+            ..TrialResult::default()
         }
     }
 
-    /// What the response times to the final stage would be if the instrument had had no lag of its own: a number that is
+    /// The response times to the final stage as they would be if the instrument had had no lag of its own: a number that is
     /// moved by it is a range.
     #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
     fn less_own_lag(&self, latency: &mut [LatencyResult]) {
-        let all = self.latencies.response(self.final_stage).map(TimedHistogram::all);
-        let (Some(all), Some(of)) = (all, latency.get_mut(self.final_stage)) else { return };
-        let without = self.without_lag.of(all);
+        let all = self.figures.latencies.response(self.trial.final_stage).map(TimedHistogram::all);
+        let (Some(all), Some(of)) = (all, latency.get_mut(self.trial.final_stage)) else { return };
+        let without = self.figures.without_lag.of(all);
         let response = &mut of.response;
         response.mean_less_own_ns =
-            response.mean_ns.map(|mean| mean - self.without_lag.of_mean(all.count()));
+            response.mean_ns.map(|mean| mean - self.figures.without_lag.of_mean(all.count()));
         for quantile in &mut response.quantiles {
             let (value, less) = (quantile.value_ns, without.quantile(quantile.q));
             let is_moved =
@@ -106,13 +78,19 @@ impl TrialAnalysis<'_> {
 
     /// Each stream by its own final stage.
     fn streams_by_end(&self) -> Vec<StreamResult> {
-        let measured = self.latencies.response(self.final_stage).map(TimedHistogram::all);
-        let of_load = if self.stream == 0 { measured } else { Some(&self.background) };
-        let mut streams = vec![("main", self.ends.load, of_load)];
-        streams.extend((self.stream != 0).then_some(("probe", self.final_stage, measured)));
+        let measured =
+            self.figures.latencies.response(self.trial.final_stage).map(TimedHistogram::all);
+        let of_load =
+            if self.trial.stream == 0 { measured } else { Some(&self.figures.streams.background) };
+        let mut streams = vec![("main", self.trial.ends.load, of_load)];
+        streams.extend((self.trial.stream != 0).then_some((
+            "probe",
+            self.trial.final_stage,
+            measured,
+        )));
         let result = |(stream, end, times): (&str, usize, Option<&Histogram>)| StreamResult {
             stream: stream.to_owned(),
-            until: stage_name(self.input.facts, end),
+            until: self.trial.stage_name(end),
             p50_ns: times.and_then(|times| times.quantile(0.5)),
             p99_ns: times.and_then(|times| times.quantile(0.99)),
             max_ns: times.and_then(|times| times.moments().max()),
@@ -123,16 +101,17 @@ impl TrialAnalysis<'_> {
     /// The length of time that rates are over: the planned window, or, where the load was stopped before its
     /// end (Ctrl-C, a crash, `transactions_max`), up to one mean gap after its last due time.
     fn window_ns(&self) -> i64 {
-        let due = i64::try_from(self.streams[0].due()).unwrap_or(i64::MAX);
-        let load = &self.input.setting.load;
-        let bounded = load.transactions_max > 0 && self.all.due() >= load.transactions_max;
-        let facts = self.input.facts;
+        let due = i64::try_from(self.figures.streams.tallies[0].due()).unwrap_or(i64::MAX);
+        let load = &self.trial.setting.load;
+        let bounded = load.transactions_max > 0 && self.figures.all.due() >= load.transactions_max;
+        let facts = self.trial.facts;
         let cut = bounded || !facts.complete || !facts.interrupted().is_empty();
         if !cut || due < 2 {
-            return self.grid.length();
+            return self.trial.grid.length();
         }
-        let gap = (self.flow.last_due - self.flow.first_due) / (due - 1);
-        (self.flow.last_due + gap - self.grid.start).clamp(1, self.grid.length())
+        let gap = (self.figures.flow.last_due - self.figures.flow.first_due) / (due - 1);
+        (self.figures.flow.last_due + gap - self.trial.grid.start)
+            .clamp(1, self.trial.grid.length())
     }
 
     /// Rates are the main load's, also beside a probe, whose own rate says nothing about the system.
@@ -143,31 +122,32 @@ impl TrialAnalysis<'_> {
         // Each stage by its own time: `accepted` comes at once where `committed` takes a block.
         let typical_ns = |stage: usize| {
             // A probe's time to the load's final stage may be another, and need not be known.
-            if self.stream != 0 && stage == self.ends.load {
-                return self.background.quantile(0.05).unwrap_or(0);
+            if self.trial.stream != 0 && stage == self.trial.ends.load {
+                return self.figures.streams.background.quantile(0.05).unwrap_or(0);
             }
-            let times = self.latencies.response(stage);
+            let times = self.figures.latencies.response(stage);
             times.and_then(|times| times.all().quantile(0.05)).unwrap_or(0)
         };
-        let reached =
-            |stage: usize| per_s(self.flow.in_time(stage, typical_ns(stage), self.window_ns()));
-        let names = self.input.facts.declared.stages.iter().take(model::STAGES_MAX).enumerate();
+        let reached = |stage: usize| {
+            per_s(self.figures.flow.in_time(stage, typical_ns(stage), self.window_ns()))
+        };
+        let names = self.trial.facts.declared.stages.iter().take(model::STAGES_MAX).enumerate();
         Rates {
-            planned_per_s: planned_rate(&self.input.setting.load),
-            offered_per_s: per_s(self.streams[0].due()),
-            sent_per_s: per_s(self.flow.sent_in_window),
+            planned_per_s: planned_rate(&self.trial.setting.load),
+            offered_per_s: per_s(self.figures.streams.tallies[0].due()),
+            sent_per_s: per_s(self.figures.flow.sent_in_window),
             reached_per_s: names.map(|(stage, name)| (name.clone(), reached(stage))).collect(),
-            goodput_per_s: reached(self.ends.load),
+            goodput_per_s: reached(self.trial.ends.load),
         }
     }
 
     fn seconds(&self) -> Vec<SecondResult> {
-        let response = self.latencies.response(self.final_stage);
-        let outstanding = self.flow.outstanding_by_slot();
-        let per = self.grid.per_second;
-        let slots = &self.flow.slots[..self.grid.slots];
-        let first = self.grid.start.div_euclid(SECOND);
-        let step = self.grid.width * i64::try_from(per).expect("at most 100") / SECOND;
+        let response = self.figures.latencies.response(self.trial.final_stage);
+        let outstanding = self.figures.flow.outstanding_by_slot();
+        let per = self.trial.grid.per_second;
+        let slots = &self.figures.flow.slots[..self.trial.grid.slots];
+        let first = self.trial.grid.start.div_euclid(SECOND);
+        let step = self.trial.grid.width * i64::try_from(per).expect("at most 100") / SECOND;
         slots
             .chunks(per)
             .enumerate()
@@ -177,9 +157,7 @@ impl TrialAnalysis<'_> {
                 for slot in response.iter().flat_map(|times| &times.slots()[range.clone()]) {
                     latency.merge(slot);
                 }
-                let sum = |f: fn(&crate::flow::SlotFlow) -> u32| {
-                    chunk.iter().map(|s| u64::from(f(s))).sum()
-                };
+                let sum = |f: fn(&SlotFlow) -> u32| chunk.iter().map(|s| u64::from(f(s))).sum();
                 SecondResult {
                     second: first
                         + i64::try_from(index).expect("bounded by the grid") * step.max(1),
@@ -198,74 +176,7 @@ impl TrialAnalysis<'_> {
 
 /// How long an answer is waited for: the probe's patience if the probe is measured.
 fn timeout_ns(setting: &SettingPlan) -> i64 {
-    let timeout = setting.probe.as_ref().map_or(setting.load.timeout, |probe| probe.timeout);
-    i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// The mean rate that an open schedule asks for over the measured window; `None` where there is none.
-#[expect(clippy::cast_precision_loss, reason = "a rate")]
-pub(crate) fn planned_rate(load: &LoadPlan) -> Option<f64> {
-    let Arrivals::Open { schedule } = &load.arrivals else { return None };
-    let window = load.duration.as_secs_f64();
-    let rate = match schedule {
-        Schedule::Constant { rate } | Schedule::Poisson { rate } | Schedule::Burst { rate, .. } => {
-            rate.as_per_second()
-        }
-        Schedule::Ramp { from, to } => (from.as_per_second() + to.as_per_second()) / 2.0,
-        Schedule::Steps { steps } => {
-            let mut left = window;
-            let mut events = 0.0;
-            for step in steps {
-                let length = step.length.as_secs_f64().min(left);
-                events += step.rate.as_per_second() * length;
-                left -= length;
-            }
-            events / window
-        }
-        Schedule::Trace { due_ns } => {
-            let (from, to) = (load.warmup.as_nanos(), (load.warmup + load.duration).as_nanos());
-            let inside = due_ns.iter().filter(|due| (from..to).contains(&u128::from(**due)));
-            inside.count() as f64 / window
-        }
-    };
-    rate.is_finite().then_some(rate)
-}
-
-/// What each recorded series is: as declared, then those that were made of them, then those that nobody has declared.
-pub(super) fn series_of(
-    metrics: &[MetricSample],
-    declared: &[SeriesFacts],
-    made: Vec<SeriesFacts>,
-) -> Vec<SeriesFacts> {
-    let mut left: BTreeSet<&str> = metrics.iter().map(|it| it.name.as_str()).collect();
-    let mut all: Vec<SeriesFacts> =
-        declared.iter().filter(|it| left.remove(it.name.as_str())).cloned().collect();
-    all.extend(made);
-    all.extend(left.into_iter().map(SeriesFacts::undeclared));
-    all
-}
-
-/// Lowest, mean and highest of every series over the measured window (over all of it where none fell inside).
-#[expect(clippy::cast_precision_loss, reason = "a mean of a few thousand samples")]
-pub(super) fn resources(
-    metrics: &[MetricSample],
-    grid: &Grid,
-) -> BTreeMap<String, (f64, f64, f64)> {
-    let mut by_name: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
-    for sample in metrics.iter().filter(|sample| sample.value.is_finite() && sample.at != NO_STAMP)
-    {
-        let lists = by_name.entry(format!("{}.{}", sample.source, sample.name)).or_default();
-        lists[usize::from(!grid.holds(sample.at))].push(sample.value);
-    }
-    by_name
-        .into_iter()
-        .map(|(name, [inside, outside])| {
-            let values = if inside.is_empty() { outside } else { inside };
-            let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            (name, (min, values.iter().sum::<f64>() / values.len() as f64, max))
-        })
-        .collect()
+    ns(setting.probe.as_ref().map_or(setting.load.timeout, |probe| probe.timeout))
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use model::facts::{Event, WorkerFacts};
-use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp, TxId};
+use model::{NO_STAMP, Outcome, PROBE_BASE, Row, STAGES_MAX, Stamp, TxId};
 use sut::Abandon;
 
 use super::observe::Seen;
 use super::receive::{Found, What};
 use super::{Engine, Stream};
-use crate::PROBE_TX_BASE;
 use crate::connection::{Connection, Phase};
 use crate::pending::{Known, NONE};
 use crate::recorder::{BATCH_ROWS, BATCHES_MAX, Message};
@@ -25,7 +24,7 @@ const ROWS_AGE_NS_MAX: i64 = 50_000_000;
 impl Engine<'_> {
     /// The worker that owns a transaction's pending entry, if it has one.
     pub(super) fn owner_of(&self, tx: TxId) -> u32 {
-        if tx >= PROBE_TX_BASE {
+        if tx >= PROBE_BASE {
             return 0;
         }
         u32::try_from(tx % u64::from(self.trial.workers)).expect("smaller than a u32")
@@ -34,7 +33,7 @@ impl Engine<'_> {
     /// A mark for a transaction of this worker.
     pub(super) fn settle(&mut self, found: Found) {
         let tx = found.tx;
-        let stream = usize::from(tx >= PROBE_TX_BASE);
+        let stream = usize::from(tx >= PROBE_BASE);
         if self.is_called(stream) {
             return;
         }

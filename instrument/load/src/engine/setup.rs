@@ -3,8 +3,8 @@
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use model::Stamp;
 use model::plan::{Affinity, Arrivals, LoadPlan, ProbePlan, ProbeSchedule};
+use model::{PROBE_BASE, Stamp};
 use sut::{Link, Role, Session};
 
 use super::settle::Rows;
@@ -18,10 +18,10 @@ use crate::run_queue::RunQueue;
 use crate::schedule::{DueTimes, Window, is_saturating};
 use crate::source::{Numbers, Source, Whose};
 use crate::trial::{Trial, whole_ns};
-use crate::{LoadError, PROBE_TX_BASE, Setup};
+use crate::{LoadError, Setup};
 
 /// Bound on the transactions of a stream that has none of its own: ids of the main load stay below the probe's.
-const NUMBERS_MAX: u64 = PROBE_TX_BASE;
+const NUMBERS_MAX: u64 = PROBE_BASE;
 /// Transactions that wait for a connection of the probe.
 pub(crate) const PROBE_BACKLOG_MAX: usize = 100_000;
 
@@ -263,7 +263,7 @@ fn probe_stream(trial: &Trial<'_>, probe: &ProbePlan) -> Stream {
         demand: probe_demand(trial, probe),
         connections_max: probe.connections.max(1),
         backlog_max: PROBE_BACKLOG_MAX,
-        ..stream(1, probe_source(trial, probe), PROBE_TX_BASE, 1, probe.timeout)
+        ..stream(1, probe_source(trial, probe), PROBE_BASE, 1, probe.timeout)
     }
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn probe_source(trial: &Trial<'_>, probe: &ProbePlan) -> Source {
         },
         ProbeSchedule::Sequential => Whose::Clients { count: 1, first: 0, stride: 1 },
     };
-    let numbers = Numbers { first_id: PROBE_TX_BASE, stride: 1, count_max: probe.trials };
+    let numbers = Numbers { first_id: PROBE_BASE, stride: 1, count_max: probe.trials };
     Source::new(workload, whose, numbers)
 }
 

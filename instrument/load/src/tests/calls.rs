@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::plan::{ProbePlan, ProbeSchedule};
-use model::{NO_STAMP, Outcome, Row, Seed};
+use model::{NO_STAMP, Outcome, PROBE_BASE, Row, Seed};
 use sut::{
     Client, Deployment, Kind, Link, Made, Returned, Role, SutError, System, Testbed, Transaction,
     Workload,
@@ -14,7 +14,7 @@ use super::toy::{
     Act, Kept, Toy, ToySystem, closed, constant, count, plan, try_run_of, with_each_driver,
 };
 use crate::threads::Choice;
-use crate::{Control, Live, Loaded, PROBE_TX_BASE, Setup};
+use crate::{Control, Live, Loaded, Setup};
 
 /// A client library that takes ten milliseconds, and now and then a second.
 struct Library;
@@ -208,7 +208,7 @@ fn calls_and_wires_run_beside_each_other() {
     with_each_driver(|choice| {
         for (called, driver_is_first) in [(Role::Probe, true), (Role::Submit, false)] {
             let server = Toy::start(move |asked| {
-                let of_calls = if called == Role::Probe { PROBE_TX_BASE + 1 } else { 1 };
+                let of_calls = if called == Role::Probe { PROBE_BASE + 1 } else { 1 };
                 vec![Act::Publish(asked.id, 0), Act::Publish(of_calls, 0)]
             });
             let toy = ToySystem { observers: 1, ..ToySystem::new(server.address) };

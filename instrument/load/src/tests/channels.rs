@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use model::facts::LoadFacts;
 use model::plan::{ProbePlan, ProbeSchedule, SettingPlan};
-use model::{Class, Outcome, Row, Seed};
+use model::{Class, Outcome, PROBE_BASE, Row, Seed};
 use sut::{Abandon, Channel, Deployment, Kind, Link, Role, SutError, System, Testbed, Workload};
 
 use super::toy::{
     GARBAGE, Kept, Toy, ToySystem, constant, count, plan, try_run_of, with_each_driver,
 };
-use crate::PROBE_TX_BASE;
 use crate::threads::Choice;
 
 const FAILED: Outcome = Outcome::Rejected(Class::Client);
@@ -136,7 +135,7 @@ fn a_probe_on_a_channel_beside_a_wired_load() {
             let (system, _threads) = programs(toy, by_channel, 4, |_, _| Does::Right);
             let (facts, rows) = run(&plan, &system, choice);
             let (probe, main): (Vec<Row>, Vec<Row>) =
-                rows.into_iter().partition(|row| row.tx >= PROBE_TX_BASE);
+                rows.into_iter().partition(|row| row.tx >= PROBE_BASE);
             assert!(probe.len() >= 29 && main.len() == 300, "{} {}", probe.len(), main.len());
             assert_eq!(count(&probe, Outcome::Committed), probe.len(), "{:?}", facts.errors);
             assert_eq!(count(&main, Outcome::Committed), main.len(), "{:?}", facts.errors);

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use model::plan::{Arrivals, Pacing, ProbePlan, ProbeSchedule, Schedule, Step};
 use model::quantity::Rate;
-use model::{Outcome, Seed};
+use model::{Outcome, PROBE_BASE, Seed};
 
 use super::toy::{Toy, ToySystem, closed, constant, count, plan, plan_of, run, with_each_driver};
-use crate::PROBE_TX_BASE;
 use crate::schedule::{DueTimes, Window};
 
 /// Claim: for every open shape and any number of workers, the rows are the schedule: dense ids, each with
@@ -175,7 +174,7 @@ fn the_probe_is_apart() {
             let (_, kept) = run(&plan, &ToySystem::new(server.address), choice);
             let probes: Vec<_> = kept.rows.iter().filter(|row| row.stream == 1).collect();
             assert_eq!(kept.rows.len() - probes.len(), 410);
-            let ids: Vec<_> = probes.iter().map(|row| row.tx - PROBE_TX_BASE).collect();
+            let ids: Vec<_> = probes.iter().map(|row| row.tx - PROBE_BASE).collect();
             assert_eq!(ids, (0..10).collect::<Vec<_>>());
             assert!(probes.iter().all(|row| row.connection == 4 && row.worker == 0));
             for (n, pair) in probes.windows(2).enumerate() {

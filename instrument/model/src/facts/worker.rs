@@ -78,6 +78,43 @@ pub struct WorkerFacts {
     pub observations_left_out: u64,
 }
 
+impl WorkerFacts {
+    /// The counters of transactions and of connections of all threads together. Counts of a damaged record stop at the
+    /// largest number; times, and what only one thread has, are left out.
+    #[must_use]
+    pub fn total(workers: &[Self]) -> Self {
+        let mut total = Self::default();
+        for worker in workers {
+            for (sum, count) in total.counters().into_iter().zip(worker.clone().counters()) {
+                *sum = sum.saturating_add(*count);
+            }
+            total.connections = total.connections.with(&worker.connections);
+            total.backlog_max = total.backlog_max.max(worker.backlog_max);
+        }
+        total
+    }
+
+    fn counters(&mut self) -> [&mut u64; 15] {
+        [
+            &mut self.due,
+            &mut self.sent,
+            &mut self.answered,
+            &mut self.unanswered,
+            &mut self.shed,
+            &mut self.refused,
+            &mut self.late_answers,
+            &mut self.duplicate_answers,
+            &mut self.phantom_answers,
+            &mut self.undecided_answers,
+            &mut self.protocol_errors,
+            &mut self.connect_failures,
+            &mut self.lookahead_dry,
+            &mut self.backlog_full,
+            &mut self.record_waits,
+        ]
+    }
+}
+
 /// The connections of the main load on one engine thread, or the callers of a client library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

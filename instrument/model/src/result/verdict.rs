@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// What a run is worth, from best to gravest: failed outranks invalid, and invalid undecided. What one valid number shows
 /// of the system stands, whatever other numbers are worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Every threshold is met.
@@ -12,6 +14,7 @@ pub enum Verdict {
     /// Chance may have decided a threshold.
     Undecided,
     /// Something other than the system decides a threshold, or without thresholds nothing of the headline holds.
+    #[default]
     Invalid,
     /// A threshold or a check failed.
     Fail,

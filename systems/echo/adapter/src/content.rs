@@ -5,7 +5,7 @@
 use echo_node::protocol::submit_checksum;
 use model::facts::LedgerEntry;
 use model::options::{Problems, Section};
-use model::{Seed, TxId};
+use model::{PROBE_BASE, Seed, TxId};
 use sut::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads, Workload as _};
 
 use crate::options::{keys, payload_bytes, verifies_content};
@@ -24,8 +24,7 @@ pub(crate) const CHECK: Check = Check {
     start: |input| Box::new(Content::new(input)),
 };
 
-/// Where the numbers of the probe begin, and from where on no transaction has any.
-const PROBE_BASE: TxId = 1 << 40;
+/// No transaction has this number or a higher one.
 const BEYOND: TxId = 1 << 41;
 /// What an entry holds: the run's mark and the checksum of the submission.
 pub(crate) const CONTENT_BYTES: usize = 12;

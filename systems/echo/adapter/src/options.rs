@@ -59,7 +59,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let mut arguments = Vec::new();
     let protocol = deploy.one_of("protocol", &["frames", "http"], problems);
     let protocol = if protocol == Some("http") { Protocol::Http } else { Protocol::Frames };
-    let commit = commit_way(&mut deploy, &mut arguments, problems);
+    let commit = commit_way(&mut deploy, problems);
     let stages = deploy.integer("stages", 1, 3, problems).unwrap_or(1);
     arguments.extend([format!("--stages={stages}"), format!("--commit={}", commit.word())]);
     queue(&mut deploy, &mut arguments, problems);
@@ -214,11 +214,7 @@ fn is_for_both(argument: &str) -> bool {
         || argument == "--ordered"
 }
 
-fn commit_way(
-    deploy: &mut Section<'_>,
-    _arguments: &mut Vec<String>,
-    problems: &mut Problems,
-) -> CommitWay {
+fn commit_way(deploy: &mut Section<'_>, problems: &mut Problems) -> CommitWay {
     match deploy.one_of("commit", &["answer", "observer", "poll"], problems) {
         Some("observer") => CommitWay::Observer,
         Some("poll") => CommitWay::Poll,

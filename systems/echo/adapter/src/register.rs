@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use model::facts::KindFacts;
 use model::options::{Problems, Section};
-use model::{Class, FinalStages, NO_STAMP, Observation, Outcome, Row, Stamp, TxId};
+use model::{Class, FinalStages, NO_STAMP, Observation, Outcome, PROBE_BASE, Row, Stamp, TxId};
 use sut::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 
 use crate::options::keys;
@@ -34,8 +34,6 @@ pub(crate) const CHECK: Check = Check {
 
 /// Transactions of each stream that are looked at, those that were due first: some 150 bytes each.
 const LOOKED_AT_MAX: u64 = 2_000_000;
-/// Where the numbers of the probe begin.
-const PROBE_BASE: u64 = 1 << 40;
 /// The value of a key that nobody has written to.
 const UNWRITTEN: TxId = TxId::MAX;
 

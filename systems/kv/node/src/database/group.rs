@@ -7,9 +7,6 @@ use super::transaction::{Malformed, Reader, TRANSACTION_BYTES_MAX};
 /// Bytes in front of the transactions.
 pub const HEAD_BYTES: usize = 12;
 
-/// Bytes in front of each transaction.
-pub const REQUEST_BYTES: usize = 20;
-
 /// Transactions that a group may have.
 pub const REQUESTS_MAX: u32 = 1 << 16;
 

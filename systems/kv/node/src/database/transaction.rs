@@ -92,12 +92,6 @@ impl<'a> Transaction<'a> {
         (0..self.tables).map(move |_| reader.short().expect("read with the head"))
     }
 
-    /// How many tables it names.
-    #[must_use]
-    pub const fn table_count(&self) -> u8 {
-        self.tables
-    }
-
     /// How many operations it announces.
     #[must_use]
     pub const fn operation_count(&self) -> u8 {

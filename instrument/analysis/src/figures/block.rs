@@ -1,0 +1,57 @@
+//! A few rows at a time: what they are counted with stays at hand, and what can be done once for all is.
+
+use model::{NO_STAMP, Row};
+
+/// Rows that are counted together: few enough to stay in the processor's nearest cache (9 KiB).
+pub(crate) const BLOCK_ROWS: usize = 64;
+
+/// One number a row, of those rows of a block that have it. Kept by whoever uses it, and emptied for each block: making it
+/// anew would write it once more.
+#[derive(Debug)]
+pub(crate) struct Values {
+    values: [i64; BLOCK_ROWS],
+    count: usize,
+}
+
+impl Values {
+    /// Forgets what is in it.
+    #[inline]
+    pub fn clear(&mut self) -> &mut Self {
+        self.count = 0;
+        self
+    }
+
+    /// Adds `value`, if it `is` one. There is no branch: whether a row has a number may be anybody's guess.
+    #[inline]
+    pub fn push_if(&mut self, is: bool, value: i64) {
+        self.values[self.count] = value;
+        self.count += usize::from(is);
+    }
+
+    pub fn all(&self) -> &[i64] {
+        &self.values[..self.count]
+    }
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self { values: [0; BLOCK_ROWS], count: 0 }
+    }
+}
+
+/// Whether every stamp is one that a trial can have, so that differences of them cannot overflow. A damaged
+/// record is counted and never computed with.
+#[inline]
+pub(crate) fn is_plausible(row: &Row) -> bool {
+    let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX;
+    let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
+    within(row.due)
+        && within(row.end)
+        && absent_or_within(row.sent)
+        && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
+        && row.marks.into_iter().all(absent_or_within)
+        && absent_or_within(row.receive_lag)
+}
+
+/// Thirty-six years, in nanoseconds.
+const STAMP_MAX: u64 = 1 << 60;

@@ -1,0 +1,84 @@
+//! The first transaction on each connection of a trial, its warm-up's included: what a server does once for a connection
+//! is in these alone, and most of them fall before the measured window.
+
+use model::{FinalStages, NO_STAMP, Row, Stamp};
+
+use crate::figures::known::Known;
+use crate::figures::part::Part;
+use stats::trend::median;
+
+/// Connections of one engine thread that are told apart; what more there are is left out.
+const CONNECTIONS_MAX: usize = 1 << 16;
+
+/// The first transaction of a connection.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    sent: Stamp,
+    due: Stamp,
+    /// Sent to the final stage; [`NO_STAMP`] where it never got there.
+    service_ns: i64,
+}
+
+/// By engine thread and connection.
+#[derive(Debug)]
+pub(crate) struct FirstUse {
+    ends: FinalStages,
+    threads: Vec<Vec<Option<First>>>,
+}
+
+/// Service times of the first transactions of connections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstTimes {
+    /// Connections whose first transaction reached the final stage.
+    pub connections: usize,
+    /// Those among them whose first transaction was due before the window.
+    pub before: usize,
+    /// The median of their service times, ns.
+    pub median_ns: f64,
+}
+
+impl Part for FirstUse {
+    fn of_trial(trial: &Known<'_>) -> Self {
+        Self { ends: trial.ends, threads: Vec::new() }
+    }
+
+    fn block(&mut self, rows: &[&Row]) {
+        rows.iter().for_each(|row| self.row(row));
+    }
+}
+
+impl FirstUse {
+    /// Adds a plausible row.
+    #[inline]
+    pub fn row(&mut self, row: &Row) {
+        let (thread, connection) = (usize::from(row.worker), row.connection as usize);
+        if let Some(Some(known)) = self.threads.get(thread).and_then(|it| it.get(connection))
+            && known.sent <= row.sent
+        {
+            return;
+        }
+        if row.sent == NO_STAMP || connection >= CONNECTIONS_MAX {
+            return;
+        }
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, Vec::new());
+        }
+        let thread = &mut self.threads[thread];
+        if thread.len() <= connection {
+            thread.resize(connection + 1, None);
+        }
+        let service_ns = row.service_ns(self.ends.of(row.stream)).unwrap_or(NO_STAMP);
+        thread[connection] = Some(First { sent: row.sent, due: row.due, service_ns });
+    }
+
+    /// Of all connections, for a window that begins at `start`.
+    #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+    pub fn times(&self, start: Stamp) -> Option<FirstTimes> {
+        let firsts =
+            || self.threads.iter().flatten().flatten().filter(|it| it.service_ns != NO_STAMP);
+        let mut services: Vec<f64> = firsts().map(|it| it.service_ns as f64).collect();
+        let before = firsts().filter(|it| it.due < start).count();
+        let connections = services.len();
+        median(&mut services).map(|median_ns| FirstTimes { connections, before, median_ns })
+    }
+}
