@@ -56,6 +56,7 @@ mod thresholds;
 mod timeline;
 mod traces;
 mod trial;
+mod under_way;
 mod vegeta;
 mod verdict;
 mod without_lag;

@@ -39,6 +39,7 @@ use crate::steps::Steps;
 use crate::tally::Tally;
 use crate::timeline::TimelineTally;
 use crate::traces::Traces;
+use crate::under_way::UnderWay;
 use crate::vegeta::Vegeta;
 use crate::without_lag::WithoutLag;
 use crate::{fates, faults, implicit, nodes, picture, thresholds, verdict};
@@ -99,6 +100,8 @@ pub struct TrialAnalysis<'a> {
     stated: Stated,
     /// Kept where faults are planned.
     commits: Option<Commits>,
+    /// The same.
+    under_way: Option<UnderWay>,
     /// When anything ended; kept where arrivals wait for answers.
     ends_at: Option<Commits>,
     first_use: FirstUse,
@@ -155,6 +158,7 @@ impl<'a> TrialAnalysis<'a> {
             stated: Stated::default(),
             steps: Steps::new(load, stream, ends, grid.start, whole(facts, &grid, patience)),
             commits: (!input.setting.faults.is_empty()).then(Commits::default),
+            under_way: (!input.setting.faults.is_empty()).then(UnderWay::default),
             ends_at: load.arrivals.wait_for_answers().then(Commits::default),
             first_use: FirstUse::default(),
             phases: Phases::of(input.setting, &grid),
@@ -204,6 +208,9 @@ impl<'a> TrialAnalysis<'a> {
         rows.iter().for_each(|row| self.traces.row(row));
         if let Some(commits) = &mut self.commits {
             rows.iter().for_each(|row| commits.add(row.marks[self.ends.of(row.stream)]));
+        }
+        if let Some(under_way) = &mut self.under_way {
+            rows.iter().for_each(|row| under_way.row(row));
         }
         if let Some(ends) = &mut self.ends_at {
             rows.iter().for_each(|row| ends.add(row.end));
@@ -320,6 +327,9 @@ impl<'a> TrialAnalysis<'a> {
         (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
         if let Some(commits) = &self.commits {
             commits.around(&mut result.faults, self.grid.end);
+        }
+        if let Some(under_way) = &self.under_way {
+            under_way.at_beginnings(&mut result.faults);
         }
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).finish(self.input.facts);
