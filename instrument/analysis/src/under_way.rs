@@ -60,7 +60,7 @@ impl UnderWay {
         usize::try_from(at.max(0) / self.unit_ns).unwrap_or(usize::MAX)
     }
 
-    /// Says of each fault that took place how many were under way in the unit in which it began.
+    /// Says of each fault that took place how many were under way when the unit began in which it did.
     pub(crate) fn at_beginnings(&self, faults: &mut [FaultResult]) {
         let (mut place, mut sent, mut ended) = (0, 0_u64, 0_u64);
         let mut by_time: Vec<&mut FaultResult> =
@@ -76,8 +76,7 @@ impl UnderWay {
                     place = at;
                 }
             }
-            let now = self.units.get(at).map_or(0, |unit| u64::from(unit.sent));
-            fault.in_flight = Some((sent + now).saturating_sub(ended));
+            fault.in_flight = Some(sent.saturating_sub(ended));
         }
     }
 }
@@ -92,8 +91,8 @@ mod tests {
         Row { sent, end, ..Row::EMPTY }
     }
 
-    /// Claim: those count that were sent before a fault's millisecond was over and had not ended before it began; what never
-    /// ended counts from then on, what was never sent does not; also behind the last row, and in coarser units.
+    /// Claim: those count that were sent before a fault's millisecond and had not ended before it; what never ended counts from
+    /// then on, what was never sent does not; also behind the last row, and in coarser units.
     #[test]
     fn what_a_fault_met() {
         let rows = [
@@ -110,7 +109,7 @@ mod tests {
         let mut faults = times.map(fault);
         under_way.at_beginnings(&mut faults);
         let met: Vec<_> = faults.iter().map(|fault| fault.in_flight).collect();
-        assert_eq!(met, [1, 1, 3, 2, 2, 1].map(Some));
+        assert_eq!(met, [1, 0, 3, 2, 1, 1].map(Some));
         let mut failed = [FaultResult { happened: false, ..fault(0) }];
         under_way.at_beginnings(&mut failed);
         assert_eq!(failed[0].in_flight, None);
