@@ -181,10 +181,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if groups.iter()",
     ),
     of_consensus(
-        "a candidate begins behind what it knows to be accepted",
+        "a candidate begins behind what it has accepted",
         ELECTION,
         "let first = self.chosen + 1;\n        let own",
-        "let first = self.agreed + 1;\n        let own",
+        "let first = self.log.last() + 1;\n        let own",
     ),
     of_consensus(
         "a part of a promise counts as the whole",
@@ -192,12 +192,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "promised.is_whole = is_last;",
         "promised.is_whole = true;",
     ),
-    of_consensus(
-        "a promise is answered to a lower ballot",
-        ACCEPTOR,
-        "if ballot < self.promised {\n            out.send(from, Message::Rejected { ballot, promised: self.promised });\n            return;\n        }",
-        "if ballot.counter == u64::MAX {\n            return;\n        }",
-    ),
+    Mutant {
+        equivalent: Some(
+            "a promise of another ballot than the promised one is never sent: that is asked once more where it is sent",
+        ),
+        ..of_consensus(
+            "a promise is answered to a lower ballot",
+            ACCEPTOR,
+            "if ballot < self.promised {\n            out.send(from, Message::Rejected { ballot, promised: self.promised });\n            return;\n        }",
+            "if ballot.counter == u64::MAX {\n            return;\n        }",
+        )
+    },
     of_consensus(
         "a follower believes that all it is told to be chosen is what it has",
         REPLICA,
