@@ -275,12 +275,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "self.leading().filter(|(_, by)| by.ballot == ballot) else { return };\n        let Some(peer) = lead.peer(from) else { return };\n        peer.has(now, position, by.log.last());\n        if is_gap",
         "self.leading().filter(|(_, by)| by.ballot >= ballot) else { return };\n        let Some(peer) = lead.peer(from) else { return };\n        peer.has(now, position, by.log.last());\n        if is_gap",
     ),
-    of_consensus(
-        "a follower is skipped what it lacks",
-        PEER,
-        "self.next += entries.len() as u64;",
-        "self.next += entries.len() as u64 + 1;",
-    ),
+    Mutant {
+        equivalent: Some(
+            "what was skipped is missed at the follower, which says so and is sent it: it costs a round and nothing else",
+        ),
+        ..of_consensus(
+            "a follower is skipped what it lacks",
+            PEER,
+            "self.next += entries.len() as u64;",
+            "self.next += entries.len() as u64 + 1;",
+        )
+    },
     // Of the group on its connections, log and cells.
     of_kv(
         "a snapshot that is installed is not told to the state machine",
