@@ -8,6 +8,7 @@ mod docs;
 mod figures;
 mod fuzz;
 mod image;
+mod mutants;
 mod new_system;
 mod simulated;
 mod suite;
@@ -32,6 +33,8 @@ cargo xtask COMMAND
   newcomer             a copy of the checkout gets a new system, whose tests must pass
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
   sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
+  mutants [--seeds N] [WORD] the simulations against code that is wrong, in a copy: which seed of N (2000) finds each of the list's
+                       mutants (of those whose name or file has the word); fails where none does
   tidy [--write]       the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check (--write keeps lower counts of prose)
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   pictures             the two pictures at the top of README.md, made from a run of the demo
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         }
         ["sim", system, seed, "--seeds", seeds] => number(seed)
             .and_then(|seed| suite::sim::run(&root, system, u64::from(seed), number(seeds)?)),
+        ["mutants", rest @ ..] => mutants(&root, rest),
         ["tidy"] => tidy::run(&root, false),
         ["tidy", "--write"] => tidy::run(&root, true),
         ["docs"] => docs::run(&root, false),
@@ -146,6 +150,22 @@ fn published(root: &Path, words: &[&str]) -> Result<(), String> {
         [name] => bench::published::run(root, size, Some(name)),
         _ => Err("bench published takes --toy or --seconds N, then the name of one experiment"
             .to_owned()),
+    }
+}
+
+/// `[--seeds N] [WORD]`.
+fn mutants(root: &Path, words: &[&str]) -> Result<(), String> {
+    let (seeds, rest) = match words {
+        ["--seeds", seeds, rest @ ..] => (number(seeds)?, rest),
+        rest => (2_000, rest),
+    };
+    match rest {
+        [] => mutants::run(root, seeds, ""),
+        [word] => mutants::run(root, seeds, word),
+        _ => {
+            Err("mutants takes --seeds N, then a word of the names of those that are meant"
+                .to_owned())
+        }
     }
 }
 

@@ -97,3 +97,36 @@ fn faults_lose_nothing() {
         }
     }
 }
+
+/// Claim: a replica that loses its disk under load, at once or for a while, comes back empty and catches up; nothing that was acknowledged is lost or executed twice, what clients saw is in order, and all replicas hold the same.
+#[test]
+fn lost_disks_lose_nothing() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/replace.toml");
+    let file = file.display().to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
+    assert_eq!(settings.len(), 4);
+    for setting in settings {
+        let trial = &setting["trials"][0];
+        let (key, fates) = (&setting["key"], &trial["fates"]);
+        for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "reordered"] {
+            assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
+        }
+        assert!(number(&fates["once"]) > 100, "{key}: {fates}");
+        let fault = &trial["faults"][0];
+        // A busy machine may end the trial before.
+        let is_back = |what: &str| ["caught_up", "not_caught_up"].contains(&what);
+        assert!(fault["ended"]["what"].as_str().is_some_and(is_back), "{key}: {fault}");
+        assert!(number(&fault["in_flight"]) >= 16, "{key}: {fault}");
+        let checks: Vec<_> = trial["checks"].as_array().into_iter().flatten().collect();
+        assert!(checks.iter().any(|check| check["name"] == "same-state"), "{key}: {checks:?}");
+        for check in checks {
+            // The same: who is still behind is named.
+            let is_late = check["name"] == "same-state" && check["outcome"] == "warn";
+            assert!(check["outcome"] == "ok" || is_late, "{key}: {check}");
+        }
+    }
+}

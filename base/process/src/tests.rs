@@ -235,6 +235,37 @@ fn bounds_cut_off() {
     assert_eq!(node.closed, 2);
 }
 
+/// Claim: what waits for all who do not read has a bound, too: whoever passes it is cut off though it keeps to its own, and
+/// others are left alone.
+#[test]
+fn what_nobody_reads_is_bounded_in_all() {
+    let bounds = Bounds {
+        unsent_bytes_pause: 1_000_000,
+        unsent_bytes_max: 40_000_000,
+        unsent_bytes_of_all_max: 80_000_000,
+        ..Bounds::default()
+    };
+    let served = Served::start(bounds);
+    let mut good = served.connect();
+    // The kernel takes some megabytes of each.
+    let greedy: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut stream = served.connect();
+            stream.write_all(b"flood 36000000\n").unwrap();
+            good.write_all(b"still here\n").unwrap();
+            assert_eq!(read(&mut good, 11), "still here\n");
+            stream
+        })
+        .collect();
+    let (facts, _) = served.end();
+    drop(greedy);
+    let cut_off = facts.counters.unsent_full;
+    assert!(
+        (1..=2).contains(&cut_off),
+        "{cut_off} of 4, each with 36 MB less what the kernel took"
+    );
+}
+
 /// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike; where nobody
 /// asked for exact wake-ups, the shell never looks in vain instead of sleeping, and where somebody did, it does.
 #[test]

@@ -2,9 +2,10 @@
 //! often what happened, and ends with 0 if all of them held. With `--broken` something is broken on purpose: it ends with 0 if
 //! that is found, and with 1 if it is not. 2 stands for words that mean nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clock::CpuTime;
+use clock::{CpuTime, Instant};
 
 use crate::{Coverage, Wrong};
 
@@ -45,7 +46,8 @@ impl<B: Copy> Command<'_, B> {
         let (mut coverage, mut steps) = (Coverage::default(), 0);
         let mut least = vec![u64::MAX; self.least.len()];
         for seed in asked.first..asked.first.saturating_add(asked.seeds) {
-            match world(seed, asked.count, asked.broken) {
+            let once = || world(seed, asked.count, asked.broken);
+            match caught(seed, once) {
                 Ok(ran) => {
                     steps += ran.steps;
                     for (least, (what, _)) in least.iter_mut().zip(self.least) {
@@ -54,7 +56,9 @@ impl<B: Copy> Command<'_, B> {
                     coverage.merge(&ran.coverage);
                 }
                 Err(wrong) if asked.broken.is_none() => {
+                    // The last line is for programs.
                     println!("{wrong}\nto repeat it: cargo xtask sim {} {seed}", self.name);
+                    println!("seed={seed}");
                     return ExitCode::FAILURE;
                 }
                 Err(wrong) => {
@@ -101,6 +105,14 @@ impl<B: Copy> Command<'_, B> {
             broken,
         })
     }
+}
+
+/// A world, in which an assertion of a node is a finding like any other.
+fn caught(seed: u64, world: impl FnOnce() -> Result<Ran, Wrong>) -> Result<Ran, Wrong> {
+    catch_unwind(AssertUnwindSafe(world)).unwrap_or_else(|_| {
+        let what = "a node panicked".to_owned();
+        Err(Wrong { seed, step: 0, at: Instant::ZERO, what, trace: String::new() })
+    })
 }
 
 /// What the words ask for.

@@ -185,6 +185,9 @@ impl<'a> TrialAnalysis<'a> {
         if let Some(commits) = &self.figures.committed.times {
             commits.around(&mut result.faults, trial.grid.end);
         }
+        if let Some(under_way) = &self.figures.under_way {
+            under_way.at_beginnings(&mut result.faults);
+        }
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).finish(facts);
         result.thresholds = implicit::broken_outright(facts);

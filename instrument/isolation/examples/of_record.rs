@@ -111,6 +111,7 @@ fn judge(trial: &TrialFolder) {
         kinds: &kinds,
         stages: &stages,
         final_stages: model::FinalStages::all(0),
+        states: &[],
     };
     assert!((LIST_APPEND.applies)(&input));
     let mut state = (LIST_APPEND.start)(&input);

@@ -4,6 +4,7 @@
 mod commit_order;
 mod conserved;
 mod list_append;
+mod same_state;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ pub use list_append::LIST_APPEND;
 use model::check::{Check, CheckInput};
 use model::options::{Problems, Section};
 use model::{Class, FinalStages, NO_STAMP, Outcome, Row, TxId};
+pub use same_state::SAME_STATE;
 
 use crate::history::Effect;
 use crate::replay::Span;
@@ -22,7 +24,7 @@ use crate::verdict::Level;
 use crate::workload::{self, Bank, Lists};
 
 /// All of them.
-pub const ALL: [Check; 3] = [COMMIT_ORDER, CONSERVED, LIST_APPEND];
+pub const ALL: [Check; 4] = [COMMIT_ORDER, CONSERVED, LIST_APPEND, SAME_STATE];
 
 /// Transactions that are looked at, those with the smallest numbers: some 200 bytes each.
 const LOOKED_AT_MAX: TxId = 10_000_000;
@@ -111,6 +113,10 @@ impl Limits {
 
 /// What is said in place of a verdict by a check that was shown nothing that could have contradicted the promise.
 const NO_VERDICT: &str = "nothing that was read could be looked at, so there is no verdict";
+
+/// The same of a comparison of replicas.
+const NO_STATES: &str =
+    "no two replicas said what they hold at one position, so there is no verdict";
 
 /// Counts of what was found, most telling first, as `2 of this, 1 of that`.
 fn counted<'a>(all: impl IntoIterator<Item = (u64, &'a str)>) -> String {

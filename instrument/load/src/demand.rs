@@ -6,8 +6,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use model::Stamp;
 use model::plan::ClientStep;
+use model::seed::Rng;
+use model::{Seed, Stamp};
 
 use crate::schedule::DueTimes;
 use crate::trial::whole_ns;
@@ -16,13 +17,13 @@ use crate::trial::whole_ns;
 pub(crate) enum Demand {
     /// From the schedule. Holds the next one.
     Timed { next: Option<Stamp>, times: DueTimes },
-    /// Clients that have nothing outstanding, each with the time of its next transaction, in order; and those that will
-    /// only then be there.
+    /// Clients that have nothing outstanding, each with the time of its next transaction: those that send at once, in order,
+    /// and those that think or will only then be there.
     Clients {
         due: VecDeque<Turn>,
-        joining: BinaryHeap<Reverse<Turn>>,
+        later: BinaryHeap<Reverse<Turn>>,
         presence: Presence,
-        think_ns: i64,
+        think: Think,
         left: u64,
         end: Stamp,
     },
@@ -37,6 +38,38 @@ pub(crate) enum Demand {
 pub(crate) struct Turn {
     due: Stamp,
     client: u32,
+}
+
+/// How long clients think, each time anew: evenly between half and one and a half times the mean. With one length for all,
+/// clients that were answered together would think together, and a fault might meet none of them.
+#[derive(Debug)]
+pub(crate) struct Think {
+    mean_ns: i64,
+    /// Absent: each is as long as the mean.
+    rng: Option<Box<Rng>>,
+}
+
+impl Think {
+    /// About so long.
+    pub(crate) fn about(mean: Duration, seed: Seed, worker: u32) -> Self {
+        let rng = Box::new(seed.split_index("think", worker.into()).rng());
+        Self { rng: Some(rng), ..Self::exactly(mean) }
+    }
+
+    /// Always so long.
+    pub(crate) fn exactly(mean: Duration) -> Self {
+        Self { mean_ns: whole_ns(mean), rng: None }
+    }
+
+    fn next_ns(&mut self) -> i64 {
+        match (&mut self.rng, u64::try_from(self.mean_ns)) {
+            (Some(rng), Ok(mean @ 1..)) => {
+                let more = i64::try_from(rng.below(mean)).expect("less than the mean");
+                self.mean_ns / 2 + more
+            }
+            _ => self.mean_ns,
+        }
+    }
 }
 
 /// How many clients are there and from when: in each stretch the first so many of all.
@@ -80,35 +113,28 @@ impl Demand {
     /// at `end` or later.
     pub(crate) fn clients(
         clients: impl Iterator<Item = u32>,
-        think: Duration,
+        think: Think,
         presence: Presence,
         left: u64,
         end: Stamp,
     ) -> Self {
         let start = presence.stretches[0].0;
-        let (mut due, mut joining) = (VecDeque::new(), Vec::new());
+        let (mut due, mut later) = (VecDeque::new(), Vec::new());
         let mut count = 0;
         for client in clients {
             count += 1;
             match presence.next(client, start) {
                 Some(at) if at == start => due.push_back(Turn { due: start, client }),
-                Some(at) => joining.push(Reverse(Turn { due: at, client })),
+                Some(at) => later.push(Reverse(Turn { due: at, client })),
                 None => {}
             }
         }
-        // Whoever leaves may join again: no room is made on the path of a transaction.
-        if presence.stretches.len() > 1 {
+        // Whoever leaves may join again, and all may think at once: no room is made on the path of a transaction.
+        if presence.stretches.len() > 1 || think.mean_ns > 0 {
             due.reserve(count - due.len());
-            joining.reserve(count - joining.len());
+            later.reserve(count - later.len());
         }
-        Self::Clients {
-            due,
-            joining: BinaryHeap::from(joining),
-            presence,
-            think_ns: whole_ns(think),
-            left,
-            end,
-        }
+        Self::Clients { due, later: BinaryHeap::from(later), presence, think, left, end }
     }
 
     /// Takes the next due time if it has come, and the client whose turn it is if clients bring them.
@@ -119,8 +145,8 @@ impl Demand {
                 *next = times.next().map(|(_, due)| due);
                 Some((due, None))
             }
-            Self::Clients { due, joining, left, end, .. } => {
-                let first = next_turn(due, joining).filter(|turn| turn.due <= now)?;
+            Self::Clients { due, later, left, end, .. } => {
+                let first = next_turn(due, later).filter(|turn| turn.due <= now)?;
                 if *left == 0 || first.due >= *end {
                     *self = Self::Over;
                     return None;
@@ -129,7 +155,7 @@ impl Demand {
                 if due.front() == Some(&first) {
                     due.pop_front();
                 } else {
-                    joining.pop();
+                    later.pop();
                 }
                 Some((first.due, Some(first.client)))
             }
@@ -158,11 +184,11 @@ impl Demand {
 
     /// A client's transaction has ended. One that has left sends no more until it joins again.
     pub(crate) fn client_is_back(&mut self, client: u32, end: Stamp) {
-        if let Self::Clients { due, joining, presence, think_ns, .. } = self {
-            let next = end.saturating_add(*think_ns);
+        if let Self::Clients { due, later, presence, think, .. } = self {
+            let next = end.saturating_add(think.next_ns());
             match presence.next(client, next) {
-                Some(at) if at == next => {}
-                Some(at) => return joining.push(Reverse(Turn { due: at, client })),
+                Some(at) if at == end => {}
+                Some(at) => return later.push(Reverse(Turn { due: at, client })),
                 None => return,
             }
             // Ends come in the order of time but for stamps of marks routed from another worker.
@@ -175,8 +201,8 @@ impl Demand {
     pub(crate) fn next_due(&self) -> Option<Stamp> {
         match self {
             Self::Timed { next, .. } => *next,
-            Self::Clients { due, joining, left, .. } => {
-                next_turn(due, joining).map(|turn| turn.due).filter(|_| *left > 0)
+            Self::Clients { due, later, left, .. } => {
+                next_turn(due, later).map(|turn| turn.due).filter(|_| *left > 0)
             }
             Self::Saturating { .. } | Self::Over => None,
         }
@@ -195,7 +221,10 @@ impl Demand {
 
     /// Whether transactions follow answers at once, so that nothing is lost by waiting for several answers.
     pub(crate) fn follows_answers(&self) -> bool {
-        matches!(self, Self::Saturating { .. } | Self::Clients { think_ns: 0, .. })
+        matches!(
+            self,
+            Self::Saturating { .. } | Self::Clients { think: Think { mean_ns: 0, .. }, .. }
+        )
     }
 
     /// Whether it is as much as the connections take.
@@ -209,11 +238,11 @@ impl Demand {
     }
 }
 
-/// The earliest turn of those who wait for theirs and those who will join.
-fn next_turn(due: &VecDeque<Turn>, joining: &BinaryHeap<Reverse<Turn>>) -> Option<Turn> {
-    match (due.front(), joining.peek()) {
-        (Some(due), Some(Reverse(joining))) => Some(*due.min(joining)),
-        (due, joining) => due.or(joining.map(|Reverse(turn)| turn)).copied(),
+/// The earliest turn of those who wait for theirs and those who think or will join.
+fn next_turn(due: &VecDeque<Turn>, later: &BinaryHeap<Reverse<Turn>>) -> Option<Turn> {
+    match (due.front(), later.peek()) {
+        (Some(due), Some(Reverse(later))) => Some(*due.min(later)),
+        (due, later) => due.or(later.map(|Reverse(turn)| turn)).copied(),
     }
 }
 
@@ -228,7 +257,8 @@ mod tests {
         let step = |clients, ms| ClientStep { clients, length: Duration::from_millis(ms) };
         let steps = [step(1, 10), step(3, 10), step(0, 10), step(2, 10)];
         let presence = Presence::stepwise(&steps, Duration::from_millis(10));
-        let (end, think) = (50_000_000, Duration::from_millis(1));
+        let end = 50_000_000;
+        let think = Think::exactly(Duration::from_millis(1));
         let mut demand = Demand::clients(0..3, think, presence, u64::MAX, end);
         let mut sent = Vec::new();
         while let Some(now) = demand.next_due() {
@@ -243,5 +273,32 @@ mod tests {
         let wanted: Vec<_> = of(0, 20, 1).chain(of(20, 30, 3)).chain(of(40, 50, 2)).collect();
         assert_eq!(sent, wanted);
         assert!(demand.is_over(end));
+    }
+
+    /// Claim: clients that were answered together do not send together again: each thinks for a time of its own, between half
+    /// and one and a half times the mean, the same with the same seed.
+    #[test]
+    fn clients_that_think_do_not_march_in_step() {
+        let turns = |seed| {
+            let presence = Presence::constant(64, 0);
+            let think = Think::about(Duration::from_millis(5), Seed(seed), 0);
+            let mut demand = Demand::clients(0..64, think, presence, u64::MAX, i64::MAX);
+            while demand.take_due(0).is_some() {}
+            (0..64).for_each(|client| demand.client_is_back(client, 1_000_000));
+            let mut turns = Vec::new();
+            while let Some(now) = demand.next_due() {
+                turns.extend(demand.take_due(now).map(|(due, client)| (due - 1_000_000, client)));
+            }
+            turns
+        };
+        let first = turns(1);
+        assert_eq!(first.len(), 64);
+        assert!(first.iter().all(|(thought, _)| (2_500_000..7_500_000).contains(thought)));
+        // No tenth of the time holds more than a third of them.
+        for tenth in 0..10 {
+            let within = |(thought, _): &&(Stamp, Option<u32>)| thought / 500_000 - 5 == tenth;
+            assert!(first.iter().filter(within).count() <= 21, "{first:?}");
+        }
+        assert!(turns(1) == first && turns(2) != first);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! A check never talks to a system, and never decides whether a number holds: it says what it found.
 
-use crate::facts::{KindFacts, LedgerEntry};
+use crate::facts::{KindFacts, LedgerEntry, NodeState};
 use crate::final_stages::FinalStages;
 use crate::observation::Observation;
 use crate::options::Options;
@@ -68,6 +68,8 @@ pub struct CheckInput<'a> {
     pub stages: &'a [String],
     /// The stage that counts as committed, by the stream of a row.
     pub final_stages: FinalStages,
+    /// What replicas said that they hold; empty before they were asked.
+    pub states: &'a [NodeState],
 }
 
 /// The state of a check while a trial streams past it: all rows, then all observations, then all entries. Only what
@@ -106,8 +108,8 @@ pub struct CheckFinding {
     /// What is wrong with them, or what was looked at, as words that follow the count: `reads returned a value that
     /// …`.
     pub words: String,
-    /// What it should have been shown and was not: observations of transactions that were committed and read something. From
-    /// one on the check warns.
+    /// What it should have been shown and was not: observations of transactions that were committed and read something,
+    /// replicas that had not come as far as others. From one on the check warns.
     pub missing: u64,
     /// It was shown nothing that could have contradicted the promise, so it gives no verdict. Of a check that holds.
     pub saw_nothing: bool,

@@ -225,6 +225,22 @@ pub struct AfterFacts {
     pub network: Option<NetworkFacts>,
     /// Facts of the nodes' disks of the testbed's own, in the order made; empty: no node had one.
     pub disks: Vec<DiskFacts>,
+    /// What replicas said that they hold, when the ledger had been read; empty: the system has none that say it.
+    pub states: Vec<NodeState>,
+}
+
+/// What a replica said that it holds, when the load was over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeState {
+    /// Its name in the testbed.
+    pub node: String,
+    /// How many transactions it has executed.
+    pub position: u64,
+    /// A digest of all that it holds there; empty: it did not answer.
+    pub digest: String,
+    /// Why it did not answer, in words; empty: it did.
+    pub why: String,
 }
 
 /// One kind of transactions: a target, an operation.

@@ -63,6 +63,8 @@ pub enum FaultDetail {
         /// By name.
         keys: std::collections::BTreeMap<String, FaultValue>,
     },
+    /// The node's process was ended at once.
+    Killed,
     /// Links were cut.
     Cut {
         /// The packets that do not pass.

@@ -21,6 +21,7 @@ use clock::{Clock, WallTime};
 pub use marks::{Answer, Mark, Marks, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
+pub use model::facts::NodeState;
 use model::facts::{ClockRelation, CodeRemark, LedgerEntry, NodeFacts, PreflightFinding};
 pub use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::options::{Options, Problems};
@@ -171,6 +172,13 @@ pub trait System: Send + Sync {
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let _ = of;
         Ok(None)
+    }
+
+    /// What each replica says that it holds, asked after the ledger was read: those that have come to one position are to hold
+    /// the same, which the check `same-state` looks at. It may wait a little for replicas that lag.
+    fn states(&self, of: &Deployment) -> Vec<NodeState> {
+        let _ = of;
+        Vec::new()
     }
 
     /// Nothing more is asked: the ledger and the nodes' events were read. The nodes are ended after this.

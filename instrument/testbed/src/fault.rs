@@ -5,6 +5,7 @@
 //! must never report a fault that did not happen: what could not be done is an event of the phase `failed` with the
 //! reason.
 
+mod anew;
 mod changes;
 mod injection;
 mod journal;

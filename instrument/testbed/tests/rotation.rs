@@ -230,6 +230,47 @@ fn a_rotation_goes_round() {
     assert_eq!((events[0].kind.as_str(), events[0].node.as_str()), ("rotate", "full1"));
 }
 
+/// Claim: a wiped node is killed, loses what it had stored, is started once and is waited for; a replaced one is away for as
+/// long as was asked before. Neither is a round of anything.
+#[test]
+fn a_node_begins_anew_once() {
+    for (word, away_ms) in [("wipe", 0), ("replace", 400)] {
+        // It would not end if it were asked.
+        let script = "trap '' TERM; test -e $0 && echo old >> ${0%.data}.starts; echo x >> ${0%.data}.starts; sleep 0.2; : > $0; while :; do sleep 0.1; done";
+        let place = Place::new(&[("n", script), ("other", STAYS)]);
+        let care = place.care();
+        place.wait_until(|| care.has_caught_up("n") == Ok(true));
+        let (before, other) = (place.pid("n"), place.pid("other"));
+        let fault = FaultPlan::new(word, &["n"], ms(0), ms(away_ms));
+        let runner = place.run(vec![fault], Some(place.care()));
+        place.wait_until(|| place.starts("n") == 2);
+        place.wait_until(|| care.has_caught_up("n") == Ok(true));
+        place.clock.sleep_until(place.clock.now().plus(ms(300)));
+        let events = runner.finish();
+        assert_eq!(place.starts("n"), 2, "it was started once, and found nothing");
+        assert!(place.pid("n") != before && place.pid("other") == other);
+        let words = [format!("fault_start {word} n"), format!("fault_end {word} n")];
+        assert_eq!(short(&events), words);
+        assert!(events.iter().all(|event| event.cycle == 0), "{events:?}");
+        let FaultDetail::CaughtUp { ns } = events[1].detail else { panic!("{events:?}") };
+        let away = events[1].at_ns - events[0].at_ns - ns;
+        assert!(away >= i64::try_from(away_ms).unwrap() * 1_000_000, "{events:?}");
+    }
+}
+
+/// Claim: a replacement whose trial ends first leaves no node down, and says that it was not wiped.
+#[test]
+fn an_early_end_of_a_replacement_leaves_nothing_down() {
+    let place = Place::new(&[("n", STAYS)]);
+    let fault = FaultPlan::new("replace", &["n"], ms(0), ms(600_000));
+    let runner = place.run(vec![fault], Some(place.care()));
+    place.wait_until(|| !place.is_running("n"));
+    let events = runner.finish();
+    assert!(place.is_running("n"));
+    let not_wiped = FaultDetail::NotWiped { why: None, over: Some(RotationOver::Trial) };
+    assert_eq!(events[1].detail, not_wiped, "{events:?}");
+}
+
 /// Claim: a node that never catches up is waited for until the time is over and told as such, with what it said last;
 /// it is left running.
 #[test]

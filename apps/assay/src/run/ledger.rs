@@ -187,6 +187,7 @@ fn reads_content(trial: &Trial<'_>, facts: &DeclaredFacts) -> bool {
         kinds: &facts.kinds,
         stages: &facts.stages,
         final_stages: facts.final_stages(),
+        states: &[],
     };
     let checks = systems::checks(&trial.setting.system.kind).iter();
     let mut asking = checks.filter(|check| check.reads.entries == Entries::WithContent);

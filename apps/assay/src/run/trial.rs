@@ -100,6 +100,9 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
             load_it(trial, &folder, &facts.declared, &deployment, &bed)?;
         facts.after.ledger =
             ledger::read(trial, &folder, &deployment, &facts.declared, acknowledged);
+        if trial.setting.measure.ledger {
+            facts.after.states = trial.system.states(&deployment);
+        }
         let (declared, started) = (&facts.declared, facts.load.started);
         facts.after.node_events =
             node_events::read(trial.system, &deployment, &folder, declared, started);

@@ -31,6 +31,9 @@ pub struct Bounds {
     pub unsent_bytes_pause: usize,
     /// With more than this waiting to be sent on a connection, it is closed.
     pub unsent_bytes_max: usize,
+    /// The most bytes that wait to be sent on all connections of the first listener together: beyond, one that has more
+    /// than [`Bounds::unsent_bytes_pause`] of them and gets more is closed.
+    pub unsent_bytes_of_all_max: usize,
     /// With more than this appended and not durable yet, nothing is read from connections that were accepted.
     pub unpersisted_bytes_pause: usize,
     /// The longest that it may take until a connection stands: for one that is dialled, and for the handshake
@@ -51,6 +54,7 @@ impl Default for Bounds {
             unread_bytes_of_all_max: 512 << 20,
             unsent_bytes_pause: 256 << 10,
             unsent_bytes_max: 64 << 20,
+            unsent_bytes_of_all_max: 256 << 20,
             unpersisted_bytes_pause: 256 << 20,
             handshake_max: Duration::from_secs(10),
             handshakes_max: 4096,
@@ -114,6 +118,8 @@ pub(super) struct Slot {
     pub(super) unread: Waiting,
     /// What was taken from the node and the kernel has not.
     pub(super) unsent: Waiting,
+    /// What of it, and of what the node holds for it, is in the sum of all.
+    pub(super) counted: usize,
     /// The kernel takes no more bytes; it will say when it does.
     pub(super) is_blocked: bool,
     /// It is not read from until its peer has read.
@@ -175,6 +181,7 @@ impl Table {
             tls: None,
             unread: Waiting::default(),
             unsent: Waiting::default(),
+            counted: 0,
             is_blocked: false,
             is_paused: false,
             owes_drained: false,

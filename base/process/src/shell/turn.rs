@@ -71,6 +71,8 @@ pub(super) struct Turns<'a, M> {
     buffer: Vec<u8>,
     /// Bytes that the node has not read, of all connections.
     unread_bytes: usize,
+    /// What waits to be sent on the connections of the first listener.
+    unsent_bytes: usize,
     due: VecDeque<Due>,
     /// Connections of the crowd of which something was reported that they were not told, in that order.
     crowd: VecDeque<Connection>,
@@ -146,6 +148,7 @@ impl<'a, M> Turns<'a, M> {
             table: Table::default(),
             buffer: vec![0; read_bytes_max],
             unread_bytes: 0,
+            unsent_bytes: 0,
             due: VecDeque::new(),
             crowd: VecDeque::new(),
             given_up_at: VecDeque::new(),
@@ -417,6 +420,7 @@ impl<'a, M> Turns<'a, M> {
     fn forget(&mut self, connection: Connection) -> Option<(Origin, Stage)> {
         let slot = self.table.remove(connection)?;
         self.unread_bytes -= slot.unread.len();
+        self.unsent_bytes -= slot.counted;
         match (slot.stage, slot.origin) {
             (Stage::Open, _) => self.out.end(connection),
             (Stage::Handshaking, Origin::Listener(_)) if slot.tls.is_some() => {

@@ -46,6 +46,18 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             first.in_words()
         ));
     }
+    let met_nothing: Vec<_> =
+        faults.iter().filter_map(|it| it.met_nothing().map(|why| (it, why))).collect();
+    if let [(first, why), rest @ ..] = met_nothing.as_slice() {
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        return warn(format!(
+            "the fault {} {} tested nothing: {why} when it began{more}; raise the load, or leave out think times",
+            first.kind, first.node
+        ));
+    }
     match ended {
         Some(node) if evidence.trial.setting.faults.is_empty() => warn(format!(
             "node {} ended during the trial ({}), which the experiment did not ask for",
@@ -65,7 +77,10 @@ fn lost_tail(bytes: u64) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Duration;
+
     use model::fault::{FaultDetail, FaultEvent, FaultPhase};
+    use model::plan::FaultPlan;
     use model::result::AuditOutcome;
 
     use crate::audits::guilty::Guilt;
@@ -87,6 +102,38 @@ pub(super) mod tests {
         let found = audit(&result, "complete");
         assert_eq!(found.outcome, AuditOutcome::Warn);
         assert_eq!(found.detail, "the fault pause a did not take place (it has ended), and 1 more");
+    }
+
+    /// Claim: a process that ended while nothing was under way is said: nothing that a crash can break was broken. One that
+    /// ended under load, and a pause, are not.
+    #[test]
+    fn a_fault_that_met_nothing() {
+        let of = |kind, ms: i64, detail| {
+            let mut trial = Trial::clean();
+            let event = fault_event(ms * 1_000_000, FaultPhase::Start, (0, 0, kind, "a"));
+            trial.faults = vec![FaultEvent { detail, ..event }];
+            trial.setting.faults =
+                vec![FaultPlan::new(kind, &["a"], Duration::ZERO, Duration::ZERO)];
+            let result = trial.result();
+            let found = audit(&result, "complete");
+            (found.outcome, found.detail.clone(), result.faults[0].in_flight)
+        };
+        let cut = |lost_bytes| FaultDetail::PowerCut { lost_bytes, kept_bytes: 0, lost_names: 0 };
+        let (outcome, detail, in_flight) = of("kill", 600_000, FaultDetail::Killed);
+        assert_eq!((outcome, in_flight), (AuditOutcome::Warn, Some(0)), "{detail}");
+        assert!(
+            detail.starts_with("the fault kill a tested nothing: no transaction was in flight")
+        );
+        let (outcome, detail, _) = of("power", 5_000, cut(0));
+        assert_eq!(outcome, AuditOutcome::Warn, "{detail}");
+        assert!(detail.contains("everything on its disk was synced"), "{detail}");
+        let under_load =
+            [("kill", FaultDetail::Killed), ("power", cut(512)), ("pause", FaultDetail::Nothing)];
+        for (kind, began) in under_load {
+            let (outcome, detail, in_flight) = of(kind, 5_000, began);
+            assert_eq!(outcome, AuditOutcome::Ok, "{kind}: {detail}");
+            assert!(in_flight > Some(0), "{kind}");
+        }
     }
 
     /// Claim: a crash fails, a clean interruption warns with the measured part, an interruption before the window fails.

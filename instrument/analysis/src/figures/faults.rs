@@ -41,6 +41,8 @@ pub(crate) fn of_events(events: &[FaultEvent]) -> Vec<FaultResult> {
             }
         }
     }
+    // A fault that takes a moment is written when it is done.
+    all.sort_by_key(|fault| fault.from_ns);
     all
 }
 

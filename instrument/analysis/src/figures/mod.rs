@@ -32,6 +32,7 @@ pub(crate) mod steps;
 pub(crate) mod tally;
 pub(crate) mod timeline;
 pub(crate) mod traces;
+pub(crate) mod under_way;
 pub(crate) mod vegeta;
 pub(crate) mod without_lag;
 
@@ -53,6 +54,7 @@ use steps::Steps;
 use tally::{Streams, Tally};
 use timeline::TimelineTally;
 use traces::Traces;
+use under_way::UnderWay;
 use vegeta::Vegeta;
 use without_lag::WithoutLag;
 
@@ -63,6 +65,7 @@ parts! {
         timeline: TimelineTally,
         traces: Traces,
         committed: Committed,
+        under_way: Option<UnderWay>,
         ended: Ended,
         first_use: FirstUse,
         order: Order,

@@ -31,6 +31,7 @@ impl Checks {
             kinds: &facts.declared.kinds,
             stages: &facts.declared.stages,
             final_stages: facts.declared.final_stages(),
+            states: &facts.after.states,
         };
         let applying = checks.iter().filter(|check| (check.applies)(&input));
         let running = applying.map(|check| Running { check: *check, state: (check.start)(&input) });

@@ -172,6 +172,7 @@ fn with_input<T>(workload: &Options, then: impl FnOnce(&CheckInput<'_>) -> T) ->
         kinds: &kinds,
         stages: &stages,
         final_stages: model::FinalStages::all(0),
+        states: &[],
     })
 }
 

@@ -10,7 +10,7 @@ use sut::{Link, Role, Session};
 use super::settle::Rows;
 use super::{Backlog, Batching, Engine, Receipts, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
-use crate::demand::{Demand, Presence};
+use crate::demand::{Demand, Presence, Think};
 use crate::links::odd_one;
 use crate::pending::{NONE, Pending};
 use crate::place::Place;
@@ -253,7 +253,8 @@ pub(crate) fn main_demand(trial: &Trial<'_>, worker: u32) -> Demand {
                 false => Presence::stepwise(steps, load.warmup),
             };
             let clients = share(*clients, worker, workers);
-            Demand::clients(clients, *think, presence, numbers_max, end)
+            let think = Think::about(*think, setup.seed, worker);
+            Demand::clients(clients, think, presence, numbers_max, end)
         }
     }
 }
@@ -293,7 +294,7 @@ pub(crate) fn probe_demand(trial: &Trial<'_>, probe: &ProbePlan) -> Demand {
         }
         ProbeSchedule::Sequential => Demand::clients(
             std::iter::once(0),
-            probe.interval,
+            Think::exactly(probe.interval),
             Presence::constant(1, timing.measure_start),
             probe.trials,
             timing.measure_end,

@@ -19,6 +19,20 @@ impl FaultResult {
         }
         words
     }
+
+    /// Why a fault that ended a node's process tested nothing; `None`: it tested something, or is of another kind.
+    #[must_use]
+    pub fn met_nothing(&self) -> Option<&'static str> {
+        match self.began {
+            FaultDetail::PowerCut { lost_bytes: 0, kept_bytes: 0, lost_names: 0 } => {
+                Some("everything on its disk was synced")
+            }
+            FaultDetail::PowerCut { .. } | FaultDetail::Killed if self.in_flight == Some(0) => {
+                Some("no transaction was in flight")
+            }
+            _ => None,
+        }
+    }
 }
 
 impl FaultDetail {
@@ -26,7 +40,7 @@ impl FaultDetail {
     #[must_use]
     pub fn in_words(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
+            Self::Nothing | Self::Killed => String::new(),
             Self::Keys { keys } => {
                 let words = keys.iter().map(|(key, value)| format!("{key} {value}"));
                 words.collect::<Vec<_>>().join(", ")

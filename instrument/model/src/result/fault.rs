@@ -35,4 +35,7 @@ pub struct FaultResult {
     /// From its end, or from the moment itself where it has none, to the next commit; absent if none came.
     #[serde(default)]
     pub back_after_ns: Option<i64>,
+    /// Transactions that were under way when it began, to the millisecond; absent of one that did not take place.
+    #[serde(default)]
+    pub in_flight: Option<u64>,
 }

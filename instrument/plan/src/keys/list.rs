@@ -145,7 +145,7 @@ pub const KEYS: &[Key] = &[
         "load.think",
         Fixed("0s"),
         Duration,
-        "Closed: pause between an answer and the next transaction",
+        "Closed: mean pause between an answer and the next transaction; each is drawn evenly from half of it to one and a half",
     ),
     key(
         "load.window",

@@ -16,7 +16,7 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
     if has_several {
         grid = grid.pin("setting");
     }
-    grid = grid.pin("fault").words(1, "node");
+    grid = grid.pin("fault").words(1, "node").number(1, "in flight");
     for head in ["from", "to", "length", "longest silence", "back after"] {
         grid = grid.number(1, head);
     }
@@ -40,10 +40,20 @@ pub(crate) fn faults(shown: &[Shown<'_>], rows_max: usize) -> (Grid, u64) {
                     Paint::Bad,
                 ),
             };
+            let in_flight = match it.in_flight {
+                None => Cell::default(),
+                Some(count) => {
+                    let paint =
+                        if it.met_nothing().is_some() { Paint::Caution } else { Paint::Plain };
+                    let cell = Cell::painted(count.to_string(), paint);
+                    cell.at(row.at(&format!("faults/{index}/in_flight")))
+                }
+            };
             let label = has_several.then(|| Cell::new(row.label.as_str()));
             let cells = [
                 Cell::new(clean(&it.kind)),
                 Cell::new(clean(&it.node)),
+                in_flight,
                 time("from_ns", Some(it.from_ns)),
                 time("to_ns", it.to_ns),
                 time("length_ns", it.length_ns),

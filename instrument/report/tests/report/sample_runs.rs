@@ -472,6 +472,7 @@ fn faults() -> Vec<FaultResult> {
             happened: true,
             silence_ns: Some(1_700 * MS),
             back_after_ns: length_ns.map(|_| 350 * MS),
+            in_flight: Some(17),
         }
     };
     vec![
@@ -481,6 +482,7 @@ fn faults() -> Vec<FaultResult> {
         FaultResult {
             happened: false,
             silence_ns: None,
+            in_flight: None,
             began: FaultDetail::Why { text: "it has ended".to_owned() },
             ..fault((2, 0, "pause", "node|3"), 30, None)
         },

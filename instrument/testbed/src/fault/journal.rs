@@ -1,7 +1,7 @@
 //! What was really done, and when: written by every thread of an injection, handed on as it happens, so that a crash
 //! keeps what was done before it.
 //!
-//! The stamp is taken here, under the lock, so that the order of events is that of time.
+//! The stamp is taken here, under the lock, so that the order of events is that of time, but for what took a while to be done.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -55,14 +55,32 @@ impl Journal {
         let _ = self.trial_start.set(at);
     }
 
-    pub fn note(
+    pub fn note(&self, phase: FaultPhase, of: &Fault, of_whom: (&str, u32), detail: FaultDetail) {
+        self.note_when(None, phase, of, of_whom, detail);
+    }
+
+    /// The same of what began before, and took until now.
+    pub fn note_at(
         &self,
+        at: Instant,
+        phase: FaultPhase,
+        of: &Fault,
+        of_whom: (&str, u32),
+        detail: FaultDetail,
+    ) {
+        self.note_when(Some(at), phase, of, of_whom, detail);
+    }
+
+    fn note_when(
+        &self,
+        at: Option<Instant>,
         phase: FaultPhase,
         of: &Fault,
         (node, cycle): (&str, u32),
         detail: FaultDetail,
     ) {
         let mut written = self.written();
+        let at = at.unwrap_or_else(|| self.clock.now());
         let detail = match written.count {
             ..EVENTS_MAX => detail,
             EVENTS_MAX => FaultDetail::TooMuch,
@@ -70,7 +88,7 @@ impl Journal {
         };
         written.count += 1;
         // What never began did nothing, at no time of the trial's.
-        let at_ns = self.trial_start.get().map_or(0, |start| self.clock.now().ns_since(*start));
+        let at_ns = self.trial_start.get().map_or(0, |start| at.ns_since(*start));
         (written.sink)(FaultEvent {
             fault: of.index,
             cycle,

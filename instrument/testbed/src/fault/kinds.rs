@@ -8,8 +8,10 @@ mod link;
 mod partition;
 mod pause;
 mod power;
+mod replace;
 mod restart;
 mod rotate;
+mod wipe;
 
 use model::fault::FaultKind;
 
@@ -21,6 +23,8 @@ pub(super) const KINDS: &[Kind] = &[
     pause::KIND,
     kill::KIND,
     restart::KIND,
+    wipe::KIND,
+    replace::KIND,
     rotate::KIND,
     partition::KIND,
     link::KIND,

@@ -123,6 +123,11 @@ impl Scene {
         self.note(FaultPhase::Failed, of, node, detail);
     }
 
+    /// Notes that a fault began when it took a while to be done.
+    pub fn began_at(&self, at: Instant, of: &Fault, node: &str, detail: FaultDetail) {
+        self.journal.note_at(at, FaultPhase::Start, of, (node, 0), detail);
+    }
+
     /// Notes something of a fault that does not come round.
     pub fn note(&self, phase: FaultPhase, of: &Fault, node: &str, detail: FaultDetail) {
         self.journal.note(phase, of, (node, 0), detail);

@@ -139,6 +139,7 @@ mod tests {
             kinds: &kinds,
             stages: &["committed".to_owned()],
             final_stages: model::FinalStages::all(0),
+            states: &[],
         };
         assert!(!(CHECK.applies)(&input), "only where it is asked for");
         let mut asking = workload.clone();

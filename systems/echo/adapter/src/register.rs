@@ -379,6 +379,7 @@ mod tests {
             kinds: &kinds,
             stages: &["committed".to_owned()],
             final_stages: model::FinalStages::all(0),
+            states: &[],
         };
         assert!((CHECK.applies)(&input));
         let mut check = Register { keys: 1, ..Register::new(&input) };

@@ -13,6 +13,9 @@ use crate::events::Events;
 use crate::ledger::Ledger;
 use crate::node::EchoNode;
 
+/// What it holds at most of what is not read, and the same of answers that nobody takes, on all connections together.
+const HELD_BYTES_MAX: usize = 128 << 20;
+
 /// Runs the server until it is told to end. `words` is what stands behind `assay serve echo`.
 #[must_use]
 pub fn serve(words: &[String]) -> ExitCode {
@@ -74,9 +77,13 @@ fn run(command: Command) -> Result<Facts, String> {
     let metrics_listener = metrics.map(|_| listeners.len());
     listeners.extend(metrics.map(|address| ("metrics", address)));
     // The theory that its service is held against is one of exact service times.
-    let shell = Shell::bind(&listeners, Bounds::default())
-        .map_err(|error| error.to_string())?
-        .waking_exactly();
+    let bounds = Bounds {
+        unread_bytes_of_all_max: HELD_BYTES_MAX,
+        unsent_bytes_of_all_max: HELD_BYTES_MAX,
+        ..Bounds::default()
+    };
+    let shell =
+        Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?.waking_exactly();
     let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let mut node = EchoNode::new(command.options, ledger, confession, events);
     if let Some(listener) = metrics_listener {

@@ -254,6 +254,7 @@ mod tests {
             kinds: &[],
             stages: &[],
             final_stages: model::FinalStages::all(1),
+            states: &[],
         };
         let finding = |check: &Check| {
             let mut state = (check.start)(&input);
@@ -318,6 +319,7 @@ mod tests {
             kinds: &[],
             stages: &[],
             final_stages: model::FinalStages::all(1),
+            states: &[],
         };
         for check in ALL {
             let mut state = (check.start)(&input);

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use kv_node::protocol::{self, Reply, State, read_reply};
+use kv_node::protocol::{self, Digest, Reply, State, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
 use wire::frames::next_frame;
@@ -61,6 +61,15 @@ impl Control {
     pub(crate) fn state(&mut self) -> io::Result<State> {
         match self.ask(protocol::write_status_request)? {
             Reply::State(state) => Ok(state),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// What it holds, as two numbers; it goes through all of it.
+    pub(crate) fn digest(&mut self) -> io::Result<Digest> {
+        self.hello()?;
+        match self.ask(protocol::write_digest_request)? {
+            Reply::Digest(digest) => Ok(digest),
             other => Err(strange(&other)),
         }
     }

@@ -4,8 +4,10 @@
 //!
 //! `options` reads the experiment, `nodes` starts the replicas (`several` does for people),
 //! `certificates` says who is who, `system` connects, `session` is the protocol, `observing` what it keeps of answers,
-//! `workload` makes transactions, `control` asks a replica things aside, `ledger` reads back, `metrics` declares what a replica says of itself.
+//! `workload` makes transactions, `control` asks a replica things aside, `ledger` reads back, `states` compares what replicas hold,
+//! `care` empties the folder of one, `metrics` declares what a replica says of itself.
 
+mod care;
 mod certificates;
 mod control;
 mod ledger;
@@ -15,6 +17,7 @@ mod observing;
 mod options;
 mod session;
 mod several;
+mod states;
 mod system;
 #[cfg(test)]
 mod tests;

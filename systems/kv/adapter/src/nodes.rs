@@ -13,12 +13,16 @@ use model::plan::CLIENT;
 use sut::{Deployment, Scrape, SutError, Testbed, Tls};
 use testbed::{NodeSpec, free_port};
 
+use crate::care::{Care, Tended};
 use crate::control::Control;
 use crate::system::Kv;
 use crate::{certificates, metrics};
 
 /// The name of the only replica in the testbed, for faults by name; several are this with their number.
 const NODE: &str = "kv";
+
+/// What it keeps, in its folder.
+const DATA: &str = "data";
 
 /// The names of its addresses in its ready line.
 const CLIENTS: &str = "clients";
@@ -208,6 +212,7 @@ pub(crate) fn start_all(kv: &Kv, bed: &mut Testbed) -> Result<Deployment, SutErr
     }
     let folder = Some(bed.node_folder(&names[0])?);
     let places = Places::agreed(replicas, tls, bed)?;
+    let care = care(kv, &places, bed)?;
     let mut facts = BTreeMap::from([
         ("kv.replicas".to_owned(), names.len().to_string()),
         ("kv.tls".to_owned(), kv.tls.to_string()),
@@ -218,7 +223,25 @@ pub(crate) fn start_all(kv: &Kv, bed: &mut Testbed) -> Result<Deployment, SutErr
     if let Some(program) = &kv.program {
         facts.insert("kv.program".to_owned(), program.display().to_string());
     }
-    Ok(Deployment { facts, scrape, folder, nodes: bed.nodes(), ..deployment(bed, places) })
+    let started = deployment(bed, places);
+    Ok(Deployment {
+        facts,
+        scrape,
+        folder,
+        nodes: bed.nodes(),
+        care: Some(Arc::new(care)),
+        ..started
+    })
+}
+
+fn care(kv: &Kv, places: &Places, bed: &mut Testbed) -> Result<Care, SutError> {
+    let mut tended = |place: &Place| -> Result<Tended, SutError> {
+        let folder = bed.node_folder(&place.name)?;
+        let data = kv.keeps.then(|| folder.join(DATA));
+        Ok(Tended { name: place.name.clone(), address: place.address, data })
+    };
+    let replicas = places.replicas.iter().map(&mut tended).collect::<Result<_, _>>()?;
+    Ok(Care { replicas, tls: places.tls.clone() })
 }
 
 fn start(
@@ -245,7 +268,7 @@ fn start(
         arguments.push(format!("--peer={other}={dialled}"));
     }
     if kv.keeps {
-        arguments.push(format!("--data={}", folder.join("data").display()));
+        arguments.push(format!("--data={}", folder.join(DATA).display()));
     }
     arguments.extend(tls.map(|tls| format!("--tls={}", tls.display())));
     let is_keeper = number + 1 == names.len();

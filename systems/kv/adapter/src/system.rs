@@ -9,7 +9,9 @@ use kv_node::protocol::NOBODY;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::options::Options;
-use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, NodeState, Role, SutError, System, Testbed, Workload,
+};
 
 use crate::certificates;
 use crate::ledger::Reader;
@@ -17,6 +19,7 @@ use crate::nodes::{self, Place, Places};
 use crate::observing::Observes;
 use crate::options;
 use crate::session::{Common, KvSession};
+use crate::states;
 use crate::workload::{Sort, Transactions};
 
 /// The database as an experiment wants it.
@@ -140,6 +143,12 @@ impl System for Kv {
         let detail = format!("`{name}` leads, at position {}", places.since);
         let finding = |kind: Kind| PreflightFinding::new(kind.name, true, &detail);
         Ok(self.kinds().into_iter().map(finding).collect())
+    }
+
+    fn states(&self, of: &Deployment) -> Vec<NodeState> {
+        // One that was attached to, or is alone, has nobody to be compared with.
+        let several = places(of).ok().filter(|places| places.replicas.len() > 1);
+        several.map_or(Vec::new(), |places| states::of(places, of))
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {

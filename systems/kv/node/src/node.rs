@@ -17,8 +17,9 @@ use crate::ledger::Ledger;
 use crate::metrics;
 use crate::order::{Event, Order};
 use crate::protocol::{
-    self, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State, VERSION, Welcome, Why,
-    read_request, write_refused, write_results, write_state, write_welcome,
+    self, Digest, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State, VERSION,
+    Welcome, Why, read_request, write_digest, write_refused, write_results, write_state,
+    write_welcome,
 };
 
 mod entries;
@@ -61,6 +62,8 @@ pub struct KvNode {
     scratch: Vec<u8>,
     /// How long the last snapshot was.
     snapshot_bytes: usize,
+    /// What was asked for last, and how many entries had been carried out.
+    digest: Option<(u64, Digest)>,
 }
 
 /// Numbers that only grow, beside those of the database.
@@ -148,6 +151,7 @@ impl KvNode {
             counts: Counts::default(),
             scratch: Vec::new(),
             snapshot_bytes: 0,
+            digest: None,
         }
     }
 
@@ -241,6 +245,7 @@ impl KvNode {
                     position: self.database.position(),
                     entries: self.counts.entries,
                     is_disk_full: self.is_disk_full,
+                    has_vote: self.order.has_vote(),
                 };
                 write_state(out.send(connection), &state);
             }
@@ -250,6 +255,7 @@ impl KvNode {
             }
             Request::Read { number, reads } => self.read(now, connection, number, reads, out),
             Request::Ledger(from) => self.give_ledger(connection, from, out),
+            Request::Digest => self.give_digest(connection, out),
         }
         true
     }
@@ -356,6 +362,20 @@ impl KvNode {
         protocol::write_part(out, from, total, whole_to, |out| {
             self.ledger.copy(from, PART_BYTES_MAX, out);
         });
+    }
+
+    /// Everything is gone through for it, so it is kept for as long as nothing more is carried out: what is sent again
+    /// moves no position, and its session was used.
+    fn give_digest(&mut self, connection: Connection, out: &mut Outputs) {
+        if is_owed_much(connection, out) {
+            return self.refuse_as_busy(connection, 0, out);
+        }
+        let (entries, position) = (self.counts.entries, self.database.position());
+        let known = self.digest.filter(|known| (known.0, known.1.position) == (entries, position));
+        let (_, digest) = *self.digest.insert(
+            known.unwrap_or_else(|| (entries, Digest { position, digest: self.database.digest() })),
+        );
+        write_digest(out.send(connection), &digest);
     }
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {

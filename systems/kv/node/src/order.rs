@@ -81,6 +81,11 @@ impl Order {
         }
     }
 
+    /// Whether it has a vote.
+    pub(crate) fn has_vote(&self) -> bool {
+        self.group().is_none_or(Group::has_vote)
+    }
+
     pub(crate) const fn is_alone(&self) -> bool {
         matches!(self.0, Kind::Alone(_))
     }

@@ -30,11 +30,13 @@ mod word {
     pub const READ: u8 = 3;
     pub const LEDGER: u8 = 4;
     pub const STATUS: u8 = 5;
+    pub const DIGEST: u8 = 6;
     pub const WELCOME: u8 = 129;
     pub const RESULTS: u8 = 130;
     pub const REFUSED: u8 = 131;
     pub const PART: u8 = 132;
     pub const STATE: u8 = 133;
+    pub const DIGESTED: u8 = 134;
 }
 
 /// A request of a client.
@@ -62,6 +64,8 @@ pub enum Request<'a> {
     Ledger(u64),
     /// How the replica stands.
     Status,
+    /// A digest of all that it holds.
+    Digest,
 }
 
 /// Transactions that only read.
@@ -126,6 +130,7 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
         }
         word::LEDGER => Request::Ledger(reader.u64()?),
         word::STATUS => Request::Status,
+        word::DIGEST => Request::Digest,
         _ => return Err(Malformed),
     };
     if reader.0.is_empty() { Ok(request) } else { Err(Malformed) }
@@ -169,6 +174,11 @@ pub fn write_ledger_request(out: &mut Vec<u8>, from: u64) {
 /// Asks how the replica stands.
 pub fn write_status_request(out: &mut Vec<u8>) {
     write_frame(out, |out| out.push(word::STATUS));
+}
+
+/// Asks for a digest of all that the replica holds.
+pub fn write_digest_request(out: &mut Vec<u8>) {
+    write_frame(out, |out| out.push(word::DIGEST));
 }
 
 /// Why a request was not taken. Nothing of it was or will be executed.
@@ -233,6 +243,8 @@ pub enum Reply<'a> {
     },
     /// How the replica stands.
     State(State),
+    /// What it holds.
+    Digest(Digest),
 }
 
 /// What a replica says first.
@@ -263,6 +275,17 @@ pub struct State {
     pub entries: u64,
     /// Whether its log waits for room on its disk.
     pub is_disk_full: bool,
+    /// Whether it has a vote in its group. One whose folder was empty has none until it has caught up.
+    pub has_vote: bool,
+}
+
+/// What a replica holds: two that have come to one position are to say one digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Transactions executed.
+    pub position: u64,
+    /// See [`crate::database::Database::digest`].
+    pub digest: u64,
 }
 
 /// Reads a reply.
@@ -304,7 +327,9 @@ pub fn read_reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
             position: reader.u64()?,
             entries: reader.u64()?,
             is_disk_full: reader.byte()? != 0,
+            has_vote: reader.byte()? != 0,
         }),
+        word::DIGESTED => Reply::Digest(Digest { position: reader.u64()?, digest: reader.u64()? }),
         _ => return Err(Malformed),
     };
     if reader.0.is_empty() { Ok(reply) } else { Err(Malformed) }
@@ -390,6 +415,15 @@ pub fn write_state(out: &mut Vec<u8>, state: &State) {
         out.extend_from_slice(&[state.replica, state.leader, state.keeps_ledger.into()]);
         out.extend_from_slice(&state.position.to_le_bytes());
         out.extend_from_slice(&state.entries.to_le_bytes());
-        out.push(state.is_disk_full.into());
+        out.extend_from_slice(&[state.is_disk_full.into(), state.has_vote.into()]);
+    });
+}
+
+/// Says what one holds.
+pub fn write_digest(out: &mut Vec<u8>, of: &Digest) {
+    write_frame(out, |out| {
+        out.push(word::DIGESTED);
+        out.extend_from_slice(&of.position.to_le_bytes());
+        out.extend_from_slice(&of.digest.to_le_bytes());
     });
 }

@@ -70,6 +70,50 @@ fn turn(node: &mut Rehearsal<KvNode>) {
     node.advance(now);
 }
 
+/// Claim: replicas that have carried out the same say one digest at one position, and another as soon as they differ in
+/// anything, were it only that one of them was sent something again; how one stands says that it has a vote.
+#[test]
+fn a_digest_is_of_all_that_is_held() {
+    let digest = |node: &mut Rehearsal<KvNode>, connection| {
+        let mut question = Vec::new();
+        protocol::write_digest_request(&mut question);
+        node.send(connection, &question);
+        let bytes = node.take_bytes(connection);
+        let frame = next_frame(&bytes).unwrap().unwrap();
+        let Reply::Digest(digest) = read_reply(frame.payload).unwrap() else { panic!("no digest") };
+        digest
+    };
+    let (mut a, mut b) = (node(), node());
+    let (to_a, to_b) = (greeted(&mut a), greeted(&mut b));
+    let empty = digest(&mut a, to_a);
+    assert_eq!((empty.position, digest(&mut b, to_b)), (0, empty));
+    let carry_out = |node: &mut Rehearsal<KvNode>, to, clients: std::ops::Range<u64>| {
+        node.send(to, &submission(5, clients, 1));
+        turn(node);
+        node.take_bytes(to);
+    };
+    carry_out(&mut a, to_a, 10..13);
+    carry_out(&mut b, to_b, 10..13);
+    let same = digest(&mut a, to_a);
+    assert_eq!((same.position, digest(&mut b, to_b)), (3, same));
+    assert_ne!(same.digest, empty.digest);
+    carry_out(&mut a, to_a, 20..21);
+    carry_out(&mut b, to_b, 21..22);
+    let (one, other) = (digest(&mut a, to_a), digest(&mut b, to_b));
+    assert!(one.position == other.position && one.digest != other.digest);
+    carry_out(&mut a, to_a, 10..11);
+    let again = digest(&mut a, to_a);
+    assert!(again.position == one.position && again.digest != one.digest, "its session was used");
+
+    let mut question = Vec::new();
+    protocol::write_status_request(&mut question);
+    a.send(to_a, &question);
+    let bytes = a.take_bytes(to_a);
+    let frame = next_frame(&bytes).unwrap().unwrap();
+    let Reply::State(state) = read_reply(frame.payload).unwrap() else { panic!("no status") };
+    assert!(state.has_vote && state.position == 4, "{state:?}");
+}
+
 /// Claim: what arrives together on a connection is one entry; each transaction is answered once, in order, with
 /// its position; one sent again is answered the same and executed once; and the ledger has each once.
 #[test]

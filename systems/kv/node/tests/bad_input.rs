@@ -269,7 +269,7 @@ impl Client {
                     ),
                     Reply::Refused { number, why, .. } => Said::Refused(number, why),
                     Reply::State(state) => Said::Full(state.is_disk_full),
-                    Reply::Part { .. } => panic!("nobody asked for the ledger"),
+                    Reply::Part { .. } | Reply::Digest(_) => panic!("nobody asked for it"),
                 };
                 self.unread.drain(..frame.used);
                 return said;

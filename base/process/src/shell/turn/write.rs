@@ -59,6 +59,12 @@ impl<M> Turns<'_, M> {
             slot.give_back(kept_bytes);
             waiting::give_back(bytes, kept_bytes);
         }
+        let gets_more = waiting > slot.counted;
+        if slot.origin == Origin::Listener(0) {
+            self.unsent_bytes = self.unsent_bytes - slot.counted + waiting;
+            slot.counted = waiting;
+        }
+        let are_too_many = gets_more && self.unsent_bytes > bounds.unsent_bytes_of_all_max;
         if behind != behind_before {
             self.out.set_behind(connection, behind);
         }
@@ -69,7 +75,11 @@ impl<M> Turns<'_, M> {
             if closes {
                 self.forget(connection);
             }
-        } else if waiting > bounds.unsent_bytes_max {
+        } else if waiting > bounds.unsent_bytes_max
+            || are_too_many
+                && waiting > bounds.unsent_bytes_pause
+                && slot.origin == Origin::Listener(0)
+        {
             self.counters.unsent_full += 1;
             self.lost(connection);
         } else if waiting > bounds.unsent_bytes_pause

@@ -23,6 +23,6 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
-    scene.each(of, &FaultDetail::Nothing, |scene, node| scene.control.kill(node));
+    scene.each(of, &FaultDetail::Killed, |scene, node| scene.control.kill(node));
     None
 }

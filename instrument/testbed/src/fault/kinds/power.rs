@@ -50,7 +50,7 @@ fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
                     kept_bytes: cut.kept_bytes,
                     lost_names: cut.lost_names,
                 };
-                scene.note(FaultPhase::Start, of, &node, detail);
+                scene.began_at(at, of, &node, detail);
                 dark.push((node, at));
             }
             Err(error) => scene.failed(of, &node, why(&error)),

@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
 struct Down(Vec<(String, Instant)>);
 
 fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
-    let down = scene.each(of, &FaultDetail::Nothing, |scene, node| scene.control.kill(node));
+    let down = scene.each(of, &FaultDetail::Killed, |scene, node| scene.control.kill(node));
     Some(Box::new(Down(down)))
 }
 

@@ -1,0 +1,219 @@
+//! `cargo xtask mutants`: the simulators against code that is wrong. Each mutant of the list changes one place of a copy of
+//! the checkout; the simulation of its world must find it, and the seed that does is printed. One that no seed finds shows
+//! nothing of the code and much of the simulator: it fails the command, unless the list says why nobody could tell it apart.
+//!
+//! Nothing of a mutant is ever in a build that anybody uses: there is no switch for them.
+
+mod list;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use list::MUTANTS;
+
+/// One change that makes the code wrong.
+struct Mutant {
+    /// What is wrong, in a few words.
+    name: &'static str,
+    /// Where, from the root.
+    file: &'static str,
+    /// What stands there, once.
+    from: &'static str,
+    /// What stands there instead.
+    to: &'static str,
+    world: World,
+    /// Why no run could tell it from the right code.
+    equivalent: Option<&'static str>,
+}
+
+/// What looks for a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum World {
+    /// `base/consensus/tests/simulation.rs`.
+    Consensus,
+    /// The simulation of a system: its name, its package and its example.
+    System(&'static str, &'static str, &'static str),
+}
+
+/// What came of one.
+#[derive(Debug, PartialEq, Eq)]
+enum Came {
+    /// A seed found it; `None`: before the first was drawn.
+    Found(Option<u64>),
+    NotFound,
+    DoesNotCompile(String),
+}
+
+/// Runs all mutants whose name or file holds `word`, against so many seeds each.
+pub fn run(root: &Path, seeds: u32, word: &str) -> Result<(), String> {
+    let copy = Copy::make(root)?;
+    println!("| mutant | where | found by |\n| --- | --- | --- |");
+    let asked = MUTANTS.iter().filter(|it| it.name.contains(word) || it.file.contains(word));
+    let (mut count, mut missed) = (0, Vec::new());
+    let mut are_right: Vec<World> = Vec::new();
+    for mutant in asked {
+        count += 1;
+        // A seed that fails with the right code finds no mutant.
+        if !are_right.contains(&mutant.world) {
+            if let came @ (Came::Found(_) | Came::DoesNotCompile(_)) =
+                copy.look(mutant.world, seeds)?
+            {
+                let world = mutant.world;
+                return Err(format!("{world:?} does not hold without a mutant: {came:?}"));
+            }
+            are_right.push(mutant.world);
+        }
+        let came = copy.with(mutant, || copy.look(mutant.world, seeds))?;
+        let said = match (&came, mutant.equivalent) {
+            (Came::Found(Some(seed)), None) => format!("seed {seed}"),
+            (Came::Found(None), None) => "the first step".to_owned(),
+            (Came::NotFound, Some(why)) => format!("nobody could: {why}"),
+            (Came::NotFound, None) => {
+                missed.push(mutant.name);
+                format!("**not in {seeds} seeds**")
+            }
+            (Came::Found(_), Some(_)) => {
+                missed.push(mutant.name);
+                "**a seed, though the list says that nobody could**".to_owned()
+            }
+            (Came::DoesNotCompile(why), _) => {
+                return Err(format!("`{}` does not compile:\n{why}", mutant.name));
+            }
+        };
+        println!("| {} | {} | {said} |", mutant.name, mutant.file);
+    }
+    match missed.as_slice() {
+        [] if count == 0 => Err(format!("no mutant is called `{word}`, and no file of one")),
+        [] => Ok(()),
+        missed => Err(format!(
+            "{} of {count} mutants are not as the list says: {}; teach the simulation to find them, or say in the list why \
+             nobody could",
+            missed.len(),
+            missed.join(", ")
+        )),
+    }
+}
+
+/// A copy of the checkout's code, built into its own target folder.
+struct Copy {
+    root: PathBuf,
+}
+
+impl Copy {
+    fn make(root: &Path) -> Result<Self, String> {
+        let at = root.join("target/mutants/checkout");
+        let listed = Command::new("git")
+            .args(["ls-files", "--", "*.rs", "*.toml", "Cargo.lock", "*.md", "*.c", "*.h"])
+            .current_dir(root)
+            .output();
+        let listed = listed.map_err(|error| format!("listing files with git: {error}"))?;
+        for file in String::from_utf8_lossy(&listed.stdout).lines() {
+            let (from, to) = (root.join(file), at.join(file));
+            let content = fs::read(&from).unwrap_or_default();
+            // A file that is as it was keeps its time, so that nothing is built for it.
+            if fs::read(&to).is_ok_and(|there| there == content) {
+                continue;
+            }
+            let folder = to.parent().expect("a file lies in a folder");
+            let written = fs::create_dir_all(folder).and_then(|()| fs::write(&to, content));
+            written.map_err(|error| format!("writing {}: {error}", to.display()))?;
+        }
+        Ok(Self { root: at })
+    }
+
+    /// Does something while the mutant is in place.
+    fn with<T>(
+        &self,
+        mutant: &Mutant,
+        act: impl FnOnce() -> Result<T, String>,
+    ) -> Result<T, String> {
+        let path = self.root.join(mutant.file);
+        let right = fs::read_to_string(&path)
+            .map_err(|error| format!("reading {}: {error}", path.display()))?;
+        let wrong = mutated(mutant, &right)?;
+        let write = |text: &str| {
+            fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))
+        };
+        write(&wrong)?;
+        let came = act();
+        write(&right)?;
+        came
+    }
+
+    fn look(&self, world: World, seeds: u32) -> Result<Came, String> {
+        let (build, words) = match world {
+            World::Consensus => {
+                let words = "test --release --quiet -p consensus --test simulation agreement_holds";
+                (format!("{words} --no-run"), words.to_owned())
+            }
+            World::System(_, package, example) => {
+                let words = format!("--release --quiet -p {package} --example {example}");
+                (format!("build {words}"), format!("run {words} -- 0 --seeds {seeds}"))
+            }
+        };
+        let built = self.cargo(&build, seeds)?;
+        if !built.status.success() {
+            return Ok(Came::DoesNotCompile(String::from_utf8_lossy(&built.stderr).into_owned()));
+        }
+        let ran = self.cargo(&words, seeds)?;
+        Ok(match ran.status.success() {
+            true => Came::NotFound,
+            false => Came::Found(seed(&String::from_utf8_lossy(&ran.stdout))),
+        })
+    }
+
+    fn cargo(&self, words: &str, seeds: u32) -> Result<Output, String> {
+        let output = Command::new("cargo")
+            .args(words.split(' '))
+            .env("CARGO_TARGET_DIR", self.root.with_file_name("target"))
+            .env("CONSENSUS_SEEDS", seeds.to_string())
+            .current_dir(&self.root)
+            .output();
+        output.map_err(|error| format!("starting cargo: {error}"))
+    }
+}
+
+/// The text with the mutant in it.
+fn mutated(mutant: &Mutant, right: &str) -> Result<String, String> {
+    match right.matches(mutant.from).count() {
+        1 => Ok(right.replacen(mutant.from, mutant.to, 1)),
+        count => Err(format!(
+            "`{}`: its text stands {count} times in {}, and must stand there once; mend the list",
+            mutant.name, mutant.file
+        )),
+    }
+}
+
+/// The seed that a simulation names as it ends: the line `seed=17`.
+fn seed(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| line.strip_prefix("seed=")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: every mutant of the list changes exactly one place of the code as it is, no two have one name, and there are
+    /// as many as were promised: those of an outside check, and twenty more.
+    #[test]
+    fn the_list_is_of_this_code() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut names = Vec::new();
+        for mutant in MUTANTS {
+            let text = fs::read_to_string(root.join(mutant.file)).expect(mutant.file);
+            let wrong = mutated(mutant, &text).expect(mutant.name);
+            assert_ne!(wrong, text, "{}", mutant.name);
+            assert!(!names.contains(&mutant.name), "{}", mutant.name);
+            names.push(mutant.name);
+        }
+        assert!(names.len() >= 38, "{}", names.len());
+    }
+
+    /// Claim: the seed is read from its own line.
+    #[test]
+    fn the_line_of_a_seed() {
+        assert_eq!(seed("running 1 test\nseed=17\nfailed"), Some(17));
+        assert_eq!(seed("a replica says seed=17"), None);
+    }
+}
