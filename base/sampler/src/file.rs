@@ -82,8 +82,8 @@ impl StageTotals {
     pub fn add(&mut self, record: &Record) {
         if let What::Count(count) = record.what {
             self.events += 1;
-            self.transactions = self.transactions.wrapping_add(count);
-            self.took_ns = self.took_ns.wrapping_add(record.took_ns);
+            self.transactions = self.transactions.saturating_add(count);
+            self.took_ns = self.took_ns.saturating_add(record.took_ns);
         }
     }
 }
