@@ -434,6 +434,20 @@ mod tests {
         assert_eq!(records.len(), 100);
     }
 
+    /// Claim: a file whose service has stamped nothing yet lacks nothing so far; it only has no end.
+    #[test]
+    fn nothing_yet() {
+        let (mut bytes, mut payload) = (file::MAGIC.to_vec(), Vec::new());
+        let origin = clock::WallTime::from_unix_ns(7);
+        let head =
+            Head { node: "node".to_owned(), origin, event_ps: 0, clock_ps: 0, stages: stages() };
+        head.write(&mut payload);
+        file::block(Kind::Head, &payload, &mut bytes);
+        let (records, reader, error) = read(&bytes);
+        assert!(records.is_empty() && error.is_none());
+        assert!(reader.problem_so_far().is_none() && reader.problem().is_some());
+    }
+
     /// Claim: a file that a sampler writes is not begun again by another one, and can be once the first has ended.
     #[test]
     fn one_writer() {
