@@ -116,7 +116,7 @@ const CONVERT_EXAMPLES: &str = "Examples:
 
 Formats: run (a folder), parquet, csv, ndjson, json, vegeta-csv and vegeta-ndjson (results), vegeta and
 vegeta-json (reports), hlog, hgrm; event-sampler (a folder of event_sampler_NAME.bin, which becomes a run
-in the folder OUT), events (what a service stamped, which becomes an event_sampler_NAME.bin). What a format cannot hold is said on standard error.
+in the folder OUT), events (what a service stamped, which becomes a run, too, or an event_sampler_NAME.bin). What a format cannot hold is said on standard error.
 
 Exit codes: 0 converted · 1 could not · 2 usage, or a conversion that cannot be";
 

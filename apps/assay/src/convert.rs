@@ -76,7 +76,8 @@ fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
         return Err(Failure::Usage(format!("{} holds none: {why}", from.word())));
     }
     if from == Format::Events {
-        let lines = events::export(&arguments.input, &arguments.output)?;
+        let make = if to == Format::Run { events::import_own } else { events::export };
+        let lines = make(&arguments.input, &arguments.output)?;
         return Ok(Notes { lines, ..Notes::default() });
     }
     let mut out = Output::create(&arguments.output)?;

@@ -82,8 +82,8 @@ impl StageTotals {
     pub fn add(&mut self, record: &Record) {
         if let What::Count(count) = record.what {
             self.events += 1;
-            self.transactions = self.transactions.wrapping_add(count);
-            self.took_ns = self.took_ns.wrapping_add(record.took_ns);
+            self.transactions = self.transactions.saturating_add(count);
+            self.took_ns = self.took_ns.saturating_add(record.took_ns);
         }
     }
 }
@@ -323,7 +323,9 @@ impl<R: Read> Reader<R> {
         if self.totals.is_end {
             return self.problem();
         }
-        let told: Vec<u64> = self.totals.stages.iter().map(|it| it.transactions).collect();
+        // One that has written no totals yet has counted nothing.
+        let stages = self.totals.stages.iter().map(|it| it.transactions);
+        let told: Vec<u64> = stages.chain(std::iter::repeat(0)).take(self.counted.len()).collect();
         let read: Vec<u64> = self.counted.iter().map(|it| it.transactions).collect();
         (told != read).then(|| {
             format!("it was read while its service worked: {told:?} transactions were counted, and {read:?} stand in it")

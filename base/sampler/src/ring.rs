@@ -100,8 +100,9 @@ impl Shared {
     pub(crate) fn add_to(&self, totals: &mut [StageTotals]) {
         for (sum, count) in totals.iter_mut().zip(&self.counts) {
             sum.events += count.events.load(Relaxed);
-            sum.transactions += count.transactions.load(Relaxed);
-            sum.took_ns += count.took_ns.load(Relaxed);
+            let transactions = count.transactions.load(Relaxed);
+            sum.transactions = sum.transactions.saturating_add(transactions);
+            sum.took_ns = sum.took_ns.saturating_add(count.took_ns.load(Relaxed));
         }
     }
 
@@ -148,6 +149,7 @@ impl Ring {
     }
 
     /// Something was done to `count` transactions: begun at `from`, done at `to`. Stages are numbered as they were named.
+    /// Sums by stage end at the largest number there is.
     ///
     /// # Panics
     /// If there is no such stage.
@@ -157,8 +159,8 @@ impl Ring {
         let of = &self.shared.counts[usize::from(stage)];
         // Nobody else writes: a load and a store, not a locked addition.
         of.events.store(of.events.load(Relaxed) + 1, Relaxed);
-        of.transactions.store(of.transactions.load(Relaxed) + count, Relaxed);
-        of.took_ns.store(of.took_ns.load(Relaxed) + took, Relaxed);
+        of.transactions.store(of.transactions.load(Relaxed).saturating_add(count), Relaxed);
+        of.took_ns.store(of.took_ns.load(Relaxed).saturating_add(took), Relaxed);
         self.put(to, u64::from(stage) << STAGE_SHIFT | took, count);
     }
 
@@ -228,5 +230,7 @@ const WAIT: Duration = Duration::from_micros(100);
 
 /// How long something took; a clock that went back makes nothing of it, and the end is kept as it was given.
 fn took_ns(from: Instant, to: Instant) -> u64 {
-    u64::try_from(to.ns_since(from)).unwrap_or(0).min(TOOK_NS_MAX)
+    // Whoever gives the times may give any: two of them can be further apart than a number says.
+    let took_ns = to.as_ns().saturating_sub(from.as_ns());
+    u64::try_from(took_ns).unwrap_or(0).min(TOOK_NS_MAX)
 }

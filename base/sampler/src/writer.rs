@@ -10,6 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clock::Clock;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::STAGES_MAX;
 use crate::codec::{self, Record, Stage};
@@ -60,7 +62,7 @@ impl Sampler {
     /// Begins a file of what `node` does at `stages`.
     ///
     /// # Errors
-    /// When there are no stages or too many, or the file cannot be made.
+    /// When there are no stages or too many, the file cannot be made, or another sampler writes it.
     pub fn create(
         path: &Path,
         node: &str,
@@ -73,7 +75,16 @@ impl Sampler {
                 format!("a file of events has 1 to {STAGES_MAX} stages, not {}", stages.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
         }
-        let mut file = File::create(path)?;
+        // Locked before it is emptied: what another sampler writes there stays.
+        let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
+        // A file system that knows no locks refuses nobody.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            let words = format!("another sampler writes {}", path.display());
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, words));
+        }
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
         let (event_ps, clock_ps) = cost(clock);
         let origin = clock.wall_now_at(clock::Instant::ZERO);
         let head =
@@ -108,6 +119,12 @@ impl Sampler {
         let shared = Shared::new(self.records, self.stages);
         self.common.rings().push(Arc::clone(&shared));
         Ring::new(shared, self.clock)
+    }
+
+    /// The clock whose readings events are given in.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// What the file says of itself, what an event costs among it.
@@ -389,6 +406,63 @@ mod tests {
                 assert!(error.is_some() || reader.problem().is_some(), "{place}");
             }
         }
+    }
+
+    /// Claim: no count and no time that a service may give stops it: sums end at the largest number, in the file as in what is
+    /// read of it, and what took less than nothing took nothing.
+    #[test]
+    fn any_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        let sampler =
+            Sampler::create(&path, "node", &stages(), Clock::start(), Options::default()).unwrap();
+        let ends = [i64::MIN, -1, 0, 1, i64::MAX].map(clock::Instant::from_ns);
+        let mut rings = [sampler.ring(), sampler.ring()];
+        for ring in &mut rings {
+            for from in ends {
+                for to in ends {
+                    ring.event(0, from, to, u64::MAX);
+                    ring.span(1, from, to, u64::MAX);
+                }
+            }
+        }
+        drop(rings);
+        let totals = sampler.close().unwrap();
+        assert_eq!((totals.stages[0].events, totals.stages[0].transactions), (50, u64::MAX));
+        let (records, reader, error) = read(&std::fs::read(&path).unwrap());
+        assert!(error.is_none() && reader.problem().is_none(), "{:?}", reader.problem());
+        assert_eq!(records.len(), 100);
+    }
+
+    /// Claim: a file whose service has stamped nothing yet lacks nothing so far; it only has no end.
+    #[test]
+    fn nothing_yet() {
+        let (mut bytes, mut payload) = (file::MAGIC.to_vec(), Vec::new());
+        let origin = clock::WallTime::from_unix_ns(7);
+        let head =
+            Head { node: "node".to_owned(), origin, event_ps: 0, clock_ps: 0, stages: stages() };
+        head.write(&mut payload);
+        file::block(Kind::Head, &payload, &mut bytes);
+        let (records, reader, error) = read(&bytes);
+        assert!(records.is_empty() && error.is_none());
+        assert!(reader.problem_so_far().is_none() && reader.problem().is_some());
+    }
+
+    /// Claim: a file that a sampler writes is not begun again by another one, and can be once the first has ended.
+    #[test]
+    fn one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        let create =
+            || Sampler::create(&path, "node", &stages(), Clock::start(), Options::default());
+        let first = create().unwrap();
+        first.ring().event(0, clock::Instant::ZERO, clock::Instant::ZERO, 3);
+        assert!(create().unwrap_err().to_string().starts_with("another sampler writes"));
+        assert_eq!(first.close().unwrap().stages[0].transactions, 3);
+        let (records, reader, _) = read(&std::fs::read(&path).unwrap());
+        assert_eq!((records.len(), reader.problem()), (1, None));
+        create().unwrap().close().unwrap();
+        assert_eq!(read(&std::fs::read(&path).unwrap()).0.len(), 0);
     }
 
     /// Claim: a disk that takes nothing is said at the end and keeps nobody waiting.

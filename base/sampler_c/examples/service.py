@@ -31,7 +31,7 @@ class Ring:
 
 def load(path):
     library = ctypes.CDLL(path)
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    pointer, number = ctypes.c_void_p, ctypes.c_uint64
     library.sampler_open.restype = pointer
     library.sampler_open.argtypes = [
         ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t]
@@ -42,7 +42,7 @@ def load(path):
     library.sampler_done.restype = number
     library.sampler_done.argtypes = [pointer, ctypes.c_uint8, number, ctypes.c_uint64]
     library.sampler_ring_free.argtypes = [pointer]
-    library.sampler_close.restype = number
+    library.sampler_close.restype = ctypes.c_int64
     library.sampler_close.argtypes = [pointer]
     return library
 

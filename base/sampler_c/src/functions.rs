@@ -13,10 +13,24 @@ use std::ptr::null_mut;
 use clock::{Clock, Instant};
 use sampler::{Options, Ring, STAGES_MAX, Sampler, Stage};
 
-/// A ring, and how many stages there are: a caller in C is not to end the program with a wrong number.
+/// A ring, and how many stages there are: a caller in C is not to end the program with a wrong number, whatever it gives.
 pub struct CRing {
     ring: Ring,
     stages: u8,
+    /// The reading of `CLOCK_MONOTONIC` at the sampler's instant 0.
+    origin_ns: i64,
+}
+
+impl CRing {
+    /// The sampler's instant of a reading of `CLOCK_MONOTONIC`; one that no clock gives becomes the nearest that is one.
+    fn instant(&self, monotonic_ns: u64) -> Instant {
+        let monotonic_ns = i64::try_from(monotonic_ns).unwrap_or(i64::MAX);
+        Instant::from_ns(monotonic_ns.saturating_sub(self.origin_ns))
+    }
+
+    fn monotonic_ns(&self, at: Instant) -> u64 {
+        u64::try_from(at.as_ns().saturating_add(self.origin_ns)).unwrap_or(0)
+    }
 }
 
 /// As `sampler_open`.
@@ -63,7 +77,8 @@ pub unsafe extern "C" fn sampler_ring_new(of: *const Sampler) -> *mut CRing {
     // SAFETY: the caller says that it is null or a sampler of ours.
     let Some(sampler) = (unsafe { of.as_ref() }) else { return null_mut() };
     let stages = u8::try_from(sampler.head().stages.len()).unwrap_or(u8::MAX);
-    Box::into_raw(Box::new(CRing { ring: sampler.ring(), stages }))
+    let origin_ns = sampler.clock().origin_monotonic_ns();
+    Box::into_raw(Box::new(CRing { ring: sampler.ring(), stages, origin_ns }))
 }
 
 /// As `sampler_now`.
@@ -71,9 +86,9 @@ pub unsafe extern "C" fn sampler_ring_new(of: *const Sampler) -> *mut CRing {
 /// # Safety
 /// `ring` is null or a ring that was not freed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sampler_now(ring: *const CRing) -> i64 {
+pub unsafe extern "C" fn sampler_now(ring: *const CRing) -> u64 {
     // SAFETY: the caller says that it is null or a ring of ours.
-    unsafe { ring.as_ref() }.map_or(0, |it| it.ring.now().as_ns())
+    unsafe { ring.as_ref() }.map_or(0, |it| it.monotonic_ns(it.ring.now()))
 }
 
 /// As `sampler_event`.
@@ -84,13 +99,13 @@ pub unsafe extern "C" fn sampler_now(ring: *const CRing) -> i64 {
 pub unsafe extern "C" fn sampler_event(
     ring: *mut CRing,
     stage: u8,
-    from: i64,
-    to: i64,
+    from: u64,
+    to: u64,
     count: u64,
 ) -> c_int {
     // SAFETY: the caller says that it is null or a ring of ours that nobody else uses.
     match unsafe { ring.as_mut() }.filter(|it| stage < it.stages) {
-        Some(it) => it.ring.event(stage, Instant::from_ns(from), Instant::from_ns(to), count),
+        Some(it) => it.ring.event(stage, it.instant(from), it.instant(to), count),
         None => return -1,
     }
     0
@@ -101,11 +116,14 @@ pub unsafe extern "C" fn sampler_event(
 /// # Safety
 /// As of [`sampler_event`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sampler_done(ring: *mut CRing, stage: u8, from: i64, count: u64) -> i64 {
+pub unsafe extern "C" fn sampler_done(ring: *mut CRing, stage: u8, from: u64, count: u64) -> u64 {
     // SAFETY: the caller says that it is null or a ring of ours that nobody else uses.
     match unsafe { ring.as_mut() }.filter(|it| stage < it.stages) {
-        Some(it) => it.ring.done(stage, Instant::from_ns(from), count).as_ns(),
-        None => -1,
+        Some(it) => {
+            let done = it.ring.done(stage, it.instant(from), count);
+            it.monotonic_ns(done)
+        }
+        None => 0,
     }
 }
 
@@ -117,13 +135,13 @@ pub unsafe extern "C" fn sampler_done(ring: *mut CRing, stage: u8, from: i64, co
 pub unsafe extern "C" fn sampler_span(
     ring: *mut CRing,
     stage: u8,
-    from: i64,
-    to: i64,
+    from: u64,
+    to: u64,
     key: u64,
 ) -> c_int {
     // SAFETY: the caller says that it is null or a ring of ours that nobody else uses.
     match unsafe { ring.as_mut() }.filter(|it| stage < it.stages) {
-        Some(it) => it.ring.span(stage, Instant::from_ns(from), Instant::from_ns(to), key),
+        Some(it) => it.ring.span(stage, it.instant(from), it.instant(to), key),
         None => return -1,
     }
     0
@@ -167,6 +185,35 @@ mod tests {
 
     use super::*;
 
+    fn monotonic_ns() -> u64 {
+        let clock = Clock::with_origin(0);
+        u64::try_from(clock.now().as_ns()).expect("a machine that has started")
+    }
+
+    /// Claim: no number that a caller in C may give ends its program.
+    #[test]
+    fn any_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = CString::new(folder.path().join("events").to_str().unwrap()).unwrap();
+        let names = [path.as_ptr(), path.as_ptr()];
+        // SAFETY: all pointers are of what lives until the end of the test.
+        unsafe {
+            let sampler = sampler_open(path.as_ptr(), path.as_ptr(), names.as_ptr(), 2);
+            let ring = sampler_ring_new(sampler);
+            let ends = [0, 1, i64::MAX as u64, 1 << 63, u64::MAX];
+            for from in ends {
+                for to in ends {
+                    assert_eq!(sampler_event(ring, 0, from, to, u64::MAX), 0);
+                    assert_eq!(sampler_span(ring, 1, from, to, u64::MAX), 0);
+                    assert_eq!(sampler_event(ring, 255, from, to, 1), -1);
+                }
+                assert!(sampler_done(ring, 0, from, u64::MAX) > 0);
+            }
+            sampler_ring_free(ring);
+            assert_eq!(sampler_close(sampler), 0);
+        }
+    }
+
     /// Claim: what a caller in C stamps stands in the file, and wrong pointers and stages are refused.
     #[test]
     fn a_caller_in_c() {
@@ -184,13 +231,15 @@ mod tests {
             let sampler = sampler_open(at.as_ptr(), node.as_ptr(), names.as_ptr(), 2);
             assert!(!sampler.is_null());
             let ring = sampler_ring_new(sampler);
+            let before = monotonic_ns();
             let from = sampler_now(ring);
+            assert!((before..=monotonic_ns()).contains(&from), "it is CLOCK_MONOTONIC");
             assert!(sampler_done(ring, 1, from, 3) >= from);
             assert_eq!(sampler_event(ring, 0, 5, 7, 1), 0);
             assert_eq!(sampler_span(ring, 0, 5, 7, 99), 0);
             assert_eq!(
                 (sampler_event(ring, 2, 5, 7, 1), sampler_done(null_mut(), 0, 0, 1)),
-                (-1, -1)
+                (-1, 0)
             );
             sampler_ring_free(ring);
             sampler_ring_free(null_mut());

@@ -127,8 +127,8 @@ impl Format {
                 (is, words, why)
             }
             Holds::Stages => {
-                let only = if self == Self::Events { Self::EventSampler } else { Self::Run };
-                let (is, words) = can(&[only]);
+                let own: &[Self] = &[Self::Run, Self::EventSampler];
+                let (is, words) = can(if self == Self::Events { own } else { &own[..1] });
                 (is, words, "it holds what stages passed, and no transactions")
             }
             Holds::Report => {
@@ -165,6 +165,8 @@ impl Format {
             Some("json") => Err("`.json` of rows can be one JSON object a line (--to ndjson), \
                  vegeta's results (--to vegeta-ndjson) or vegeta's report (--to vegeta-json); say which"
                 .to_owned()),
+            Some("bin") if from == Self::Events => Ok(Self::EventSampler),
+            None if from == Self::Events && path != Path::new("-") => Ok(Self::Run),
             Some("txt") => Ok(Self::Vegeta),
             Some("hlog") => Ok(Self::Hlog),
             Some("hgrm") => Ok(Self::Hgrm),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atomizer_node::protocol::block::{HEAD_BYTES, Head, read_head};
 use atomizer_node::protocol::transaction::Transaction as Compact;
 use atomizer_node::protocol::{BLOCK_BYTES_MAX, FRAME_HEADER_BYTES, Malformed, write_frame};
 use model::TxId;
@@ -34,7 +35,6 @@ struct Inside {
 
 /// What stands before the transactions of an answer: its length, whether there is such a block, and the block's head.
 const FLAG_AT: usize = FRAME_HEADER_BYTES;
-const HEAD_BYTES: usize = 16;
 
 impl ArchiveSession {
     pub(crate) fn new(known: Arc<Known>, stage: u8) -> Self {
@@ -67,14 +67,12 @@ impl ArchiveSession {
             (0 | 1, _) => return Err(Malformed::Truncated),
             _ => return Err(Malformed::Tag),
         }
-        let Some(head) = bytes[FLAG_AT + 1..].first_chunk::<HEAD_BYTES>() else { return Ok(None) };
-        let number = |at: usize| {
-            u64::from_le_bytes(*head[at..].first_chunk().expect("there are sixteen bytes"))
-        };
-        if number(0) != self.height + 1 {
+        let head = read_head(&bytes[FLAG_AT + 1..]);
+        let Some(Head { height, count, .. }) = head else { return Ok(None) };
+        if height != self.height + 1 {
             return Err(Malformed::Rest);
         }
-        self.inside = Some(Inside { transactions: number(8), bytes: length - 1 - HEAD_BYTES });
+        self.inside = Some(Inside { transactions: count, bytes: length - 1 - HEAD_BYTES });
         Ok(Some(FLAG_AT + 1 + HEAD_BYTES))
     }
 

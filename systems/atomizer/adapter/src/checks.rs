@@ -31,7 +31,7 @@ pub(crate) const ALL: [Check; 3] = [
     },
     Check {
         name: "blocks_in_order",
-        summary: "Does each block follow the one before, with its transactions numbered through?",
+        summary: "Does each block follow the one before by its hash, with its transactions in the order that it says?",
         reads: Reads { rows: false, observations: false, entries: Entries::Bare },
         applies: always,
         start: |_| Box::new(Blocks { last: None, found: Found::default() }),

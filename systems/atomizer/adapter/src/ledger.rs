@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
-use atomizer_node::archiver::disk::read_archive;
+use atomizer_node::archiver::disk::{Archived, read_archive};
 use atomizer_node::protocol::transaction::Transaction;
 use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
@@ -74,16 +74,34 @@ impl Chain {
         let way = format!("the archiver's files in {}", folder.display());
         let folder = folder.to_owned();
         let read = move || {
-            let ended = read_archive(&folder, |block| {
-                let entries = (0..).zip(block.transactions()).map(|(index, transaction)| {
-                    entry(block.height, index, &transaction, &names, &maker)
-                });
+            let mut breaks_at = None;
+            let ended = read_archive(&folder, |Archived { block, follows }| {
+                let height = block.head.height;
+                if !follows {
+                    breaks_at.get_or_insert(height);
+                }
+                let entries: Vec<LedgerEntry> = (0..)
+                    .zip(block.transactions())
+                    .map(|(index, transaction)| {
+                        let entry = entry(height, index, &transaction, &names, &maker);
+                        // Where the chain breaks they stand in no block. One without transactions hands that on.
+                        if breaks_at.is_some() { LedgerEntry { block: 0, ..entry } } else { entry }
+                    })
+                    .collect();
+                if !entries.is_empty() {
+                    breaks_at = None;
+                }
                 // Whoever takes them may have stopped.
-                let _ = give.send(Ok(entries.collect()));
+                let _ = give.send(Ok(entries));
             });
-            if let Err(error) = ended {
-                let _ = give.send(Err(SutError::Ledger(error.to_string())));
-            }
+            let words = match (ended, breaks_at) {
+                (Err(error), _) => error.to_string(),
+                (Ok(_), Some(height)) => {
+                    format!("block {height} does not follow the one before by its hash")
+                }
+                (Ok(_), None) => return,
+            };
+            let _ = give.send(Err(SutError::Ledger(words)));
         };
         let thread = std::thread::Builder::new().name("archive".to_owned()).spawn(read);
         let thread =

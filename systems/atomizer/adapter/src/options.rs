@@ -36,12 +36,13 @@ const VALUES: [(&str, &str); 7] = [
 ];
 
 /// Switches of atomizers, what the published system does among them.
-const SWITCHES: [(&str, &str); 6] = [
+const SWITCHES: [(&str, &str); 7] = [
     ("as_published", "--as-published"),
     ("no_batch_cap", "--no-batch-cap"),
     ("admit_late", "--admit-late"),
     ("copy_blocks", "--copy-blocks"),
     ("broadcast_to_all", "--broadcast-to-all"),
+    ("ignore_height_zero", "--ignore-height-zero"),
     ("silent", "--silent"),
 ];
 

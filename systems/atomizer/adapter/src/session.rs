@@ -284,6 +284,7 @@ impl Session for BlockSession {
         let Self { known, stream, seen, is_old, lookup } = self;
         let mut reached = |tx| marks.reached(tx, COMMITTED, 0, 0);
         let each = |part: Part<'_>| match part {
+            Part::Pruned { .. } => {}
             Part::Begin { height, .. } => *is_old = height <= *seen,
             // What stands in two blocks is told twice: that is for the engine to count.
             Part::Transaction(transaction) if !*is_old => {

@@ -14,26 +14,22 @@ use sut::{NodeEvent, NodeEvents, NodeSpan, NodeStage};
 
 use crate::known::Known;
 
-/// All stages, in the order of the pipeline. Where one atomizer does everything, all that it admits is in blocks, and all
-/// that is in blocks is archived; of several, each applies, and one makes blocks.
+/// All stages, those of the pipeline first. Where one atomizer does everything, all that it logs is applied, all that it admits
+/// is in blocks, and all that is in blocks is archived; of several, each applies, and one makes blocks.
 pub(crate) fn stages(is_alone: bool) -> Vec<NodeStage> {
     let of = |stage: &Stage| {
-        let named = NodeStage::new(stage.name(), label(*stage));
+        let named = NodeStage::new(stage.name(), stage.label());
         match stage {
-            Stage::Admit | Stage::Expire | Stage::Spent => named.behind(Stage::Apply.name()),
+            Stage::Apply if is_alone => named.behind(Stage::Log.name()),
             Stage::Block if is_alone => named.behind(Stage::Admit.name()),
             Stage::Archive if is_alone => named.behind(Stage::Block.name()),
-            _ => named,
+            other => match other.behind() {
+                Some(before) => named.behind(before.name()),
+                None => named,
+            },
         }
     };
     Stage::ALL.iter().map(of).collect()
-}
-
-const fn label(stage: Stage) -> &'static str {
-    match stage.published_name() {
-        Some(name) => name,
-        None => "durable in the archive",
-    }
 }
 
 /// The file in which a node keeps its events.

@@ -134,6 +134,7 @@ impl System for Atomizer {
             ("--admit-late", "what is too old goes into the log before it is discarded"),
             ("--copy-blocks", "blocks are copied on their way"),
             ("--broadcast-to-all", "blocks go to clients, too"),
+            ("--ignore-height-zero", "a height of 0 counts as none, which admits double spends"),
             ("--silent", "an atomizer that does not lead says nothing"),
         ];
         let on = switches.iter().filter(|(option, _)| self.is_on(option));

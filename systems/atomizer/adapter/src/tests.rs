@@ -1,12 +1,13 @@
 //! Sessions against what the node's own code writes, and the system against the contract.
 
+mod chain;
 mod heights;
 mod hostile;
 mod watching;
 
 use std::sync::Arc;
 
-use atomizer_node::protocol::block::write_block_head;
+use atomizer_node::protocol::block::{Head, write_block_head};
 use atomizer_node::protocol::errors::{Error, Why, write_errors};
 use atomizer_node::protocol::request::{Request as Asked, Standing, read_request, write_standing};
 use atomizer_node::protocol::{next_frame, write_frame};
@@ -188,7 +189,8 @@ fn block(height: u64, ids: std::ops::Range<TxId>) -> Vec<u8> {
     let mut bytes = Vec::new();
     ids.clone().for_each(|tx| wallet().transaction(tx).as_transaction().write(&mut bytes));
     let mut out = Vec::new();
-    write_block_head(&mut out, height, ids.end - ids.start, bytes.len() as u64);
+    let head = Head { height, ledger: 1, count: ids.end - ids.start, ..Head::default() };
+    write_block_head(&mut out, &head, bytes.len() as u64);
     out.extend_from_slice(&bytes);
     out
 }
@@ -306,7 +308,7 @@ fn systems_conform() {
     let shares = shares.map(|key| (key, Value::String("10%".to_owned())));
     let mixed = system(&[("stamps", Value::Boolean(true))], &shares).unwrap();
     system_conformance(&*mixed).unwrap();
-    assert_eq!(mixed.node_stages().len(), 9);
+    assert_eq!(mixed.node_stages().len(), 12);
     for (key, value) in [
         ("log", Value::String("paper".to_owned())),
         ("atomizers", Value::Integer(0)),

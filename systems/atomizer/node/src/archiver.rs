@@ -1,9 +1,14 @@
 //! The archiver as a value: blocks in, durable records out. It asks for what it has missed, and lets atomizers forget what it
 //! has stored.
 //!
-//! Blocks are the records of a log, one each, from height 1 on without a gap: [`disk`] reads them from a folder.
+//! Blocks are the records of a log, one each, from height 1 on without a gap: [`disk`] reads them from a folder. Each must
+//! follow the one before by its hash; where what comes contradicts what is stored, or what is missing is nowhere any more, the
+//! archiver has a [`Trouble`], and takes nothing more.
 
 pub mod disk;
+#[cfg(test)]
+mod tests;
+mod trouble;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,12 +18,14 @@ use process::{Connection, Input, Node, Outputs, Stored};
 
 use crate::dials::Dials;
 use crate::metrics;
-use crate::protocol::block::read_block;
-use crate::protocol::request::{write_get_block, write_prune};
+use crate::protocol::block::{Block, Head, read_block, read_head, read_pruned};
+use crate::protocol::request::{write_archiver, write_get_block, write_prune};
 use crate::protocol::{
     BLOCK_BYTES_MAX, Hash, Malformed, Reader, Refusals, next_frame, write_frame,
 };
 use crate::stamps::{Stage, Stamps};
+
+pub use trouble::Trouble;
 
 /// The listener for who wants blocks.
 pub const CLIENTS_LISTENER: usize = 0;
@@ -66,9 +73,12 @@ struct Writing {
 
 /// An archiver.
 pub struct Archiver {
+    /// Which of the archivers it is.
+    number: u8,
     dials: Dials,
-    /// The last block that was given to the log.
+    /// The last block that was given to the log, and what it says of itself.
     appended: u64,
+    last: Option<Head>,
     /// The last one that is durable.
     durable: u64,
     writing: VecDeque<Writing>,
@@ -80,6 +90,9 @@ pub struct Archiver {
     heard: u64,
     /// When what is missing is asked for (again).
     ask_at: Option<Instant>,
+    /// By atomizer: blocks below this are forgotten there, as it said when it was asked for one.
+    forgotten: Vec<u64>,
+    trouble: Option<Trouble>,
     recent: VecDeque<(u64, Vec<u8>)>,
     recent_bytes: usize,
     /// By connection: who wants metrics.
@@ -92,7 +105,7 @@ pub struct Archiver {
 /// What is on the disk is not a row of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "record {number} is not the block of height {height}; the archive was damaged or is of something else"
+    "record {number} is not the block of height {height}: the archive was damaged, or was written when blocks had no hashes yet; archive into an empty folder, or into a copy of another archiver's"
 )]
 pub struct NoArchive {
     /// The record.
@@ -108,8 +121,10 @@ impl Archiver {
     /// When what is there is no archive.
     pub fn new(atomizers: usize, stored: &Stored) -> Result<Self, NoArchive> {
         let mut archiver = Self {
+            number: 0,
             dials: Dials::new(atomizers),
             appended: 0,
+            last: None,
             durable: 0,
             writing: VecDeque::new(),
             writing_bytes: 0,
@@ -117,6 +132,8 @@ impl Archiver {
             early_bytes: 0,
             heard: 0,
             ask_at: None,
+            forgotten: vec![0; atomizers],
+            trouble: None,
             recent: VecDeque::new(),
             recent_bytes: 0,
             says_metrics: Vec::new(),
@@ -126,11 +143,18 @@ impl Archiver {
         };
         for (number, record) in stored.logs.iter().flat_map(|log| log.iter()) {
             let height = number + 1;
-            if read_block(record).map(|block| block.height) != Ok(height) {
-                return Err(NoArchive { number, height });
+            let no_archive = NoArchive { number, height };
+            let block = read_block(record).map_err(|_| no_archive)?;
+            // The first that was read may be one of many: those before it stay where they are.
+            let is_next = match &archiver.last {
+                None if height > 1 => block.head.height == height,
+                last => block.head.follows(last.as_ref()),
+            };
+            if !is_next || !block.is_as_hashed() {
+                return Err(no_archive);
             }
             archiver.keep_recent(height, record);
-            archiver.appended = height;
+            (archiver.appended, archiver.last) = (height, Some(block.head));
         }
         if let Some(log) = stored.logs.first() {
             archiver.appended = log.next();
@@ -138,6 +162,13 @@ impl Archiver {
         archiver.durable = archiver.appended;
         archiver.heard = archiver.appended;
         Ok(archiver)
+    }
+
+    /// The one of this number, where there are several.
+    #[must_use]
+    pub fn numbered(mut self, number: u8) -> Self {
+        self.number = number;
+        self
     }
 
     /// Tells somebody when blocks are durable.
@@ -164,6 +195,12 @@ impl Archiver {
     #[must_use]
     pub const fn durable(&self) -> u64 {
         self.durable
+    }
+
+    /// Why it takes nothing more, if that is so.
+    #[must_use]
+    pub const fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
     }
 
     /// Its numbers.
@@ -194,7 +231,7 @@ impl Archiver {
                 Ok(None) => break,
                 Ok(Some(frame)) => {
                     used += frame.used;
-                    self.block(now, frame.payload, out)
+                    self.said(now, connection, frame.payload, out)
                 }
                 Err(why) => Err(why),
             };
@@ -209,39 +246,77 @@ impl Archiver {
         out.used(used);
     }
 
-    fn block(&mut self, now: Instant, payload: &[u8], out: &mut Outputs) -> Result<(), Malformed> {
+    /// A block, or that one is forgotten.
+    fn said(
+        &mut self,
+        now: Instant,
+        from: Connection,
+        payload: &[u8],
+        out: &mut Outputs,
+    ) -> Result<(), Malformed> {
+        let Some(peer) = self.dials.peer_of(from).filter(|_| self.trouble.is_none()) else {
+            return Ok(());
+        };
+        if let Some(below) = read_pruned(payload) {
+            self.forgotten[peer] = below;
+            return Ok(());
+        }
         let block = read_block(payload)?;
-        self.heard = self.heard.max(block.height);
-        if block.height <= self.appended || self.early.contains_key(&block.height) {
+        let Head { height, ledger, hash, .. } = block.head;
+        self.heard = self.heard.max(height);
+        if let Some(own) = self.last.map(|it| it.ledger).filter(|own| *own != ledger) {
+            self.trouble = Some(Trouble::Ledger { peer, own, ledger });
+        } else if height <= self.appended {
             self.counts.repeated += 1;
+            let is_other = |stored: Head| stored.hash != hash;
+            if self.recent_head(height).is_some_and(is_other) {
+                self.trouble = Some(Trouble::Differs { peer, height });
+            }
+        } else if self.early.contains_key(&height) {
+            self.counts.repeated += 1;
+        } else if !block.is_as_hashed() {
+            return Err(Malformed::Hash);
         } else if self.writing_bytes > UNDURABLE_BYTES_MAX {
             self.ask_at.get_or_insert(now.plus(ASK_AGAIN));
-        } else if block.height == self.appended + 1 {
-            self.append(payload, out);
+        } else if height == self.appended + 1 {
+            self.append(peer, block, payload, out);
             while let Some(next) = self.early.remove(&(self.appended + 1)) {
                 self.early_bytes -= next.len();
-                self.append(&next, out);
+                self.append(peer, read_block(&next)?, &next, out);
             }
         } else {
             if self.early_bytes + payload.len() <= EARLY_BYTES_MAX {
                 self.early_bytes += payload.len();
-                self.early.insert(block.height, payload.to_vec());
+                self.early.insert(height, payload.to_vec());
             }
             self.ask_at.get_or_insert(now);
         }
         Ok(())
     }
 
-    fn append(&mut self, payload: &[u8], out: &mut Outputs) {
-        let Ok(block) = read_block(payload) else { return };
-        self.appended = block.height;
+    /// What one of the last blocks says of itself.
+    fn recent_head(&self, height: u64) -> Option<Head> {
+        let first = self.recent.front()?.0;
+        let place = usize::try_from(height.checked_sub(first)?).ok()?;
+        let (_, block) = self.recent.get(place)?;
+        read_head(block)
+    }
+
+    fn append(&mut self, peer: usize, block: Block<'_>, payload: &[u8], out: &mut Outputs) {
+        let head = block.head;
+        if self.trouble.is_some() || !head.follows(self.last.as_ref()) {
+            let trouble = Trouble::Follows { peer, height: head.height };
+            self.trouble.get_or_insert(trouble);
+            return;
+        }
+        (self.appended, self.last) = (head.height, Some(head));
         let number = out.append(0, payload);
         let since_ns = self.stamps.as_mut().map_or(0, |it| it.now_ns());
         let followed = self.stamps.as_ref().map_or_else(Vec::new, |stamps| {
             let ids = block.transactions().map(|it| *it.id);
             ids.filter(|id| stamps.follows(id)).collect()
         });
-        let (height, count, bytes) = (block.height, block.count, payload.len());
+        let (height, count, bytes) = (head.height, head.count, payload.len());
         self.writing.push_back(Writing { number, height, count, bytes, since_ns, followed });
         self.writing_bytes += bytes;
         self.keep_recent(height, payload);
@@ -283,11 +358,28 @@ impl Archiver {
             self.ask_at = None;
             return;
         }
+        if let Some(trouble) = self.nobody_has(first) {
+            self.trouble = Some(trouble);
+            return;
+        }
         self.counts.asked += missing.len() as u64;
         for connection in self.dials.up_now() {
             missing.iter().for_each(|height| write_get_block(out.send(connection), *height));
         }
         self.ask_at = Some(now.plus(ASK_AGAIN));
+    }
+
+    /// Trouble, where all atomizers that can be reached have said that they have forgotten a block.
+    fn nobody_has(&self, height: u64) -> Option<Trouble> {
+        let mut below: Option<u64> = None;
+        for connection in self.dials.up_now() {
+            let forgotten = self.forgotten[self.dials.peer_of(connection)?];
+            if forgotten <= height {
+                return None;
+            }
+            below = Some(below.map_or(forgotten, |it| it.min(forgotten)));
+        }
+        Some(Trouble::Pruned { first: height, last: below? - 1 })
     }
 
     /// Who wants a block says its height (u64); the answer is a flag (u8) and the block, if it is one of the last.
@@ -362,7 +454,10 @@ impl Node for Archiver {
         match input {
             Input::Dialled { connection, peer } => {
                 self.dials.up(peer, connection);
-                write_prune(out.send(connection), self.durable + 1);
+                self.forgotten[peer] = 0;
+                let out = out.send(connection);
+                write_archiver(out, self.number);
+                write_prune(out, self.durable + 1);
             }
             Input::Unreachable { peer } => self.dials.unreachable(now, peer),
             Input::Opened { connection, listener } => {
@@ -391,6 +486,10 @@ impl Node for Archiver {
             }
             Input::Persisted { below, .. } => self.persisted(below, out),
             _ => {}
+        }
+        if self.trouble.is_some() {
+            // Nothing that comes can mend it; what was given to the log becomes durable all the same.
+            return;
         }
         if self.ask_at.is_some_and(|at| at <= now) {
             self.ask(now, out);

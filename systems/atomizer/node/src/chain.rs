@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use replicated::Value;
 
-use crate::protocol::block::{HEAD_BYTES, write_block_head};
+use crate::protocol::block::{HEAD_BYTES, Hashing, Head, write_block_head};
 use crate::protocol::entry;
 use crate::protocol::transaction::Transaction;
 use crate::protocol::{FRAME_HEADER_BYTES, Hash};
@@ -25,6 +25,12 @@ struct Part {
 pub struct Block {
     /// Its height; 0: it is none yet.
     pub height: u64,
+    /// The ledger that it is of.
+    pub ledger: u64,
+    /// The hash of the block before it.
+    pub previous: Hash,
+    /// Its own.
+    pub hash: Hash,
     /// How many transactions.
     pub count: u64,
     /// Bytes that they take.
@@ -65,6 +71,27 @@ impl Block {
         })
     }
 
+    /// What it says of itself.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        let Self { height, ledger, previous, hash, count, .. } = *self;
+        Head { height, ledger, previous, hash, count }
+    }
+
+    /// The hash of its transactions so far, to which more can be added.
+    #[must_use]
+    pub fn hashing(&self) -> Hashing {
+        let mut hashing = Hashing::default();
+        for part in &self.parts {
+            for at in &part.at {
+                let rest = &part.entry[*at as usize..];
+                let transaction = Transaction::read(rest).expect("it was read before");
+                hashing.add(&rest[..transaction.bytes()]);
+            }
+        }
+        hashing
+    }
+
     /// Appends it in its frame.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.write_some(&mut Cursor::default(), usize::MAX, out);
@@ -75,7 +102,7 @@ impl Block {
         let end = out.len().saturating_add(bytes_max);
         if !cursor.is_begun {
             cursor.is_begun = true;
-            write_block_head(out, self.height, self.count, self.bytes);
+            write_block_head(out, &self.head(), self.bytes);
         }
         while let Some(part) = self.parts.get(cursor.part) {
             while let Some(at) = part.at.get(cursor.place) {
@@ -106,10 +133,11 @@ impl Block {
         entry::set_count(&mut out[start..], self.count);
     }
 
-    /// The block whose transactions are all those of an entry; `None`: they are not what the entry says.
-    pub(crate) fn of_entry(height: u64, value: &Value) -> Option<Self> {
+    /// A block whose transactions are all those of an entry, and which says nothing else of itself; `None`: they are not what
+    /// the entry says.
+    pub(crate) fn of_entry(value: &Value) -> Option<Self> {
         let Ok(entry::Entry::Transactions(batch)) = entry::read_entry(value) else { return None };
-        let mut block = Self { height, ..Self::default() };
+        let mut block = Self::default();
         block.begin_part(value, batch.count());
         batch.iter().for_each(|it| block.push(it.at, it.transaction.bytes()));
         let is_whole = block.count == batch.count();
@@ -159,6 +187,13 @@ pub struct Cursor {
     is_begun: bool,
     part: usize,
     place: usize,
+}
+
+impl Cursor {
+    /// Whether nothing of the block is written yet.
+    pub(crate) const fn is_at_start(&self) -> bool {
+        !self.is_begun
+    }
 }
 
 /// Blocks that may still be asked for, in order of their heights without a gap.
@@ -232,7 +267,7 @@ mod tests {
         block.write(&mut whole);
         let read = read_block(&whole[FRAME_HEADER_BYTES..]).unwrap();
         let ids: Vec<u8> = read.transactions().map(|it| it.id[0]).collect();
-        assert_eq!((read.height, ids), (3, vec![0, 3, 6, 9, 12, 15, 18]));
+        assert_eq!((read.head.height, ids), (3, vec![0, 3, 6, 9, 12, 15, 18]));
         assert_eq!(whole.len() as u64, block.frame_bytes());
         for bytes_max in [1, 100, 300, 5000] {
             let (mut cursor, mut pieces) = (Cursor::default(), Vec::new());
@@ -241,7 +276,8 @@ mod tests {
         }
         let mut entry = Vec::new();
         block.write_entry(&mut entry);
-        let again = Block::of_entry(3, &Value::from(entry)).unwrap();
+        let again = Block::of_entry(&Value::from(entry)).unwrap();
+        let again = Block { height: 3, ..again };
         let mut bytes = Vec::new();
         again.write(&mut bytes);
         assert_eq!(bytes, whole);
@@ -256,6 +292,6 @@ mod tests {
         assert!(kept.get(4).is_none() && kept.get(9).is_none());
         assert_eq!(kept.get(7).unwrap().height, 7);
         kept.prune(7);
-        assert_eq!((kept.get(6).is_none(), kept.iter().len(), kept.bytes()), (true, 2, 48));
+        assert_eq!((kept.get(6).is_none(), kept.iter().len(), kept.bytes()), (true, 2, 2 * 96));
     }
 }

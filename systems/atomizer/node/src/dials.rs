@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::Instant;
 use process::{Connection, Outputs};
 
-use crate::protocol::request::write_prune;
+use crate::protocol::request::write_alive;
 
 /// How often something is said on each connection: whoever only listens never learns that the other side is gone.
 const SAY: Duration = Duration::from_millis(500);
@@ -33,8 +33,7 @@ impl Dials {
     pub(crate) fn dial(&mut self, now: Instant, out: &mut Outputs) {
         if self.1 <= now {
             self.1 = now.plus(SAY);
-            // It asks for nothing: no block is below the first.
-            self.up_now().for_each(|connection| write_prune(out.send(connection), 0));
+            self.up_now().for_each(|connection| write_alive(out.send(connection)));
         }
         let mut next = Some(self.1);
         for (peer, state) in self.0.iter_mut().enumerate() {

@@ -7,6 +7,7 @@
 //! virtual time.
 
 pub mod archiver;
+mod archivers;
 pub mod chain;
 mod dials;
 pub mod intake;

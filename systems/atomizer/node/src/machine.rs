@@ -10,6 +10,7 @@ use std::sync::Arc;
 use replicated::Value;
 
 use crate::chain::{Block, Kept};
+use crate::protocol::block::Hashing;
 use crate::protocol::entry::{Batch, Complete, Entry, read_entry};
 use crate::protocol::errors::{Error, Why};
 use crate::protocol::{BLOCK_BYTES_MAX, Hash};
@@ -52,6 +53,12 @@ pub enum Broken {
     LooksBackTooShort,
     /// A snapshot lacks the inputs that were spent.
     SnapshotLacksSpent,
+    /// A transaction is complete once one of its inputs is vouched for.
+    CompletesWithOne,
+    /// Of the heights of a transaction's inputs the highest counts.
+    HighestHeight,
+    /// Whoever says so has blocks forgotten.
+    AnybodyPrunes,
 }
 
 impl Rules {
@@ -116,15 +123,23 @@ pub enum Done {
     Block(Arc<Block>),
     /// Blocks were forgotten.
     Pruned,
+    /// The ledger has begun, or had before.
+    Begun,
 }
 
 /// The state.
 #[derive(Clone, Debug)]
 pub struct Machine {
     rules: Rules,
+    /// The ledger's number; 0: it has not begun.
+    ledger: u64,
     height: u64,
+    /// The hash of the last block.
+    last: Hash,
     ring: Ring,
     gathered: Block,
+    /// The hash of what has gathered, so far.
+    hashing: Hashing,
     kept: Kept,
     fates: Fates,
     /// Of all admitted transactions in their order, for comparing replicas.
@@ -138,13 +153,28 @@ impl Machine {
         let depth = usize::try_from(rules.depth).expect("a few blocks");
         Self {
             rules,
+            ledger: 0,
             height: 0,
+            last: [0; 32],
             ring: Ring::new(rules.secret, depth, rules.inputs),
             gathered: Block::default(),
+            hashing: Hashing::default(),
             kept: Kept::default(),
             fates: Fates::default(),
             digest: 0,
         }
+    }
+
+    /// The ledger's number; 0: it has not begun, and no block is to be made.
+    #[must_use]
+    pub const fn ledger(&self) -> u64 {
+        self.ledger
+    }
+
+    /// The first block that may be asked for; behind the last one where none is kept.
+    #[must_use]
+    pub fn kept_from(&self) -> u64 {
+        self.kept.iter().next().map_or(self.height + 1, |block| block.height)
     }
 
     /// The height of the last block.
@@ -206,6 +236,13 @@ impl Machine {
                 self.kept.prune(below.min(self.height + 1));
                 Done::Pruned
             }
+            Entry::Ledger(number) => {
+                // One that was proposed by two leaders begins with the first.
+                if self.ledger == 0 {
+                    self.ledger = number;
+                }
+                Done::Begun
+            }
         }
     }
 
@@ -225,7 +262,7 @@ impl Machine {
             if let Some(next) = ahead.next() {
                 touched ^= self.touch(&next);
             }
-            self.insert_complete(&it, discarded.as_deref_mut());
+            self.insert_complete(value, &it, discarded.as_deref_mut());
         }
         std::hint::black_box(touched);
         self.gathered.end_part();
@@ -237,7 +274,12 @@ impl Machine {
     }
 
     /// One transaction, by the published system's rules.
-    fn insert_complete(&mut self, it: &Complete<'_>, discarded: Option<&mut Discarded>) {
+    fn insert_complete(
+        &mut self,
+        value: &Value,
+        it: &Complete<'_>,
+        discarded: Option<&mut Discarded>,
+    ) {
         let (id, inputs) = (it.transaction.id, it.transaction.inputs);
         let offset = self.height.wrapping_sub(it.height);
         let why = if offset > self.rules.depth && !inputs.is_empty() {
@@ -259,7 +301,9 @@ impl Machine {
             return;
         }
         inputs.iter().for_each(|input| self.ring.insert(input));
-        self.gathered.push(it.at, it.transaction.bytes());
+        let bytes = it.transaction.bytes();
+        self.gathered.push(it.at, bytes);
+        self.hashing.add(&value[it.at..it.at + bytes]);
         self.fates.admitted += 1;
         self.digest = mix(self.digest, id);
     }
@@ -290,7 +334,9 @@ impl Machine {
     fn make_block(&mut self) -> Arc<Block> {
         self.height += 1;
         let mut block = std::mem::take(&mut self.gathered);
-        block.height = self.height;
+        (block.height, block.ledger, block.previous) = (self.height, self.ledger, self.last);
+        block.hash = std::mem::take(&mut self.hashing).end(&block.head());
+        self.last = block.hash;
         self.fates.in_blocks += block.count;
         self.digest = mix(self.digest, &[0; 32]);
         if self.rules.copies_blocks {

@@ -20,7 +20,7 @@ pub(crate) fn of_atomizer(node: &Atomizer) -> String {
     let (counts, fates, missed) = (node.counts(), node.machine().fates(), node.missed());
     let standing = node.standing();
     let leads = u64::from(standing.leader == standing.replica);
-    let numbers: [Number; 24] = [
+    let numbers: [Number; 25] = [
         ("atomizer_height", false, "The height of the last block.", standing.height),
         ("atomizer_leads", false, "Whether this replica leads.", leads),
         (
@@ -36,9 +36,15 @@ pub(crate) fn of_atomizer(node: &Atomizer) -> String {
             node.intake().partial() as u64,
         ),
         (
+            "atomizer_partial_bytes",
+            false,
+            "Bytes of transactions that wait for attestations.",
+            node.intake().partial_bytes() as u64,
+        ),
+        (
             "atomizer_unarchived_bytes",
             false,
-            "Bytes of blocks that nobody has stored.",
+            "Bytes of blocks that not all archivers have stored.",
             node.machine().kept().bytes(),
         ),
         ("atomizer_received_total", true, "Notifications read.", counts.received),

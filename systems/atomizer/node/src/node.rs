@@ -15,6 +15,7 @@ use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
 use replicated::{Config, Group, Settings, StartError};
 
+use crate::archivers::Archivers;
 use crate::intake::{self, Intake};
 use crate::machine::{Discarded, Machine, Rules};
 use crate::metrics;
@@ -56,6 +57,8 @@ pub enum Rung {
 pub struct Options {
     /// What replicas agree on.
     pub rules: Rules,
+    /// The number of the ledger, if it begins here: drawn, so that no other has it, and not 0.
+    pub ledger: u64,
     /// How far transactions go.
     pub rung: Rung,
     /// From one block to the next, counted from when the last one was begun: late, never early.
@@ -66,9 +69,14 @@ pub struct Options {
     pub batch_idle: Option<Duration>,
     /// The bounds of what waits.
     pub bounds: intake::Bounds,
+    /// Fidelity switch: a height of 0 that is said of an input counts as none, so that an input that was spent long ago can
+    /// be spent again beside one whose height is fresh.
+    pub ignores_height_zero: bool,
     /// What is too old is refused before it takes a place in the log.
     pub refuses_early: bool,
-    /// With so many bytes of blocks that nobody has stored, no transaction is taken.
+    /// How many archivers store each block before it is forgotten here: numbers 0, 1, …
+    pub archivers: u8,
+    /// With so many bytes of blocks that not all archivers have stored, no transaction is taken.
     pub unarchived_bytes_max: u64,
     /// Fidelity switch: blocks go to clients, too.
     pub broadcasts_to_all: bool,
@@ -133,14 +141,16 @@ pub struct Atomizer {
     next_id: u64,
     /// When the next block is due.
     block_at: Instant,
+    /// The ledger's beginning was proposed.
+    ledger_proposed: bool,
     /// The block that was proposed and not made yet.
     block_proposed: Option<u64>,
     /// When the queue is looked at next.
     look_at: Instant,
     /// When the first transaction in the queue came.
     waits_since: Option<Instant>,
-    /// Blocks below this are stored elsewhere, and not forgotten here yet.
-    prune_below: u64,
+    archivers: Archivers,
+    /// Below this blocks were proposed to be forgotten.
     pruned_below: u64,
     stamps: Option<Box<dyn Stamps + Send>>,
 }
@@ -179,7 +189,7 @@ impl Atomizer {
             options,
             order,
             machine,
-            intake: Intake::new(options.bounds),
+            intake: Intake::new(options.bounds, &options.rules, options.ignores_height_zero),
             subscribers: Subscribers::default(),
             discarded: Discarded::default(),
             lines: Vec::new(),
@@ -187,10 +197,11 @@ impl Atomizer {
             counts: Counts::default(),
             next_id: 0,
             block_at: Instant::ZERO,
+            ledger_proposed: false,
             block_proposed: None,
             look_at: Instant::ZERO,
             waits_since: None,
-            prune_below: 0,
+            archivers: Archivers::new(options.archivers),
             pruned_below: 0,
             stamps: None,
         }
@@ -272,6 +283,7 @@ impl Atomizer {
     fn forget(&mut self, connection: Connection) {
         self.clients.retain(|it| *it != connection);
         self.subscribers.remove(connection);
+        self.archivers.gone(connection);
     }
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
@@ -304,8 +316,7 @@ impl Atomizer {
         }
         let mut sooner = |other: Instant| at = Some(at.map_or(other, |it| it.min(other)));
         // Where the log takes nothing now, what makes room for it is a step of its own.
-        let makes_blocks = self.options.rung >= Rung::Apply && self.block_proposed.is_none();
-        if makes_blocks && self.order.can_propose(1) {
+        if self.makes_blocks() && self.order.can_propose(1) {
             sooner(self.block_at);
         }
         if let Some(due) = self.batch_due_at()

@@ -48,12 +48,21 @@ pub enum Malformed {
     Rest,
     /// An input is vouched for that the transaction has not.
     Input,
+    /// A block is not what its hash says.
+    Hash,
 }
 
 impl Malformed {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Truncated, Self::Count, Self::Tag, Self::Length, Self::Rest, Self::Input];
+    pub const ALL: [Self; 7] = [
+        Self::Truncated,
+        Self::Count,
+        Self::Tag,
+        Self::Length,
+        Self::Rest,
+        Self::Input,
+        Self::Hash,
+    ];
 
     /// One word.
     #[must_use]
@@ -65,6 +74,7 @@ impl Malformed {
             Self::Length => "length",
             Self::Rest => "rest",
             Self::Input => "input",
+            Self::Hash => "hash",
         }
     }
 }

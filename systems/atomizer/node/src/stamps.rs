@@ -2,13 +2,15 @@
 
 use crate::protocol::Hash;
 
-/// The stages that the published system measures, in its order, and one behind them.
+/// The stages that the published system measures, in its order, and those behind and beside them. Notifications are received:
+/// each leaves its transaction waiting for more (`partial`), completes it (`accumulate`), or has it refused (`refuse`). A
+/// transaction that is complete goes into the log, or has become too old in the queue (`stale`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stage {
     /// A notification: from its arrival to its place in the queue.
     Receive = 1,
-    /// Its attestations, gathered.
+    /// A transaction whose attestations are all there.
     Accumulate = 2,
     /// Complete transactions, given to the log.
     Log = 3,
@@ -24,11 +26,18 @@ pub enum Stage {
     Block = 8,
     /// A block, durable in the archive. Not measured in the published system.
     Archive = 9,
+    /// A notification after which its transaction waits for more. Not measured there.
+    Partial = 10,
+    /// A notification whose transaction was refused at once: too old, or too much waits. Not measured there.
+    Refuse = 11,
+    /// A complete transaction that is given up before the log: it became too old in the queue, or another leads. Not measured
+    /// there.
+    Stale = 12,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Receive,
         Self::Accumulate,
         Self::Log,
@@ -38,6 +47,9 @@ impl Stage {
         Self::Spent,
         Self::Block,
         Self::Archive,
+        Self::Partial,
+        Self::Refuse,
+        Self::Stale,
     ];
 
     /// Its name.
@@ -53,6 +65,9 @@ impl Stage {
             Self::Spent => "spent",
             Self::Block => "block",
             Self::Archive => "archive",
+            Self::Partial => "partial",
+            Self::Refuse => "refuse",
+            Self::Stale => "stale",
         }
     }
 
@@ -68,8 +83,34 @@ impl Stage {
             Self::Expire => "atomizer.insert_complete.discard.expired",
             Self::Spent => "atomizer.insert_complete.discard.spent",
             Self::Block => "atomizer.make_block",
-            Self::Archive => return None,
+            Self::Archive | Self::Partial | Self::Refuse | Self::Stale => return None,
         })
+    }
+
+    /// In words, or as the published system's plots have it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Archive => "durable in the archive",
+            Self::Partial => "waits for attestations",
+            Self::Refuse => "refused at once",
+            Self::Stale => "given up before the log",
+            other => match other.published_name() {
+                Some(name) => name,
+                None => "",
+            },
+        }
+    }
+
+    /// The stage of which it takes a part of what passed: what passed that one passes one of those that name it, once.
+    #[must_use]
+    pub const fn behind(self) -> Option<Self> {
+        match self {
+            Self::Partial | Self::Accumulate | Self::Refuse => Some(Self::Receive),
+            Self::Log | Self::Stale => Some(Self::Accumulate),
+            Self::Admit | Self::Expire | Self::Spent => Some(Self::Apply),
+            Self::Receive | Self::Apply | Self::Block | Self::Archive => None,
+        }
     }
 }
 

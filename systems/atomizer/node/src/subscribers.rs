@@ -8,6 +8,7 @@ use process::{Connection, Outputs};
 use crate::chain::{Block, Cursor};
 use crate::machine::Discarded;
 use crate::protocol::ERRORS_BYTES_MAX;
+use crate::protocol::block::write_pruned;
 use crate::protocol::errors::write_errors;
 
 /// About so much of a block is written at a time: it stays in the processor's cache on its way to the kernel.
@@ -26,6 +27,8 @@ struct Listener {
     /// Blocks that go to it, the first as far as the cursor says.
     blocks: VecDeque<Arc<Block>>,
     cursor: Cursor,
+    /// It is to be told that the blocks below this are forgotten.
+    pruned: Option<u64>,
 }
 
 /// Numbers that only grow.
@@ -48,7 +51,8 @@ impl Subscribers {
     /// Somebody begins to listen.
     pub fn add(&mut self, connection: Connection, wants_errors: bool) {
         let (blocks, cursor) = (VecDeque::new(), Cursor::default());
-        self.listeners.push(Listener { connection, wants_errors, blocks, cursor });
+        let pruned = None;
+        self.listeners.push(Listener { connection, wants_errors, blocks, cursor, pruned });
     }
 
     /// Somebody has gone.
@@ -74,6 +78,14 @@ impl Subscribers {
     pub fn give(&mut self, connection: Connection, block: &Arc<Block>, out: &mut Outputs) {
         if let Some(listener) = self.listeners.iter_mut().find(|it| it.connection == connection) {
             self.missed.blocks += listener.push(block);
+            listener.send(out);
+        }
+    }
+
+    /// One of them asked for a block that is forgotten, as are all below `below`.
+    pub fn say_pruned(&mut self, connection: Connection, below: u64, out: &mut Outputs) {
+        if let Some(listener) = self.listeners.iter_mut().find(|it| it.connection == connection) {
+            listener.pruned = Some(below);
             listener.send(out);
         }
     }
@@ -128,7 +140,14 @@ impl Listener {
 
     /// Writes on until so much is unsent that the kernel will tell when it has gone.
     fn send(&mut self, out: &mut Outputs) {
-        while let Some(block) = self.blocks.front() {
+        loop {
+            // Between blocks, never within one.
+            if self.cursor.is_at_start()
+                && let Some(below) = self.pruned.take()
+            {
+                write_pruned(out.send(self.connection), below);
+            }
+            let Some(block) = self.blocks.front() else { return };
             let unsent = out.unsent(self.connection);
             if unsent >= PIECE_BYTES {
                 return;
@@ -139,5 +158,59 @@ impl Listener {
                 self.cursor = Cursor::default();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use replicated::Value;
+
+    use super::*;
+    use crate::protocol::block::{Part, Stream};
+    use crate::protocol::entry;
+    use crate::protocol::transaction::Transaction;
+
+    /// A block of more than is written at a time.
+    fn block(height: u64) -> Arc<Block> {
+        let mut entry = Vec::new();
+        entry::begin_transactions(&mut entry);
+        let outputs = [[7; 32]; 4_000];
+        let it = Transaction { id: &[1; 32], inputs: &[], outputs: &outputs };
+        (0..8).for_each(|_| entry::push_transaction(&mut entry, 0, &it));
+        entry::set_count(&mut entry, 8);
+        let mut block = Block::of_entry(&Value::from(entry)).unwrap();
+        block.height = height;
+        Arc::new(block)
+    }
+
+    /// Claim: of what waits for a slow listener a block that is half sent is never left out, nor is anything said within it:
+    /// what it reads in the end are whole blocks, with a gap behind the first.
+    #[test]
+    fn half_sent() {
+        let (mut all, mut out) = (Subscribers::default(), Outputs::default());
+        let slow = Connection::new(0, 1);
+        out.open(slow);
+        all.add(slow, false);
+        for height in 1..=12 {
+            all.broadcast(&block(height), &mut out);
+        }
+        all.say_pruned(slow, 5, &mut out);
+        assert_eq!(all.missed().blocks, 4);
+        let (mut stream, mut bytes, mut said) = (Stream::default(), Vec::new(), Vec::new());
+        loop {
+            let pending = std::mem::take(out.pending(slow).unwrap().0);
+            if pending.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&pending);
+            all.drained(slow, &mut out);
+        }
+        let each = |part: Part<'_>| match part {
+            Part::Begin { height, .. } => said.push(height),
+            Part::Pruned { below } => said.push(1_000 + below),
+            _ => {}
+        };
+        assert_eq!(stream.read(&bytes, each), Ok(bytes.len()));
+        assert_eq!(said, [1, 1_005, 6, 7, 8, 9, 10, 11, 12]);
     }
 }

@@ -137,6 +137,8 @@ impl Watchtower {
         let Reading { stream, block } = reading;
         let mut missing = None;
         let used = stream.read(bytes, |part| match part {
+            // It is too old for a watchtower to keep.
+            Part::Pruned { .. } => {}
             Part::Begin { height, count } => {
                 if is_kept {
                     *block = Some(blocks.begin(height, count));

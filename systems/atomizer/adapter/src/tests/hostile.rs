@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atomizer_node::protocol::block::{HEAD_BYTES, Head, write_block_head};
 use atomizer_node::protocol::errors::{Error, Why, write_errors};
 use atomizer_node::protocol::request::{STANDING_BYTES, Standing, write_standing};
 use atomizer_node::protocol::status::{
@@ -31,6 +32,8 @@ fn framed(payload: &[u8]) -> Vec<u8> {
     out
 }
 
+const HEAD: u64 = HEAD_BYTES as u64;
+
 /// A length, and nothing behind it.
 fn length(bytes: usize) -> Vec<u8> {
     (bytes as u64).to_le_bytes().to_vec()
@@ -38,7 +41,10 @@ fn length(bytes: usize) -> Vec<u8> {
 
 /// A block's head that says so, in a frame of so many bytes.
 fn head(bytes: u64, height: u64, count: u64) -> Vec<u8> {
-    [bytes, height, count].map(u64::to_le_bytes).concat()
+    let mut out = Vec::new();
+    let head = Head { height, count, ..Head::default() };
+    write_block_head(&mut out, &head, bytes - HEAD_BYTES as u64);
+    out
 }
 
 /// Frames that no node sends, whatever is listened for.
@@ -117,19 +123,19 @@ fn submissions() {
 fn blocks() {
     let good = block(1, 0..4);
     let larger = length(BLOCK_BYTES_MAX + 1);
-    let headless = framed(&[0; 15]);
-    let many = head(16 + 176, 1, u64::MAX);
-    let more = head(16 + 176, 1, 4);
-    let fewer = [head(16 + 2 * 176, 1, 1), block(1, 0..2)[24..].to_vec()].concat();
-    let rest = [head(16 + 5, 1, 0), vec![0; 5]].concat();
-    let inputs = [head(16 + 48, 1, 1), vec![7; 32], vec![0xff; 8], vec![0; 8]].concat();
-    let beyond = [head(16 + 48, 1, 1), vec![7; 32], 2_u64.to_le_bytes().to_vec(), vec![0; 8]].concat();
+    let headless = framed(&[0; HEAD_BYTES - 1]);
+    let many = head(HEAD + 176, 1, u64::MAX);
+    let more = head(HEAD + 176, 1, 4);
+    let fewer = [head(HEAD + 2 * 176, 1, 1), block(1, 0..2)[8 + HEAD_BYTES..].to_vec()].concat();
+    let rest = [head(HEAD + 5, 1, 0), vec![0; 5]].concat();
+    let inputs = [head(HEAD + 48, 1, 1), vec![7; 32], vec![0xff; 8], vec![0; 8]].concat();
+    let beyond = [head(HEAD + 48, 1, 1), vec![7; 32], 2_u64.to_le_bytes().to_vec(), vec![0; 8]].concat();
     let endless = head(BLOCK_BYTES_MAX as u64, 1, 1 << 20);
     let own = [
         Behaviour { name: "more than a block", does: "announces more than any block has", greets: &[], answers: &[Say(&larger), Hush], seen: Broken },
         Behaviour { name: "no head", does: "sends less than a block's head", greets: &[], answers: &[Say(&headless)], seen: Broken },
         Behaviour { name: "2^64 transactions", does: "announces more transactions than there can be", greets: &[], answers: &[Say(&many), Hush], seen: Broken },
-        Behaviour { name: "more transactions", does: "announces more transactions than fit", greets: &[], answers: &[Say(&more), Say(&good[24..])], seen: Broken },
+        Behaviour { name: "more transactions", does: "announces more transactions than fit", greets: &[], answers: &[Say(&more), Say(&good[8 + HEAD_BYTES..])], seen: Broken },
         Behaviour { name: "fewer transactions", does: "sends more transactions than it announces", greets: &[], answers: &[Say(&fewer)], seen: Broken },
         Behaviour { name: "a rest", does: "leaves bytes behind the last transaction", greets: &[], answers: &[Say(&rest)], seen: Broken },
         Behaviour { name: "2^64 inputs", does: "announces more inputs than there can be", greets: &[], answers: &[Say(&inputs)], seen: Broken },
@@ -152,11 +158,11 @@ fn archives() {
     let larger = length(BLOCK_BYTES_MAX + 2);
     let other = archived(2, 0..4);
     let strange = [&answer[..8], &[7][..], &answer[9..]].concat();
-    let headless = framed(&[1; 16]);
+    let headless = framed(&[1; HEAD_BYTES]);
     let said_no = framed(&[0, 0]);
-    let fewer = with_flag([head(17 + 2 * 176, 1, 1), block(1, 0..2)[24..].to_vec()].concat(), 1);
-    let more = with_flag([head(17 + 176, 1, 2), block(1, 0..2)[24..].to_vec()].concat(), 1);
-    let inputs = with_flag([head(17 + 48, 1, 1), vec![7; 32], vec![0xff; 8], vec![0; 8]].concat(), 1);
+    let fewer = with_flag([head(1 + HEAD + 2 * 176, 1, 1), block(1, 0..2)[8 + HEAD_BYTES..].to_vec()].concat(), 1);
+    let more = with_flag([head(1 + HEAD + 176, 1, 2), block(1, 0..2)[8 + HEAD_BYTES..].to_vec()].concat(), 1);
+    let inputs = with_flag([head(1 + HEAD + 48, 1, 1), vec![7; 32], vec![0xff; 8], vec![0; 8]].concat(), 1);
     let endless = with_flag(head(BLOCK_BYTES_MAX as u64, 1, 1 << 20), 1);
     let own = [
         Behaviour { name: "more than a block", does: "announces more than any block has", greets: &[], answers: &[Say(&larger), Hush], seen: Broken },

@@ -160,6 +160,7 @@ fn follow_one(mut stream: TcpStream, shared: &Shared) {
                 }
             }
             Part::Begin { .. } => block.clear(),
+            Part::Pruned { .. } => {}
         });
         kept.drain(..used.expect("blocks"));
         shared.done.fetch_add(seen, Ordering::Relaxed);

@@ -183,11 +183,15 @@ fn audit(folder: &Path, shared: &Shared) -> ExitCode {
     let mut seen = seen.unwrap_or_else(PoisonError::into_inner);
     let (mut stored, mut numbers) = (0_u64, vec![false; seen.numbers.len() + 1_000_000]);
     let mut wrong = std::mem::take(&mut seen.wrong);
-    let read = read_archive(&nodes::archive(folder), |block| {
-        let sum = block.transactions().fold(block.height, |sum, it| load::mix(sum, it.id));
-        let known = seen.blocks.remove(&block.height);
-        if known.is_some_and(|known| known != (block.count, sum)) {
-            wrong.push(format!("block {} is another one than was seen", block.height));
+    let read = read_archive(&nodes::archive(folder), |archived| {
+        let (block, head) = (archived.block, archived.block.head);
+        if !archived.follows {
+            wrong.push(format!("block {} does not follow the one before", head.height));
+        }
+        let sum = block.transactions().fold(head.height, |sum, it| load::mix(sum, it.id));
+        let known = seen.blocks.remove(&head.height);
+        if known.is_some_and(|known| known != (head.count, sum)) {
+            wrong.push(format!("block {} is another one than was seen", head.height));
         }
         for it in block.transactions() {
             stored += 1;

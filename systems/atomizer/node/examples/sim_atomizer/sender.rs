@@ -1,5 +1,6 @@
 //! A sender: it makes transactions, vouches for their inputs truthfully, follows the blocks, and sends again what no block
-//! has while it may still be in one.
+//! has while it may still be in one. Each input of a transaction has a shard that vouches for it and knows nothing of the other
+//! input; the second is later than the first. Now and then it does what nobody should.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -27,7 +28,10 @@ struct Pending {
     height: u64,
     /// It is not sent before.
     send_at: Instant,
-    is_sent: bool,
+    /// The second input's shard says nothing before.
+    second_at: Instant,
+    /// How many of the two shards have vouched.
+    vouched: usize,
 }
 
 /// A block that was heard of: the names and inputs of its transactions.
@@ -52,6 +56,11 @@ pub struct Sender {
     pub wrong: Option<String>,
     next: u64,
     pending: BTreeMap<Hash, Pending>,
+    /// Transactions that have lost their first input after its shard has vouched: the other shard does not know.
+    orphans: Vec<(Hash, Vec<Hash>)>,
+    /// What nobody should send, to the one that leads: a transaction of which half is vouched for.
+    halves: Vec<(Hash, Vec<Hash>)>,
+    says_prune: bool,
     spent_inputs: HashSet<Hash>,
     /// Where it sends, and over what.
     at: usize,
@@ -79,6 +88,9 @@ impl Sender {
             wrong: None,
             next: 0,
             pending: BTreeMap::new(),
+            orphans: Vec::new(),
+            halves: Vec::new(),
+            says_prune: false,
             spent_inputs: HashSet::new(),
             at: usize::from(name) % ATOMIZERS,
             to: None,
@@ -126,7 +138,7 @@ impl Sender {
             self.said_at = now;
             request::write_standing_request(out.send(connection));
             // What was sent elsewhere may be lost.
-            self.pending.values_mut().for_each(|it| it.is_sent = false);
+            self.pending.values_mut().for_each(|it| it.vouched = 0);
         } else if peer < 2 * ATOMIZERS {
             self.dial_at[peer] = Instant::FAR_FUTURE;
             self.readings.insert(connection, (Stream::default(), Heard::default()));
@@ -198,7 +210,8 @@ impl Sender {
             inputs,
             height: self.height,
             send_at: now.plus(delay),
-            is_sent: false,
+            second_at: now.plus(delay + LOOK * u32::try_from(number % 7).expect("a few")),
+            vouched: 0,
         };
         let first = pending(inputs.clone(), Duration::ZERO);
         let second = pending(vec![inputs[1], self.hash(3, number)], Duration::from_millis(45));
@@ -206,6 +219,11 @@ impl Sender {
         if number.is_multiple_of(8) {
             self.pending.insert(self.hash(9, number), second);
         }
+        let old = self.hash(1, number.saturating_sub(200));
+        if number.is_multiple_of(16) && self.spent_inputs.contains(&old) {
+            self.halves.push((self.hash(5, number), vec![self.hash(4, number), old]));
+        }
+        self.says_prune |= number % 256 == 255;
     }
 
     fn hash(&self, kind: u8, number: u64) -> Hash {
@@ -221,13 +239,27 @@ impl Sender {
             if it.height + DEPTH < height {
                 // None of its inputs is spent at the height that was seen: else it would not be here any more.
                 it.height = height;
-                it.is_sent = false;
+                (it.vouched, it.second_at) = (0, now);
             }
-            if !it.is_sent && it.send_at <= now {
-                it.is_sent = true;
-                let transaction = Transaction { id, inputs: &it.inputs, outputs: &[*id] };
-                request::write_notify(out.send(to), it.height, &transaction, &[0, 1]);
+            if it.vouched == 0 && it.send_at <= now {
+                it.vouched = 1;
+                write_half(out.send(to), it.height, id, &it.inputs, 0);
             }
+            if it.vouched == 1 && it.second_at <= now {
+                it.vouched = 2;
+                write_half(out.send(to), height, id, &it.inputs, 1);
+            }
+        }
+        for (id, inputs) in self.orphans.drain(..) {
+            write_half(out.send(to), height, &id, &inputs, 1);
+        }
+        for (id, inputs) in self.halves.drain(..) {
+            write_half(out.send(to), height, &id, &inputs, 0);
+        }
+        if std::mem::take(&mut self.says_prune)
+            && let Some(listening) = self.readings.keys().min()
+        {
+            request::write_prune(out.send(*listening), 1 << 63);
         }
     }
 
@@ -276,6 +308,7 @@ impl Sender {
 
     fn part(&mut self, heard: &mut Heard, part: &Part<'_>) {
         match part {
+            Part::Pruned { .. } => {}
             Part::Begin { height, .. } => *heard = Heard { hash: *height, ..Heard::default() },
             Part::Transaction(it) => {
                 for byte in it.id {
@@ -314,8 +347,21 @@ impl Sender {
             }
             let before = self.pending.len();
             let spent = &self.spent_inputs;
-            self.pending.retain(|_, it| !it.inputs.iter().any(|input| spent.contains(input)));
+            let orphans = &mut self.orphans;
+            self.pending.retain(|id, it| {
+                let is_spent = |place: usize| spent.contains(&it.inputs[place]);
+                if it.vouched == 1 && is_spent(0) && !is_spent(1) {
+                    orphans.push((*id, it.inputs.clone()));
+                }
+                !is_spent(0) && !is_spent(1)
+            });
             self.spent += (before - self.pending.len()) as u64;
         }
     }
+}
+
+/// The shard of one input vouches for it.
+fn write_half(out: &mut Vec<u8>, height: u64, id: &Hash, inputs: &[Hash], place: u64) {
+    let transaction = Transaction { id, inputs, outputs: &[*id] };
+    request::write_notify(out, height, &transaction, &[place]);
 }

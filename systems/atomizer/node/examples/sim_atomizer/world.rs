@@ -45,12 +45,15 @@ pub enum Broken {
 }
 
 impl Broken {
-    pub const NAMES: [(&str, Self); 6] = [
+    pub const NAMES: [(&str, Self); 9] = [
         ("acknowledges", Self::Consensus(Consensus::AcknowledgesBeforeSync)),
         ("order", Self::Consensus(Consensus::DeliversOutOfOrder)),
         ("promises", Self::Consensus(Consensus::ForgetsPromises)),
         ("window", Self::Rule(Rule::LooksBackTooShort)),
         ("snapshot", Self::Rule(Rule::SnapshotLacksSpent)),
+        ("one-attestation", Self::Rule(Rule::CompletesWithOne)),
+        ("highest-height", Self::Rule(Rule::HighestHeight)),
+        ("prune", Self::Rule(Rule::AnybodyPrunes)),
         ("archiver", Self::Archiver),
     ];
 }
@@ -127,11 +130,20 @@ fn options(broken: Broken) -> Options {
     }
     Options {
         rules,
+        ledger: 1,
         rung: Rung::Block,
         block_interval: Duration::from_millis(40),
         linger: Duration::from_millis(2),
         batch_idle: None,
-        bounds: Bounds { queue_max: 64, partial_max: 64, entry_bytes: 1000 },
+        bounds: Bounds {
+            queue_max: 64,
+            queue_bytes_max: 1 << 20,
+            partial_max: 64,
+            partial_bytes_max: 1 << 20,
+            entry_bytes: 1000,
+        },
+        ignores_height_zero: false,
+        archivers: 1,
         refuses_early: true,
         unarchived_bytes_max: 1 << 20,
         broadcasts_to_all: false,
@@ -318,6 +330,9 @@ fn at_the_end(world: &mut World<Part>, watch: &Watch) -> Result<(), String> {
     let Some(Part::Archiver(archiver)) = world.node(ARCHIVER, 0) else {
         return Err("the archiver is down".to_owned());
     };
+    if let Some(trouble) = archiver.trouble() {
+        return Err(format!("the archiver: {trouble}"));
+    }
     let seen = watch.chain.len() as u64;
     if archiver.durable() + 1 < seen {
         return Err(format!(
@@ -327,7 +342,7 @@ fn at_the_end(world: &mut World<Part>, watch: &Watch) -> Result<(), String> {
     }
     for ((height, block), expected) in archiver.recent().zip(1..) {
         let read = read_block(block).map_err(|why| format!("block {height}: {why:?}"))?;
-        if height != expected || read.height != expected {
+        if height != expected || read.head.height != expected {
             return Err(format!("the archive has block {height} where {expected} should stand"));
         }
         let hash = read

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use process::store::format;
 
-use crate::protocol::block::{Block, read_block};
+use crate::protocol::block::{Block, Head, read_block};
 
 /// The name of the archiver's log in its folder.
 pub const LOG: &str = "blocks";
@@ -33,7 +33,9 @@ pub enum ReadError {
         offset: usize,
     },
     /// A record is not the block that is next.
-    #[error("{path}: instead of the block of height {height} there is something else")]
+    #[error(
+        "{path}: instead of the block of height {height} there is something else, or a block of the time before blocks had hashes"
+    )]
     NotNext {
         /// The file.
         path: PathBuf,
@@ -42,11 +44,20 @@ pub enum ReadError {
     },
 }
 
+/// A block of an archive, and whether it can be believed.
+#[derive(Clone, Copy, Debug)]
+pub struct Archived<'a> {
+    /// The block.
+    pub block: Block<'a>,
+    /// Whether it follows the one before, is what its hash says, and is of the same ledger.
+    pub follows: bool,
+}
+
 /// Tells each block to `each`, from height 1 on, in order. Gives how many there are.
 ///
 /// # Errors
 /// When one cannot be read, or one is missing.
-pub fn read_archive(folder: &Path, mut each: impl FnMut(Block<'_>)) -> Result<u64, ReadError> {
+pub fn read_archive(folder: &Path, mut each: impl FnMut(Archived<'_>)) -> Result<u64, ReadError> {
     let system = |path: &Path| {
         let path = path.to_owned();
         move |source| ReadError::System { path, source }
@@ -61,7 +72,7 @@ pub fn read_archive(folder: &Path, mut each: impl FnMut(Block<'_>)) -> Result<u6
     }
     // Their names are their numbers, all of one length.
     files.sort();
-    let mut height = 0;
+    let (mut height, mut last) = (0, None::<Head>);
     for path in files {
         let bytes = fs::read(&path).map_err(system(&path))?;
         // One that was only made has no header.
@@ -71,10 +82,29 @@ pub fn read_archive(folder: &Path, mut each: impl FnMut(Block<'_>)) -> Result<u6
         for record in scan.records {
             height += 1;
             match read_block(&bytes[record]) {
-                Ok(block) if block.height == height => each(block),
+                Ok(block) if block.head.height == height => {
+                    let follows = block.head.follows(last.as_ref()) && block.is_as_hashed();
+                    last = Some(block.head);
+                    each(Archived { block, follows });
+                }
                 _ => return Err(ReadError::NotNext { path, height }),
             }
         }
     }
     Ok(height)
+}
+
+/// Writes an archive of these blocks, without their frames and whatever they hold, in one file. For tests.
+///
+/// # Errors
+/// When it cannot be written.
+#[doc(hidden)]
+pub fn write_archive(folder: &Path, blocks: &[Vec<u8>]) -> io::Result<()> {
+    let (header, mut bytes) = (format::Header { sequence: 0, first: 0, stamp: 1 }, Vec::new());
+    format::write_header(&header, &mut bytes);
+    for (number, block) in (0..).zip(blocks) {
+        format::write_record(header.stamp, number, number, block, &mut bytes);
+    }
+    fs::create_dir_all(folder.join(LOG))?;
+    fs::write(folder.join(LOG).join("0.segment"), bytes)
 }

@@ -1,4 +1,4 @@
-//! A machine as bytes, and back: version, height, digest, fates, the sets, what gathers, the blocks that are kept.
+//! A machine as bytes, and back: version, ledger, hash of the last block, height, digest, fates, the sets, what gathers, the blocks that are kept.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use replicated::Value;
 
 use super::{Broken, Fates, Machine, Rules};
 use crate::chain::Block;
+use crate::protocol::block::Head;
 use crate::protocol::{Hash, Malformed, Reader, put_hashes, put_u64};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The bytes are no snapshot of a machine with these rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ impl Machine {
         let bytes = self.kept.bytes() * 184 / 176 + self.gathered.bytes * 184 / 176;
         let mut out = Vec::with_capacity(names * 32 + usize::try_from(bytes).unwrap_or(0) + 4096);
         out.push(VERSION);
+        put_u64(&mut out, self.ledger);
+        out.extend_from_slice(&self.last);
         let Fates { admitted, expired, spent, not_taken, in_blocks } = self.fates;
         for number in [self.height, self.digest, admitted, expired, spent, not_taken, in_blocks] {
             put_u64(&mut out, number);
@@ -53,6 +56,8 @@ impl Machine {
         if reader.byte()? != VERSION {
             return Err(Damaged);
         }
+        machine.ledger = reader.u64()?;
+        machine.last = *reader.hash()?;
         machine.height = reader.u64()?;
         machine.digest = reader.u64()?;
         machine.fates = Fates {
@@ -70,7 +75,8 @@ impl Machine {
             names.iter().for_each(|name| machine.ring.insert_into(set, name));
         }
         machine.gathered = read_block(&mut reader)?;
-        for _ in 0..reader.count(bytes.len(), 16)? {
+        machine.hashing = machine.gathered.hashing();
+        for _ in 0..reader.count(bytes.len(), 88)? {
             let block = read_block(&mut reader)?;
             machine.kept.push(Arc::new(block));
         }
@@ -80,7 +86,11 @@ impl Machine {
 }
 
 fn write_block(out: &mut Vec<u8>, block: &Block) {
-    put_u64(out, block.height);
+    let Head { height, ledger, previous, hash, .. } = block.head();
+    put_u64(out, height);
+    put_u64(out, ledger);
+    out.extend_from_slice(&previous);
+    out.extend_from_slice(&hash);
     let start = out.len();
     put_u64(out, 0);
     block.write_entry(out);
@@ -89,9 +99,13 @@ fn write_block(out: &mut Vec<u8>, block: &Block) {
 }
 
 fn read_block(reader: &mut Reader<'_>) -> Result<Block, Damaged> {
-    let height = reader.u64()?;
+    let (height, ledger) = (reader.u64()?, reader.u64()?);
+    let (previous, hash) = (*reader.hash()?, *reader.hash()?);
     let length = reader.count(usize::MAX / 2, 1)?;
     let (entry, rest) = reader.0.split_at(length);
     reader.0 = rest;
-    Block::of_entry(height, &Value::from(entry)).ok_or(Damaged)
+    let mut block = Block::of_entry(&Value::from(entry)).ok_or(Damaged)?;
+    (block.height, block.ledger) = (height, ledger);
+    (block.previous, block.hash) = (previous, hash);
+    Ok(block)
 }

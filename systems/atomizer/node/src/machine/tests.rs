@@ -88,6 +88,7 @@ fn inputs() {
 #[test]
 fn snapshots() {
     let mut machine = Machine::new(rules(1));
+    machine.apply(&entry::ledger(9).into(), None);
     machine.apply(&batch(&[(0, 1, &[1, 2]), (0, 2, &[3])]), None);
     block(&mut machine);
     machine.apply(&batch(&[(1, 3, &[4]), (0, 4, &[5])]), None);
@@ -104,10 +105,33 @@ fn snapshots() {
         assert_eq!(block(of), [3, 4, 7]);
     }
     assert_eq!(copy.digest(), machine.digest());
+    let heads = |of: &Machine| of.kept().iter().map(|block| block.head()).collect::<Vec<_>>();
+    assert_eq!(heads(&copy), heads(&machine));
     for cut in 0..bytes.len() {
         assert!(Machine::read_snapshot(rules(1), &bytes[..cut]).is_err(), "{cut}");
     }
     assert!(Machine::read_snapshot(rules(2), &bytes).is_err());
+}
+
+/// Claim: blocks are a chain of the ledger that began first, by hashes of what they hold; what the atomizer sends is what a
+/// reader computes.
+#[test]
+fn a_chain() {
+    let mut machine = Machine::new(rules(1));
+    for number in [9, 8] {
+        machine.apply(&entry::ledger(number).into(), None);
+    }
+    let (mut last, mut sent) = (None, Vec::new());
+    for height in 1..=3 {
+        machine.apply(&batch(&[(height - 1, height, &[height]), (0, 10, &[])]), None);
+        block(&mut machine);
+        sent.clear();
+        machine.kept().get(height).unwrap().write(&mut sent);
+        let read = crate::protocol::block::read_block(&sent[8..]).unwrap();
+        assert!(read.is_as_hashed() && read.head.follows(last.as_ref()), "{height}");
+        assert_eq!((read.head.ledger, read.head.count), (9, 2));
+        last = Some(read.head);
+    }
 }
 
 /// Claim: blocks are kept until they are pruned, or beyond a number where nobody stores them.

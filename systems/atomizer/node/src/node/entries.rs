@@ -45,9 +45,17 @@ impl Atomizer {
             self.waits_since = None;
             return false;
         }
-        if self.prune_below > self.pruned_below && self.order.can_propose(entry::HEAD_BYTES) {
-            self.pruned_below = self.prune_below;
-            self.propose_entry(now, &entry::prune(self.prune_below), out);
+        let begins = self.machine.ledger() == 0 && !self.ledger_proposed;
+        if begins && self.order.can_propose(entry::HEAD_BYTES) {
+            self.ledger_proposed = true;
+            self.propose_entry(now, &entry::ledger(self.options.ledger), out);
+            return true;
+        }
+        // It is the log's to say, so that all forget the same.
+        let below = self.archivers.all_below();
+        if below > self.pruned_below && self.order.can_propose(entry::HEAD_BYTES) {
+            self.pruned_below = below;
+            self.propose_entry(now, &entry::prune(below), out);
             return true;
         }
         self.propose_block(now, out) || self.propose_batch(now, out)
@@ -58,10 +66,15 @@ impl Atomizer {
         self.order.propose(now, self.next_id, bytes, out);
     }
 
+    /// Whether a block may be proposed, as far as those before it go.
+    pub(super) fn makes_blocks(&self) -> bool {
+        let has_begun = self.machine.ledger() != 0;
+        self.options.rung >= Rung::Apply && has_begun && self.block_proposed.is_none()
+    }
+
     fn propose_block(&mut self, now: Instant, out: &mut Outputs) -> bool {
         let is_due = now >= self.block_at || self.machine.gathered_bytes() >= EARLY_BLOCK_BYTES;
-        let makes_blocks = self.options.rung >= Rung::Apply && self.block_proposed.is_none();
-        if !makes_blocks || !is_due || !self.order.can_propose(1) {
+        if !self.makes_blocks() || !is_due || !self.order.can_propose(1) {
             return false;
         }
         self.block_at = now.plus(self.options.block_interval);
@@ -123,8 +136,9 @@ impl Atomizer {
 
     /// What has become too old while it waited takes no place in the log.
     fn drop_expired(&mut self) {
-        let Self { intake, machine, discarded, subscribers, counts, .. } = self;
-        let is_heard = subscribers.want_errors();
+        let since_ns = self.now_ns();
+        let Self { intake, machine, discarded, subscribers, counts, stamps, .. } = self;
+        let (is_heard, before) = (subscribers.want_errors(), counts.early);
         intake.drop_expired(
             |height| machine.is_in_range(height),
             |it| {
@@ -134,6 +148,11 @@ impl Atomizer {
                 }
             },
         );
+        if let Some(stamps) = stamps
+            && counts.early > before
+        {
+            stamps.stage(Stage::Stale, since_ns, counts.early - before);
+        }
     }
 
     fn event(&mut self, now: Instant, event: Event, out: &mut Outputs) {
@@ -154,7 +173,9 @@ impl Atomizer {
                     .expect("it is as another replica made it, checked on its way");
             }
             Event::Leader(leader) => self.led_by(now, leader, out),
-            Event::Refused { .. } => self.block_proposed = None,
+            Event::Refused { .. } => {
+                (self.ledger_proposed, self.block_proposed) = (false, None);
+            }
             Event::Read { .. } => {}
         }
     }
@@ -226,15 +247,20 @@ impl Atomizer {
     /// Another replica leads, or nobody does: what waits here is given up, what was proposed may be decided or not, and
     /// nobody here will know. The connections of clients end, which says just that.
     fn led_by(&mut self, now: Instant, leader: Option<u8>, out: &mut Outputs) {
-        self.block_proposed = None;
-        self.pruned_below = 0;
+        // What was proposed of pruning and is lost is made good by what archivers say of the next block.
+        (self.ledger_proposed, self.block_proposed) = (false, None);
         if leader == Some(self.replica) {
             self.counts.led += 1;
             self.block_at = now;
             return;
         }
-        let Self { intake, discarded, subscribers, counts, .. } = self;
+        let since_ns = self.now_ns();
+        let Self { intake, discarded, subscribers, counts, stamps, .. } = self;
         let is_heard = subscribers.want_errors();
+        let complete = intake.waiting() as u64;
+        if let Some(stamps) = stamps.as_mut().filter(|_| complete > 0) {
+            stamps.stage(Stage::Stale, since_ns, complete);
+        }
         intake.give_up(|it| {
             counts.busy += 1;
             if is_heard {

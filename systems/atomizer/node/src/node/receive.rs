@@ -3,8 +3,9 @@
 use clock::Instant;
 use process::{Connection, Outputs};
 
-use super::{Atomizer, BLOCKS_LISTENER, CLIENTS_LISTENER, Rung};
+use super::{Atomizer, BLOCKS_LISTENER, CLIENTS_LISTENER, Counts, Rung};
 use crate::intake::Taken;
+use crate::machine::Broken;
 use crate::protocol::errors::{Error, Why};
 use crate::protocol::request::{Notification, Request, read_request};
 use crate::protocol::{Hash, Malformed, REQUEST_BYTES_MAX, next_frame};
@@ -19,7 +20,7 @@ impl Atomizer {
         out: &mut Outputs,
     ) {
         let since_ns = self.now_ns();
-        let before = self.counts.received;
+        let before = self.counts;
         let mut used = 0;
         let ended = loop {
             match next_frame(&bytes[used..], REQUEST_BYTES_MAX) {
@@ -57,7 +58,7 @@ impl Atomizer {
             used = bytes.len();
         }
         out.used(used);
-        self.received(since_ns, self.counts.received - before);
+        self.received(since_ns, before);
     }
 
     fn hang_up(&mut self, connection: Connection, out: &mut Outputs) {
@@ -65,12 +66,23 @@ impl Atomizer {
         out.close(connection);
     }
 
-    fn received(&mut self, since_ns: u64, count: u64) {
+    /// Notifications were read, and each has one of three ends.
+    fn received(&mut self, since_ns: u64, before: Counts) {
+        let now = self.counts;
         let Some(stamps) = &mut self.stamps else { return };
-        if count > 0 {
-            stamps.stage(Stage::Receive, since_ns, count);
-            if self.options.rung >= Rung::Accumulate {
-                stamps.stage(Stage::Accumulate, since_ns, count);
+        let received = now.received - before.received;
+        let complete = now.complete - before.complete;
+        let refused = now.early + now.busy - before.early - before.busy;
+        let ends = [
+            (Stage::Accumulate, complete),
+            (Stage::Refuse, refused),
+            (Stage::Partial, received - complete - refused),
+        ];
+        let gathers = self.options.rung >= Rung::Accumulate;
+        let ends = ends.into_iter().filter(|_| gathers);
+        for (stage, count) in std::iter::once((Stage::Receive, received)).chain(ends) {
+            if count > 0 {
+                stamps.stage(stage, since_ns, count);
             }
         }
     }
@@ -78,9 +90,7 @@ impl Atomizer {
     fn notify(&mut self, now: Instant, since_ns: u64, it: &Notification<'_>) {
         self.counts.received += 1;
         let id = it.transaction.id;
-        if let Some(stamps) = self.stamps.as_mut().filter(|stamps| stamps.follows(id)) {
-            stamps.trace(Stage::Receive, id, since_ns);
-        }
+        self.trace(Stage::Receive, id, since_ns);
         if self.options.rung < Rung::Accumulate {
             return;
         }
@@ -99,6 +109,7 @@ impl Atomizer {
             Taken::Complete => {
                 self.counts.complete += 1;
                 self.waits_since.get_or_insert(now);
+                self.trace(Stage::Accumulate, id, since_ns);
             }
             Taken::Partial => {}
             Taken::Full => {
@@ -106,8 +117,12 @@ impl Atomizer {
                 self.discard(id, Why::NotTaken);
             }
         }
+    }
+
+    /// Tells of one that is followed by name.
+    fn trace(&mut self, stage: Stage, id: &Hash, since_ns: u64) {
         if let Some(stamps) = self.stamps.as_mut().filter(|stamps| stamps.follows(id)) {
-            stamps.trace(Stage::Accumulate, id, since_ns);
+            stamps.trace(stage, id, since_ns);
         }
     }
 
@@ -126,11 +141,23 @@ impl Atomizer {
     ) -> Result<(), Malformed> {
         let listener = self.lines[connection.index()].listener;
         match request {
-            // It is the log's to say, so that all forget the same.
-            Request::Prune(below) => self.prune_below = self.prune_below.max(below),
+            Request::Alive => {}
+            Request::Archiver(number) if listener == BLOCKS_LISTENER => {
+                self.archivers.begin(connection, number).ok_or(Malformed::Count)?;
+            }
+            Request::Prune(below) => {
+                if self.options.rules.broken == Broken::AnybodyPrunes {
+                    self.archivers.begin(connection, 0);
+                }
+                let height = self.machine.height();
+                self.archivers.stored(connection, below, height).ok_or(Malformed::Tag)?;
+            }
             Request::GetBlock(height) if listener == BLOCKS_LISTENER => {
-                if let Some(block) = self.machine.kept().get(height) {
-                    self.subscribers.give(connection, block, out);
+                let below = self.machine.kept_from();
+                match self.machine.kept().get(height) {
+                    Some(block) => self.subscribers.give(connection, block, out),
+                    None if height < below => self.subscribers.say_pruned(connection, below, out),
+                    None => {}
                 }
             }
             Request::Standing if listener == CLIENTS_LISTENER => {

@@ -1,30 +1,44 @@
 //! An atomizer alone, in dialogue.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use process::host::Store;
 
 use super::*;
 use crate::intake;
-use crate::protocol::block::{Block, read_block};
+use crate::protocol::block::{Block, read_block, read_pruned};
 use crate::protocol::errors::{Why, read_errors};
 use crate::protocol::request::{self, Standing, read_standing};
 use crate::protocol::transaction::Transaction;
 use crate::protocol::{Hash, Malformed, next_frame};
 use crate::spent::Secret;
+use crate::stamps::{Stage, Stamps};
 
 const INTERVAL: Duration = Duration::from_millis(250);
 const LINGER: Duration = Duration::from_millis(2);
 
+const BOUNDS: intake::Bounds = intake::Bounds {
+    queue_max: 100,
+    queue_bytes_max: 1 << 20,
+    partial_max: 10,
+    partial_bytes_max: 1 << 20,
+    entry_bytes: 1 << 16,
+};
+
 fn options() -> Options {
     Options {
         rules: Rules { inputs: 64, ..Rules::published(Secret::new(1)) },
+        ledger: 77,
         rung: Rung::Block,
         block_interval: INTERVAL,
         linger: LINGER,
         batch_idle: None,
-        bounds: intake::Bounds { queue_max: 100, partial_max: 10, entry_bytes: 1 << 16 },
+        bounds: BOUNDS,
+        ignores_height_zero: false,
         refuses_early: true,
+        archivers: 1,
         unarchived_bytes_max: 1 << 20,
         broadcasts_to_all: false,
         is_silent: false,
@@ -96,14 +110,18 @@ impl Scene {
         (std::mem::take(bytes), closes)
     }
 
-    /// The blocks that were sent: height, and the first byte of each transaction's name.
+    /// The blocks that were sent: height, and the first byte of each transaction's name. A height of 0: one is forgotten.
     fn blocks(&mut self) -> Vec<(u64, Vec<u8>)> {
         let (bytes, _) = self.said(1);
         let (mut blocks, mut used) = (Vec::new(), 0);
         while let Some(frame) = next_frame(&bytes[used..], 1 << 20).unwrap() {
             used += frame.used;
+            if read_pruned(frame.payload).is_some() {
+                blocks.push((0, vec![]));
+                continue;
+            }
             let block: Block<'_> = read_block(frame.payload).unwrap();
-            blocks.push((block.height, block.transactions().map(|it| it.id[0]).collect()));
+            blocks.push((block.head.height, block.transactions().map(|it| it.id[0]).collect()));
         }
         assert_eq!(used, bytes.len());
         blocks
@@ -123,7 +141,7 @@ impl Scene {
 }
 
 /// Claim: what was notified is in the next block, in order; what spends the same comes back as an error; blocks come at each
-/// interval, empty ones, too; one that is asked for is sent once more, until it is pruned.
+/// interval, empty ones, too; one that is asked for is sent once more, until it is pruned, which is said.
 #[test]
 fn blocks_and_errors() {
     let mut scene = Scene::new(options());
@@ -141,12 +159,13 @@ fn blocks_and_errors() {
     scene.wait(2 * INTERVAL);
     assert_eq!(scene.blocks(), [(3, vec![]), (4, vec![])]);
     let mut bytes = Vec::new();
+    request::write_archiver(&mut bytes, 0);
     request::write_get_block(&mut bytes, 2);
     request::write_prune(&mut bytes, 3);
     scene.send(1, &bytes);
     assert_eq!(scene.blocks(), [(2, vec![1, 2])]);
     scene.send(1, &bytes);
-    assert_eq!(scene.blocks(), []);
+    assert_eq!(scene.blocks(), [(0, vec![])]);
     let counts = scene.node.counts();
     assert_eq!((counts.received, counts.complete, counts.early, counts.proposed), (4, 3, 1, 3));
 }
@@ -202,7 +221,7 @@ fn bad_bytes() {
 #[test]
 fn too_much() {
     let mut scene = Scene::new(Options {
-        bounds: intake::Bounds { queue_max: 2, partial_max: 10, entry_bytes: 1 << 16 },
+        bounds: intake::Bounds { queue_max: 2, ..BOUNDS },
         unarchived_bytes_max: 200,
         ..options()
     });
@@ -216,11 +235,49 @@ fn too_much() {
     scene.notify(0, 5, 2, &[5]);
     assert_eq!(scene.errors(), [not_taken(5)]);
     let mut bytes = Vec::new();
+    request::write_archiver(&mut bytes, 0);
     request::write_prune(&mut bytes, 3);
     scene.send(1, &bytes);
     scene.notify(0, 6, 2, &[6]);
     scene.wait(INTERVAL);
     assert_eq!(scene.blocks(), [(2, vec![1, 2]), (3, vec![6])]);
+}
+
+/// Claim: blocks are forgotten on the word of archivers alone, once all of them have said it, and none that is not made yet:
+/// whoever else says so loses its connection, and an archiver that says too much takes nothing of the blocks to come along.
+#[test]
+fn only_archivers_prune() {
+    let says = |number: Option<u8>, below: u64| {
+        let mut bytes = Vec::new();
+        number.iter().for_each(|it| request::write_archiver(&mut bytes, *it));
+        request::write_prune(&mut bytes, below);
+        bytes
+    };
+    let kept = |scene: &Scene| {
+        let blocks = scene.node.machine().kept().iter();
+        blocks.map(|block| block.height).collect::<Vec<_>>()
+    };
+    for (place, number) in [(0, None), (0, Some(0)), (1, None), (1, Some(2)), (2, Some(0))] {
+        let mut scene = Scene::new(Options { archivers: 2, ..options() });
+        scene.wait(3 * INTERVAL - Duration::from_millis(1));
+        assert_eq!(kept(&scene), [1, 2, 3]);
+        scene.send(place, &says(number, 1 << 63));
+        scene.wait(INTERVAL);
+        assert!(scene.said(place).1, "{place} {number:?}: its connection ends");
+        assert_eq!(kept(&scene), [1, 2, 3, 4], "{place} {number:?}");
+    }
+    let mut scene = Scene::new(Options { archivers: 2, ..options() });
+    let second = connection(4);
+    scene.out.open(second);
+    scene.step(Input::Opened { connection: second, listener: BLOCKS_LISTENER });
+    scene.wait(3 * INTERVAL - Duration::from_millis(1));
+    scene.send(1, &says(Some(0), 1 << 63));
+    assert_eq!(kept(&scene), [1, 2, 3], "the other archiver has said nothing");
+    scene.send(4, &says(Some(1), 3));
+    assert_eq!(kept(&scene), [3]);
+    scene.send(4, &says(Some(1), 1 << 63));
+    scene.wait(2 * INTERVAL);
+    assert_eq!(kept(&scene), [4, 5], "those that were made since");
 }
 
 /// Claim: with the published system's pause an entry leaves at each of its looks and not before, and what is too old is
@@ -262,6 +319,72 @@ fn rungs() {
             [counts.received, counts.complete, counts.applied, fates.in_blocks, sent]
         });
     assert_eq!(found, [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1; 5]]);
+}
+
+/// What was stamped: by stage how many.
+#[derive(Clone, Default)]
+struct Stamped(Arc<Mutex<BTreeMap<Stage, u64>>>);
+
+impl Stamps for Stamped {
+    fn now_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn stage(&mut self, stage: Stage, _since_ns: u64, count: u64) {
+        *self.0.lock().unwrap().entry(stage).or_default() += count;
+    }
+
+    fn trace(&mut self, _stage: Stage, _id: &Hash, _since_ns: u64) {}
+
+    fn follows(&self, _id: &Hash) -> bool {
+        false
+    }
+}
+
+/// Claim: sums by stage come out to the last one: notifications leave a transaction waiting, complete it or have it refused;
+/// complete ones go into the log or become too old in the queue; and what is applied is admitted, expired or spent.
+#[test]
+fn sums_by_stage() {
+    let stamped = Stamped::default();
+    let mut scene = Scene::new(options());
+    scene.node = Atomizer::new(0, options()).stamping(Box::new(stamped.clone()));
+    scene.step(Input::Wake);
+    for (place, listener) in [(0, CLIENTS_LISTENER), (2, ERRORS_LISTENER)] {
+        scene.step(Input::Opened { connection: connection(place), listener });
+    }
+    scene.wait(Duration::from_millis(10));
+    let mut bytes = Vec::new();
+    // Two that are vouched for by halves, one of which never is as a whole; one too new; one that spends what another does.
+    for (id, height, inputs, attested) in [
+        (1, 1, [11, 12], &[0][..]),
+        (2, 1, [21, 22], &[0]),
+        (1, 1, [11, 12], &[1]),
+        (3, 9, [31, 32], &[0, 1]),
+        (4, 1, [11, 42], &[0, 1]),
+        (5, 1, [51, 52], &[0, 1]),
+    ] {
+        let (id, inputs) = ([id; 32], inputs.map(|it| [it; 32]));
+        let it = Transaction { id: &id, inputs: &inputs, outputs: &[] };
+        request::write_notify(&mut bytes, height, &it, attested);
+    }
+    assert_eq!(scene.send(0, &bytes), bytes.len());
+    scene.wait(INTERVAL);
+    let of = |stage: Stage| stamped.0.lock().unwrap().get(&stage).copied().unwrap_or(0);
+    let [receive, partial, refuse] = [Stage::Receive, Stage::Partial, Stage::Refuse].map(of);
+    assert_eq!((receive, partial, of(Stage::Accumulate), refuse), (6, 2, 3, 1));
+    assert_eq!((of(Stage::Log), of(Stage::Stale), of(Stage::Apply)), (3, 0, 3));
+    assert_eq!([Stage::Admit, Stage::Expire, Stage::Spent, Stage::Block].map(of), [2, 0, 1, 2]);
+    // Where they wait for the log until they are too old they are given up before it.
+    let stamped = Stamped::default();
+    let slow = Options { linger: 4 * INTERVAL, ..options() };
+    scene.node = Atomizer::new(0, slow).stamping(Box::new(stamped.clone()));
+    scene.step(Input::Opened { connection: connection(0), listener: CLIENTS_LISTENER });
+    scene.wait(Duration::from_millis(10));
+    let height = scene.node.machine().height();
+    scene.notify(0, 6, height, &[61]);
+    scene.wait(6 * INTERVAL);
+    let of = |stage: Stage| stamped.0.lock().unwrap().get(&stage).copied().unwrap_or(0);
+    assert_eq!([Stage::Accumulate, Stage::Log, Stage::Stale].map(of), [1, 0, 1]);
 }
 
 /// Claim: whoever asks is told who leads.

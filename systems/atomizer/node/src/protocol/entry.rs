@@ -7,6 +7,7 @@ mod tag {
     pub const TRANSACTIONS: u8 = 0;
     pub const MAKE_BLOCK: u8 = 1;
     pub const PRUNE: u8 = 3;
+    pub const LEDGER: u8 = 4;
 }
 
 /// Bytes in front of an entry's transactions.
@@ -23,6 +24,8 @@ pub enum Entry<'a> {
     MakeBlock,
     /// Blocks below this height may be forgotten.
     Prune(u64),
+    /// The ledger begins, and this is its number.
+    Ledger(u64),
 }
 
 /// A transaction whose inputs are all vouched for.
@@ -76,6 +79,7 @@ pub fn read_entry(bytes: &[u8]) -> Result<Entry<'_>, Malformed> {
         }
         tag::MAKE_BLOCK => Entry::MakeBlock,
         tag::PRUNE => Entry::Prune(reader.u64()?),
+        tag::LEDGER => Entry::Ledger(reader.u64()?),
         _ => return Err(Malformed::Tag),
     };
     reader.end()?;
@@ -109,7 +113,17 @@ pub fn make_block() -> Vec<u8> {
 /// The entry that lets blocks be forgotten.
 #[must_use]
 pub fn prune(below: u64) -> Vec<u8> {
-    let mut bytes = vec![tag::PRUNE];
-    put_u64(&mut bytes, below);
+    numbered(tag::PRUNE, below)
+}
+
+/// The entry with which a ledger begins, with a number that no other has: not 0.
+#[must_use]
+pub fn ledger(number: u64) -> Vec<u8> {
+    numbered(tag::LEDGER, number)
+}
+
+fn numbered(tag: u8, number: u64) -> Vec<u8> {
+    let mut bytes = vec![tag];
+    put_u64(&mut bytes, number);
     bytes
 }

@@ -41,7 +41,7 @@ fn messages(bytes: &[u8]) {
     }
     if let Ok(block) = read_block(bytes) {
         let mut again = Vec::new();
-        write_block_head(&mut again, block.height, block.count, block.bytes.len() as u64);
+        write_block_head(&mut again, &block.head, block.bytes.len() as u64);
         block.transactions().for_each(|it| it.write(&mut again));
         assert_eq!(&again[FRAME_HEADER_BYTES..], bytes);
     }

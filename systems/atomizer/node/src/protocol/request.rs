@@ -8,6 +8,8 @@ mod tag {
     pub const PRUNE: u8 = 1;
     pub const GET_BLOCK: u8 = 2;
     pub const STANDING: u8 = 3;
+    pub const ARCHIVER: u8 = 4;
+    pub const ALIVE: u8 = 5;
 }
 
 /// A request to an atomizer.
@@ -15,12 +17,16 @@ mod tag {
 pub enum Request<'a> {
     /// A transaction, some of whose inputs are vouched for.
     Notify(Notification<'a>),
-    /// The blocks below this height are not needed any more.
+    /// The archiver of this connection has stored the blocks below this height.
     Prune(u64),
     /// The block of this height is wanted. Where blocks are listened to it comes among them.
     GetBlock(u64),
     /// Who leads is wanted. Not in the published system, whose clients send to all.
     Standing,
+    /// Whoever is connected is the archiver of this number. Not in the published system, where anybody prunes.
+    Archiver(u8),
+    /// Nothing is wanted: whoever only listens learns by it whether the other side is still there.
+    Alive,
 }
 
 /// A transaction, and which of its inputs somebody vouches for.
@@ -63,6 +69,8 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
         tag::PRUNE => Request::Prune(reader.u64()?),
         tag::GET_BLOCK => Request::GetBlock(reader.u64()?),
         tag::STANDING => Request::Standing,
+        tag::ARCHIVER => Request::Archiver(reader.byte()?),
+        tag::ALIVE => Request::Alive,
         _ => return Err(Malformed::Tag),
     };
     reader.end()?;
@@ -103,7 +111,7 @@ pub fn write_notify(
 /// Where the height of a notification stands, counted from the beginning of its frame: it may be written at the last moment.
 pub const HEIGHT_AT: usize = super::FRAME_HEADER_BYTES + 1;
 
-/// Says that the blocks below `height` are not needed any more.
+/// Says that the blocks below `height` are stored: for an archiver that has said that it is one.
 pub fn write_prune(out: &mut Vec<u8>, height: u64) {
     write_number(out, tag::PRUNE, height);
 }
@@ -111,6 +119,16 @@ pub fn write_prune(out: &mut Vec<u8>, height: u64) {
 /// Asks for a block.
 pub fn write_get_block(out: &mut Vec<u8>, height: u64) {
     write_number(out, tag::GET_BLOCK, height);
+}
+
+/// Says that whoever sends this is the archiver `number`: what it stores may be forgotten once all archivers have it.
+pub fn write_archiver(out: &mut Vec<u8>, number: u8) {
+    write_frame(out, |out| out.extend_from_slice(&[tag::ARCHIVER, number]));
+}
+
+/// Says nothing.
+pub fn write_alive(out: &mut Vec<u8>) {
+    write_frame(out, |out| out.push(tag::ALIVE));
 }
 
 /// Asks who leads.

@@ -1,6 +1,9 @@
 //! The messages, byte by byte.
 
-use super::block::{Part, Stream, read_block, write_block_head};
+use super::block::{
+    HEAD_BYTES, Hashing, Head, Part, Stream, read_block, read_pruned, write_block_head,
+    write_pruned,
+};
 use super::entry::{self, Entry, read_entry};
 use super::errors::{Error, Why, read_errors, write_errors};
 use super::request::{self, Request, Standing, all_inputs, read_request, read_standing};
@@ -22,7 +25,11 @@ fn notify() -> Vec<u8> {
 fn block(height: u64, count: u64) -> Vec<u8> {
     let (mut out, mut list) = (Vec::new(), Vec::new());
     (0..count).for_each(|_| TWO.write(&mut list));
-    write_block_head(&mut out, height, count, list.len() as u64);
+    let mut hashing = Hashing::default();
+    hashing.add(&list);
+    let head = Head { height, ledger: 5, previous: [6; 32], hash: [0; 32], count };
+    let head = Head { hash: hashing.end(&head), ..head };
+    write_block_head(&mut out, &head, list.len() as u64);
     out.extend_from_slice(&list);
     out
 }
@@ -50,7 +57,7 @@ fn payload(frame: &[u8]) -> &[u8] {
 }
 
 /// Claim: a transaction with two inputs and two outputs takes the bytes of the published system: 176 alone, 209 with its
-/// height and two attestations, 217 in its frame, 184 in the log, and 176 in a block.
+/// height and two attestations, 217 in its frame, 184 in the log, and 176 in a block. Only a block's head is longer.
 #[test]
 fn published_sizes() {
     assert_eq!(TWO.bytes(), 176);
@@ -64,7 +71,7 @@ fn published_sizes() {
     }
     entry::set_count(&mut log, 3);
     assert_eq!(log.len(), 1 + 8 + 3 * 184);
-    assert_eq!(block(1, 5).len(), 8 + 8 + 8 + 5 * 176);
+    assert_eq!(block(1, 5).len(), 8 + HEAD_BYTES + 5 * 176);
 }
 
 /// Claim: what is written is read: each request, entry, block, list of errors, question and answer.
@@ -76,6 +83,12 @@ fn there_and_back() {
     let mut out = Vec::new();
     request::write_prune(&mut out, 5);
     assert_eq!(read_request(payload(&out)), Ok(Request::Prune(5)));
+    out.clear();
+    request::write_archiver(&mut out, 3);
+    assert_eq!(read_request(payload(&out)), Ok(Request::Archiver(3)));
+    out.clear();
+    request::write_alive(&mut out);
+    assert_eq!(read_request(payload(&out)), Ok(Request::Alive));
     out.clear();
     request::write_get_block(&mut out, 6);
     assert_eq!(read_request(payload(&out)), Ok(Request::GetBlock(6)));
@@ -97,16 +110,55 @@ fn there_and_back() {
     assert_eq!(complete, [(8, TWO, 17)]);
     assert!(matches!(read_entry(&entry::make_block()), Ok(Entry::MakeBlock)));
     assert!(matches!(read_entry(&entry::prune(4)), Ok(Entry::Prune(4))));
+    assert!(matches!(read_entry(&entry::ledger(9)), Ok(Entry::Ledger(9))));
 
     let frame = block(9, 3);
     let read = read_block(payload(&frame)).unwrap();
-    assert_eq!((read.height, read.count, read.transactions().count()), (9, 3, 3));
+    assert_eq!((read.head.height, read.head.count, read.transactions().count()), (9, 3, 3));
+    assert!(read.is_as_hashed());
     assert!(read.transactions().all(|it| it == TWO));
 
     let frame = errors();
     let whys: Vec<_> = read_errors(payload(&frame)).unwrap().iter().map(|it| it.why).collect();
     assert_eq!(whys.len(), 5);
     assert_eq!((whys[1], whys[4]), (Why::Unknown(&INPUTS), Why::Spent(&OUTPUTS)));
+}
+
+/// Claim: a block's hash is of the order of its transactions, of each byte of them, and of all that its head says.
+#[test]
+fn hashes() {
+    let other = Transaction { id: &[8; 32], ..TWO };
+    let of = |list: &[Transaction<'_>], head: Head| {
+        let (mut bytes, mut hashing) = (Vec::new(), Hashing::default());
+        list.iter().for_each(|it| it.write(&mut bytes));
+        hashing.add(&bytes);
+        hashing.end(&head)
+    };
+    let head = Head { height: 2, ledger: 5, previous: [6; 32], hash: [0; 32], count: 2 };
+    let all = [
+        of(&[TWO, other], head),
+        of(&[other, TWO], head),
+        of(&[TWO, TWO], head),
+        of(&[TWO, other], Head { height: 3, ..head }),
+        of(&[TWO, other], Head { ledger: 6, ..head }),
+        of(&[TWO, other], Head { previous: [7; 32], ..head }),
+        of(&[TWO, other], Head { count: 1, ..head }),
+    ];
+    for (place, hash) in all.iter().enumerate() {
+        assert!(!all[..place].contains(hash), "{place}");
+    }
+    assert_eq!(of(&[TWO, other], Head { hash: all[0], ..head }), all[0], "its own is not in it");
+    let first = Head { height: 1, previous: [0; 32], hash: [6; 32], ..head };
+    assert!(first.follows(None) && head.follows(Some(&first)) && !head.follows(None));
+    assert!(!Head { ledger: 0, ..first }.follows(None));
+    for other in [
+        Head { hash: [7; 32], ..first },
+        Head { ledger: 6, ..first },
+        Head { height: 2, ..first },
+        Head { height: u64::MAX, ..first },
+    ] {
+        assert!(!head.follows(Some(&other)), "{other:?}");
+    }
 }
 
 /// Claim: what a watchtower is asked it answers output by output, in the order asked.
@@ -168,7 +220,10 @@ fn reasons() {
 /// or fewer than it says, is refused.
 #[test]
 fn streams() {
-    let bytes = [block(1, 2), block(2, 0), block(3, 1)].concat();
+    let mut pruned = Vec::new();
+    write_pruned(&mut pruned, 4);
+    assert_eq!(read_pruned(payload(&pruned)), Some(4));
+    let bytes = [block(1, 2), block(2, 0), pruned, block(3, 1)].concat();
     for piece in 1..bytes.len() {
         let (mut stream, mut said, mut used) = (Stream::default(), Vec::new(), 0);
         let mut end = 0;
@@ -179,19 +234,21 @@ fn streams() {
                     Part::Begin { height, count } => said.push((height, count)),
                     Part::Transaction(it) => assert_eq!(it, TWO),
                     Part::End { height } => said.push((height, u64::MAX)),
+                    Part::Pruned { below } => said.push((0, below)),
                 })
                 .unwrap();
         }
         assert_eq!(used, bytes.len());
         let end = u64::MAX;
-        assert_eq!(said, [(1, 2), (1, end), (2, 0), (2, end), (3, 1), (3, end)]);
+        assert_eq!(said, [(1, 2), (1, end), (2, 0), (2, end), (0, 4), (3, 1), (3, end)]);
     }
     let mut long = block(1, 2);
-    long[16] = 1;
+    let count_at = 8 + HEAD_BYTES - 8;
+    long[count_at] = 1;
     assert_eq!(Stream::default().read(&long, |_| {}), Err(Malformed::Rest));
-    long[16] = 3;
+    long[count_at] = 3;
     assert_eq!(Stream::default().read(&long, |_| {}), Err(Malformed::Truncated));
-    long[16] = 200;
+    long[count_at] = 200;
     assert_eq!(Stream::default().read(&long, |_| {}), Err(Malformed::Count));
 }
 

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clock::Clock;
+use clock::{Clock, Instant};
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
+use process::{Input, Node, Outputs};
 
 use super::{end_events, events};
 use crate::archiver::{Archiver, disk};
@@ -16,6 +17,7 @@ An archiver: it stores blocks.
 
   --data FOLDER          where it stores them (needed)
   --atomizer ADDRESS     where an atomizer sends blocks; once for each
+  --number NUMBER        which of the archivers it is: 0, 1, … (0)
   --listen ADDRESS       where its last blocks can be asked for (127.0.0.1:0)
   --metrics ADDRESS      where it says its metrics over HTTP (127.0.0.1:0)
   --sync WHAT            what is synced before a block counts as stored: data or none (data)
@@ -31,6 +33,7 @@ const RECENT_BYTES: usize = 32 << 20;
 struct Command {
     data: Option<PathBuf>,
     atomizers: Vec<SocketAddr>,
+    number: u8,
     listen: SocketAddr,
     metrics: SocketAddr,
     store: StoreOptions,
@@ -43,6 +46,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
     let mut command = Command {
         data: None,
         atomizers: Vec::new(),
+        number: 0,
         listen: listen_address("0")?,
         metrics: listen_address("0")?,
         store: StoreOptions { sync: Sync::Data, segment_bytes: BLOCK_BYTES_MAX + (2 << 20) },
@@ -59,6 +63,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--follow-every" => command.followed = words.number()?,
             "--data" => command.data = Some(words.text()?.into()),
             "--atomizer" => command.atomizers.push(words.address()?),
+            "--number" => command.number = words.number()?,
             "--listen" => command.listen = words.address()?,
             "--metrics" => command.metrics = words.address()?,
             "--sync" => {
@@ -69,6 +74,19 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         }
     }
     Ok(Some(command))
+}
+
+/// An archiver that ends where it can store nothing more: whoever started it learns that from its last line and its exit code.
+struct Ending(Archiver);
+
+impl Node for Ending {
+    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        self.0.step(now, input, out);
+        if let Some(trouble) = self.0.trouble() {
+            eprintln!("assay serve atomizer: {trouble}");
+            std::process::exit(1);
+        }
+    }
 }
 
 pub(super) fn run(words: &[String]) -> Result<(), String> {
@@ -85,19 +103,22 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
     let (store, stored) =
         Store::open_recent(folder, &[disk::LOG], &[], command.store, RECENT_BYTES)
             .map_err(|error| error.to_string())?;
-    let mut node = Archiver::new(command.atomizers.len(), &stored)
-        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    let node = Archiver::new(command.atomizers.len(), &stored)
+        .map_err(|error| format!("{}: {error}", folder.display()))?
+        .numbered(command.number);
     drop(stored);
     shell = shell.keeping(store);
+    let mut node = Ending(node);
     let (clock, mut sampler) = (Clock::start(), None);
     if let Some(path) = &command.events {
         let (made, stamps) = events::begin(path, "archiver", clock, command.followed)?;
-        (node, sampler) = (node.stamping(stamps), Some(made));
+        (node.0, sampler) = (node.0.stamping(stamps), Some(made));
     }
-    let height = node.durable().to_string();
+    let height = node.0.durable().to_string();
     shell.announce(&[("height", &height)]).map_err(|error| error.to_string())?;
     let facts = shell.run(&mut node, clock, &until).map_err(|error| error.to_string())?;
     end_events(sampler)?;
+    let Ending(node) = node;
     let counts = node.counts();
     eprintln!(
         "ended by {}; height {}, {} blocks with {} transactions stored, {} were there already, {} asked for, {} malformed",

@@ -40,7 +40,10 @@ An atomizer.
   --batch-bytes B        an entry ends with the transaction that reaches this (1048576)
   --queue-max COUNT      transactions that wait for the log; more are refused (65536)
   --partial-max COUNT    transactions that wait for attestations; more are refused (1048576)
-  --unarchived-bytes-max B  with so many bytes of blocks that no archiver has stored nothing is taken (536870912)
+  --partial-bytes-max B  bytes of transactions that wait for attestations; more are refused (67108864)
+  --queue-bytes-max B    bytes of transactions that wait for the log; more are refused (268435456)
+  --archivers COUNT      a block is forgotten once so many archivers have stored it (1)
+  --unarchived-bytes-max B  with so many bytes of blocks that not all archivers have stored nothing is taken (536870912)
   --no-archiver          nobody stores blocks: only the last 16 can be asked for
   --up-to STAGE          how far transactions go: receive, accumulate, log, apply or block (block)
   --events FILE          where it stamps its stages (see base/sampler)
@@ -53,6 +56,8 @@ What the published system does, each of its own or all with --as-published:
   --admit-late           what is too old is written into the log before it is discarded, and the queue takes all
   --copy-blocks          a block is copied on its way as often as there
   --broadcast-to-all     blocks go to clients, too
+  --ignore-height-zero   a height of 0 that is said of an input counts as none: an input that was spent long ago can be
+                         spent again beside a fresh one
   --silent               one that does not lead says nothing to who sends it transactions
 ";
 
@@ -64,6 +69,13 @@ const UNSENT_BYTES_MAX: usize = 128 << 20;
 
 /// What the queue takes where it is to take all: a bound there must be.
 const QUEUE_OF_ALL: usize = 4 << 20;
+const QUEUE_OF_ALL_BYTES: usize = 1 << 30;
+
+fn admit_late(options: &mut Options) {
+    options.refuses_early = false;
+    options.bounds.queue_max = QUEUE_OF_ALL;
+    options.bounds.queue_bytes_max = QUEUE_OF_ALL_BYTES;
+}
 
 /// Blocks that can be asked for where nobody stores them.
 const BLOCKS_WITHOUT_ARCHIVER: u64 = 16;
@@ -94,16 +106,24 @@ enum Log {
 
 impl Command {
     fn new(secret: Secret) -> Result<Self, String> {
-        let bounds =
-            intake::Bounds { queue_max: 65_536, partial_max: 1 << 20, entry_bytes: 1 << 20 };
+        let bounds = intake::Bounds {
+            queue_max: 65_536,
+            queue_bytes_max: 256 << 20,
+            partial_max: 1 << 20,
+            partial_bytes_max: 64 << 20,
+            entry_bytes: 1 << 20,
+        };
         let options = Options {
             rules: Rules::published(secret),
+            ledger: draw()?.max(1),
             rung: Rung::Block,
             block_interval: Duration::from_millis(250),
             linger: Duration::from_micros(2000),
             batch_idle: None,
             bounds,
+            ignores_height_zero: false,
             refuses_early: true,
+            archivers: 1,
             unarchived_bytes_max: 512 << 20,
             broadcasts_to_all: false,
             is_silent: false,
@@ -158,6 +178,9 @@ impl Command {
             "--batch-bytes" => options.bounds.entry_bytes = words.number()?,
             "--queue-max" => options.bounds.queue_max = words.number()?,
             "--partial-max" => options.bounds.partial_max = words.number()?,
+            "--queue-bytes-max" => options.bounds.queue_bytes_max = words.number()?,
+            "--partial-bytes-max" => options.bounds.partial_bytes_max = words.number()?,
+            "--archivers" => options.archivers = words.number()?,
             "--unarchived-bytes-max" => options.unarchived_bytes_max = words.number()?,
             "--no-archiver" => options.rules.blocks_max = Some(BLOCKS_WITHOUT_ARCHIVER),
             "--up-to" => {
@@ -171,18 +194,16 @@ impl Command {
             }
             "--batch-idle-ms" => options.batch_idle = Some(words.milliseconds()?),
             "--no-batch-cap" => options.bounds.entry_bytes = intake::ENTRY_BYTES_MAX,
-            "--admit-late" => {
-                options.refuses_early = false;
-                options.bounds.queue_max = QUEUE_OF_ALL;
-            }
+            "--admit-late" => admit_late(options),
             "--copy-blocks" => options.rules.copies_blocks = true,
             "--broadcast-to-all" => options.broadcasts_to_all = true,
+            "--ignore-height-zero" => options.ignores_height_zero = true,
             "--silent" => options.is_silent = true,
             "--as-published" => {
                 options.batch_idle = Some(Duration::from_millis(20));
                 options.bounds.entry_bytes = intake::ENTRY_BYTES_MAX;
-                options.refuses_early = false;
-                options.bounds.queue_max = QUEUE_OF_ALL;
+                admit_late(options);
+                options.ignores_height_zero = true;
                 options.rules.copies_blocks = true;
                 options.broadcasts_to_all = true;
                 options.is_silent = true;

@@ -18,9 +18,8 @@ pub(super) fn begin(
     clock: Clock,
     followed: u64,
 ) -> Result<(Sampler, Box<dyn Stamps + Send>), String> {
-    let label = |stage: Stage| stage.published_name().unwrap_or("durable in the archive");
     let stages: Vec<_> =
-        Stage::ALL.iter().map(|it| sampler::Stage::new(it.name(), label(*it))).collect();
+        Stage::ALL.iter().map(|it| sampler::Stage::new(it.name(), it.label())).collect();
     let sampler = Sampler::create(path, node, &stages, clock, Options::default())
         .map_err(|error| format!("making {} for events: {error}", path.display()))?;
     let ring = sampler.ring();
