@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: the simulators against code that is wrong. Each mutant of the list changes one place of a copy of
 //! the checkout; the simulation of its world must find it, and the seed that does is printed. One that no seed finds shows
-//! nothing of the code and much of the simulator: it fails the command, unless the list says why nobody could tell it apart.
+//! nothing of the code and much of the simulator: it fails the command, unless the list says why no run could tell it apart.
 //!
-//! Nothing of a mutant is ever in a build that anybody uses: there is no switch for them.
+//! No build in use contains a mutant: there is no switch for them.
 
 mod list;
 

@@ -77,7 +77,7 @@ impl Sampler {
         }
         // Locked before it is emptied: what another sampler writes there stays.
         let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
-        // A file system that knows no locks refuses nobody.
+        // A file system without locks never refuses.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             let words = format!("another sampler writes {}", path.display());
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, words));

@@ -146,7 +146,7 @@ pub(super) mod tests {
     use crate::testing::{Trial, audit, row};
 
     pub(in crate::audits) const GUILTY: &[Guilt] = &[("a tenth is read 20 ms late", |trial| {
-        // Of the others nobody knows, and it is in their marks.
+        // Of the others it is unknown, and contained in their marks.
         for (n, old) in trial.rows.iter_mut().enumerate().step_by(10) {
             match n % 13 {
                 0 => old.receive_lag = 20 * MS,

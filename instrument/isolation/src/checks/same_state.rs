@@ -1,5 +1,5 @@
 //! The check `same-state`: replicas that have come to one position hold the same there. Each says a digest of all that it
-//! holds, when the load is over; what clients saw cannot show that two replicas differ in what nobody has read.
+//! holds, when the load is over; reads cannot show that two replicas differ in a key that was never read.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! What archivers have said that they have stored. Only what all of them have may be forgotten, and only of connections that
-//! said which archiver they are: anybody else could make blocks go that nobody has.
+//! said which archiver they are: any other client could make the atomizers forget blocks that are stored nowhere.
 
 use process::Connection;
 
@@ -26,7 +26,7 @@ impl Archivers {
         Some(())
     }
 
-    /// The archiver of a connection has all blocks below this. Nobody has one that was not made: what is said beyond the last
+    /// The archiver of a connection has all blocks below this. A block that was not made is stored nowhere: what is said beyond the last
     /// block, of `height`, counts as up to it. What was said last holds, so that one which has lost its disk is waited for.
     /// `None`: the connection is no archiver's.
     pub(crate) fn stored(&mut self, of: Connection, below: u64, height: u64) -> Option<()> {

@@ -13,7 +13,7 @@ use crate::events::Events;
 use crate::ledger::Ledger;
 use crate::node::EchoNode;
 
-/// What it holds at most of what is not read, and the same of answers that nobody takes, on all connections together.
+/// Most bytes held of requests that are not served yet, and of answers that clients do not read, over all connections.
 const HELD_BYTES_MAX: usize = 128 << 20;
 
 /// Runs the server until it is told to end. `words` is what stands behind `assay serve echo`.

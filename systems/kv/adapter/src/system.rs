@@ -146,7 +146,7 @@ impl System for Kv {
     }
 
     fn states(&self, of: &Deployment) -> Vec<NodeState> {
-        // One that was attached to, or is alone, has nobody to be compared with.
+        // An attached replica, or a single one, has none to be compared with.
         let several = places(of).ok().filter(|places| places.replicas.len() > 1);
         several.map_or(Vec::new(), |places| states::of(places, of))
     }

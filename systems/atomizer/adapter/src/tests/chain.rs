@@ -48,6 +48,7 @@ fn in_order(blocks: &[Vec<u8>]) -> Result<(bool, Vec<TxId>), String> {
         kinds: &[],
         stages: &[],
         final_stages: model::FinalStages::default(),
+        states: &[],
     });
     while let Some(entry) = chain.next(&mut Vec::new()).map_err(|error| error.to_string())? {
         assert!(entry.ours, "what is in it was submitted: {entry:?}");

@@ -1,6 +1,6 @@
 //! A sender: it makes transactions, vouches for their inputs truthfully, follows the blocks, and sends again what no block
 //! has while it may still be in one. Each input of a transaction has a shard that vouches for it and knows nothing of the other
-//! input; the second is later than the first. Now and then it does what nobody should.
+//! input; the second is later than the first. Now and then it breaks the protocol.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub struct Sender {
     pending: BTreeMap<Hash, Pending>,
     /// Transactions that have lost their first input after its shard has vouched: the other shard does not know.
     orphans: Vec<(Hash, Vec<Hash>)>,
-    /// What nobody should send, to the one that leads: a transaction of which half is vouched for.
+    /// Breaks the protocol: the leader gets a transaction of which half is vouched for.
     halves: Vec<(Hash, Vec<Hash>)>,
     says_prune: bool,
     spent_inputs: HashSet<Hash>,

@@ -46,7 +46,7 @@ pub enum Trouble {
     Pruned {
         /// The first that is missing.
         first: u64,
-        /// The last that nobody can send.
+        /// The last of those that no atomizer can send.
         last: u64,
     },
 }
