@@ -242,6 +242,14 @@ impl Kept {
     }
 }
 
+/// The highest load that keeps the thresholds, and the lowest that fails them, where one series of loads has both.
+pub(crate) fn limits(run: &RunResult) -> Option<(String, String)> {
+    let all = load_series(run);
+    let [series] = all.as_slice() else { return None };
+    let kept = Kept::of(series)?;
+    Some((load_words(series, kept.best?), load_words(series, kept.failed?)))
+}
+
 /// How much one series of loads can take.
 fn of_load(series: &Series<'_>, shown: &[Shown<'_>]) -> String {
     let p99 = |place: usize| {

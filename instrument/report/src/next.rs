@@ -2,8 +2,9 @@
 //!
 //! It must never send a reader to what there is not: each sentence follows from facts of the result.
 
-use model::result::{AuditOutcome, RunResult, TrialResult, Verdict};
+use model::result::{Answer, AuditOutcome, RunResult, TrialResult, Verdict};
 
+use crate::answer::limits;
 use crate::figures::{failed, latency, ratio};
 use crate::tables::{self, Shown, final_latency};
 
@@ -17,7 +18,7 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
     let is_of_it = |row: &&Shown<'_>| row.trial.verdict == run.verdict && !tables::is_declared(row);
     let said = match run.verdict {
         Verdict::Pass => return None,
-        Verdict::Undecided => "measure as long as the thresholds say".to_owned(),
+        Verdict::Undecided => longer(shown),
         Verdict::Invalid => {
             let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);
             match audits.into_iter().any(|audit| audit.outcome == AuditOutcome::Failed) {
@@ -25,9 +26,28 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
                 false => "run it again on an idle machine".to_owned(),
             }
         }
-        Verdict::Fail => after_failure(shown.iter().find(is_of_it)?.trial),
+        Verdict::Fail => match limits(run) {
+            Some((kept, failed)) => {
+                format!("the limit is between {kept} and {failed}: measure loads between them")
+            }
+            None => after_failure(shown.iter().find(is_of_it)?.trial),
+        },
     };
     Some(format!("Next: {said}."))
+}
+
+/// The window that decides everything that chance left open, where it is known.
+fn longer(shown: &[Shown<'_>]) -> String {
+    let thresholds = shown.iter().flat_map(|row| &row.trial.thresholds);
+    let open = thresholds.filter(|it| it.answer == Answer::Undecided);
+    let seconds: Vec<f64> =
+        open.flat_map(|it| &it.counted).filter_map(|it| it.seconds_to_decide).collect();
+    match seconds.into_iter().reduce(f64::max) {
+        Some(seconds) => format!("measure longer: --duration {}s", seconds.ceil()),
+        None => {
+            "measure longer, or with a threshold that is further from what was measured".to_owned()
+        }
+    }
 }
 
 fn after_failure(trial: &TrialResult) -> String {

@@ -358,8 +358,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_atomizer(
         "a block has the height of the one before it",
         MACHINE,
-        "block.height = self.height;",
-        "block.height = self.height - 1;",
+        "(block.height, block.ledger, block.previous) = (self.height,",
+        "(block.height, block.ledger, block.previous) = (self.height - 1,",
     ),
     of_atomizer(
         "names are compared by their tag alone",
