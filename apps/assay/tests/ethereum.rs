@@ -95,8 +95,8 @@ fn expect_each_has_a_fate(trial: &Value) {
     }
 }
 
-/// Claim: a short sweep finds the rate that geth does not take, and there each transfer has a fate: whatever its pool had no
-/// room for it had accepted, and it is a success nowhere.
+/// Claim: a short sweep finds the rate that geth does not take, and there each transfer has a fate: mined late, or dropped by a
+/// pool without room that had accepted it; neither is a success.
 #[test]
 fn past_the_knee_of_geth() {
     if is_missing("geth") {
@@ -116,7 +116,9 @@ fn past_the_knee_of_geth() {
         let first = self::trial(&document, "node=geth,rate=100/s");
         expect_each_has_a_fate(first);
         assert_eq!(number(&first["fates"]["once"]), 300, "{}", first["fates"]);
-        assert!(named(trial, "dropped").is_some_and(|count| count > 0), "{}", trial["checks"]);
+        // How many its pool drops, and how many it mines late instead, depends on how fast the machine is.
+        let late_or_gone = number(&trial["fates"]["late"]) + kept_or_gone(trial);
+        assert!(late_or_gone > 0, "{}, {}", trial["fates"], trial["checks"]);
         assert_eq!(trial["verdict"], "fail");
     }
 }
