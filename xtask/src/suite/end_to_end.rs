@@ -26,8 +26,11 @@ pub fn run(
 ) {
     let names: Vec<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
     let tests = listed(program);
-    let mut words =
-        vec![program.path.display().to_string(), "--skip".to_owned(), TIMING.to_owned()];
+    let threads = threads();
+    let mut words: Vec<String> =
+        [program.path.to_str().unwrap_or_default(), &threads, "--skip", TIMING]
+            .map(str::to_owned)
+            .into();
     let mut reached = Vec::new();
     for suite in suites.iter().filter(|suite| !suite.tests.end_to_end.is_empty()) {
         let used = used(setting.root, &suite.name, &names);
@@ -56,10 +59,16 @@ pub fn of(tally: &mut Tally, setting: &Setting<'_>, suite: &Suite, program: &Pro
     if suite.tests.end_to_end.is_empty() {
         return;
     }
-    let path = program.path.display().to_string();
-    let mut words = vec![path.as_str(), "--skip", TIMING];
+    let (path, threads) = (program.path.display().to_string(), threads());
+    let mut words = vec![path.as_str(), threads.as_str(), "--skip", TIMING];
     words.extend(suite.tests.end_to_end.iter().map(String::as_str));
     tally.step_with(&program.folder, "end-to-end tests", &words, &setting.env);
+}
+
+/// Two tests a processor: most of them wait for a load to end, and no assertion of theirs depends on how busy the machine is.
+fn threads() -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("--test-threads={}", 2 * processors)
 }
 
 /// Names of all tests of the program.
