@@ -95,6 +95,7 @@ const RUN_EXAMPLES: &str = "Examples:
   assay run my.toml --set load.rate=80/s
   assay run http://127.0.0.1:8080/ --rate 50/s --duration 30s
   assay run - --rate 50/s --duration 30s < targets.txt
+  assay run http://127.0.0.1:8080/ --find 'p99 < 100ms'
   assay run demo
 
 Exit codes: 0 no threshold failed · 1 could not run · 2 usage or experiment-file error ·
@@ -234,6 +235,10 @@ pub struct QuickArguments {
     /// Do not verify the server's certificate (with a URL); the report says so
     #[arg(long, short = 'k')]
     pub insecure: bool,
+    /// Search for the highest rate that keeps this threshold, such as 'p99 < 100ms'; it begins with --rate, and --duration
+    /// is how long a rate must be sustained
+    #[arg(long, value_name = "EXPRESSION")]
+    pub find: Option<String>,
     /// A threshold to check, such as 'p99 < 1s'
     #[arg(long = "threshold", value_name = "EXPRESSION")]
     pub thresholds: Vec<String>,

@@ -97,7 +97,7 @@ impl Experiment {
 
     /// The highest rate that any setting offers; `None` if one is not bounded by a rate.
     pub fn rate_max(&self) -> Option<f64> {
-        let mut highest: f64 = 0.0;
+        let mut highest = self.plan.search.as_ref().map_or(0.0, |search| search.most_per_s);
         for setting in &self.plan.settings {
             let rate = match &setting.load.arrivals {
                 Arrivals::Closed { .. } => return None,
@@ -312,6 +312,10 @@ fn overlay(quick: &QuickArguments) -> Vec<(String, String)> {
     put("load.clients", &quick.clients.map(|n| n.to_string()));
     put("load.connections", &quick.connections.map(|n| n.to_string()));
     put("load.threads", &quick.threads.map(|n| n.to_string()));
+    if let Some(find) = &quick.find {
+        flags.push(("threshold".to_owned(), find.clone()));
+        flags.push(("search.find".to_owned(), "load.rate".to_owned()));
+    }
     for threshold in &quick.thresholds {
         flags.push(("threshold".to_owned(), threshold.clone()));
     }
@@ -367,6 +371,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         timeout: text(&quick.timeout),
         connections: count(&quick.connections),
         threads: count(&quick.threads),
+        find: text(&quick.find),
         thresholds: quick.thresholds.clone(),
     })
 }

@@ -40,6 +40,7 @@ mod programs;
 mod reads;
 mod redis;
 mod resends;
+mod search;
 mod secrets;
 mod stumbles;
 

@@ -120,6 +120,7 @@ fn plan(seconds: u64) -> Plan {
         order: vec![(0, 0)],
         thresholds: Vec::new(),
         tables: Vec::new(),
+        search: None,
     }
 }
 

@@ -212,6 +212,7 @@ fn plan(rates: &[u64], seconds: u64) -> Plan {
         order: (0..rates.len()).map(|index| (index, 0)).collect(),
         thresholds: Vec::new(),
         tables: Vec::new(),
+        search: None,
     }
 }
 

@@ -88,6 +88,24 @@ pub fn analyse_with_picture(
     Ok((summarise(&input, trials), picture))
 }
 
+/// The result of one trial of a run that goes on.
+///
+/// # Errors
+/// When a file that must be there is missing or damaged.
+pub fn analyse_trial(
+    run: &RunFolder,
+    plan: &Plan,
+    (setting, trial): (usize, u32),
+    checks: ChecksOf<'_>,
+) -> Result<Option<TrialResult>, AnalysisError> {
+    let key = &plan.settings[setting].key;
+    let folders = run.trials()?;
+    let is_it = |folder: &&TrialFolder| folder.setting() == key && folder.trial() == trial;
+    let Some(folder) = folders.iter().find(is_it) else { return Ok(None) };
+    let read = Read::trial(plan, &run.environment()?, folder, checks)?;
+    Ok(read.map(|read| read.result))
+}
+
 /// One trial, read from its folder.
 struct Read {
     /// Index in the plan.

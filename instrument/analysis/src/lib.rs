@@ -22,8 +22,9 @@ mod trial;
 
 pub use audits::{audits_asked, names as audit_names};
 pub use figures::vegeta::Vegeta;
-pub use folder::{AnalysisError, ChecksOf, analyse, analyse_with_picture};
+pub use folder::{AnalysisError, ChecksOf, analyse, analyse_trial, analyse_with_picture};
 pub use judge::checks::Checks;
+pub use judge::search::seen;
 pub use judge::thresholds::check_threshold;
 pub use names::check_metric::{check_metric, no_stage};
 pub use names::listed::{AuditListed, NumberListed, audits_listed, numbers};

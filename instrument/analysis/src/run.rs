@@ -8,7 +8,7 @@ use crate::audits::{audits_asked, repeatability};
 use crate::figures::combined;
 use crate::judge::expression::names_in;
 use crate::judge::verdict::{exit_of, failures_of, is_saturated, of_run};
-use crate::judge::{knee, minutes};
+use crate::judge::{knee, minutes, search};
 use crate::names::metric_names::percentiles_named;
 use crate::show::tables;
 
@@ -82,7 +82,11 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         }
     }
     let audits = repeatability::audit(&settings);
-    let (verdict, reason) = of_run(&settings, &audits);
+    let search = search::result(plan, &settings, input.interrupted);
+    let (verdict, reason) = match &search {
+        Some(search) => (search::verdict(search), search.in_words()),
+        None => of_run(&settings, &audits),
+    };
     let exit = exit_of(verdict, input.interrupted);
     RunResult {
         schema: SCHEMA.to_owned(),
@@ -95,7 +99,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         verdict,
         reason,
         exit_code: exit as i32,
-        exit_meaning: exit_meaning(exit, &settings),
+        exit_meaning: exit_meaning(exit, &settings, search.is_some()),
         interrupted: input.interrupted,
         fidelity: input.fidelity.clone(),
         percentile_method: PERCENTILE_METHOD.to_owned(),
@@ -103,6 +107,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         tables: tables::all(plan, &settings),
         knee: knee::find(plan, &settings),
         load_series: knee::load_series(plan, &settings),
+        search,
         audits,
         audits_asked: audits_asked(),
         environment: input.environment.clone(),
@@ -134,7 +139,10 @@ fn each_once(of: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The meaning of the exit code; of a run that ends well in spite of failures, that the experiment declares them.
-fn exit_meaning(exit: Exit, settings: &[SettingResult]) -> String {
+fn exit_meaning(exit: Exit, settings: &[SettingResult], is_search: bool) -> String {
+    if is_search && exit == Exit::Ok {
+        return "the search confirmed a rate that keeps every threshold".to_owned();
+    }
     let declared = settings.iter().filter(|it| it.expect == Some(Verdict::Fail));
     let failures: usize = declared.flat_map(|it| &it.trials).map(failures_of).sum();
     match (exit, failures) {

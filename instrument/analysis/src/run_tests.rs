@@ -45,6 +45,7 @@ fn plan() -> Plan {
             ThresholdPlan::new("p90 < 1s", Level::Warn),
             ThresholdPlan::new("committed >= 98% of offered", Level::Saturated),
         ],
+        search: None,
         tables: vec![TablePlan {
             group: Vec::new(),
             rows: "rate".into(),

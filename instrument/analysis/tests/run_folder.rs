@@ -77,6 +77,7 @@ fn plan() -> Plan {
         order: vec![(0, 0)],
         thresholds: vec![promise("p99 < 1s"), promise("lost == 0")],
         tables: Vec::new(),
+        search: None,
     }
 }
 

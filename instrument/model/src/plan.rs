@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 mod disk;
 mod fault;
 mod links;
+mod search;
 mod words;
 
 pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
 pub use fault::{CutWay, FaultPlan, FaultValue};
 pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
+pub use search::SearchPlan;
 
 use crate::final_stages::FinalStages;
 use crate::options::Options;
@@ -56,6 +58,9 @@ pub struct Plan {
     pub thresholds: Vec<ThresholdPlan>,
     /// Tables that the report shows beside the standard ones.
     pub tables: Vec<TablePlan>,
+    /// The search that adds settings while the run goes on; absent: all settings were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchPlan>,
 }
 
 /// One axis of the matrix.

@@ -12,6 +12,7 @@ mod ledger;
 mod minutes;
 mod node_stages;
 mod processor;
+mod search;
 mod sending;
 mod steps;
 mod stream;
@@ -36,6 +37,7 @@ pub use ledger::{Fates, StatedLatency};
 pub use minutes::{BorneResult, MinuteResult, MinutesResult, PageResult};
 pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
 pub use processor::{ProcessorOf, ProcessorResult};
+pub use search::{SearchClass, SearchEnd, SearchLimit, SearchResult, SearchRole, SearchTrial};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
 pub use steps::{StepResult, StepsResult};
@@ -95,6 +97,9 @@ pub struct RunResult {
     pub knee: String,
     /// Settings that differ in offered load alone, as the knee was looked for in them.
     pub load_series: Vec<LoadSeries>,
+    /// The search for the highest rate that keeps the thresholds; null = settings were written by hand.
+    #[serde(default)]
+    pub search: Option<SearchResult>,
     /// Audits that look across trials (repeatability).
     pub audits: Vec<AuditResult>,
     /// The question of each audit of the trials and of the run, in the order of the list of audits.

@@ -12,7 +12,7 @@ use crate::matrix::{Combination, Matrix};
 use crate::promise::{self, Declared, Known, Labels};
 use crate::rejected::{Rejected, reject};
 use crate::table::{Reading, Table};
-use crate::{keys, layer, matrix, order, parse, setting, trace, until};
+use crate::{keys, layer, matrix, order, parse, search, setting, trace, until};
 
 /// The most trials in all.
 const TRIALS_TOTAL_MAX: u64 = 100_000;
@@ -22,11 +22,8 @@ const PLAN_BYTES_MAX: usize = 64 << 20;
 const NAME_CHARS_MAX: usize = 64;
 
 /// Keys of the design that nothing carries out yet, and what they are.
-const UNBUILT: [(&str, &str); 3] = [
-    ("search", "the search for capacity"),
-    ("metrics", "scraping the nodes' metrics"),
-    ("events", "the nodes' event files"),
-];
+const UNBUILT: [(&str, &str); 2] =
+    [("metrics", "scraping the nodes' metrics"), ("events", "the nodes' event files")];
 
 /// See [`crate::resolve`].
 pub(crate) fn resolve(input: &Input<'_>) -> Result<Resolved, Rejected> {
@@ -270,12 +267,13 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
 }
 
 /// Top-level keys that are read by others.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
     "system",
     "workload",
     "load",
     "probe",
     "measure",
+    "search",
     "ledger",
     "matrix",
     "include",
@@ -342,6 +340,7 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
     let thresholds = promise::thresholds(root, known, reading);
     let expectations = promise::expectations(root, known, reading);
     let tables = promise::tables(root, known, reading);
+    let search = search::read(root, settings.as_deref().unwrap_or_default(), &thresholds, reading);
     gathered.add(std::mem::take(&mut reading.effects));
     let mut settings = settings?;
     for (at, verdict) in expectations {
@@ -364,6 +363,7 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
         order,
         thresholds,
         tables,
+        search,
     };
     Some((plan, gathered))
 }

@@ -28,6 +28,7 @@ mod parse;
 mod promise;
 mod quick;
 mod rejected;
+mod search;
 mod secret;
 mod setting;
 mod shape;
@@ -44,6 +45,7 @@ pub use input::{
 pub use outline::{Outline, OutlineSetting, outline};
 pub use quick::{UrlRun, from_url};
 pub use rejected::{Rejected, reject};
+pub use search::add_search_trial;
 pub use secret::{redact, redact_plan, taint, taint_plan};
 
 /// The JSON Schema of the experiment file (`assay schema experiment`).

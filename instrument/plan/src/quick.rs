@@ -34,6 +34,8 @@ pub struct UrlRun {
     pub connections: String,
     /// Engine threads; empty = the default.
     pub threads: String,
+    /// The threshold whose highest rate is searched for; empty = no search.
+    pub find: String,
     /// Threshold expressions.
     pub thresholds: Vec<String>,
 }
@@ -76,7 +78,10 @@ pub fn from_url(run: &UrlRun) -> String {
             line(&mut text, key, &number(value));
         }
     }
-    for threshold in &run.thresholds {
+    if !run.find.is_empty() {
+        text.push_str("\n[search]\nfind = \"load.rate\"\n");
+    }
+    for threshold in [&run.find].into_iter().filter(|it| !it.is_empty()).chain(&run.thresholds) {
         text.push_str("\n[[threshold]]\n");
         line(&mut text, "expr", &quoted(threshold));
     }

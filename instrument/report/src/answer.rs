@@ -42,6 +42,7 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
         }
     };
     let said = match (shown, series.as_slice()) {
+        _ if run.search.is_some() => format!("{}.", run.reason),
         ([], _) => "Nothing was measured.".to_owned(),
         _ if run.verdict == Verdict::Invalid => {
             "No answer: the numbers that would decide are not valid.".to_owned()

@@ -18,6 +18,9 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
     let is_of_it = |row: &&Shown<'_>| row.trial.verdict == run.verdict && !tables::is_declared(row);
     let said = match run.verdict {
         Verdict::Pass => return None,
+        _ if run.search.is_some() => {
+            "read the trials of the search: those marked ✗ and ! say why".to_owned()
+        }
         Verdict::Undecided => longer(shown),
         Verdict::Invalid => {
             let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);

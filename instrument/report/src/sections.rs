@@ -138,6 +138,16 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         place: Place::WithResults,
         brief: Brief::OfAny,
         tables: |shown, _| {
+            let caption = "The trials of the search, in their order";
+            let lines = vec![Line::said(tables::search_line())];
+            vec![Table { name: "search", caption, grid: tables::search(shown), lines }]
+        },
+        ..section("search", "Search", "How was the highest rate found?")
+    },
+    PageSection {
+        place: Place::WithResults,
+        brief: Brief::OfAny,
+        tables: |shown, _| {
             let caption = "Each stream by its own final stage";
             let lines = vec![Line::said(tables::streams_line())];
             vec![Table { name: "streams", caption, grid: tables::streams(shown), lines }]

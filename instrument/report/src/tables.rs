@@ -15,6 +15,7 @@ mod processor;
 mod promised;
 mod published;
 mod results;
+mod search;
 mod sending;
 mod stated;
 mod steps;
@@ -42,6 +43,7 @@ pub(crate) use processor::{processor, processor_lines};
 pub(crate) use promised::{minutes, minutes_line, pages, pages_line, promised};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, is_limit_found, kept, quantile_named, results};
+pub(crate) use search::{search, search_line};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use steps::{step_lines, steps};
@@ -51,7 +53,7 @@ pub(crate) use thresholds::{
 };
 pub(crate) use void::{marked, marked_cell, void_legend};
 
-use model::result::{RunResult, SettingResult, TrialResult};
+use model::result::{RunResult, SearchTrial, SettingResult, TrialResult};
 
 use crate::called;
 use crate::grid::{Cell, Grid};
@@ -71,6 +73,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) pointer: String,
     /// That of its setting.
     pub(crate) setting_pointer: String,
+    /// Its place in a search, and its part in it.
+    pub(crate) search: Option<(usize, &'a SearchTrial)>,
 }
 
 impl Shown<'_> {
@@ -110,7 +114,10 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
             let pointer = format!("{setting_pointer}/trials/{index}");
             let axes = &run.axes;
             let label = String::new();
-            let row = Shown { label, setting, axes, trial, pointer, setting_pointer };
+            let is_it = |of: &SearchTrial| of.setting == setting.key && of.trial == trial.trial;
+            let steps = run.search.iter().flat_map(|search| &search.trials).enumerate();
+            let search = steps.into_iter().find(|(_, of)| is_it(of));
+            let row = Shown { label, setting, axes, trial, pointer, setting_pointer, search };
             all.push(Shown { label: row.trial_key(), ..row });
         }
     }

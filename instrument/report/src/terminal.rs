@@ -36,7 +36,9 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     if is_invalid {
         distrust::audits(&mut page, run, &shown, style.verbose);
     }
-    promises(&mut page, &shown);
+    if run.search.is_none() || style.verbose {
+        promises(&mut page, &shown);
+    }
     distrust::preflight(&mut page, &shown);
     numbers::numbers(&mut page, run, &shown, style.verbose);
     distrust::faults(&mut page, &shown);
@@ -97,6 +99,8 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     match shown {
         [] => {}
         [only] => headline(page, run.verdict, shown, only.trial),
+        // The table of the search has a row for each.
+        _ if run.search.is_some() && !style.verbose => {}
         _ => {
             page.heading("Results", "");
             page.grid(&tables::results(shown));

@@ -5,6 +5,7 @@ mod ledger;
 mod node_events;
 mod progress;
 mod safety;
+mod search;
 mod trial;
 
 use std::path::Path;
@@ -69,7 +70,10 @@ fn carry_out(
     if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
         say!("assay: {words}");
     }
-    if let Err(error) = trials(arguments, colour, experiment, &run, &interrupt, calibration) {
+    let progress = Progress::start(arguments.progress, colour);
+    let (folder, interrupt) = (&run, &interrupt);
+    let all = Run { arguments, experiment, folder, interrupt, progress, calibration };
+    if let Err(error) = trials(&all) {
         let error = format!("{error}{}", what_is_kept(&run));
         if interrupt.is_set() {
             say!("assay: {error}");
@@ -108,60 +112,68 @@ fn what_is_kept(run: &RunFolder) -> String {
     }
 }
 
-/// All trials, in the plan's order.
-fn trials(
-    arguments: &RunArguments,
-    colour: ColorChoice,
-    experiment: &Experiment,
-    run: &RunFolder,
-    interrupt: &Interrupt,
+/// Everything that the trials of a run share.
+struct Run<'a> {
+    arguments: &'a RunArguments,
+    experiment: &'a Experiment,
+    folder: &'a RunFolder,
+    interrupt: &'a Interrupt,
+    progress: Progress,
     calibration: Option<Calibration>,
-) -> Result<(), String> {
-    let plan = &experiment.plan;
-    let progress = Progress::start(arguments.progress, colour);
+}
+
+/// All trials, in the plan's order.
+fn trials(run: &Run<'_>) -> Result<(), String> {
+    let plan = &run.experiment.plan;
+    if let Some(wanted) = &plan.search {
+        return search::trials(run, wanted);
+    }
     let lengths: Vec<Duration> =
         plan.order.iter().map(|(setting, _)| planned_length(&plan.settings[*setting])).collect();
-    for (position, (setting_index, index)) in plan.order.iter().enumerate() {
-        if interrupt.is_set() {
+    for position in 0..plan.order.len() {
+        if run.interrupt.is_set() {
             break;
         }
-        let setting = &plan.settings[*setting_index];
-        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(*index));
-        // A ledger may outlive a run; the mark must differ even when the seed does not.
-        let now = u64::try_from(WallTime::now().unix_ns()).unwrap_or(0);
-        let run_mark = seed.split_index("mark", now).0;
-        let system =
-            experiment.build(setting, run_mark, &mut Problems::default()).ok_or_else(|| {
-                format!(
-                    "the options of setting {} were accepted before and are not now",
-                    setting.key
-                )
-            })?;
-        let title = Title {
-            name: plan.name.clone(),
-            position: position + 1,
-            trials: plan.order.len(),
-            key: setting.key.clone(),
-            total: lengths[position],
-            after: lengths[position + 1..].iter().sum(),
-            drain_max: setting.load.drain_max,
-        };
-        trial::run(&Trial {
-            run,
-            setting,
-            index: *index,
-            seed,
-            system: system.as_ref(),
-            targets: safety::targets(experiment, setting),
-            calibration: calibration.clone(),
-            interrupt,
-            progress: &progress,
-            title,
-            has_preflight: !arguments.no_preflight,
-        })
-        .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))?;
+        one(run, plan, position, lengths[position + 1..].iter().sum())?;
     }
     Ok(())
+}
+
+/// The trial at a place of the plan's order; `after` is the length of those that follow.
+fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(), String> {
+    let (setting_index, index) = plan.order[position];
+    let setting = &plan.settings[setting_index];
+    let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(index));
+    // A ledger may outlive a run; the mark must differ even when the seed does not.
+    let now = u64::try_from(WallTime::now().unix_ns()).unwrap_or(0);
+    let run_mark = seed.split_index("mark", now).0;
+    let system =
+        run.experiment.build(setting, run_mark, &mut Problems::default()).ok_or_else(|| {
+            format!("the options of setting {} were accepted before and are not now", setting.key)
+        })?;
+    let title = Title {
+        name: plan.name.clone(),
+        position: position + 1,
+        trials: plan.order.len(),
+        key: setting.key.clone(),
+        total: planned_length(setting),
+        after,
+        drain_max: setting.load.drain_max,
+    };
+    trial::run(&Trial {
+        run: run.folder,
+        setting,
+        index,
+        seed,
+        system: system.as_ref(),
+        targets: safety::targets(run.experiment, setting),
+        calibration: run.calibration.clone(),
+        interrupt: run.interrupt,
+        progress: &run.progress,
+        title,
+        has_preflight: !run.arguments.no_preflight,
+    })
+    .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))
 }
 
 /// Tells the user what only he can keep secret.

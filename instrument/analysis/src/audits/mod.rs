@@ -48,6 +48,8 @@ use finding::{Finding, skipped};
 
 /// The name of the audit that tries every kind once.
 pub(crate) const PREFLIGHT: &str = preflight::AUDIT.name;
+/// The audit of the generator's own threads.
+pub(crate) const GENERATOR_BUSY: &str = generator_busy::AUDIT.name;
 
 macro_rules! audits {
     ($($audit:ident,)*) => {

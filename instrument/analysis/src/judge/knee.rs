@@ -111,33 +111,44 @@ impl Point<'_> {
     }
 
     fn share(&self) -> f64 {
-        if self.offered() > 0.0 { self.trial.rates.goodput_per_s / self.offered() } else { 1.0 }
+        share(self.trial)
     }
 
     fn keeps_up(&self) -> bool {
-        let counts = &self.trial.counts;
-        #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
-        let success = counts.committed as f64 / counts.due.max(1) as f64;
-        let drift = self.trial.audits.iter().find(|audit| audit.name == "backlog_drift");
-        let is_steady = drift.is_some_and(|audit| audit.outcome == AuditOutcome::Ok);
-        let grows = drift.is_some_and(|audit| {
-            matches!(audit.outcome, AuditOutcome::Warn | AuditOutcome::Failed)
-        });
-        (self.load_changes || !grows)
-            && (self.share() >= KEEPS_UP || (success >= KEEPS_UP && is_steady))
+        keeps_up(self.trial, self.load_changes)
     }
 
-    /// Whether it was this client's connections that it did not keep up with.
     fn is_of_the_client(&self) -> bool {
-        let audits = &self.trial.audits;
-        let audit = audits.iter().find(|audit| audit.name == connections::AUDIT.name);
-        audit.is_some_and(|audit| audit.outcome == AuditOutcome::Failed)
+        is_of_the_client(self.trial)
     }
 
     fn p99(&self) -> String {
         let p99 = metric("p99", self.trial);
         p99.map_or_else(|| "–".to_owned(), |p99| Metric::print(p99.value, p99.unit))
     }
+}
+
+fn share(trial: &TrialResult) -> f64 {
+    let offered = trial.rates.offered_per_s;
+    if offered > 0.0 { trial.rates.goodput_per_s / offered } else { 1.0 }
+}
+
+/// Whether the system got through what was offered; with `load_changes` its backlog may rise with the load.
+pub(crate) fn keeps_up(trial: &TrialResult, load_changes: bool) -> bool {
+    let counts = &trial.counts;
+    #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
+    let success = counts.committed as f64 / counts.due.max(1) as f64;
+    let drift = trial.audits.iter().find(|audit| audit.name == "backlog_drift");
+    let is_steady = drift.is_some_and(|audit| audit.outcome == AuditOutcome::Ok);
+    let grows = drift
+        .is_some_and(|audit| matches!(audit.outcome, AuditOutcome::Warn | AuditOutcome::Failed));
+    (load_changes || !grows) && (share(trial) >= KEEPS_UP || (success >= KEEPS_UP && is_steady))
+}
+
+/// Whether it was this client's connections that it did not keep up with.
+pub(crate) fn is_of_the_client(trial: &TrialResult) -> bool {
+    let audit = trial.audits.iter().find(|audit| audit.name == connections::AUDIT.name);
+    audit.is_some_and(|audit| audit.outcome == AuditOutcome::Failed)
 }
 
 /// Whether the plan changes the load during the window.

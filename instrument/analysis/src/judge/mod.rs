@@ -7,6 +7,7 @@ pub(crate) mod implicit;
 pub(crate) mod knee;
 pub(crate) mod minutes;
 pub(crate) mod resolution;
+pub(crate) mod search;
 pub(crate) mod thresholds;
 pub(crate) mod verdict;
 

@@ -316,6 +316,31 @@ pub const KEYS: &[Key] = &[
         "Requests of a page, for the odds that all of them succeed",
     ),
     key(
+        "search.find",
+        Nothing,
+        Word(&["load.rate"]),
+        "The key whose highest value that meets every threshold is searched for; its value in the file is the first one tried",
+    ),
+    key("search.most", Rule("10000000/s"), Rate, "Highest rate that is ever offered"),
+    key(
+        "search.width",
+        Rule("5%"),
+        Share,
+        "Distance between the highest rate that passes and the lowest that fails at the end of the bisection",
+    ),
+    key(
+        "search.bracket",
+        Rule("a third of load.duration, at least 2s"),
+        Duration,
+        "Measured window of the first, short trials; the others take load.duration",
+    ),
+    key(
+        "search.trials",
+        Fixed("3"),
+        Integer(1, 100),
+        "Fresh trials that confirm the result, all of them; the majority of as many refutes the rate above it",
+    ),
+    key(
         "ledger.settle",
         Fixed("2s"),
         Duration,

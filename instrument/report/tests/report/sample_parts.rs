@@ -516,6 +516,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         settings,
         tables: Vec::new(),
         load_series: Vec::new(),
+        search: None,
         knee: String::new(),
         audits: Vec::new(),
         audits_asked: audits().iter().map(asked).collect(),

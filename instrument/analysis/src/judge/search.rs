@@ -1,0 +1,105 @@
+//! The search, replayed from its trials: what each of them answered, and what follows.
+
+use model::plan::{Level, Plan};
+use model::result::{
+    AuditOutcome, SearchClass, SearchEnd, SearchLimit, SearchResult, SearchTrial, SettingResult,
+    TrialResult, Verdict,
+};
+use search::{Search, Seen};
+
+use crate::audits::GENERATOR_BUSY;
+use crate::judge::knee;
+
+/// From this share of what was due on, it is what limits.
+const LIMIT_SHARE: f64 = 0.01;
+
+/// The answer of one trial of a search, by its own counts: chance is what the trials that confirm and refute are for, and a
+/// trial that was repeated until chance favours it would make the result too high.
+#[must_use]
+pub fn seen(trial: &TrialResult) -> Seen {
+    let class = match trial.verdict {
+        Verdict::Fail | Verdict::Undecided => SearchClass::Failed,
+        Verdict::Pass if knee::keeps_up(trial, false) => SearchClass::Kept,
+        Verdict::Pass if is_of_the_client(trial) => SearchClass::Untold,
+        Verdict::Pass => SearchClass::Failed,
+        Verdict::Invalid => SearchClass::Untold,
+    };
+    Seen { class, through_per_s: trial.rates.goodput_per_s }
+}
+
+/// The result of the plan's search, if it has one. Of an interrupted run the last trial has no answer.
+pub(crate) fn result(
+    plan: &Plan,
+    settings: &[SettingResult],
+    interrupted: bool,
+) -> Option<SearchResult> {
+    let answered = plan.order.len().saturating_sub(usize::from(interrupted));
+    let wanted = plan.search.as_ref()?;
+    let mut search = Search::new(wanted);
+    let mut trials = Vec::new();
+    let mut last_bad: Option<(f64, &TrialResult)> = None;
+    for (setting, index) in &plan.order[..answered] {
+        let Some(ask) = search.next() else { break };
+        let key = &plan.settings[*setting].key;
+        let of = settings.iter().find(|setting| setting.key == *key);
+        let found = of.and_then(|it| it.trials.iter().find(|trial| trial.trial == *index));
+        // The record ends here.
+        let Some(trial) = found else { break };
+        let seen = seen(trial);
+        search.observe(seen);
+        let (setting, per_s, role, class) = (key.clone(), ask.per_s, ask.role, seen.class);
+        trials.push(SearchTrial { setting, trial: *index, role, per_s, class });
+        let is_lowest = last_bad.is_none_or(|(lowest, _)| per_s <= lowest);
+        if class != SearchClass::Kept && is_lowest {
+            last_bad = Some((per_s, trial));
+        }
+    }
+    let asked = plan.thresholds.iter().filter(|it| it.level == Level::Fail);
+    Some(SearchResult {
+        asked: asked.map(|it| it.expr.clone()).collect(),
+        end: search.end(),
+        confirmed_per_s: search.confirmed_per_s(),
+        refuted_per_s: search.refuted_per_s(),
+        hold_ns: i64::try_from(wanted.hold.as_nanos()).unwrap_or(i64::MAX),
+        confirmations: wanted.confirmations,
+        limit: last_bad.map(|(_, trial)| limit(trial)),
+        trials,
+    })
+}
+
+/// The verdict of a run that searches: its trials fail on purpose.
+pub(crate) fn verdict(search: &SearchResult) -> Verdict {
+    match (search.confirmed_per_s, search.end) {
+        (Some(_), Some(SearchEnd::Found | SearchEnd::AtLeast)) => Verdict::Pass,
+        (_, Some(SearchEnd::NotEven)) => Verdict::Fail,
+        _ => Verdict::Undecided,
+    }
+}
+
+/// The part that reached its limit first at a rate that failed.
+fn limit(trial: &TrialResult) -> SearchLimit {
+    let counts = &trial.counts;
+    #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
+    let is_much = |count: u64| count as f64 > LIMIT_SHARE * counts.due.max(1) as f64;
+    let disagrees = |it: &model::result::Fates| it.lost + it.duplicate + it.phantom > 0;
+    if trial.fates.as_ref().is_some_and(disagrees) {
+        SearchLimit::Loss
+    } else if is_of_the_client(trial) {
+        SearchLimit::Generator
+    } else if is_much(counts.rejected) {
+        SearchLimit::Admission
+    } else if is_much(counts.unknown) {
+        SearchLimit::Failures
+    } else if !knee::keeps_up(trial, false) {
+        SearchLimit::Backlog
+    } else {
+        SearchLimit::Latency
+    }
+}
+
+/// Whether the generator, and not the system, was at its end.
+fn is_of_the_client(trial: &TrialResult) -> bool {
+    let audit = trial.audits.iter().find(|audit| audit.name == GENERATOR_BUSY);
+    audit.is_some_and(|audit| audit.outcome == AuditOutcome::Failed)
+        || knee::is_of_the_client(trial)
+}
