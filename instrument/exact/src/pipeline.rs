@@ -16,6 +16,7 @@ use model::result::RunResult;
 use model::{Observations, Row, Seed, Stamp};
 use plan::{Input, Mistake, Outside, Source};
 use record::{RowLogWriter, RunFolder, TrialFolder};
+use search::Search;
 use sut::{Deployment, System as _};
 
 use crate::beside::{Beside, FAULT_KINDS};
@@ -85,22 +86,33 @@ pub fn run_beside(
     beside: &Beside,
     runs: &Path,
 ) -> Result<Ran, String> {
-    let plan = resolve(experiment, client)?;
+    let mut plan = resolve(experiment, client)?;
     let folder = RunFolder::create(runs, &plan.name, STARTED).map_err(words)?;
     folder.write_text("experiment.toml", experiment).map_err(words)?;
     folder.write_plan(&plan).map_err(words)?;
     folder.write_environment(&beside.environment).map_err(words)?;
-    for (setting, index) in &plan.order {
-        let setting = &plan.settings[*setting];
-        let trial = folder.trial(&setting.key, *index).map_err(words)?;
-        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(*index));
-        let of = Of { setting, index: *index, seed, client };
-        let facts = carry_out(&trial, of, script(setting, *index), beside)?;
+    let none = |_: &str| -> &'static [model::check::Check] { &[] };
+    let mut search = plan.search.as_ref().map(Search::new);
+    for position in 0.. {
+        if let Some(ask) = search.as_ref().and_then(Search::next) {
+            plan::add_search_trial(&mut plan, ask.per_s, ask.length);
+            folder.write_plan(&plan).map_err(words)?;
+        }
+        let Some((at, index)) = plan.order.get(position).copied() else { break };
+        let setting = &plan.settings[at];
+        let trial = folder.trial(&setting.key, index).map_err(words)?;
+        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(index));
+        let of = Of { setting, index, seed, client };
+        let facts = carry_out(&trial, of, script(setting, index), beside)?;
         if !facts.interrupted().is_empty() {
             break;
         }
+        if let Some(search) = &mut search {
+            let result = analysis::analyse_trial(&folder, &plan, (at, index), &none);
+            let result = result.map_err(words)?.ok_or("the trial left no record")?;
+            search.observe(analysis::seen(&result));
+        }
     }
-    let none = |_: &str| -> &'static [model::check::Check] { &[] };
     let (result, picture) = analysis::analyse_with_picture(&folder, &none).map_err(words)?;
     folder.write_result(&result).map_err(words)?;
     folder.write_text("report.md", &report::markdown(&result)).map_err(words)?;

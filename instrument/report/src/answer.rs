@@ -4,7 +4,10 @@
 //! voids is called so. It computes no figure: what it says stands in the result.
 
 use model::quantity::show_count;
-use model::result::{Answer as Told, RunResult, StepResult, ThresholdResult, TrialResult, Verdict};
+use model::result::{
+    Answer as Told, RunResult, SearchRole, SearchTrial, StepResult, ThresholdResult, TrialResult,
+    Verdict,
+};
 
 use crate::figures::{failed, latency, of_all_due, percent, plural, rate, share, span_ns};
 use crate::paint::{Paint, clean};
@@ -27,8 +30,18 @@ pub(crate) struct Answer<'a> {
 /// The answer of a run.
 pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> {
     let series = load_series(run);
+    let confirming = shown.iter().rfind(|row| {
+        let is_result = |of: &SearchTrial| {
+            of.role == SearchRole::Confirm
+                && run.search.as_ref().is_some_and(|it| it.confirmed_per_s == Some(of.per_s))
+        };
+        row.search.is_some_and(|(_, of)| is_result(of))
+    });
     let (focus, focus_label) = match (series.first(), shown) {
         (_, []) => (None, String::new()),
+        _ if confirming.is_some() => {
+            (confirming, confirming.map(|row| row.label.clone()).unwrap_or_default())
+        }
         (_, [only]) => (Some(only), String::new()),
         (Some(series), _) => {
             let place = focus_of(series);

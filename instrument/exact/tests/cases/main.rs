@@ -14,6 +14,7 @@ mod million;
 mod outage;
 mod pool;
 mod read_late;
+mod search;
 mod stall;
 mod steps;
 mod streams;

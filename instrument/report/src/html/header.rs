@@ -85,13 +85,16 @@ fn banner(run: &Run<'_>) -> Element {
     };
     let exit = format!("Exit code {}: {}.", result.exit_code, result.exit_meaning);
     let mark = el("span").class("mark").attr("aria-hidden", "true").text(mark);
+    // Of a search the reason is the answer, which stands below.
+    let reason =
+        result.search.is_none().then(|| el("p").class("reason").add(coded(&result.reason)));
     let word_line = el("p").class("word").add(mark).said(" ");
     el("div")
         .class(&format!("banner {word}{more}"))
         .add(word_line.text(&word.to_uppercase()).said(also))
         .add(el("h1").attr("id", format!("r{}-name", run.index)).text(&run.name))
         .add(paragraph("subject", &subject_words(result)))
-        .add(el("p").class("reason").add(coded(&result.reason)))
+        .add(reason)
         .add(next_words(result, &run.shown).and_then(|it| paragraph("next", &it)))
         .add(el("p").class("exit").text(&exit))
 }

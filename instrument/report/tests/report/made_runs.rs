@@ -28,6 +28,7 @@ pub fn others() -> Vec<(&'static str, RunResult)> {
         ("liar", liar()),
         ("probe", probe()),
         ("resends", resends()),
+        ("search", search()),
         ("steps", steps()),
         ("streams", streams()),
     ]
@@ -272,6 +273,26 @@ duration = '4s'
 /// A server that loses acknowledged transactions, and stores some twice.
 fn liar() -> RunResult {
     run(LIAR, || server(2, ms(2)).loses_every(400).repeats_every(700))
+}
+
+/// A search for the highest rate of a server of 200/s.
+pub fn search() -> RunResult {
+    let experiment = "
+name = 'highest'
+question = 'Which rate keeps p99 under 100 ms?'
+[system]
+kind = 'script'
+[load]
+arrival = 'poisson'
+rate = '50/s'
+warmup = '1s'
+duration = '20s'
+[search]
+find = 'load.rate'
+[[threshold]]
+expr = 'p99 < 100ms'
+";
+    run(experiment, || server(1, ms(5)))
 }
 
 /// A light client beside the load.

@@ -1,0 +1,64 @@
+//! The search for the highest rate, on queues whose theory is known.
+
+use std::time::Duration;
+
+use exact::{Client, Law, Script};
+use model::Seed;
+use model::plan::SettingPlan;
+use model::result::{SearchEnd, SearchLimit, SearchResult};
+
+/// The search's result on a server that a seed makes for each trial; `load` and `search` are further lines of these tables.
+fn searched(load: &str, search: &str, seed: u64, server: impl Fn(Seed) -> Script) -> SearchResult {
+    let experiment = format!(
+        "seed = {seed}
+[system]
+kind = 'script'
+[load]
+rate = '50/s'
+warmup = '2s'
+{load}
+[search]
+find = 'load.rate'
+{search}
+[[threshold]]
+expr = 'p99 < 100ms'
+"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let script = |setting: &SettingPlan, trial: u32| {
+        server(Seed(seed).split(&setting.key).split_index("server", u64::from(trial)))
+    };
+    let ran = exact::run(&experiment, Client::default(), &script, folder.path()).unwrap();
+    ran.result.search.unwrap()
+}
+
+/// Claim: of a queue with exponential arrivals and service of 5 ms, which in theory keeps p99 under 100 ms up to
+/// 200 − ln(100) ÷ 0.1 = 153.9/s, the theory's rate lies between the confirmed and the refuted one in nine of ten seeds.
+#[test]
+fn theory_lies_between() {
+    let theory = 200.0 - 100.0_f64.ln() / 0.1;
+    let holds = |seed: u64| {
+        let service = |seed| Script::queue(1, Law::Exponential(Duration::from_millis(5), seed));
+        let search = searched("arrival = 'poisson'\nduration = '200s'", "", seed, service);
+        assert_eq!(search.end, Some(SearchEnd::Found), "{search:?}");
+        let between = search.confirmed_per_s.unwrap()..search.refuted_per_s.unwrap();
+        between.contains(&theory)
+    };
+    let count = (0..10).filter(|seed| holds(*seed)).count();
+    assert!(count >= 9, "in {count} of 10");
+}
+
+/// Claim: of a server of exactly 200/s the confirmed rate is at most that and at least what margin and width leave, and its
+/// backlog is named as the limit; where nothing limits, the highest rate that is allowed is the result.
+#[test]
+fn a_server_of_200() {
+    let of_200 = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
+    let search = searched("duration = '20s'", "", 1, of_200);
+    let confirmed = search.confirmed_per_s.unwrap();
+    assert!((180.0..=200.0).contains(&confirmed), "{search:?}");
+    assert!(search.refuted_per_s.is_some_and(|it| it > 200.0 && it < 225.0), "{search:?}");
+    assert!(matches!(search.limit, Some(SearchLimit::Backlog | SearchLimit::Latency)));
+    let free = |_| Script::unbounded(Law::Constant(Duration::from_millis(5)));
+    let search = searched("duration = '20s'", "most = '400/s'", 1, free);
+    assert_eq!((search.end, search.confirmed_per_s), (Some(SearchEnd::AtLeast), Some(400.0)));
+}
