@@ -1,16 +1,12 @@
 //! Rows, facts and plans for this crate's tests.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::facts::{
     DeclaredFacts, Environment, Event, KindFacts, LoadFacts, TrialFacts, WorkerFacts,
 };
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
-use model::options::Options;
-use model::plan::{
-    Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan, ThresholdPlan,
-};
+use model::plan::{Arrivals, LoadPlan, SettingPlan, ThresholdPlan};
 use model::quantity::Rate;
 use model::result::TrialResult;
 use model::series::{SeriesFacts, SeriesUnit};
@@ -228,40 +224,14 @@ pub(crate) fn event(at: Stamp, name: &str, detail: &str) -> Event {
 
 /// A setting of constant load.
 pub(crate) fn setting(rate: Rate, duration: Duration) -> SettingPlan {
-    SettingPlan {
-        key: "default".into(),
-        values: BTreeMap::new(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan {
-            kind: "echo".into(),
-            deploy: Options::empty(),
-            workload: Options::empty(),
-        },
-        load: LoadPlan {
-            arrivals: Arrivals::Open { schedule: Schedule::Constant { rate } },
-            connections: 4,
-            connections_max: 64,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration,
-            drain_max: Duration::from_secs(30),
-            timeout: Duration::from_secs(30),
-            backlog_max: 10_000,
-            lookahead: 64,
-            pacing: Pacing::Balanced,
-            batch: None,
-            transactions_max: 0,
-            affinity: Default::default(),
-            resend: None,
-            until: String::new(),
-        },
-        probe: None,
-        measure: MeasurePlan::default(),
-        faults: Vec::new(),
-        links: None,
-        disks: None,
-    }
+    let load = LoadPlan {
+        connections_max: 64,
+        drain_max: Duration::from_secs(30),
+        timeout: Duration::from_secs(30),
+        lookahead: 64,
+        ..LoadPlan::plain(Arrivals::constant(rate), 4, duration)
+    };
+    SettingPlan::plain("echo", load)
 }
 
 /// The outcome of one audit in a result.

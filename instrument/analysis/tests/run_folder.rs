@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -13,11 +12,7 @@ use model::facts::{
     AfterFacts, DeclaredFacts, Environment, KindFacts, LedgerEntry, LedgerFacts, LoadFacts,
     TrialFacts, WorkerFacts,
 };
-use model::options::Options;
-use model::plan::{
-    Arrivals, Level, LoadPlan, MeasurePlan, Pacing, Plan, Schedule, SettingPlan, SystemPlan,
-    ThresholdPlan,
-};
+use model::plan::{Arrivals, Level, LoadPlan, Plan, SettingPlan, ThresholdPlan};
 use model::quantity::Rate;
 use model::result::Verdict;
 use model::{NO_STAMP, Outcome, Row, Seed, WallTime};
@@ -27,41 +22,9 @@ const MS: i64 = 1_000_000;
 const ROWS: u64 = 5_000;
 
 fn plan() -> Plan {
-    let load = LoadPlan {
-        arrivals: Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(1_000) } },
-        connections: 4,
-        connections_max: 4,
-        threads: 1,
-        warmup: Duration::ZERO,
-        duration: Duration::from_secs(5),
-        drain_max: Duration::from_secs(5),
-        timeout: Duration::from_secs(5),
-        backlog_max: 1_000,
-        lookahead: 8,
-        pacing: Pacing::Balanced,
-        batch: None,
-        transactions_max: 0,
-        affinity: Default::default(),
-        resend: None,
-        until: String::new(),
-    };
-    let setting = SettingPlan {
-        key: "default".into(),
-        values: BTreeMap::new(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan {
-            kind: "echo".into(),
-            deploy: Options::empty(),
-            workload: Options::empty(),
-        },
-        load,
-        probe: None,
-        measure: MeasurePlan::default(),
-        faults: Vec::new(),
-        links: None,
-        disks: None,
-    };
+    let arrivals = Arrivals::constant(Rate::per_second(1_000));
+    let load = LoadPlan::plain(arrivals, 4, Duration::from_secs(5));
+    let setting = SettingPlan::plain("echo", load);
     let promise = |expr: &str| ThresholdPlan::new(expr, Level::Fail);
     Plan {
         schema: model::plan::PLAN_SCHEMA.into(),

@@ -13,8 +13,7 @@ use std::time::Duration;
 use clock::{Clock, CpuTime};
 use load::{Control, Live, RowSink, Setup};
 use model::facts::Event;
-use model::options::Options;
-use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan};
 use model::quantity::Rate;
 use model::{NO_STAMP, Observations, Row, Seed};
 use sut::{
@@ -181,63 +180,28 @@ fn main() {
     let connections = u32::try_from(number("--connections", 64)).expect("small");
     let depth = u32::try_from(number("--depth", 1)).expect("small");
     let arrivals = match value("--rate") {
-        Some(rate) => Arrivals::Open {
-            schedule: Schedule::Constant {
-                rate: Rate::per_second(rate.parse().expect("a number")),
-            },
-        },
-        None => Arrivals::Closed {
-            clients: connections * depth,
-            think: Duration::ZERO,
-            window: 0,
-            poll: Duration::ZERO,
-            steps: Vec::new(),
-        },
+        Some(rate) => Arrivals::constant(Rate::per_second(rate.parse().expect("a number"))),
+        None => Arrivals::closed(connections * depth),
     };
     let plan = plan(arrivals, connections, number("--seconds", 2), value("--pacing"));
     report(&plan, &Target { address, depth });
 }
 
 fn plan(arrivals: Arrivals, connections: u32, seconds: u64, pacing: Option<&str>) -> SettingPlan {
-    let system = SystemPlan {
-        kind: "http".to_owned(),
-        deploy: Options::empty(),
-        workload: Options::empty(),
-    };
-    SettingPlan {
-        key: "default".to_owned(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system,
-        load: LoadPlan {
-            arrivals,
-            connections,
-            connections_max: connections,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration: Duration::from_secs(seconds),
-            drain_max: Duration::from_secs(1),
-            timeout: Duration::from_secs(10),
-            backlog_max: 100_000,
-            lookahead: 1024,
-            pacing: match pacing {
-                Some("exact") => Pacing::Exact,
-                Some("coalesced") => Pacing::Coalesced,
-                _ => Pacing::Balanced,
-            },
-            transactions_max: 0,
-            batch: None,
-            affinity: Default::default(),
-            resend: None,
-            until: String::new(),
+    let load = LoadPlan {
+        drain_max: Duration::from_secs(1),
+        timeout: Duration::from_secs(10),
+        backlog_max: 100_000,
+        lookahead: 1024,
+        pacing: match pacing {
+            Some("exact") => Pacing::Exact,
+            Some("coalesced") => Pacing::Coalesced,
+            _ => Pacing::Balanced,
         },
-        probe: None,
-        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
-        faults: Vec::new(),
-        links: None,
-        disks: None,
-    }
+        ..LoadPlan::plain(arrivals, connections, Duration::from_secs(seconds))
+    };
+    let measure = MeasurePlan { ledger: false, ..MeasurePlan::default() };
+    SettingPlan { measure, ..SettingPlan::plain("http", load) }
 }
 
 fn report(plan: &SettingPlan, target: &Target) {

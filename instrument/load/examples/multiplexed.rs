@@ -15,8 +15,7 @@ use std::time::Duration;
 use clock::{Clock, CpuTime};
 use load::{Control, Live, RowSink, Setup};
 use model::facts::Event;
-use model::options::Options;
-use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, Pacing, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, SettingPlan};
 use model::{Observations, Row, Seed};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
@@ -147,52 +146,21 @@ fn main() {
 }
 
 fn plan(clients: u32, connections: u32, seconds: Duration, batch: u32) -> SettingPlan {
-    let system = SystemPlan {
-        kind: "frames".to_owned(),
-        deploy: Options::empty(),
-        workload: Options::empty(),
-    };
     let batch = (batch > 0).then_some(BatchPlan {
         size_max: batch,
         delay_max: Duration::from_millis(1),
         in_flight_max: 16,
     });
-    SettingPlan {
-        key: "default".to_owned(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system,
-        load: LoadPlan {
-            arrivals: Arrivals::Closed {
-                clients,
-                think: Duration::ZERO,
-                window: 0,
-                poll: Duration::ZERO,
-                steps: Vec::new(),
-            },
-            connections,
-            connections_max: connections,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration: seconds,
-            drain_max: Duration::from_secs(1),
-            timeout: Duration::from_secs(10),
-            backlog_max: 100_000,
-            lookahead: 1024,
-            pacing: Pacing::Balanced,
-            transactions_max: 0,
-            batch,
-            affinity: Default::default(),
-            resend: None,
-            until: String::new(),
-        },
-        probe: None,
-        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
-        faults: Vec::new(),
-        links: None,
-        disks: None,
-    }
+    let load = LoadPlan {
+        drain_max: Duration::from_secs(1),
+        timeout: Duration::from_secs(10),
+        backlog_max: 100_000,
+        lookahead: 1024,
+        batch,
+        ..LoadPlan::plain(Arrivals::closed(clients), connections, seconds)
+    };
+    let measure = MeasurePlan { ledger: false, ..MeasurePlan::default() };
+    SettingPlan { measure, ..SettingPlan::plain("frames", load) }
 }
 
 fn report(plan: &SettingPlan, target: &Target) {

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use model::facts::{Calibration, Event, LoadFacts};
-use model::options::Options;
-use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, SettingPlan};
 use model::quantity::Rate;
 use model::{Observations, Row, Seed, TxId};
 use rustix::event::Timespec;
@@ -38,10 +37,10 @@ const LAG_RATE: u64 = 2_000;
 pub(crate) fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
     let target = Target::start()?;
     let part = Duration::from_millis(200);
-    let (_, floor) = measure(clock, target.address, closed(1), 1, part)?;
-    let (facts, many) = measure(clock, target.address, closed(CONNECTIONS), CONNECTIONS, part)?;
-    let paced =
-        Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(LAG_RATE) } };
+    let (_, floor) = measure(clock, target.address, Arrivals::closed(1), 1, part)?;
+    let (facts, many) =
+        measure(clock, target.address, Arrivals::closed(CONNECTIONS), CONNECTIONS, part)?;
+    let paced = Arrivals::constant(Rate::per_second(LAG_RATE));
     let (_, lag) = measure(clock, target.address, paced, 16, part)?;
     let answered = many.services.len().max(1);
     let cpu_ns: u64 = facts.workers.iter().map(|worker| worker.cpu_ns).sum();
@@ -52,16 +51,6 @@ pub(crate) fn calibrate(clock: Clock) -> Result<Calibration, LoadError> {
         lag_p99_ns: quantile(lag.lags, 99),
         cpu_ns_per_request: cpu_ns as f64 / answered as f64,
     })
-}
-
-fn closed(clients: u32) -> Arrivals {
-    Arrivals::Closed {
-        clients,
-        think: Duration::ZERO,
-        window: 0,
-        poll: Duration::ZERO,
-        steps: Vec::new(),
-    }
 }
 
 /// The smallest value that at least `percent` of the samples do not exceed.
@@ -95,36 +84,15 @@ fn measure(
 }
 
 fn plan(arrivals: Arrivals, connections: u32, duration: Duration) -> SettingPlan {
-    let none = || Options::empty();
+    let load = LoadPlan {
+        drain_max: Duration::from_millis(100),
+        timeout: Duration::from_secs(1),
+        ..LoadPlan::plain(arrivals, connections, duration)
+    };
     SettingPlan {
         key: "calibration".to_owned(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan { kind: "null".to_owned(), deploy: none(), workload: none() },
-        load: LoadPlan {
-            arrivals,
-            connections,
-            connections_max: connections,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration,
-            drain_max: Duration::from_millis(100),
-            timeout: Duration::from_secs(1),
-            backlog_max: 10_000,
-            lookahead: 256,
-            pacing: Pacing::Balanced,
-            batch: None,
-            transactions_max: 0,
-            affinity: Default::default(),
-            resend: None,
-            until: String::new(),
-        },
-        probe: None,
         measure: MeasurePlan { window: duration, ledger: false, ..MeasurePlan::default() },
-        faults: Vec::new(),
-        links: None,
-        disks: None,
+        ..SettingPlan::plain("null", load)
     }
 }
 

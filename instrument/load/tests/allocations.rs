@@ -12,10 +12,7 @@ use std::time::Duration;
 
 use load::{Control, Live, RowSink, Setup};
 use model::facts::{Event, WorkerFacts};
-use model::options::Options;
-use model::plan::{
-    Arrivals, BatchPlan, LoadPlan, MeasurePlan, Pacing, ResendPlan, SettingPlan, SystemPlan,
-};
+use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, ResendPlan, SettingPlan};
 use model::{Class, Observations, Outcome, Row, Seed};
 use sut::{
     Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
@@ -191,43 +188,15 @@ struct Way {
 
 /// Runs the load, and gives the engine's counts.
 fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
-    let none = || Options::empty();
-    let plan = SettingPlan {
-        key: "default".to_owned(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan { kind: "echo".to_owned(), deploy: none(), workload: none() },
-        load: LoadPlan {
-            arrivals: Arrivals::Closed {
-                clients: 64,
-                think: Duration::ZERO,
-                window: 0,
-                poll: Duration::ZERO,
-                steps: Vec::new(),
-            },
-            connections: 4,
-            connections_max: 4,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration: Duration::from_secs(60),
-            drain_max: Duration::from_secs(5),
-            timeout: Duration::from_secs(5),
-            backlog_max: 1_000,
-            lookahead: 256,
-            pacing: Pacing::Balanced,
-            batch: way.batch,
-            transactions_max: TRANSACTIONS,
-            affinity: Default::default(),
-            resend: way.resend,
-            until: String::new(),
-        },
-        probe: None,
-        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
-        faults: Vec::new(),
-        links: None,
-        disks: None,
+    let load = LoadPlan {
+        backlog_max: 1_000,
+        batch: way.batch,
+        transactions_max: TRANSACTIONS,
+        resend: way.resend,
+        ..LoadPlan::plain(Arrivals::closed(64), 4, Duration::from_secs(60))
     };
+    let measure = MeasurePlan { ledger: false, ..MeasurePlan::default() };
+    let plan = SettingPlan { measure, ..SettingPlan::plain("echo", load) };
     let system = EchoSystem { address: serve(), fails: way.fails };
     let mut rows = Counted::default();
     let setup = Setup {

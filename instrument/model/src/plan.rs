@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 mod disk;
 mod fault;
 mod links;
+mod plain;
 mod search;
 mod words;
 

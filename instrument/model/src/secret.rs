@@ -21,7 +21,7 @@ pub use reference::{
     Lookup, escaped, expand, expand_bytes, is_reference, references, variable_name,
 };
 pub use spans::{
-    SecretSpan, command_spans, credentials, masked, masked_command, spans, value_span,
+    SecretSpan, command_spans, credentials, decoded, masked, masked_command, spans, value_span,
 };
 
 /// The replacement of a secret.

@@ -22,10 +22,7 @@ const CODES: [i32; 3] = [0, 97, 99];
 /// # Errors
 /// When a run cannot be made, or when too few end with 0 or one with 99.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
-    let assay = root.join("target/release/assay");
-    if !assay.is_file() {
-        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-    }
+    let assay = super::workbench::built_assay(root)?;
     let folder = root.join("target/bench/honest");
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("making {}: {error}", folder.display()))?;

@@ -6,11 +6,8 @@ mod groups;
 mod page;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use super::measure::{TICK_MS, children_ticks};
+use super::workbench::{Workbench, make_empty, to_f64};
 use groups::{Account, Etcd, Group, Kv};
 
 /// A load.
@@ -87,42 +84,21 @@ type Row = (Shape, Whose, Vec<Outcome>);
 /// Measures, prints, and writes results/bench-kv.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
-    let assay = root.join("target/release/assay");
-    if !assay.is_file() {
-        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-    }
     let found = super::find_in("etcd", "etcd").zip(super::find_in("etcd-benchmark", "benchmark"));
     let Some((etcd, tool)) = found else {
         println!("SKIPPED bench kv: run assay doctor --install etcd, and etcd-benchmark");
         return Ok(());
     };
-    let folder = root.join("target/bench-kv");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("making {}: {error}", folder.display()))?;
-    // A copy: a build meanwhile must not change what is measured.
-    let copy = folder.join("assay");
-    std::fs::copy(&assay, &copy)
-        .map_err(|error| format!("copying {}: {error}", assay.display()))?;
     let host = super::machine();
-    let bench = Bench { assay: copy, etcd, tool, folder: folder.clone(), size };
-    let rows = bench.rounds()?;
-    let text = page::text(&rows, &bench.size, &host);
-    print!("{text}");
-    if !toy {
-        let path = root.join("results/bench-kv.md");
-        std::fs::write(&path, text)
-            .map_err(|error| format!("writing {}: {error}", path.display()))?;
-    }
-    std::fs::remove_dir_all(&folder)
-        .map_err(|error| format!("removing {}: {error}", folder.display()))
+    let bench = Bench { at: Workbench::new(root, "bench-kv")?, etcd, tool, size };
+    let text = page::text(&bench.rounds()?, &bench.size, &host);
+    bench.at.finish(&text, toy)
 }
 
 struct Bench {
-    assay: PathBuf,
+    at: Workbench,
     etcd: PathBuf,
     tool: PathBuf,
-    folder: PathBuf,
     size: Size,
 }
 
@@ -156,11 +132,9 @@ impl Bench {
 
     /// A group of its own, empty; a pilot that says how long the turn proper has to be; the turn; what the group says of it.
     fn turn(&self, shape: Shape, whose: Whose) -> Result<Outcome, String> {
-        let folder = self.folder.join("group");
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| format!("making {}: {error}", folder.display()))?;
-        let ours = Kv::start(&self.assay, &folder)?;
+        let folder = self.at.folder.join("group");
+        make_empty(&folder)?;
+        let ours = Kv::start(&self.at.assay, &folder)?;
         let tls = folder.join("kv/tls");
         let group = match whose {
             Whose::Kv => Group::Kv(ours),
@@ -215,7 +189,7 @@ impl Bench {
             amount.transactions
         );
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let (said, client_cpu_us) = self.timed(&self.tool, &words)?;
+        let (said, client_cpu_us) = self.at.timed(&self.tool, &words)?;
         let number = |before: &str, behind: &str| -> Option<f64> {
             let line = said.lines().find(|line| line.contains(before))?;
             let (_, rest) = line.split_once(before)?;
@@ -234,7 +208,7 @@ impl Bench {
         };
         let has_failed = said.contains("Error distribution");
         let read = read().filter(|_| !has_failed);
-        read.ok_or_else(|| format!("etcd's load tool said: {said}{}", self.complaint()))
+        read.ok_or_else(|| format!("etcd's load tool said: {said}{}", self.at.complaint()))
     }
 
     fn ours(
@@ -270,17 +244,7 @@ impl Bench {
             "#,
             amount.seconds
         );
-        let path = self.folder.join("experiment.toml");
-        std::fs::write(&path, experiment)
-            .map_err(|error| format!("writing {}: {error}", path.display()))?;
-        let runs = self.folder.join("runs");
-        let _ = std::fs::remove_dir_all(&runs);
-        let (file, into) = (path.display().to_string(), runs.display().to_string());
-        let words = ["run", &file, "--json", "--progress", "none", "--no-calibration", "--runs"];
-        let words: Vec<String> = words.into_iter().chain([&*into]).map(str::to_owned).collect();
-        let (said, client_cpu_us) = self.timed(&self.assay, &words)?;
-        let document: Value = serde_json::from_str(&said)
-            .map_err(|error| format!("assay said no JSON ({error}): {said}{}", self.complaint()))?;
+        let (document, client_cpu_us) = self.at.run(&experiment)?;
         let trial = &document["settings"][0]["trials"][0];
         let count = |name: &str| trial["counts"][name].as_u64();
         let committed = count("committed").filter(|committed| Some(*committed) == count("sent"));
@@ -303,27 +267,6 @@ impl Bench {
         };
         read().ok_or_else(|| format!("not all was committed: {trial}"))
     }
-
-    /// What the last program wrote to its standard error.
-    fn complaint(&self) -> String {
-        std::fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
-    }
-
-    /// Standard output, and the processor time that the program took.
-    fn timed(&self, program: &Path, words: &[String]) -> Result<(String, f64), String> {
-        let complaint = std::fs::File::create(self.folder.join("stderr"))
-            .map_err(|error| format!("making a file in {}: {error}", self.folder.display()))?;
-        let before = children_ticks()?;
-        let output = Command::new(program)
-            .args(words)
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stderr(complaint)
-            .output()
-            .map_err(|error| format!("starting {}: {error}", program.display()))?;
-        let cpu_us = (children_ticks()? - before) * TICK_MS * 1e3;
-        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), cpu_us))
-    }
 }
 
 /// How much a client does: the tools are asked in different words.
@@ -331,11 +274,6 @@ impl Bench {
 struct Amount {
     transactions: u32,
     seconds: u32,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of millions")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(

@@ -15,6 +15,7 @@ pub mod published;
 pub mod report;
 mod steady;
 pub mod testnet;
+mod workbench;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -124,10 +125,7 @@ struct Bench {
 
 impl Bench {
     fn new(root: &Path, size: Size) -> Result<Self, String> {
-        let assay = root.join("target/release/assay");
-        if !assay.is_file() {
-            return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-        }
+        let assay = workbench::built_assay(root)?;
         let folder = root.join("target/bench");
         std::fs::create_dir_all(&folder)
             .map_err(|error| format!("making {}: {error}", folder.display()))?;

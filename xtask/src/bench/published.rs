@@ -32,10 +32,7 @@ pub enum Size {
 
 /// Runs all experiments, or one of them by its name, prints the tables, and writes them into the page if not at toy size.
 pub fn run(root: &Path, size: Size, only: Option<&str>) -> Result<(), String> {
-    let assay = root.join("target/release/assay");
-    if !assay.is_file() {
-        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-    }
+    let assay = super::workbench::built_assay(root)?;
     if let Some(name) = only
         && !FILES.contains(&name)
     {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::workbench::{Workbench, to_f64};
 use super::{find_in, machine, spread};
 
 /// A load.
@@ -88,47 +89,26 @@ struct Outcome {
 /// Measures, prints, and writes results/bench-testnet.md if not at toy size.
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
-    let assay = root.join("target/release/assay");
-    if !assay.is_file() {
-        return Err("target/release/assay is missing; run: cargo build --release".to_owned());
-    }
     let (Some(tool), Some(_)) = (find_in("cometbft-load", "load"), find_in("cometbft", "cometbft"))
     else {
         println!("SKIPPED bench testnet: run assay doctor --install cometbft, and cometbft-load");
         return Ok(());
     };
-    let folder = root.join("target/bench-testnet");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("making {}: {error}", folder.display()))?;
-    // A copy: a build meanwhile must not change what is measured.
-    let copy = folder.join("assay");
-    std::fs::copy(&assay, &copy)
-        .map_err(|error| format!("copying {}: {error}", assay.display()))?;
-    let assay = copy;
     let host = machine();
-    let network = Network::start(&assay, &folder, &size)?;
-    let bench = Bench { assay, tool, folder: folder.clone(), nodes: network.nodes.clone(), size };
+    let at = Workbench::new(root, "bench-testnet")?;
+    let network = Network::start(&at.assay, &at.folder, &size)?;
+    let bench = Bench { at, tool, nodes: network.nodes.clone(), size };
     let rows = bench.rounds()?;
     drop(network);
-    let text = page(&rows, &bench.size, &host);
-    print!("{text}");
-    if !toy {
-        let path = root.join("results/bench-testnet.md");
-        std::fs::write(&path, text)
-            .map_err(|error| format!("writing {}: {error}", path.display()))?;
-    }
-    std::fs::remove_dir_all(&folder)
-        .map_err(|error| format!("removing {}: {error}", folder.display()))
+    bench.at.finish(&page(&rows, &bench.size, &host), toy)
 }
 
 /// The shape, the turn, and what each round gave.
 type Row = (Shape, Turn, Vec<Outcome>);
 
 struct Bench {
-    assay: PathBuf,
+    at: Workbench,
     tool: PathBuf,
-    folder: PathBuf,
     /// `127.x.y.1:26657`, …
     nodes: Vec<String>,
     size: Size,
@@ -180,7 +160,7 @@ impl Bench {
     /// The tool sends its first burst after a second and stops before the last: one second more for as many.
     fn theirs(&self, shape: Shape) -> Result<Outcome, String> {
         let Shape { connections, rate, seconds } = shape;
-        let statistics = self.folder.join("load.csv");
+        let statistics = self.at.folder.join("load.csv");
         let seconds = seconds + 1;
         let words = format!(
             "-c {connections} -T {seconds} -r {rate} -s {TRANSACTION_BYTES} --broadcast-tx-method sync --endpoints ws://{}/websocket --stats-output {}",
@@ -188,7 +168,7 @@ impl Bench {
             statistics.display()
         );
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let (_, cpu_us) = self.timed(&self.tool, &words)?;
+        let (_, cpu_us) = self.at.timed(&self.tool, &words)?;
         let text = std::fs::read_to_string(&statistics)
             .map_err(|error| format!("reading {}: {error}", statistics.display()))?;
         let sent = text.lines().find_map(|line| line.strip_prefix("total_txs,"));
@@ -223,57 +203,19 @@ impl Bench {
             "#,
             self.nodes
         );
-        let path = self.folder.join("experiment.toml");
-        std::fs::write(&path, experiment)
-            .map_err(|error| format!("writing {}: {error}", path.display()))?;
-        let runs = self.folder.join("runs");
-        let _ = std::fs::remove_dir_all(&runs);
-        let (file, into) = (path.display().to_string(), runs.display().to_string());
-        let words = ["run", &file, "--json", "--progress", "none", "--no-calibration", "--runs"];
-        let words: Vec<String> = words.into_iter().chain([&*into]).map(str::to_owned).collect();
-        let (said, cpu_us) = self.timed(&self.assay, &words)?;
-        let document: Value = serde_json::from_str(&said)
-            .map_err(|error| format!("assay said no JSON ({error}): {said}{}", self.complaint()))?;
+        let (document, cpu_us) = self.at.run(&experiment)?;
         let trial = &document["settings"][0]["trials"][0];
         let count = |pointer: &str| trial.pointer(pointer).and_then(Value::as_u64);
         let (refused, accepted) = (count("/counts/rejected"), count("/latency/0/response/count"));
         Ok(Outcome {
-            sent: count("/counts/sent").ok_or_else(|| format!("no trial in {said}"))?,
+            sent: count("/counts/sent").ok_or_else(|| format!("no trial in {document}"))?,
             replies: refused.zip(accepted).map(|(refused, accepted)| refused + accepted),
             refused,
             committed: count("/counts/committed"),
             in_chain: 0,
             cpu_us,
-            load_cpu_us: super::load_cpu_ms(&runs).map(|ms| ms * 1e3),
+            load_cpu_us: super::load_cpu_ms(&self.at.runs()).map(|ms| ms * 1e3),
         })
-    }
-
-    /// What the last program wrote to its standard error.
-    fn complaint(&self) -> String {
-        std::fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
-    }
-
-    /// Standard output, and the processor time by the shell's own account, which is in milliseconds.
-    fn timed(&self, program: &Path, words: &[String]) -> Result<(String, f64), String> {
-        let times = self.folder.join("times");
-        let script =
-            format!("TIMEFORMAT='%3U %3S'; {{ time \"$@\" 2>stderr; }} 2>{}", times.display());
-        let output = Command::new("bash")
-            .args(["-c", &script, "bash"])
-            .arg(program)
-            .args(words)
-            .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("starting {}: {error}", program.display()))?;
-        let text = std::fs::read_to_string(&times)
-            .map_err(|error| format!("reading {}: {error}", times.display()))?;
-        let seconds: Vec<f64> =
-            text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        if seconds.len() != 2 {
-            return Err(format!("{} was not timed: {text}", program.display()));
-        }
-        Ok((String::from_utf8_lossy(&output.stdout).into_owned(), (seconds[0] + seconds[1]) * 1e6))
     }
 
     /// Waits for an empty mempool and two more blocks; gives the height.
@@ -473,9 +415,4 @@ fn page(rows: &[Row], size: &Size, host: &str) -> String {
 fn counts(list: &[Outcome], of: impl Fn(&Outcome) -> Option<u64>) -> String {
     let known: Option<Vec<u64>> = list.iter().map(of).collect();
     known.map_or_else(|| "–".to_owned(), |known| known.iter().sum::<u64>().to_string())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a few thousand")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
 }

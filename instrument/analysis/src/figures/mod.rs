@@ -6,6 +6,7 @@ pub(crate) mod connections;
 pub(crate) mod fates;
 pub(crate) mod faults;
 pub(crate) mod first_use;
+pub(crate) mod float;
 pub(crate) mod flow;
 pub(crate) mod grid;
 pub(crate) mod groups;

@@ -12,6 +12,7 @@ use model::picture::is_node;
 use model::series::{SeriesFacts, SeriesRole, SeriesUnit, declared};
 use model::{NO_STAMP, Stamp};
 
+use crate::figures::float::to_f64;
 use crate::figures::grid::Grid;
 
 /// Ticks that a value holds beyond its own: one answer may be late, two missing are a gap.
@@ -225,7 +226,7 @@ impl Ticks {
                 && tick - at >= least
                 && *reached >= before
             {
-                let minutes = to_f64(tick - at) * ns(self.width) / 60e9;
+                let minutes = to_f64(tick - at) * to_f64(self.width) / 60e9;
                 made.push(self.sample(MAX, name, tick, (reached - before) / minutes));
             }
         }
@@ -297,16 +298,6 @@ fn in_ticks(placed: impl Iterator<Item = (usize, f64)>, count: usize) -> Vec<Opt
             last
         })
         .collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of ticks and nodes")]
-fn to_f64(count: usize) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "the length of a tick")]
-fn ns(of: i64) -> f64 {
-    of as f64
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use model::result::{ProcessorOf, ProcessorResult};
 use model::series::OWN_PROCESSOR;
 use model::{NO_STAMP, Stamp};
 
+use crate::figures::float::to_f64;
 use crate::figures::grid::Grid;
 
 /// Of this process and of the nodes, those included of which there is no sample.
@@ -71,11 +72,6 @@ fn since(rounds: &[Stamp], at: Stamp) -> Stamp {
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn each(used_ns: f64, committed: u64) -> Option<f64> {
     (committed > 0).then(|| used_ns / committed as f64)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns, which is a hundred days")]
-fn to_f64(ns: i64) -> f64 {
-    ns as f64
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use model::{NO_STAMP, Outcome, Row};
 use stats::Histogram;
 use stats::exceedance::{Counts, Decision, Ruling, decide, needed_for, rule};
 
+use crate::figures::float::to_f64;
 use crate::figures::known::Known;
 use crate::figures::latency::is_answer;
 use crate::figures::part::Part;
@@ -364,11 +365,6 @@ pub(crate) fn in_words(answer: Answer, counted: &Counted, confidence: Option<f64
 fn seconds_in_words(seconds: f64) -> String {
     let unit = if seconds > 0.0 { 10_f64.powf((seconds.log10()).floor() - 1.0) } else { 1.0 };
     show_ns(to_i64((seconds / unit - 1e-9).ceil() * unit * 1e9))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts and nanoseconds below 2^53")]
-fn to_f64(value: impl TryInto<i64>) -> f64 {
-    value.try_into().map_or(f64::INFINITY, |value| value as f64)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "saturates, for people")]

@@ -12,6 +12,7 @@ use model::{Outcome, Row, Stamp};
 use stats::SparseHistogram;
 
 use crate::audits::PREFLIGHT;
+use crate::figures::float::to_f64;
 use crate::figures::grid::{Cells, SECOND};
 use crate::figures::known::Known;
 use crate::figures::latency::{is_answer, percentile_name};
@@ -286,11 +287,6 @@ fn rounded_up(ns: i64) -> i64 {
 
 fn per_s(rate: f64) -> String {
     if rate.fract() == 0.0 { format!("{rate}/s") } else { Metric::print(rate, Unit::PerSecond) }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts and nanoseconds below 2^53")]
-fn to_f64(value: impl TryInto<i64>) -> f64 {
-    value.try_into().map_or(f64::INFINITY, |value| value as f64)
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {

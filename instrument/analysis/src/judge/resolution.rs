@@ -6,6 +6,7 @@
 use model::quantity::show_ns;
 use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
+use crate::figures::float::to_f64;
 use crate::figures::latency::BEYOND_MIN;
 use crate::judge::expression::{Comparison, Operator};
 use crate::names::metric_names::{Name, Of, OfStage, Word, parse};
@@ -110,8 +111,8 @@ fn of_due(latency: &LatencyResult, of: Of, word: Word) -> Option<Interval> {
     };
     match word {
         Word::Percentile(q) => quantile(reached, q).map(|it| Interval {
-            low: if it.due_low_infinite { Some(f64::INFINITY) } else { it.due_low_ns.map(ns) },
-            high: it.due_high_ns.map(ns),
+            low: if it.due_low_infinite { Some(f64::INFINITY) } else { it.due_low_ns.map(to_f64) },
+            high: it.due_high_ns.map(to_f64),
             beyond: Some(it.due_beyond),
         }),
         // Infinite for certain: somebody is missing.
@@ -123,8 +124,8 @@ fn of_due(latency: &LatencyResult, of: Of, word: Word) -> Option<Interval> {
 fn of_reached(of: &Distribution, word: Word) -> Option<Interval> {
     match word {
         Word::Percentile(q) => quantile(of, q).map(|it| Interval {
-            low: it.low_ns.map(ns),
-            high: it.high_ns.map(ns),
+            low: it.low_ns.map(to_f64),
+            high: it.high_ns.map(to_f64),
             beyond: Some(it.beyond),
         }),
         Word::Moment("mean") => {
@@ -136,11 +137,6 @@ fn of_reached(of: &Distribution, word: Word) -> Option<Interval> {
 
 fn quantile(of: &Distribution, q: f64) -> Option<&Quantile> {
     of.quantiles.iter().find(|quantile| (quantile.q - q).abs() < 1e-12)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-fn ns(value: i64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::{Distribution, LatencyResult, Quantile, TrialResult};
 
+use crate::figures::float::to_f64;
 use crate::figures::latency::BEYOND_MIN;
 use crate::names::metric_list::{Entry, Value};
 use crate::names::metric_names::{End, Name, Of, OfStage, Word, parse};
@@ -181,7 +182,7 @@ fn of_all_due(
     match word {
         Word::Percentile(q) => {
             let quantile = quantile(reached, q)?;
-            let value = quantile.unconditional_ns.map_or(f64::INFINITY, ns);
+            let value = quantile.unconditional_ns.map_or(f64::INFINITY, to_f64);
             let grey = quantile.due_beyond < BEYOND_MIN;
             Some(Metric { grey, ..Metric::plain(value, Unit::Ns) })
         }
@@ -202,26 +203,16 @@ fn number(from: &Distribution, word: Word) -> Option<Metric> {
         Word::Percentile(q) => {
             let quantile = quantile(from, q)?;
             let grey = quantile.beyond < BEYOND_MIN;
-            return Some(Metric { grey, ..Metric::plain(ns(quantile.value_ns?), Unit::Ns) });
+            return Some(Metric { grey, ..Metric::plain(to_f64(quantile.value_ns?), Unit::Ns) });
         }
-        Word::Moment("max") => ns(from.max_ns?),
+        Word::Moment("max") => to_f64(from.max_ns?),
         Word::Moment("mean") => from.mean_ns?,
-        Word::Moment("min") => ns(from.min_ns?),
+        Word::Moment("min") => to_f64(from.min_ns?),
         Word::Moment("stddev") => from.variance_ns2?.sqrt(),
         Word::Moment("variance") => from.variance_ns2?,
         Word::Moment(_) => return None,
     };
     Some(Metric::plain(value, word.unit()))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns, which is a hundred days")]
-fn ns(value: i64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use model::result::{
 };
 use model::series::OWN_PROCESSOR;
 
+use crate::figures::float::to_f64;
 use crate::names::need::Need;
 use crate::names::unit::Unit;
 
@@ -274,7 +275,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         fate(t, |f| f.once)
     }),
     entry("outstanding.max", Count, Rates, OUTSTANDING, "the most outstanding at once", |t| {
-        t.seconds.iter().map(|second| second.outstanding).max().map(ns)
+        t.seconds.iter().map(|second| second.outstanding).max().map(to_f64)
     }),
     entry("phantom", Count, Section::Fates, FATES, "in the ledger, and never submitted", |t| {
         fate(t, |f| f.phantom)
@@ -360,14 +361,14 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "of them, entries of a transaction that came before",
         |t| some(stated(t)?.duplicates),
     ),
-    entry("stated.max", Ns, Stated, STATED, "largest", |t| stated(t)?.max_ns.map(ns)),
+    entry("stated.max", Ns, Stated, STATED, "largest", |t| stated(t)?.max_ns.map(to_f64)),
     entry("stated.mean", Ns, Stated, STATED, "mean", |t| stated(t)?.mean_ns),
-    entry("stated.min", Ns, Stated, STATED, "smallest", |t| stated(t)?.min_ns.map(ns)),
+    entry("stated.min", Ns, Stated, STATED, "smallest", |t| stated(t)?.min_ns.map(to_f64)),
     entry("stated.negative", Count, Stated, STATED, "recorded before they were submitted", |t| {
         some(stated(t)?.negative)
     }),
-    entry("stated.p50", Ns, Stated, STATED, "median", |t| stated(t)?.p50_ns.map(ns)),
-    entry("stated.p99", Ns, Stated, STATED, "p99", |t| stated(t)?.p99_ns.map(ns)),
+    entry("stated.p50", Ns, Stated, STATED, "median", |t| stated(t)?.p50_ns.map(to_f64)),
+    entry("stated.p99", Ns, Stated, STATED, "p99", |t| stated(t)?.p99_ns.map(to_f64)),
     entry("stated.stddev", Ns, Stated, STATED, "standard deviation", |t| stated(t)?.stddev_ns),
     entry("success", Ratio, Rates, SUCCESS, "committed of those that were due", |t| {
         (t.counts.due > 0).then(|| to_f64(t.counts.committed) / to_f64(t.counts.due))
@@ -395,7 +396,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         some(t.counts.unknown)
     }),
     entry("vegeta.attack", Ns, Vegeta, SENT, "from the first send to the last", |t| {
-        Some(ns(t.vegeta.attack_ns))
+        Some(to_f64(t.vegeta.attack_ns))
     })
     .once("attack"),
     Entry {
@@ -403,13 +404,13 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ..entry("vegeta.codes", Unit::Text, Vegeta, CODES, "how often each status came", |_| None)
             .once("codes")
     },
-    entry("vegeta.max", Ns, Vegeta, SERVICE, "largest", |t| Some(ns(t.vegeta.max_ns))),
-    entry("vegeta.mean", Ns, Vegeta, SERVICE, "mean", |t| Some(ns(t.vegeta.mean_ns))),
-    entry("vegeta.min", Ns, Vegeta, SERVICE, "smallest", |t| Some(ns(t.vegeta.min_ns))),
-    entry("vegeta.p50", Ns, Vegeta, SERVICE, "median", |t| Some(ns(t.vegeta.p50_ns))),
-    entry("vegeta.p90", Ns, Vegeta, SERVICE, "p90", |t| Some(ns(t.vegeta.p90_ns))),
-    entry("vegeta.p95", Ns, Vegeta, SERVICE, "p95", |t| Some(ns(t.vegeta.p95_ns))),
-    entry("vegeta.p99", Ns, Vegeta, SERVICE, "p99", |t| Some(ns(t.vegeta.p99_ns))),
+    entry("vegeta.max", Ns, Vegeta, SERVICE, "largest", |t| Some(to_f64(t.vegeta.max_ns))),
+    entry("vegeta.mean", Ns, Vegeta, SERVICE, "mean", |t| Some(to_f64(t.vegeta.mean_ns))),
+    entry("vegeta.min", Ns, Vegeta, SERVICE, "smallest", |t| Some(to_f64(t.vegeta.min_ns))),
+    entry("vegeta.p50", Ns, Vegeta, SERVICE, "median", |t| Some(to_f64(t.vegeta.p50_ns))),
+    entry("vegeta.p90", Ns, Vegeta, SERVICE, "p90", |t| Some(to_f64(t.vegeta.p90_ns))),
+    entry("vegeta.p95", Ns, Vegeta, SERVICE, "p95", |t| Some(to_f64(t.vegeta.p95_ns))),
+    entry("vegeta.p99", Ns, Vegeta, SERVICE, "p99", |t| Some(to_f64(t.vegeta.p99_ns))),
     entry("vegeta.rate", PerSecond, Vegeta, SENT, "requests ÷ attack", |t| Some(t.vegeta.rate))
         .once("rate"),
     entry("vegeta.requests", Count, Vegeta, SENT, "all results", |t| some(t.vegeta.requests))
@@ -422,7 +423,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     })
     .once("throughput"),
     entry("vegeta.wait", Ns, Vegeta, SERVICE, "from the last send to the last answer", |t| {
-        Some(ns(t.vegeta.wait_ns))
+        Some(to_f64(t.vegeta.wait_ns))
     })
     .once("wait"),
 ];
@@ -498,16 +499,6 @@ fn share(trial: &TrialResult, of: fn(&BatchesResult) -> u64) -> Option<f64> {
 #[expect(clippy::unnecessary_wraps, reason = "what an entry's function gives")]
 fn some(count: u64) -> Option<f64> {
     Some(to_f64(count))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns, which is a hundred days")]
-fn ns(value: i64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use model::facts::{Event, LoadFacts};
-use model::options::Options;
-use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, Schedule, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, LoadPlan, MeasurePlan, SettingPlan};
 use model::quantity::Rate;
 use model::{Class, FinalStages, Observation, Observations, Outcome, Row, Seed, Stamp};
 use sut::{
@@ -422,54 +421,20 @@ pub fn plan_of(transactions_max: u64, arrivals: Arrivals) -> SettingPlan {
 
 /// A plan of three tenths of a second without a warm-up.
 pub fn plan(arrivals: Arrivals) -> SettingPlan {
-    SettingPlan {
-        key: "default".to_owned(),
-        values: Default::default(),
-        trials: 1,
-        expect: None,
-        system: SystemPlan {
-            kind: "toy".to_owned(),
-            deploy: Options::empty(),
-            workload: Options::empty(),
-        },
-        load: LoadPlan {
-            arrivals,
-            connections: 4,
-            connections_max: 4,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration: Duration::from_millis(300),
-            drain_max: Duration::from_secs(2),
-            timeout: Duration::from_secs(5),
-            backlog_max: 10_000,
-            lookahead: 256,
-            pacing: Pacing::Balanced,
-            batch: None,
-            transactions_max: 0,
-            affinity: Default::default(),
-            resend: None,
-            until: String::new(),
-        },
-        probe: None,
-        measure: MeasurePlan { ledger: false, ..MeasurePlan::default() },
-        faults: Vec::new(),
-        links: None,
-        disks: None,
-    }
+    let load = LoadPlan {
+        drain_max: Duration::from_secs(2),
+        ..LoadPlan::plain(arrivals, 4, Duration::from_millis(300))
+    };
+    let measure = MeasurePlan { ledger: false, ..MeasurePlan::default() };
+    SettingPlan { measure, ..SettingPlan::plain("toy", load) }
 }
 
 pub fn constant(per_second: u64) -> Arrivals {
-    Arrivals::Open { schedule: Schedule::Constant { rate: Rate::per_second(per_second) } }
+    Arrivals::constant(Rate::per_second(per_second))
 }
 
 pub fn closed(clients: u32) -> Arrivals {
-    Arrivals::Closed {
-        clients,
-        think: Duration::ZERO,
-        window: 0,
-        poll: Duration::ZERO,
-        steps: Vec::new(),
-    }
+    Arrivals::closed(clients)
 }
 
 /// Runs a trial and checks what holds for each: one row a transaction, dense ids, ordered stamps, counters

@@ -295,8 +295,9 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || "&;,?#\"')]}<>\\".contains(c)
 }
 
-/// `%5F` and the like, so that an encoded name is still known.
-fn decoded(name: &str) -> String {
+/// Decodes `%5F` and the like, so that an encoded name is still known.
+#[must_use]
+pub fn decoded(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let Some((first, after)) = rest.split_first() {

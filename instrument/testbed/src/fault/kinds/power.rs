@@ -1,12 +1,12 @@
 //! `power`: a node's power is cut. Its process ends at once, its disk loses what was not synced, and it is started
 //! again when the time is over.
 
-use clock::Instant;
 use model::fault::{
-    FaultDetail, FaultKey, FaultKind, FaultPhase, FaultWritten, KeyForm, Length, Need, Subject,
+    FaultDetail, FaultKey, FaultKind, FaultWritten, KeyForm, Length, Need, Subject,
 };
 use model::plan::{FaultPlan, PowerLoss};
 
+use super::restart::Down;
 use super::{Fault, Kind, Underway};
 use crate::fault::scene::{Scene, why};
 
@@ -28,9 +28,6 @@ pub(super) const KIND: Kind = Kind {
     },
     begin,
 };
-
-/// Nodes without power, and since when.
-struct Dark(Vec<(String, Instant)>);
 
 fn loss(plan: &FaultPlan) -> PowerLoss {
     match plan.word("loss") {
@@ -56,17 +53,5 @@ fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
             Err(error) => scene.failed(of, &node, why(&error)),
         }
     }
-    Some(Box::new(Dark(dark)))
-}
-
-impl Underway for Dark {
-    fn end(self: Box<Self>, of: &Fault, scene: &mut Scene, cut_short: bool) {
-        for (node, since) in self.0 {
-            let detail = match scene.start_again(&node) {
-                Ok(()) => FaultDetail::StartedAgain { ns: scene.since(since), cut_short },
-                Err(error) => FaultDetail::Down { why: error.to_string() },
-            };
-            scene.note(FaultPhase::End, of, &node, detail);
-        }
-    }
+    Some(Box::new(Down(dark)))
 }

@@ -21,7 +21,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// Nodes that are down, and since when.
-struct Down(Vec<(String, Instant)>);
+pub(super) struct Down(pub(super) Vec<(String, Instant)>);
 
 fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
     let down = scene.each(of, &FaultDetail::Killed, |scene, node| scene.control.kill(node));

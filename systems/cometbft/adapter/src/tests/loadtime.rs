@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clock::WallTime;
 use model::options::{Options, Problems, Span, Value};
-use model::plan::{Arrivals, LoadPlan, Pacing, Schedule};
+use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::quantity::Rate;
 use model::{Seed, TxId};
 use std::path::Path;
@@ -191,24 +191,7 @@ fn one_step_is_two_steps() {
 }
 
 fn load(schedule: Schedule, connections: u32) -> LoadPlan {
-    LoadPlan {
-        arrivals: Arrivals::Open { schedule },
-        connections,
-        connections_max: connections,
-        threads: 1,
-        warmup: Duration::ZERO,
-        duration: Duration::from_secs(10),
-        drain_max: Duration::from_secs(1),
-        timeout: Duration::from_secs(1),
-        backlog_max: 1,
-        lookahead: 1,
-        pacing: Pacing::Balanced,
-        batch: None,
-        transactions_max: 0,
-        affinity: Default::default(),
-        resend: None,
-        until: String::new(),
-    }
+    LoadPlan::plain(Arrivals::Open { schedule }, connections, Duration::from_secs(10))
 }
 
 fn under(load: Option<&LoadPlan>, workload: &[(&str, Value)]) -> Result<CometBft, Vec<String>> {

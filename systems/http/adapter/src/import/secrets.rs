@@ -1,6 +1,7 @@
 //! How secrets are taken out of a recording: out of queries, paths, forms and texts. What is one is said by
 //! [`model::secret`].
 
+use model::secret::decoded;
 pub(super) use model::secret::{is_secret_name as is_secret, looks_secret};
 
 /// What stands where a secret stood.
@@ -90,24 +91,4 @@ fn masked_path(path: &str) -> (String, usize) {
         })
         .collect();
     (masked.concat(), count)
-}
-
-/// `%5F` and the like, so that an encoded name is still known.
-fn decoded(name: &str) -> String {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
