@@ -34,7 +34,9 @@ pub use health::HealthResult;
 pub use latency::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
 pub use ledger::{Fates, StatedLatency};
 pub use minutes::{BorneResult, MinuteResult, MinutesResult, PageResult};
-pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
+pub use node_stages::{
+    LegResult, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult, WayResult,
+};
 pub use processor::{ProcessorOf, ProcessorResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
