@@ -51,6 +51,19 @@ fn expect_sound(trial: &Value) {
     }
 }
 
+/// The time of each followed transaction that was committed is divided into all of these legs, and nothing of it is left.
+#[track_caller]
+fn expect_divided(trial: &Value, legs: &[&str]) {
+    let way = &trial["node_stages"]["way"];
+    let all = way["legs"].as_array().into_iter().flatten();
+    let (names, lengths): (Vec<&str>, Vec<u64>) =
+        all.map(|it| (it["leg"].as_str().unwrap_or_default(), number(&it["sum_ns"]))).unzip();
+    assert_eq!(names, legs, "{way}");
+    assert!(number(&way["transactions"]) > 0, "{way}");
+    assert_eq!((number(&way["incomplete"]), number(&way["disordered"])), (0, 0), "{way}");
+    assert_eq!(lengths.iter().sum::<u64>(), number(&way["total_ns"]), "{way}");
+}
+
 /// Claim: what nodes stamped, stage by stage, is what clients and ledger say became of every transaction, to the last one:
 /// with what the published system does, where all goes through the log, and without it, where what is out of range is
 /// refused before. Clients to whom blocks are sent as well take no harm of it.
@@ -84,6 +97,19 @@ fn sums_by_stage_are_the_fates() {
     for flaws in ["on", "off"] {
         let trial = setting(&document, flaws);
         expect_sound(trial);
+        expect_divided(
+            trial,
+            &[
+                "send",
+                "to the node",
+                "queue",
+                "sync",
+                "agreement",
+                "waiting for the block",
+                "to the archiver",
+                "seen",
+            ],
+        );
         let due = count(trial, "due");
         assert_eq!(
             (due, count(trial, "sent"), count(trial, "unknown")),

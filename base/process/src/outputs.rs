@@ -154,6 +154,12 @@ impl<M> Outputs<M> {
         number
     }
 
+    /// The number that the next record of a log will have.
+    #[must_use]
+    pub fn next_number(&self, log: usize) -> u64 {
+        self.numbers.get(log).copied().unwrap_or(0)
+    }
+
     /// How many bytes of records, of all logs, are not durable yet; each counts some more than it has.
     #[must_use]
     pub const fn unpersisted(&self) -> usize {

@@ -73,6 +73,7 @@ pub(crate) struct Trial {
     pub rows: Vec<Row>,
     pub entries: Option<Vec<model::facts::LedgerEntry>>,
     pub stage_seconds: Vec<SecondOfStage>,
+    pub spans: Vec<model::node_events::Span>,
     /// Whether the engine's counters and the ledger are made to agree with the rows.
     pub consistent: bool,
 }
@@ -121,6 +122,7 @@ impl Trial {
             rows,
             entries: None,
             stage_seconds: Vec::new(),
+            spans: Vec::new(),
             consistent: true,
         }
     }
@@ -153,6 +155,7 @@ impl Trial {
             dropped_bytes: 0,
         };
         let mut analysis = TrialAnalysis::new(input, Checks::default());
+        analysis.spans(&self.spans);
         for SecondOfStage { second, stage, node, count, lengths } in &self.stage_seconds {
             let samples = lengths.iter().map(|(_, count)| count).sum();
             let sum_ns = lengths.iter().map(|(ns, count)| ns.cast_unsigned() * count).sum();

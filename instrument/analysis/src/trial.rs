@@ -86,6 +86,7 @@ impl<'a> TrialAnalysis<'a> {
     /// Gives the spans of sampled transactions, by transaction. They come before the rows.
     pub fn spans(&mut self, spans: &[Span]) {
         self.figures.traces = Traces::choose(spans, &self.trial.grid);
+        self.figures.way.follow(spans);
     }
 
     /// Adds rows.

@@ -23,13 +23,22 @@ pub struct NodeStage {
     /// The stage that it is a part of what comes after it: what has passed that one passes exactly one of those that name
     /// it, once. Empty: nothing of the kind holds, because a stage waits, repeats, or leaves something out.
     pub behind: String,
+    /// The leg of a transaction's way that ends where it has passed this stage: `queue`. Empty: none ends here.
+    pub leg: String,
 }
 
 impl NodeStage {
     /// A stage of this name.
     #[must_use]
     pub fn new(name: &str, label: &str) -> Self {
-        Self { name: name.to_owned(), label: label.to_owned(), behind: String::new() }
+        Self { name: name.to_owned(), label: label.to_owned(), ..Self::default() }
+    }
+
+    /// The same, at the end of a leg of each transaction's way. Legs follow one another in the order of the stages.
+    #[must_use]
+    pub fn ending(mut self, leg: &str) -> Self {
+        leg.clone_into(&mut self.leg);
+        self
     }
 
     /// The same, one of the stages that together pass all that has passed `stage`.

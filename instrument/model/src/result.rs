@@ -35,7 +35,9 @@ pub use health::HealthResult;
 pub use latency::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
 pub use ledger::{Fates, StatedLatency};
 pub use minutes::{BorneResult, MinuteResult, MinutesResult, PageResult};
-pub use node_stages::{NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult};
+pub use node_stages::{
+    LegResult, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult, WayResult,
+};
 pub use processor::{ProcessorOf, ProcessorResult};
 pub use search::{SearchClass, SearchEnd, SearchLimit, SearchResult, SearchRole, SearchTrial};
 pub use sending::{AttemptsResult, BatchesResult};

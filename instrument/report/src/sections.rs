@@ -300,7 +300,15 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         tables: |shown, _| {
             let caption = "Throughput and time by stage, as the nodes stamped it";
             let lines = tables::node_stage_lines(shown);
-            vec![Table { name: "node-stages", caption, grid: tables::node_stages(shown), lines }]
+            let stages =
+                Table { name: "node-stages", caption, grid: tables::node_stages(shown), lines };
+            let way = Table {
+                name: "way",
+                caption: "The time of followed transactions from due to the final stage, leg by leg",
+                grid: tables::way(shown),
+                lines: tables::way_lines(shown),
+            };
+            vec![stages, way]
         },
         ..charts(
             "inside",

@@ -22,6 +22,7 @@ mod steps;
 mod streams;
 mod thresholds;
 mod void;
+mod way;
 
 pub(crate) use audits::{
     AuditLine, Of, audit_briefs, audit_count, audit_lines, audits, audits_ok, checks, objecting,
@@ -52,6 +53,7 @@ pub(crate) use thresholds::{
     is_declared, threshold_keys, threshold_mark, threshold_words, thresholds,
 };
 pub(crate) use void::{marked, marked_cell, void_legend};
+pub(crate) use way::{way, way_lines};
 
 use model::result::{RunResult, SearchTrial, SettingResult, TrialResult};
 

@@ -35,6 +35,7 @@ pub(crate) mod timeline;
 pub(crate) mod traces;
 pub(crate) mod under_way;
 pub(crate) mod vegeta;
+pub(crate) mod way;
 pub(crate) mod without_lag;
 
 use fates::Join;
@@ -57,6 +58,7 @@ use timeline::TimelineTally;
 use traces::Traces;
 use under_way::UnderWay;
 use vegeta::Vegeta;
+use way::Way;
 use without_lag::WithoutLag;
 
 parts! {
@@ -83,6 +85,8 @@ parts! {
         page: Page,
         stated: Stated,
         node_stages: Option<NodeStages>,
+        /// A section of what nodes stamped.
+        way: Way,
         /// They show what nodes stamped, too.
         steps: Option<Steps>,
     }

@@ -128,6 +128,7 @@ impl NodeStages {
             width_ns: self.width.saturating_mul(SECOND),
             stages: self.stages.iter().map(|stage| self.stage(stage, percentiles)).collect(),
             gaps: self.pairs().iter().map(|(before, behind)| self.gap(before, behind)).collect(),
+            way: None,
             read: facts.after.node_events.clone().unwrap_or_default(),
         }
     }

@@ -20,8 +20,47 @@ pub struct NodeStagesResult {
     pub stages: Vec<NodeStageResult>,
     /// Neighbouring stages, in the same order.
     pub gaps: Vec<NodeStageGap>,
+    /// The way of sampled transactions from due to the final stage, leg by leg; absent: the system declares no legs, or no
+    /// transaction was followed.
+    pub way: Option<WayResult>,
     /// The result of reading the nodes' events.
     pub read: NodeEventsFacts,
+}
+
+/// The time of followed transactions from when each was due to its mark of the final stage, divided without a rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WayResult {
+    /// Transactions of the measured window that are divided: they reached the final stage and have a span of each leg.
+    pub transactions: u64,
+    /// Followed transactions that reached the final stage and lack a span of some leg.
+    pub incomplete: u64,
+    /// Those whose stamps contradict the order of the legs: no leg is made longer or shorter to hide it.
+    pub disordered: u64,
+    /// The time of all that are divided, from due to the final stage: the sum of all legs.
+    pub total_ns: u64,
+    /// Legs in the order of the way.
+    pub legs: Vec<LegResult>,
+}
+
+/// A leg.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LegResult {
+    /// Its name.
+    pub leg: String,
+    /// The node stage that it ends with; empty: it ends where the transaction was sent, or with the mark of the final stage.
+    pub stage: String,
+    /// The time of all transactions in it.
+    pub sum_ns: u64,
+    /// Of `total_ns`, a share of one.
+    pub share: Option<f64>,
+    /// A transaction: mean.
+    pub mean_ns: Option<f64>,
+    /// p50, to three digits.
+    pub p50_ns: Option<i64>,
+    /// p99, to three digits.
+    pub p99_ns: Option<i64>,
+    /// Largest.
+    pub max_ns: Option<i64>,
 }
 
 /// A stage.

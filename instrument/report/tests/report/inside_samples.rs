@@ -3,8 +3,8 @@
 use model::node_events::{NodeEventsFacts, Span};
 use model::picture::{Trace, TrialPicture};
 use model::result::{
-    Distribution, Exit, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult, Quantile,
-    RunResult,
+    Distribution, Exit, LegResult, NodeStageColumn, NodeStageGap, NodeStageResult,
+    NodeStagesResult, Quantile, RunResult, WayResult,
 };
 use model::{NO_STAMP, Outcome, Row, STAGES_MAX};
 
@@ -89,6 +89,7 @@ fn stages() -> NodeStagesResult {
             gap("started", "stored", 600, 593, 150, 8),
             gap("stored", "answered", 593, 593, 0, 0),
         ],
+        way: Some(way()),
         read: NodeEventsFacts {
             is_whole: false,
             events: 2_386,
@@ -101,6 +102,29 @@ fn stages() -> NodeStagesResult {
             ],
             ..NodeEventsFacts::default()
         },
+    }
+}
+
+/// Most of the time is waiting for the disk; two of 602 do not divide.
+fn way() -> WayResult {
+    let legs =
+        [("send", "", 3), ("queue", "started", 90), ("disk", "stored", 900), ("seen", "", 7)];
+    let leg = |(leg, stage, us): (&str, &str, u64)| LegResult {
+        leg: leg.to_owned(),
+        stage: stage.to_owned(),
+        sum_ns: us * 600_000,
+        share: Some(us as f64 / 1_000.0),
+        mean_ns: Some(us as f64 * 1_000.0),
+        p50_ns: Some(us.cast_signed() * US / 2),
+        p99_ns: Some(us.cast_signed() * US * 3),
+        max_ns: Some(us.cast_signed() * US * 4),
+    };
+    WayResult {
+        transactions: 600,
+        incomplete: 1,
+        disordered: 1,
+        total_ns: 600_000_000,
+        legs: legs.map(leg).to_vec(),
     }
 }
 

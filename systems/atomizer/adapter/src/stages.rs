@@ -14,11 +14,42 @@ use sut::{NodeEvent, NodeEvents, NodeSpan, NodeStage};
 
 use crate::known::Known;
 
+/// The deployment, as far as its nodes' stages depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamped {
+    /// One atomizer does everything.
+    pub(crate) is_alone: bool,
+    /// Atomizers keep a log.
+    pub(crate) keeps_log: bool,
+    /// Commits are seen at the archiver.
+    pub(crate) is_seen_archived: bool,
+}
+
+impl Stamped {
+    fn of(self) -> impl Iterator<Item = Stage> {
+        Stage::ALL.into_iter().filter(move |it| *it != Stage::Sync || self.keeps_log)
+    }
+
+    /// The leg of a transaction's way that a stage ends.
+    fn leg(self, stage: Stage) -> &'static str {
+        match stage {
+            Stage::Receive => "to the node",
+            Stage::Log => "queue",
+            Stage::Sync => "sync",
+            Stage::Apply => "agreement",
+            Stage::Block => "waiting for the block",
+            Stage::Archive if self.is_seen_archived => "to the archiver",
+            _ => "",
+        }
+    }
+}
+
 /// All stages, those of the pipeline first. Where one atomizer does everything, all that it logs is applied, all that it admits
 /// is in blocks, and all that is in blocks is archived; of several, each applies, and one makes blocks.
-pub(crate) fn stages(is_alone: bool) -> Vec<NodeStage> {
-    let of = |stage: &Stage| {
-        let named = NodeStage::new(stage.name(), stage.label());
+pub(crate) fn stages(stamped: Stamped) -> Vec<NodeStage> {
+    let is_alone = stamped.is_alone;
+    let of = |stage: Stage| {
+        let named = NodeStage::new(stage.name(), stage.label()).ending(stamped.leg(stage));
         match stage {
             Stage::Apply if is_alone => named.behind(Stage::Log.name()),
             Stage::Block if is_alone => named.behind(Stage::Admit.name()),
@@ -29,7 +60,7 @@ pub(crate) fn stages(is_alone: bool) -> Vec<NodeStage> {
             },
         }
     };
-    Stage::ALL.iter().map(of).collect()
+    stamped.of().map(of).collect()
 }
 
 /// The file in which a node keeps its events.
@@ -37,8 +68,8 @@ pub(crate) const FILE: &str = "events";
 
 /// Hands over what a node stamped into its file. A key is the first eight bytes of a transaction's name.
 pub(crate) fn hand_over(
-    node: &str,
-    path: &Path,
+    (node, path): (&str, &Path),
+    stamped: Stamped,
     names: &HashMap<u64, TxId>,
     to: &mut dyn NodeEvents,
 ) {
@@ -48,7 +79,7 @@ pub(crate) fn hand_over(
         Ok(reader) => reader,
         Err(error) => return to.problem(problem(error.to_string())),
     };
-    let place = |name: &str| Stage::ALL.iter().position(|stage| stage.name() == name);
+    let place = |name: &str| stamped.of().position(|stage| stage.name() == name);
     let places: Vec<Option<usize>> =
         reader.head().stages.iter().map(|stage| place(&stage.name)).collect();
     let origin = reader.head().origin.unix_ns();

@@ -70,6 +70,15 @@ impl Atomizer {
         self.arguments.iter().any(|it| it == option)
     }
 
+    fn stamped(&self) -> stages::Stamped {
+        stages::Stamped {
+            is_alone: self.atomizers == 1
+                && !self.arguments.iter().any(|it| it.starts_with("--up-to")),
+            keeps_log: self.log != "memory",
+            is_seen_archived: self.observe == Observe::Archiver,
+        }
+    }
+
     /// How many connections there are to observe with: each atomizer's blocks or the archiver, and each one's errors.
     fn block_observers(&self) -> u32 {
         match self.observe {
@@ -118,9 +127,7 @@ impl System for Atomizer {
     }
 
     fn node_stages(&self) -> Vec<NodeStage> {
-        let is_alone =
-            self.atomizers == 1 && !self.arguments.iter().any(|it| it.starts_with("--up-to"));
-        if self.stamps { stages::stages(is_alone) } else { Vec::new() }
+        if self.stamps { stages::stages(self.stamped()) } else { Vec::new() }
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -223,7 +230,7 @@ impl System for Atomizer {
     fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {
         let names = stages::names(&self.known, FOLLOWED_ONE_IN);
         for (node, path) in &places(of)?.events {
-            stages::hand_over(node, path, &names, to);
+            stages::hand_over((node, path), self.stamped(), &names, to);
         }
         Ok(())
     }

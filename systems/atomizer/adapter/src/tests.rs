@@ -308,7 +308,7 @@ fn systems_conform() {
     let shares = shares.map(|key| (key, Value::String("10%".to_owned())));
     let mixed = system(&[("stamps", Value::Boolean(true))], &shares).unwrap();
     system_conformance(&*mixed).unwrap();
-    assert_eq!(mixed.node_stages().len(), 12);
+    assert_eq!(mixed.node_stages().len(), 13);
     for (key, value) in [
         ("log", Value::String("paper".to_owned())),
         ("atomizers", Value::Integer(0)),

@@ -20,6 +20,7 @@ mod serve;
 pub mod spent;
 pub mod stamps;
 mod subscribers;
+mod syncs;
 pub mod watchtower;
 
 pub use order::Order;

@@ -24,6 +24,7 @@ use crate::protocol::Refusals;
 use crate::protocol::request::{NOBODY, Standing, write_standing};
 use crate::stamps::Stamps;
 use crate::subscribers::{Missed, Subscribers};
+use crate::syncs::Syncs;
 
 /// The listener for notifications and requests.
 pub const CLIENTS_LISTENER: usize = 0;
@@ -153,6 +154,10 @@ pub struct Atomizer {
     /// Below this blocks were proposed to be forgotten.
     pruned_below: u64,
     stamps: Option<Box<dyn Stamps + Send>>,
+    /// Entries that were proposed and are not durable here: of one that stamps.
+    syncs: Syncs,
+    /// The group's log.
+    log: usize,
 }
 
 impl Atomizer {
@@ -180,7 +185,8 @@ impl Atomizer {
                 .map_err(|_| StartError::Snapshot { through: *through })?,
         };
         let through = started.snapshot.map_or(0, |(through, _)| through);
-        Ok(Self::of(replica, machine, options, Order::agreed(started.group, through)))
+        let order = Order::agreed(started.group, through);
+        Ok(Self { log: settings.log, ..Self::of(replica, machine, options, order) })
     }
 
     fn of(replica: u8, machine: Machine, options: Options, order: Order) -> Self {
@@ -204,6 +210,8 @@ impl Atomizer {
             archivers: Archivers::new(options.archivers),
             pruned_below: 0,
             stamps: None,
+            syncs: Syncs::default(),
+            log: 0,
         }
     }
 
@@ -330,6 +338,11 @@ impl Atomizer {
 
 impl Node for Atomizer {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        if let (Input::Persisted { log, below }, Some(stamps)) = (&input, &mut self.stamps)
+            && *log == self.log
+        {
+            self.syncs.durable(*below, stamps.as_mut());
+        }
         if let Some(input) = self.order.take(now, input, out) {
             self.take(now, input, out);
         }

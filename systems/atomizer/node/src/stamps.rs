@@ -14,33 +14,37 @@ pub enum Stage {
     Accumulate = 2,
     /// Complete transactions, given to the log.
     Log = 3,
+    /// Transactions of an entry that this atomizer has proposed, durable in its own log, or decided before by others. Not
+    /// measured there.
+    Sync = 4,
     /// An entry of the log, applied.
-    Apply = 4,
+    Apply = 5,
     /// A transaction, admitted.
-    Admit = 5,
+    Admit = 6,
     /// A transaction, discarded because of its height.
-    Expire = 6,
+    Expire = 7,
     /// A transaction, discarded because an input is spent.
-    Spent = 7,
+    Spent = 8,
     /// A block, made.
-    Block = 8,
+    Block = 9,
     /// A block, durable in the archive. Not measured in the published system.
-    Archive = 9,
+    Archive = 10,
     /// A notification after which its transaction waits for more. Not measured there.
-    Partial = 10,
+    Partial = 11,
     /// A notification whose transaction was refused at once: too old, or too much waits. Not measured there.
-    Refuse = 11,
+    Refuse = 12,
     /// A complete transaction that is given up before the log: it became too old in the queue, or another leads. Not measured
     /// there.
-    Stale = 12,
+    Stale = 13,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Receive,
         Self::Accumulate,
         Self::Log,
+        Self::Sync,
         Self::Apply,
         Self::Admit,
         Self::Expire,
@@ -68,6 +72,7 @@ impl Stage {
             Self::Partial => "partial",
             Self::Refuse => "refuse",
             Self::Stale => "stale",
+            Self::Sync => "sync",
         }
     }
 
@@ -83,7 +88,7 @@ impl Stage {
             Self::Expire => "atomizer.insert_complete.discard.expired",
             Self::Spent => "atomizer.insert_complete.discard.spent",
             Self::Block => "atomizer.make_block",
-            Self::Archive | Self::Partial | Self::Refuse | Self::Stale => return None,
+            Self::Archive | Self::Partial | Self::Refuse | Self::Stale | Self::Sync => return None,
         })
     }
 
@@ -95,6 +100,7 @@ impl Stage {
             Self::Partial => "waits for attestations",
             Self::Refuse => "refused at once",
             Self::Stale => "given up before the log",
+            Self::Sync => "durable in the leader's log",
             other => match other.published_name() {
                 Some(name) => name,
                 None => "",
@@ -109,7 +115,7 @@ impl Stage {
             Self::Partial | Self::Accumulate | Self::Refuse => Some(Self::Receive),
             Self::Log | Self::Stale => Some(Self::Accumulate),
             Self::Admit | Self::Expire | Self::Spent => Some(Self::Apply),
-            Self::Receive | Self::Apply | Self::Block | Self::Archive => None,
+            Self::Receive | Self::Apply | Self::Block | Self::Archive | Self::Sync => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! has while it may still be in one. Each input of a transaction has a shard that vouches for it and knows nothing of the other
 //! input; the second is later than the first. Now and then it breaks the protocol.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use atomizer_node::protocol::block::{Part, Stream};
@@ -67,13 +67,15 @@ pub struct Sender {
     to: Option<Connection>,
     said_at: Instant,
     /// By connection: blocks that are read there.
-    readings: HashMap<Connection, (Stream, Heard)>,
+    readings: BTreeMap<Connection, (Stream, Heard)>,
     /// The connection to the archiver.
     archiver: Option<Connection>,
     early: BTreeMap<u64, Heard>,
     dial_at: [Instant; 2 * ATOMIZERS + 1],
     dialling: [bool; 2 * ATOMIZERS + 1],
     asked_at: Instant,
+    /// When something was said to those that it only listens to.
+    alive_at: Instant,
 }
 
 impl Sender {
@@ -95,12 +97,13 @@ impl Sender {
             at: usize::from(name) % ATOMIZERS,
             to: None,
             said_at: Instant::ZERO,
-            readings: HashMap::new(),
+            readings: BTreeMap::new(),
             archiver: None,
             early: BTreeMap::new(),
             dial_at: [Instant::ZERO; 2 * ATOMIZERS + 1],
             dialling: [false; 2 * ATOMIZERS + 1],
             asked_at: Instant::ZERO,
+            alive_at: Instant::ZERO,
         }
     }
 
@@ -176,6 +179,13 @@ impl Sender {
             }
         }
         self.ask_for_missing(now, out);
+        if now.saturating_since(self.alive_at) > PATIENCE {
+            self.alive_at = now;
+            // One that only listens never learns that the other side has lost its power.
+            for listening in self.readings.keys() {
+                request::write_alive(out.send(*listening));
+            }
+        }
         let Some(to) = self.to else { return };
         if now.saturating_since(self.said_at) > PATIENCE {
             self.said_at = now;

@@ -113,7 +113,7 @@ impl Atomizer {
             return false;
         }
         let since_ns = self.now_ns();
-        let Self { intake, order, counts, next_id, stamps, .. } = self;
+        let Self { intake, order, counts, next_id, stamps, syncs, log, .. } = self;
         intake.next_entry(|bytes, count| {
             *next_id += 1;
             counts.batches += 1;
@@ -121,9 +121,15 @@ impl Atomizer {
             order.propose(now, *next_id, bytes, out);
             if let Some(stamps) = stamps {
                 stamps.stage(Stage::Log, since_ns, count);
+                let mut followed = Vec::new();
                 if let Ok(Entry::Transactions(batch)) = read_entry(bytes) {
                     let ids = batch.iter().map(|it| it.transaction.id);
-                    trace(stamps.as_mut(), Stage::Log, since_ns, ids);
+                    followed.extend(ids.filter(|id| stamps.follows(id)).copied());
+                    trace(stamps.as_mut(), Stage::Log, since_ns, followed.iter());
+                }
+                if order.group().is_some() {
+                    let place = (*next_id, out.next_number(*log));
+                    syncs.proposed(place, stamps.now_ns(), count, followed);
                 }
             }
         });
@@ -160,6 +166,9 @@ impl Atomizer {
             Event::Apply { value, proposal, .. } => {
                 if proposal.is_some() && proposal == self.block_proposed {
                     self.block_proposed = None;
+                }
+                if let (Some(proposal), Some(stamps)) = (proposal, &mut self.stamps) {
+                    self.syncs.decided(proposal, stamps.as_mut());
                 }
                 self.apply(&value, out);
             }
@@ -268,6 +277,7 @@ impl Atomizer {
             }
         });
         self.waits_since = None;
+        self.syncs.clear();
         if !self.options.is_silent {
             for connection in std::mem::take(&mut self.clients) {
                 self.subscribers.remove(connection);
