@@ -16,6 +16,8 @@ use model::result::{SearchClass, SearchEnd, SearchRole};
 
 /// The factor between two rates of the bracket.
 const BRACKET_STEP: f64 = 2.0;
+/// The same after a rate was confirmed too low, in widths.
+const NEAR_WIDTHS: f64 = 4.0;
 /// How far below the first rate the bracket goes.
 const BRACKET_LOW: f64 = 100.0;
 /// The confirmed rate is this much below the highest that passed, and the refuted one this much above it.
@@ -247,7 +249,13 @@ impl Search {
         }
         self.failed = None;
         self.keep(per_s);
-        self.again(|search| search.bracket_kept(per_s))
+        // The limit is near: doubling would look for it far away.
+        let step = 1.0 + NEAR_WIDTHS * self.plan.width;
+        let above = rounded(per_s * step).min(self.plan.most_per_s);
+        self.again(|_| match above > per_s {
+            true => Phase::Bracket { per_s: above },
+            false => Phase::Confirm { per_s, kept: 0 },
+        })
     }
 
     fn again(&mut self, go_on: impl FnOnce(&mut Self) -> Phase) -> Phase {

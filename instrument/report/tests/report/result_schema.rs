@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 use crate::json_schema::Validator;
-use crate::sample_runs;
+use crate::{made_runs, sample_runs};
 
 fn schema() -> Value {
     serde_json::from_str(report::RESULT_SCHEMA).expect("the schema is JSON")
@@ -16,7 +16,8 @@ fn schema() -> Value {
 
 fn documents() -> Vec<(&'static str, Value)> {
     let parse = |run| serde_json::from_str(&report::json(&run)).expect("JSON");
-    sample_runs::all().into_iter().map(|(name, run)| (name, parse(run))).collect()
+    let made = [("search", made_runs::search())];
+    sample_runs::all().into_iter().chain(made).map(|(name, run)| (name, parse(run))).collect()
 }
 
 /// Claim: every document of the samples is valid, and together they touch every definition of the schema; of alternatives
