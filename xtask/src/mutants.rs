@@ -32,6 +32,8 @@ struct Mutant {
 enum World {
     /// `base/consensus/tests/simulation.rs`.
     Consensus,
+    /// `base/sim/tests/store.rs`.
+    Store,
     /// The simulation of a system: its name, its package and its example.
     System(&'static str, &'static str, &'static str),
 }
@@ -147,6 +149,10 @@ impl Copy {
                 let words = "test --release --quiet -p consensus --test simulation agreement_holds";
                 (format!("{words} --no-run"), words.to_owned())
             }
+            World::Store => {
+                let words = "test --release --quiet -p sim --test store";
+                (format!("{words} --no-run"), words.to_owned())
+            }
             World::System(_, package, example) => {
                 let words = format!("--release --quiet -p {package} --example {example}");
                 (format!("build {words}"), format!("run {words} -- 0 --seeds {seeds}"))
@@ -168,6 +174,7 @@ impl Copy {
             .args(words.split(' '))
             .env("CARGO_TARGET_DIR", self.root.with_file_name("target"))
             .env("CONSENSUS_SEEDS", seeds.to_string())
+            .env("STORE_SEEDS", seeds.to_string())
             .current_dir(&self.root)
             .output();
         output.map_err(|error| format!("starting cargo: {error}"))

@@ -52,6 +52,11 @@ impl Log {
         usize::try_from(instance.checked_sub(self.first)?).ok()
     }
 
+    /// All of its entries, each with its ballot.
+    pub(crate) fn ballots(&self) -> impl Iterator<Item = (Instance, Ballot)> {
+        (self.first..).zip(self.slots.iter().map(|slot| slot.ballot))
+    }
+
     pub(crate) fn get(&self, instance: Instance) -> Option<&Slot> {
         self.slots.get(self.index(instance)?)
     }

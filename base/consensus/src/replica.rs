@@ -202,6 +202,11 @@ impl Replica {
         &self.snapshot
     }
 
+    /// The entries of its log, each with the ballot in which it was accepted: for those who check a replica.
+    pub fn accepted(&self) -> impl Iterator<Item = (Instance, Ballot)> {
+        self.log.ballots()
+    }
+
     /// Who has the votes, by what is known here to be chosen.
     #[must_use]
     pub fn members(&self) -> &Members {

@@ -13,6 +13,7 @@
 mod cell;
 pub mod direct;
 mod error;
+pub mod files;
 pub mod format;
 mod log;
 mod open;
@@ -30,8 +31,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use error::StoreError;
 pub use log::draw;
-pub(crate) use writer::{Done, Writer};
+pub(crate) use writer::Writer;
+pub use writer::{ByHand, Done};
 
+use self::files::{DiskFiles, Files};
 use crate::Stored;
 
 /// When a record is called durable.
@@ -132,9 +135,10 @@ fn count(counter: &AtomicU64, more: u64) {
 /// An opened store, to be given to the shell that runs the node made from its [`Stored`].
 #[derive(Debug)]
 pub struct Store {
+    files: Arc<dyn Files>,
     folder: PathBuf,
     /// Held for as long as the store is.
-    _lock: File,
+    _lock: Option<File>,
     logs: Vec<log::Log>,
     cells: Vec<PathBuf>,
     options: StoreOptions,
@@ -169,25 +173,45 @@ impl Store {
         options: StoreOptions,
         recent_bytes: usize,
     ) -> Result<(Self, Stored), StoreError> {
-        segments::make_folder(folder)?;
+        let files: Arc<dyn Files> = Arc::new(DiskFiles);
+        segments::make_folder(&*files, folder)?;
         let lock = open::lock(folder)?;
+        let (mut store, stored) = Self::open_on(files, folder, logs, cells, options, recent_bytes)?;
+        store._lock = Some(lock);
+        Ok((store, stored))
+    }
+
+    /// As [`Store::open_recent`], on these files, of which this process is the only user.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_on(
+        files: Arc<dyn Files>,
+        folder: &Path,
+        logs: &[&str],
+        cells: &[&str],
+        options: StoreOptions,
+        recent_bytes: usize,
+    ) -> Result<(Self, Stored), StoreError> {
+        segments::make_folder(&*files, folder)?;
         let counters = Arc::new(StoreCounters::default());
         let mut stored = Stored::default();
         let mut opened = Vec::new();
         for name in logs {
-            let (log, records) = open::log(&folder.join(name), options, &counters, recent_bytes)?;
+            let (log, records) =
+                open::log(&files, &folder.join(name), options, &counters, recent_bytes)?;
             opened.push(log);
             stored.logs.push(records);
         }
         let cells: Vec<PathBuf> =
             cells.iter().map(|name| folder.join(format!("{name}.cell"))).collect();
         for path in &cells {
-            stored.cells.push(cell::read(path)?);
+            stored.cells.push(cell::read(&*files, path)?);
         }
         let folder = folder.to_owned();
         let log_thread = LogThread::default();
         let store =
-            Self { folder, _lock: lock, logs: opened, cells, options, log_thread, counters };
+            Self { files, folder, _lock: None, logs: opened, cells, options, log_thread, counters };
         Ok((store, stored))
     }
 

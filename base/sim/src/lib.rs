@@ -13,6 +13,7 @@
 mod command;
 mod coverage;
 mod disk;
+mod files;
 mod network;
 mod random;
 mod trace;
@@ -22,6 +23,7 @@ mod world;
 pub use command::{Command, Ran};
 pub use coverage::Coverage;
 pub use disk::DiskTimes;
+pub use files::TornFiles;
 pub use network::Delays;
 pub use random::Random;
 pub use weather::{Fault, Weather};

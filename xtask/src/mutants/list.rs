@@ -33,6 +33,15 @@ const fn of_atomizer(
     Mutant { world: ATOMIZER, ..of_consensus(name, file, from, to) }
 }
 
+const fn of_store(
+    name: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+) -> Mutant {
+    Mutant { world: World::Store, ..of_consensus(name, file, from, to) }
+}
+
 const ACCEPTOR: &str = "base/consensus/src/acceptor.rs";
 const ELECTION: &str = "base/consensus/src/election.rs";
 const LEADER: &str = "base/consensus/src/leader.rs";
@@ -42,6 +51,11 @@ const READS: &str = "base/consensus/src/reads.rs";
 const RECOVER: &str = "base/consensus/src/recover.rs";
 const REPLICA: &str = "base/consensus/src/replica.rs";
 const SNAPSHOT: &str = "base/consensus/src/snapshot.rs";
+const CELL: &str = "base/process/src/store/cell.rs";
+const FORMAT: &str = "base/process/src/store/format.rs";
+const OPEN: &str = "base/process/src/store/open.rs";
+const SEGMENTS: &str = "base/process/src/store/segments.rs";
+const STORE_LOG: &str = "base/process/src/store/log.rs";
 const GROUP: &str = "base/replicated/src/group.rs";
 const SNAPSHOTS: &str = "base/replicated/src/snapshots.rs";
 const ENTRIES: &str = "systems/kv/node/src/node/entries.rs";
@@ -286,6 +300,78 @@ pub(super) const MUTANTS: &[Mutant] = &[
             "self.next += entries.len() as u64 + 1;",
         )
     },
+    // The store's.
+    of_store(
+        "the sync of a log is left out",
+        STORE_LOG,
+        "Sync::Data => self.file.sync_data(),",
+        "Sync::Data => Ok(()),",
+    ),
+    of_store(
+        "a cell takes its name before it is synced",
+        CELL,
+        "    file.sync_all().map_err(unsynced(&new))?;\n    files.rename(&new, path).map_err(StoreError::system(\"renaming\", &new))?;",
+        "    files.rename(&new, path).map_err(StoreError::system(\"renaming\", &new))?;\n    file.sync_all().map_err(unsynced(&new))?;",
+    ),
+    of_store(
+        "a cell is told before its name is durable",
+        CELL,
+        "    sync_folder(files, path.parent().unwrap_or(Path::new(\".\")))\n",
+        "    let _ = sync_folder;\n    Ok(())\n",
+    ),
+    of_store(
+        "a torn record is taken as whole",
+        FORMAT,
+        "let is_whole = stamp != 0 && checksum == crc32fast::hash(&bytes[at + 4..end]);",
+        "let is_whole = stamp != 0 && checksum != 0;",
+    ),
+    of_store(
+        "a recovery stops early",
+        FORMAT,
+        "let Some(next) = scan.next.checked_add(1) else { break };",
+        "let Some(next) = scan.next.checked_add(1).filter(|it| it % 50 != 0) else { break };",
+    ),
+    Mutant {
+        equivalent: Some(
+            "a disk that keeps all that it has synced never shows a broken record that was durable; unit tests flip its bits",
+        ),
+        ..of_store(
+            "a recovery does not look at the rest of a segment after a broken record",
+            FORMAT,
+            "    if was_durable(bytes, scan.end, scan.next) {",
+            "    if was_durable(bytes, bytes.len(), scan.next) {",
+        )
+    },
+    of_store(
+        "what a start finds is not made durable",
+        OPEN,
+        "    file.sync_all().map_err(|source| StoreError::Sync { path: path.to_owned(), source })\n",
+        "    Ok(())\n",
+    ),
+    of_store(
+        "what a start finds is made durable only where it cuts something",
+        OPEN,
+        "    if length > end {\n",
+        "    if length == end {\n        return Ok(());\n    }\n    if length > end {\n",
+    ),
+    of_store(
+        "a new segment is used before its name is durable",
+        SEGMENTS,
+        "    let file = made?;\n    sync_folder(files, path.parent().unwrap_or(Path::new(\".\")))?;",
+        "    let file = made?;",
+    ),
+    of_store(
+        "a segment is used again before its new name is durable",
+        SEGMENTS,
+        "        sync_folder(&*self.files, &self.folder)?;\n",
+        "",
+    ),
+    of_store(
+        "segments are let go of before the disk knows that they are not needed",
+        SEGMENTS,
+        "        if cell::replace(&*self.files, &start_path(&self.folder), &start.to_le_bytes()).is_err() {",
+        "        if start == u64::MAX {",
+    ),
     // Of the group on its connections, log and cells.
     of_kv(
         "a snapshot that is installed is not told to the state machine",
@@ -293,11 +379,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "self.events.push_back(Event::Install { through, bytes: whole.clone() });",
         "let _ = &whole;",
     ),
+    Mutant {
+        equivalent: Some(
+            "a snapshot is written only while the log names the current one, so a head that becomes durable always names that",
+        ),
+        ..of_kv(
+            "a head that becomes durable is taken to name the current snapshot",
+            SNAPSHOTS,
+            "pub(crate) fn named(&mut self, through: Instance) {\n        self.named = Some(through);",
+            "pub(crate) fn named(&mut self, _: Instance) {\n        self.named = self.current.as_ref().map(|(through, _)| *through);",
+        )
+    },
     of_kv(
         "the cell of the snapshot that the log names is written over",
         SNAPSHOTS,
-        "pub(crate) fn named(&mut self, through: Instance) {\n        self.named = Some(through);",
-        "pub(crate) fn named(&mut self, _: Instance) {\n        self.named = self.current.as_ref().map(|(through, _)| *through);",
+        "let is_settled = current.is_none() || current == self.named;",
+        "let is_settled = current.is_none() || current >= self.named;",
     ),
     // Of the database.
     of_kv(
@@ -318,12 +415,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "std::cmp::Ordering::Less => Admitted::Refused(Status::TooLate),",
         "std::cmp::Ordering::Less => Admitted::Next(place),",
     ),
-    of_kv(
-        "answers go to whoever asked first",
-        SUBMISSIONS,
-        "let place = self.proposed.iter().position(|(at, _)| *at == id)?;",
-        "let place = self.proposed.iter().position(|(at, _)| *at <= id)?;",
-    ),
+    Mutant {
+        equivalent: Some(
+            "a leader's entries are decided in the order in which they were proposed, and all are given up when it leads no more: the first is always the one",
+        ),
+        ..of_kv(
+            "answers go to whoever asked first",
+            SUBMISSIONS,
+            "let place = self.proposed.iter().position(|(at, _)| *at == id)?;",
+            "let place = self.proposed.iter().position(|(at, _)| *at <= id)?;",
+        )
+    },
     of_kv(
         "a replica that leads no more says nothing to whom it owes answers, and keeps them",
         ENTRIES,

@@ -49,8 +49,15 @@ impl Checks {
         *count += 1;
     }
 
-    /// One value an instance, and what one leader proposed in its order without anything left out.
-    pub fn delivers(&mut self, who: ReplicaId, instance: Instance, entry: &Entry) -> Checked {
+    /// One value an instance, and what one leader proposed in its order without anything left out. Gives whether it is
+    /// delivered for the first time.
+    pub fn delivers(
+        &mut self,
+        who: ReplicaId,
+        instance: Instance,
+        entry: &Entry,
+    ) -> Result<bool, String> {
+        let is_first = !self.chosen.contains_key(&instance);
         let first = self.chosen.entry(instance).or_insert_with(|| entry.clone());
         if first != entry {
             return Err(format!(
@@ -70,7 +77,7 @@ impl Checks {
             }
             *next += 1;
         }
-        Ok(())
+        Ok(is_first)
     }
 
     pub fn acknowledges(&mut self, instance: Instance, entry: &Entry, id: u64) -> Checked {

@@ -12,6 +12,8 @@ use super::random::Random;
 pub struct Disk {
     pub first: u64,
     pub records: Vec<Vec<u8>>,
+    /// For each record the instance and the ballot in which it was accepted, if that is what it says.
+    accepted: Vec<Option<(Instance, Ballot)>>,
     /// Records with a smaller number are durable.
     pub durable: u64,
     pub is_syncing: bool,
@@ -22,11 +24,33 @@ impl Disk {
         self.first + self.records.len() as u64
     }
 
+    pub fn append(&mut self, record: &Record) {
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        self.records.push(bytes);
+        self.accepted.push(match record {
+            Record::Accepted { instance, ballot, .. } => Some((*instance, *ballot)),
+            _ => None,
+        });
+    }
+
+    /// Whether a record says that this was accepted.
+    pub fn holds(&self, instance: Instance, ballot: Ballot) -> bool {
+        self.accepted.contains(&Some((instance, ballot)))
+    }
+
+    /// As [`Disk::holds`], of the durable ones.
+    pub fn holds_durably(&self, instance: Instance, ballot: Ballot) -> bool {
+        let durable = usize::try_from(self.durable - self.first).unwrap();
+        self.accepted[..durable].contains(&Some((instance, ballot)))
+    }
+
     /// The power is cut: of what was not durable some first part stays.
     pub fn lose(&mut self, random: &mut Random) -> u64 {
         let unsure = self.end() - self.durable;
         let lost = random.below(unsure + 1);
         self.records.truncate(self.records.len() - usize::try_from(lost).unwrap());
+        self.accepted.truncate(self.records.len());
         self.durable = self.end();
         self.is_syncing = false;
         lost
@@ -49,6 +73,7 @@ impl Disk {
         let before = before.min(self.durable);
         let count = usize::try_from(before.saturating_sub(self.first)).unwrap();
         self.records.drain(..count);
+        self.accepted.drain(..count);
         self.first += count as u64;
         is_durable
     }
@@ -142,4 +167,29 @@ impl Node {
         self.replica = Some(replica);
         Ok(())
     }
+
+    /// Each entry that a replica has accepted after its snapshot stands in its records, whatever was trimmed.
+    pub fn kept_what_it_accepted(&self) -> Result<(), String> {
+        let Some(replica) = &self.replica else { return Ok(()) };
+        let through = replica.snapshot().through;
+        let mut later = replica.accepted().filter(|(instance, _)| *instance > through);
+        match later.find(|(instance, ballot)| !self.disk.holds(*instance, *ballot)) {
+            None => Ok(()),
+            Some(gone) => Err(format!("{:?} trims the record of {gone:?}", self.id())),
+        }
+    }
+}
+
+/// A leader that is the first to deliver an entry has it from a majority whose disks hold it in that leader's ballot.
+pub fn is_held_by_most(nodes: &[Node], leader: usize, instance: Instance) -> Result<(), String> {
+    let leader = nodes[leader].replica.as_ref().filter(|replica| replica.is_leader());
+    let Some(leader) = leader else { return Ok(()) };
+    let ballot = leader.ballot();
+    let holds = |node: &&Node| node.disk.holds_durably(instance, ballot);
+    let count = nodes.iter().filter(holds).count();
+    if 2 * count > nodes.len() {
+        return Ok(());
+    }
+    let id = leader.id();
+    Err(format!("{id:?} delivers {instance} in {ballot:?}, which {count} disks hold"))
 }

@@ -11,7 +11,7 @@ use consensus::{
 };
 
 use super::checks::{Checked, Checks};
-use super::node::{Node, State};
+use super::node::{Node, State, is_held_by_most};
 use super::random::Random;
 
 /// What a seed makes happen.
@@ -324,12 +324,10 @@ impl World {
                 self.send(node, to, &message);
             }
             Effect::Append { number, record } => {
-                let mut bytes = Vec::new();
-                record.encode(&mut bytes);
                 if number != self.nodes[node].disk.end() {
                     return Err(format!("record {number} is not the next"));
                 }
-                self.nodes[node].disk.records.push(bytes);
+                self.nodes[node].disk.append(&record);
             }
             Effect::Trim { records_before, snapshots_before } => {
                 self.saw("logs trimmed");
@@ -339,6 +337,7 @@ impl World {
                     return Err(format!("trims records before {records_before} too early"));
                 }
                 self.nodes[node].snapshots.retain(|through, _| *through >= snapshots_before);
+                self.nodes[node].kept_what_it_accepted()?;
             }
             Effect::Deliver { instance, entry, proposal } => {
                 self.delivered(node, instance, &entry, proposal)?;
@@ -390,7 +389,13 @@ impl World {
             Entry::Noop => self.saw("noops delivered"),
             Entry::Value(_) => {}
         }
-        self.checks.delivers(who, instance, entry)?;
+        if self.checks.delivers(who, instance, entry)? {
+            // Without changes of members the same disks count for every entry. A replica that lies about its disk is found by
+            // its effects on others.
+            if !self.shape.changes_members && self.shape.broken == Broken::Nothing {
+                is_held_by_most(&self.nodes, node, instance)?;
+            }
+        }
         match proposal {
             Some(id) => self.checks.acknowledges(instance, entry, id),
             None => Ok(()),

@@ -8,9 +8,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::OFlags;
+
+use super::files::OpenFile;
 
 /// Places and lengths are multiples of this: as large as any disk's own blocks.
 pub const BLOCK_BYTES: usize = 4096;
@@ -79,7 +80,7 @@ impl Blocks {
     ///
     /// # Errors
     /// What the kernel says; the same can be tried again.
-    pub fn write(&mut self, file: &File, offset: u64) -> io::Result<usize> {
+    pub fn write(&mut self, file: &(impl OpenFile + ?Sized), offset: u64) -> io::Result<usize> {
         let length = self.len();
         self.buffer(0);
         let padded = length.next_multiple_of(BLOCK_BYTES);
@@ -102,6 +103,8 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
 
     /// Claim: what is added piece by piece stands in the file as one, whatever the pieces, with and without the cache, and

@@ -1,15 +1,13 @@
 //! One log as it is written: where its next record goes, and which of its segments are still needed.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clock::Clock;
 
-use super::direct::{BLOCK_BYTES, Blocks, set_direct};
+use super::direct::{BLOCK_BYTES, Blocks};
+use super::files::{DiskFiles, Files, OpenFile};
 use super::format::{self, Header};
 use super::segments::{Maker, path_of};
 use super::{StoreCounters, StoreError, StoreOptions, Sync, count};
@@ -28,12 +26,13 @@ pub(super) struct Sealed {
 /// A log.
 #[derive(Debug)]
 pub(super) struct Log {
+    files: Arc<dyn Files>,
     pub(super) folder: PathBuf,
     options: StoreOptions,
     counters: Arc<StoreCounters>,
     sealed: VecDeque<Sealed>,
     header: Header,
-    file: File,
+    file: Box<dyn OpenFile>,
     /// Whether writes go around the kernel's cache: then they are whole blocks.
     is_direct: bool,
     /// Where in the file the next write goes.
@@ -54,19 +53,21 @@ pub(super) struct Log {
 impl Log {
     /// A log that goes on in a new and empty segment, whose header is durable.
     pub(super) fn new(
+        files: &Arc<dyn Files>,
         folder: PathBuf,
         options: StoreOptions,
         counters: &Arc<StoreCounters>,
         sealed: VecDeque<Sealed>,
-        (file, header): (File, Header),
+        (file, header): (Box<dyn OpenFile>, Header),
     ) -> Self {
-        let is_direct = is_of_blocks(&options) && set_direct(&file, true);
+        let is_direct = is_of_blocks(&options) && file.set_direct(true);
         let mut framed = Blocks::default();
         if is_direct {
             // The first block is written again.
             format::write_header(&header, framed.buffer(format::HEADER_BYTES));
         }
         Self {
+            files: Arc::clone(files),
             folder,
             options,
             counters: Arc::clone(counters),
@@ -122,7 +123,7 @@ impl Log {
             && matches!(&written, Err(error) if error.kind() == std::io::ErrorKind::InvalidInput)
         {
             // A file system that takes the wish and not the writes.
-            self.is_direct = set_direct(&self.file, false);
+            self.is_direct = self.file.set_direct(false);
             written = self.write_framed();
         }
         let path = || path_of(&self.folder, self.header.sequence);
@@ -136,7 +137,7 @@ impl Log {
     fn write_framed(&mut self) -> std::io::Result<usize> {
         let offset = u64::try_from(self.at).expect("a segment's size fits");
         if self.is_direct {
-            return self.framed.write(&self.file, offset);
+            return self.framed.write(&*self.file, offset);
         }
         let length = self.framed.len();
         self.file.write_all_at(self.framed.content(), offset)?;
@@ -189,10 +190,10 @@ impl Log {
         self.is_next_ordered = false;
         let file = made?;
         self.sealed.push_back(Sealed { sequence: self.header.sequence, next: self.next });
-        let stamp = draw_stamp()?;
+        let stamp = draw_stamp(&*self.files)?;
         self.header = Header { sequence: self.header.sequence + 1, first: self.next, stamp };
         self.file = file;
-        self.is_direct = is_of_blocks(&self.options) && set_direct(&self.file, true);
+        self.is_direct = is_of_blocks(&self.options) && self.file.set_direct(true);
         self.at = 0;
         self.is_begun = false;
         // It is written and synced with the first records. What the segment before ended with stays there.
@@ -227,8 +228,9 @@ fn is_of_blocks(options: &StoreOptions) -> bool {
 }
 
 /// A number that no segment's file has held before, as good as certainly.
-pub(super) fn draw_stamp() -> Result<u32, StoreError> {
-    let [a, b, c, d, ..] = draw()?.to_le_bytes();
+pub(super) fn draw_stamp(files: &dyn Files) -> Result<u32, StoreError> {
+    let drawn = files.draw().map_err(StoreError::system("drawing", "a number"))?;
+    let [a, b, c, d, ..] = drawn.to_le_bytes();
     Ok(u32::from_le_bytes([a, b, c, d]).max(1))
 }
 
@@ -237,10 +239,5 @@ pub(super) fn draw_stamp() -> Result<u32, StoreError> {
 /// # Errors
 /// When the system gives none.
 pub fn draw() -> Result<u64, StoreError> {
-    let source = "/dev/urandom";
-    let mut bytes = [0; 8];
-    File::open(source)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(StoreError::system("reading", source))?;
-    Ok(u64::from_le_bytes(bytes))
+    DiskFiles.draw().map_err(StoreError::system("drawing", "a number"))
 }

@@ -1,15 +1,15 @@
 //! What a start finds: the records of each log up to the torn end of the last write, or a reason not to start.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::files::{Files, OpenFile};
 use super::format::{self, Header};
 use super::log::{Log, Sealed, draw_stamp};
 use super::segments::{make, make_folder, path_of, sequence_of, start_path, sync_folder};
@@ -37,46 +37,51 @@ struct Used {
 /// Opens a log, to go on in a segment of its own: what the last write of the process before has left behind the
 /// cut can then never stand behind a new record.
 pub(super) fn log(
+    files: &Arc<dyn Files>,
     folder: &Path,
     options: StoreOptions,
     counters: &Arc<StoreCounters>,
     recent_bytes: usize,
 ) -> Result<(Log, StoredLog), StoreError> {
-    make_folder(folder)?;
-    let (used, unused, sequence) = segments(folder)?;
-    let (records, sealed) = read(&used, recent_bytes)?;
+    make_folder(&**files, folder)?;
+    let (used, unused, sequence) = segments(&**files, folder)?;
+    let (records, sealed) = read(&**files, &used, recent_bytes)?;
     let next = records.next();
     if let Some(path) = unused.first() {
         // Its header may be what is damaged: then its records say that they were durable.
-        let bytes = fs::read(path).map_err(StoreError::system("reading", path))?;
+        let bytes = files.read(path).map_err(StoreError::system("reading", path))?;
         if format::was_durable(&bytes, format::HEADER_BYTES, next) {
             return Err(StoreError::Broken { path: path.clone(), offset: 0, number: next });
         }
     }
     let path = path_of(folder, sequence);
     for other in unused.iter().filter(|other| **other != path) {
-        fs::remove_file(other).map_err(StoreError::system("removing", other))?;
+        files.remove(other).map_err(StoreError::system("removing", other))?;
     }
-    let header = Header { sequence, first: next, stamp: draw_stamp()? };
-    let file = begin(&path, &header, options.segment_bytes)?;
+    let header = Header { sequence, first: next, stamp: draw_stamp(&**files)? };
+    let file = begin(&**files, &path, &header, options.segment_bytes)?;
     if used.is_empty() {
-        cell::replace(&start_path(folder), &sequence.to_le_bytes())?;
+        cell::replace(&**files, &start_path(folder), &sequence.to_le_bytes())?;
     }
-    let log = Log::new(folder.to_owned(), options, counters, sealed, (file, header));
+    let log = Log::new(files, folder.to_owned(), options, counters, sealed, (file, header));
     Ok((log, records))
 }
 
 /// A new segment with its header, durable. The process before may have made its file ahead: one of the right size
 /// is whole, because its size grows with the zeros.
-fn begin(path: &Path, header: &Header, bytes: usize) -> Result<File, StoreError> {
+fn begin(
+    files: &dyn Files,
+    path: &Path,
+    header: &Header,
+    bytes: usize,
+) -> Result<Box<dyn OpenFile>, StoreError> {
     let wanted = u64::try_from(bytes).expect("a file's size fits");
-    let file = if fs::metadata(path).is_ok_and(|made| made.len() == wanted) {
+    let file = if files.length(path).is_ok_and(|made| made == wanted) {
         // It may have been killed before the name was durable.
-        sync_folder(path.parent().unwrap_or(Path::new(".")))?;
-        let opened = OpenOptions::new().read(true).write(true).open(path);
-        opened.map_err(StoreError::system("opening", path))?
+        sync_folder(files, path.parent().unwrap_or(Path::new(".")))?;
+        files.open(path).map_err(StoreError::system("opening", path))?
     } else {
-        make(path, bytes)?
+        make(files, path, bytes)?
     };
     let mut head = Vec::new();
     format::write_header(header, &mut head);
@@ -87,12 +92,13 @@ fn begin(path: &Path, header: &Header, bytes: usize) -> Result<File, StoreError>
 
 /// The segments that have been written to, in order and without a gap; those that were only made; and the
 /// sequence of the next. What was trimmed and not removed in time is removed.
-fn segments(folder: &Path) -> Result<(Vec<Used>, Vec<PathBuf>, u64), StoreError> {
-    let start = start(folder)?;
+fn segments(
+    files: &dyn Files,
+    folder: &Path,
+) -> Result<(Vec<Used>, Vec<PathBuf>, u64), StoreError> {
+    let start = start(files, folder)?;
     let mut found = Vec::new();
-    let entries = fs::read_dir(folder).map_err(StoreError::system("listing", folder))?;
-    for entry in entries {
-        let path = entry.map_err(StoreError::system("listing", folder))?.path();
+    for path in files.list(folder).map_err(StoreError::system("listing", folder))? {
         found.extend(sequence_of(&path).map(|sequence| (sequence, path)));
     }
     found.sort();
@@ -100,14 +106,14 @@ fn segments(folder: &Path) -> Result<(Vec<Used>, Vec<PathBuf>, u64), StoreError>
     let (mut used, mut unused) = (Vec::new(), Vec::new());
     for (sequence, path) in found {
         if sequence < expected {
-            fs::remove_file(&path).map_err(StoreError::system("removing", &path))?;
+            files.remove(&path).map_err(StoreError::system("removing", &path))?;
             continue;
         }
         if sequence > expected {
             return Err(StoreError::Missing { path: path_of(folder, expected) });
         }
         expected += 1;
-        match header(&path)?.filter(|header| header.sequence == sequence) {
+        match header(files, &path)?.filter(|header| header.sequence == sequence) {
             None => unused.push(path),
             Some(header) => match unused.first() {
                 None => used.push(Used { path, header }),
@@ -124,7 +130,7 @@ fn segments(folder: &Path) -> Result<(Vec<Used>, Vec<PathBuf>, u64), StoreError>
             Some(path) => Err(StoreError::Broken { path: path.clone(), offset: 0, number: 0 }),
             None => Err(StoreError::Missing { path: path_of(folder, start) }),
         },
-        (None, Some(first)) if holds_records(first)? => {
+        (None, Some(first)) if holds_records(files, first)? => {
             Err(StoreError::Missing { path: start_path(folder) })
         }
         // The first start was cut short before it had begun.
@@ -140,31 +146,34 @@ fn segments(folder: &Path) -> Result<(Vec<Used>, Vec<PathBuf>, u64), StoreError>
 }
 
 /// The first segment that is needed; nothing in a log that never was.
-fn start(folder: &Path) -> Result<Option<u64>, StoreError> {
+fn start(files: &dyn Files, folder: &Path) -> Result<Option<u64>, StoreError> {
     let path = start_path(folder);
-    let Some(content) = cell::read(&path)? else { return Ok(None) };
+    let Some(content) = cell::read(files, &path)? else { return Ok(None) };
     let number = content.try_into().map(u64::from_le_bytes);
     number.map(Some).map_err(|_| StoreError::Broken { path, offset: 0, number: 0 })
 }
 
-fn header(path: &Path) -> Result<Option<Header>, StoreError> {
+fn header(files: &dyn Files, path: &Path) -> Result<Option<Header>, StoreError> {
     let mut bytes = [0; format::HEADER_BYTES];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
-    match read {
+    match files.read_head(path, &mut bytes) {
         Ok(()) => Ok(format::read_header(&bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(StoreError::system("reading", path)(error)),
     }
 }
 
-fn holds_records(segment: &Used) -> Result<bool, StoreError> {
-    let bytes = fs::read(&segment.path).map_err(StoreError::system("reading", &segment.path))?;
+fn holds_records(files: &dyn Files, segment: &Used) -> Result<bool, StoreError> {
+    let bytes = files.read(&segment.path).map_err(StoreError::system("reading", &segment.path))?;
     Ok(format::scan(&bytes, &segment.header).is_ok_and(|scan| !scan.records.is_empty()))
 }
 
 /// The records of all segments, of which the last ones of `recent_bytes` are given, and where each ends. The torn end of the
 /// last is cut off its file.
-fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Sealed>), StoreError> {
+fn read(
+    files: &dyn Files,
+    used: &[Used],
+    recent_bytes: usize,
+) -> Result<(StoredLog, VecDeque<Sealed>), StoreError> {
     let mut records = StoredLog::new(used.first().map_or(0, |segment| segment.header.first));
     let mut sealed = VecDeque::new();
     for (index, segment) in used.iter().enumerate() {
@@ -173,7 +182,7 @@ fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Seale
         if segment.header.first != records.next() {
             return Err(broken(0, records.next()));
         }
-        let bytes = fs::read(path).map_err(StoreError::system("reading", path))?;
+        let bytes = files.read(path).map_err(StoreError::system("reading", path))?;
         let scan = format::scan(&bytes, &segment.header)
             .map_err(|found| broken(found.offset, found.number))?;
         for range in scan.records {
@@ -191,7 +200,7 @@ fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Seale
                 let behind = &bytes[scan.end.min(bytes.len())..];
                 records
                     .set_torn_bytes(behind.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1));
-                cut(path, scan.end)?;
+                cut(files, path, scan.end)?;
             }
         }
         sealed.push_back(Sealed { sequence: segment.header.sequence, next: scan.next });
@@ -199,14 +208,14 @@ fn read(used: &[Used], recent_bytes: usize) -> Result<(StoredLog, VecDeque<Seale
     Ok((records, sealed))
 }
 
-fn cut(path: &Path, end: usize) -> Result<(), StoreError> {
-    let file =
-        OpenOptions::new().write(true).open(path).map_err(StoreError::system("opening", path))?;
-    let length = file.metadata().map_err(StoreError::system("looking at", path))?.len();
+/// The rest counts as durable from now on. A process that was killed may not have synced it, be it in a start that had
+/// cut the file already: so it is synced, whether anything is left to cut or not.
+fn cut(files: &dyn Files, path: &Path, end: usize) -> Result<(), StoreError> {
+    let file = files.open(path).map_err(StoreError::system("opening", path))?;
+    let length = files.length(path).map_err(StoreError::system("looking at", path))?;
     let end = u64::try_from(end).expect("a file's size fits");
     if length > end {
         file.set_len(end).map_err(StoreError::system("cutting", path))?;
-        file.sync_all().map_err(|source| StoreError::Sync { path: path.to_owned(), source })?;
     }
-    Ok(())
+    file.sync_all().map_err(|source| StoreError::Sync { path: path.to_owned(), source })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use super::files::Files;
 use super::writer::{Desk, Done, FULL_PAUSE};
 use super::{StoreCounters, StoreError, cell, count};
 
@@ -12,26 +13,39 @@ use super::{StoreCounters, StoreError, cell, count};
 #[derive(Debug)]
 pub(super) struct Replacer {
     orders: Option<Sender<(usize, Vec<u8>)>>,
+    /// Without a thread: each is replaced as it is asked for.
+    by_hand: Option<Replacing>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Replacer {
     pub(super) fn start(
+        files: Arc<dyn Files>,
         cells: Vec<PathBuf>,
         desk: Arc<Desk>,
         counters: Arc<StoreCounters>,
+        has_thread: bool,
     ) -> Self {
-        let (orders, ordered) = channel();
+        let replacing = Replacing { files, cells, desk, counters };
+        if !has_thread {
+            return Self { orders: None, by_hand: Some(replacing), thread: None };
+        }
+        let (orders, ordered): (_, Receiver<(usize, Vec<u8>)>) = channel();
         let thread = std::thread::spawn(move || {
-            if let Err(error) = run(&cells, &ordered, &desk, &counters) {
-                desk.fail(error);
+            if let Err(error) = ordered.iter().try_for_each(|it| replacing.replace(it.0, &it.1)) {
+                replacing.desk.fail(error);
             }
         });
-        Self { orders: Some(orders), thread: Some(thread) }
+        Self { orders: Some(orders), by_hand: None, thread: Some(thread) }
     }
 
     /// Asks for new content of a cell.
     pub(super) fn replace(&self, cell: usize, content: Vec<u8>) {
+        if let Some(replacing) = &self.by_hand
+            && let Err(error) = replacing.replace(cell, &content)
+        {
+            replacing.desk.fail(error);
+        }
         // Its thread is gone only after a failure, which has been told.
         if let Some(orders) = &self.orders {
             let _ = orders.send((cell, content));
@@ -48,28 +62,32 @@ impl Drop for Replacer {
     }
 }
 
-fn run(
-    cells: &[PathBuf],
-    ordered: &Receiver<(usize, Vec<u8>)>,
-    desk: &Desk,
-    counters: &StoreCounters,
-) -> Result<(), StoreError> {
-    for (cell, content) in ordered {
+#[derive(Debug)]
+struct Replacing {
+    files: Arc<dyn Files>,
+    cells: Vec<PathBuf>,
+    desk: Arc<Desk>,
+    counters: Arc<StoreCounters>,
+}
+
+impl Replacing {
+    /// Waits while the disk is full.
+    fn replace(&self, cell: usize, content: &[u8]) -> Result<(), StoreError> {
         let mut is_told = false;
-        while let Err(error) = cell::replace(&cells[cell], &content) {
+        while let Err(error) = cell::replace(&*self.files, &self.cells[cell], content) {
             if !error.is_full() {
                 return Err(error);
             }
             if !std::mem::replace(&mut is_told, true) {
-                count(&counters.full, 1);
-                desk.tell(&mut vec![Done::Full { log: None }]);
+                count(&self.counters.full, 1);
+                self.desk.tell(&mut vec![Done::Full { log: None }]);
             }
-            if desk.is_ending() {
+            if self.desk.is_ending() {
                 return Ok(());
             }
             std::thread::sleep(FULL_PAUSE);
         }
-        desk.tell(&mut vec![Done::Replaced { cell }]);
+        self.desk.tell(&mut vec![Done::Replaced { cell }]);
+        Ok(())
     }
-    Ok(())
 }

@@ -1,14 +1,13 @@
 //! Segment files: made ahead on a thread of their own, so that no record waits for zeros, and used again when
 //! what they hold is not needed any more.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::direct::{BLOCK_BYTES, Blocks, set_direct};
+use super::direct::{BLOCK_BYTES, Blocks};
+use super::files::{Files, OpenFile};
 use super::{StoreCounters, StoreError, cell, count};
 
 /// Zeros are written in parts of this size, each synced, so that a record's sync beside them waits for few: with 4 MiB one
@@ -34,40 +33,44 @@ pub(super) fn start_path(log: &Path) -> PathBuf {
 }
 
 /// Makes a folder, and its name durable.
-pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(folder).map_err(StoreError::system("making", folder))?;
+pub(super) fn make_folder(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    files.make_folder(folder).map_err(StoreError::system("making", folder))?;
     sync_folder(
+        files,
         folder.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
     )
 }
 
 /// Makes the names in a folder durable.
-pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    let file = File::open(folder).map_err(StoreError::system("opening", folder))?;
-    file.sync_all().map_err(|source| StoreError::Sync { path: folder.to_owned(), source })
+pub(super) fn sync_folder(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    files.sync_folder(folder).map_err(|source| StoreError::Sync { path: folder.to_owned(), source })
 }
 
 /// A new file of zeros, durable with its name. None is left behind if there is no room for it.
-pub(super) fn make(path: &Path, bytes: usize) -> Result<File, StoreError> {
-    let made = zeros(path, bytes).map_err(StoreError::system("making", path));
+pub(super) fn make(
+    files: &dyn Files,
+    path: &Path,
+    bytes: usize,
+) -> Result<Box<dyn OpenFile>, StoreError> {
+    let made = zeros(files, path, bytes).map_err(StoreError::system("making", path));
     if made.is_err() {
-        let _ = fs::remove_file(path);
+        let _ = files.remove(path);
     }
     let file = made?;
-    sync_folder(path.parent().unwrap_or(Path::new(".")))?;
+    sync_folder(files, path.parent().unwrap_or(Path::new(".")))?;
     Ok(file)
 }
 
-fn zeros(path: &Path, bytes: usize) -> std::io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+fn zeros(files: &dyn Files, path: &Path, bytes: usize) -> std::io::Result<Box<dyn OpenFile>> {
+    let file = files.create(path)?;
     let part = Blocks::zeros(PART_BYTES.min(bytes));
-    let mut is_direct = bytes.is_multiple_of(BLOCK_BYTES) && set_direct(&file, true);
+    let mut is_direct = bytes.is_multiple_of(BLOCK_BYTES) && file.set_direct(true);
     let mut at = 0;
     while at < bytes {
         let count = part.len().min(bytes - at);
         match file.write_all_at(&part.content()[..count], u64::try_from(at).expect("fits")) {
             Err(error) if is_direct && error.kind() == std::io::ErrorKind::InvalidInput => {
-                is_direct = set_direct(&file, false);
+                is_direct = file.set_direct(false);
                 continue;
             }
             written => written?,
@@ -75,7 +78,7 @@ fn zeros(path: &Path, bytes: usize) -> std::io::Result<File> {
         file.sync_data()?;
         at += count;
     }
-    set_direct(&file, false);
+    file.set_direct(false);
     file.sync_all()?;
     Ok(file)
 }
@@ -92,41 +95,51 @@ enum Order {
 /// Where a log's segments come out.
 #[derive(Debug)]
 struct Made {
-    comes: Receiver<Result<File, StoreError>>,
+    comes: Receiver<Result<Box<dyn OpenFile>, StoreError>>,
     /// One that has come and was not taken.
-    is_there: Option<Result<File, StoreError>>,
+    is_there: Option<Result<Box<dyn OpenFile>, StoreError>>,
 }
 
 /// The thread that makes segments, and where they come out, by log.
 #[derive(Debug)]
 pub(super) struct Maker {
     orders: Option<Sender<Order>>,
+    /// Without a thread: who carries out each order as it is given.
+    by_hand: Option<Mutex<Makers>>,
     made: Vec<Made>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Maker {
-    pub(super) fn start(folders: Vec<PathBuf>, bytes: usize, counters: Arc<StoreCounters>) -> Self {
-        let (orders, ordered) = channel();
+    pub(super) fn start(
+        files: &Arc<dyn Files>,
+        folders: Vec<PathBuf>,
+        bytes: usize,
+        counters: Arc<StoreCounters>,
+        has_thread: bool,
+    ) -> Self {
         let (sends, made): (Vec<_>, Vec<_>) = folders.iter().map(|_| channel()).unzip();
-        let mut logs: Vec<Making> = folders
-            .into_iter()
-            .zip(sends)
-            .map(|(folder, made)| Making { folder, made, spare: Vec::new(), retired: Vec::new() })
-            .collect();
-        let thread = std::thread::spawn(move || {
-            for order in ordered {
-                match order {
-                    Order::Make { log, sequence } => logs[log].make(sequence, bytes, &counters),
-                    Order::Retire { log, start, retired } => logs[log].retire(start, retired),
-                }
-            }
+        let logs = folders.into_iter().zip(sends).map(|(folder, made)| Making {
+            files: Arc::clone(files),
+            folder,
+            made,
+            spare: Vec::new(),
+            retired: Vec::new(),
         });
+        let mut makers = Makers { logs: logs.collect(), bytes, counters };
         let made = made.into_iter().map(|comes| Made { comes, is_there: None }).collect();
-        Self { orders: Some(orders), made, thread: Some(thread) }
+        if !has_thread {
+            return Self { orders: None, by_hand: Some(Mutex::new(makers)), made, thread: None };
+        }
+        let (orders, ordered) = channel();
+        let thread = std::thread::spawn(move || ordered.into_iter().for_each(|it| makers.obey(it)));
+        Self { orders: Some(orders), by_hand: None, made, thread: Some(thread) }
     }
 
     fn order(&self, order: Order) {
+        if let Some(makers) = &self.by_hand {
+            return makers.lock().unwrap_or_else(PoisonError::into_inner).obey(order);
+        }
         // Its thread ends only with this value.
         if let Some(orders) = &self.orders {
             let _ = orders.send(order);
@@ -153,7 +166,7 @@ impl Maker {
     }
 
     /// The segment that was asked for, when it is there.
-    pub(super) fn take(&mut self, log: usize) -> Result<File, StoreError> {
+    pub(super) fn take(&mut self, log: usize) -> Result<Box<dyn OpenFile>, StoreError> {
         let Made { comes, is_there } = &mut self.made[log];
         if let Some(made) = is_there.take() {
             return made;
@@ -174,10 +187,32 @@ impl Drop for Maker {
     }
 }
 
+/// All logs as the thread sees them.
+#[derive(Debug)]
+struct Makers {
+    logs: Vec<Making>,
+    /// The bytes of a segment.
+    bytes: usize,
+    counters: Arc<StoreCounters>,
+}
+
+impl Makers {
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Make { log, sequence } => {
+                self.logs[log].make(sequence, self.bytes, &self.counters);
+            }
+            Order::Retire { log, start, retired } => self.logs[log].retire(start, retired),
+        }
+    }
+}
+
 /// A log as the thread sees it.
+#[derive(Debug)]
 struct Making {
+    files: Arc<dyn Files>,
     folder: PathBuf,
-    made: Sender<Result<File, StoreError>>,
+    made: Sender<Result<Box<dyn OpenFile>, StoreError>>,
     /// Files to be used again.
     spare: Vec<PathBuf>,
     /// Files that are not needed, which the disk does not know yet.
@@ -189,32 +224,36 @@ impl Making {
         let path = path_of(&self.folder, sequence);
         let made = match self.spare.pop() {
             Some(old) => self.reuse(&old, &path, counters),
-            None => make(&path, bytes),
+            None => make(&*self.files, &path, bytes),
         };
         count(&counters.segments, 1);
         let _ = self.made.send(made);
     }
 
     /// What the file holds stays; nothing of it has the stamp that its new life will have.
-    fn reuse(&self, old: &Path, path: &Path, counters: &StoreCounters) -> Result<File, StoreError> {
+    fn reuse(
+        &self,
+        old: &Path,
+        path: &Path,
+        counters: &StoreCounters,
+    ) -> Result<Box<dyn OpenFile>, StoreError> {
         count(&counters.recycled, 1);
-        fs::rename(old, path).map_err(StoreError::system("renaming", old))?;
-        sync_folder(&self.folder)?;
-        let opened = OpenOptions::new().read(true).write(true).open(path);
-        opened.map_err(StoreError::system("opening", path))
+        self.files.rename(old, path).map_err(StoreError::system("renaming", old))?;
+        sync_folder(&*self.files, &self.folder)?;
+        self.files.open(path).map_err(StoreError::system("opening", path))
     }
 
     fn retire(&mut self, start: u64, retired: Vec<PathBuf>) {
         self.retired.extend(retired);
         // With the disk full this fails: the files stay, and are retired with the next.
-        if cell::replace(&start_path(&self.folder), &start.to_le_bytes()).is_err() {
+        if cell::replace(&*self.files, &start_path(&self.folder), &start.to_le_bytes()).is_err() {
             return;
         }
         for path in self.retired.drain(..) {
             if self.spare.len() < SPARE_MAX {
                 self.spare.push(path);
             } else {
-                let _ = fs::remove_file(path);
+                let _ = self.files.remove(&path);
             }
         }
     }

@@ -40,15 +40,22 @@ pub(super) struct Worker {
     /// It has been told that the disk is full, and nothing has become durable since.
     is_told_full: bool,
     done: Vec<Done>,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Worker {
-    pub(super) fn new(store: Store, clock: Clock, desk: Arc<Desk>) -> Self {
-        let Store { mut logs, cells, options, counters, _lock, .. } = store;
+    pub(super) fn new(store: Store, clock: Clock, desk: Arc<Desk>, has_threads: bool) -> Self {
+        let Store { files, mut logs, cells, options, counters, _lock, .. } = store;
         let folders = logs.iter().map(|log| log.folder.clone()).collect();
-        let maker = Maker::start(folders, options.segment_bytes, Arc::clone(&counters));
-        let replacer = Replacer::start(cells, Arc::clone(&desk), Arc::clone(&counters));
+        let maker = Maker::start(
+            &files,
+            folders,
+            options.segment_bytes,
+            Arc::clone(&counters),
+            has_threads,
+        );
+        let replacer =
+            Replacer::start(files, cells, Arc::clone(&desk), Arc::clone(&counters), has_threads);
         for (index, log) in logs.iter_mut().enumerate() {
             log.order_next(index, &maker);
         }

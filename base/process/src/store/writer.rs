@@ -25,10 +25,24 @@ const NODE_BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// What the node is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
-    Persisted { log: usize, below: u64 },
-    Replaced { cell: usize },
-    Full { log: Option<usize> },
+pub enum Done {
+    /// The records of a log below this number are durable.
+    Persisted {
+        /// Which log.
+        log: usize,
+        /// The first that is not.
+        below: u64,
+    },
+    /// A cell's content is durable.
+    Replaced {
+        /// Which cell.
+        cell: usize,
+    },
+    /// The disk is full.
+    Full {
+        /// The log that waits; none: a cell.
+        log: Option<usize>,
+    },
 }
 
 /// What one turn of the node asked of the disk.
@@ -61,6 +75,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
+    fn new(store: &Store) -> Result<Arc<Self>, StoreError> {
+        let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| StoreError::system("watching", &store.folder)(error.into()))?;
+        Ok(Arc::new(Self { state: Mutex::default(), asked: Condvar::new(), told }))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Whoever panicked holding it ends the process by that.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -99,6 +119,53 @@ impl Desk {
     }
 }
 
+/// A store at work without threads: all that is asked for is done, or has failed, when the call returns. For simulations,
+/// whose files fail where they please.
+#[derive(Debug)]
+pub struct ByHand {
+    desk: Arc<Desk>,
+    worker: Worker,
+}
+
+impl ByHand {
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn start(store: Store, clock: Clock) -> Result<Self, StoreError> {
+        let desk = Desk::new(&store)?;
+        let worker = Worker::new(store, clock, Arc::clone(&desk), false);
+        Ok(Self { desk, worker })
+    }
+
+    /// One batch: its records, which lie in `records`, are one write and one sync of each log. Adds to `done` what is durable,
+    /// also where something failed; nothing goes on after that.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn submit(
+        &mut self,
+        stores: Vec<host::Store>,
+        records: Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Result<(), StoreError> {
+        self.worker.take().push(Batch { stores, records });
+        let stopped = self.worker.go_on(true);
+        self.worker.take().clear();
+        let mut state = self.desk.lock();
+        done.append(&mut state.done);
+        if let Some(error) = state.failed.take() {
+            return Err(error);
+        }
+        match stopped {
+            Err(Stop::Failed(error)) => Err(error),
+            Err(Stop::Full | Stop::NotMade) => {
+                let why = std::io::Error::from(std::io::ErrorKind::StorageFull);
+                Err(StoreError::system("keeping records in", "the store")(why))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
 /// A store at work, as the shell sees it.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -112,11 +179,9 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn start(store: Store, clock: Clock) -> Result<Self, StoreError> {
-        let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| StoreError::system("watching", &store.folder)(error.into()))?;
-        let desk = Arc::new(Desk { state: Mutex::default(), asked: Condvar::new(), told });
+        let desk = Desk::new(&store)?;
         let is_inline = store.log_thread == LogThread::Node;
-        let worker = Arc::new(Mutex::new(Worker::new(store, clock, Arc::clone(&desk))));
+        let worker = Arc::new(Mutex::new(Worker::new(store, clock, Arc::clone(&desk), true)));
         let (theirs, their_worker) = (Arc::clone(&desk), Arc::clone(&worker));
         let thread = std::thread::spawn(move || {
             let ended = Ended(Arc::clone(&theirs));

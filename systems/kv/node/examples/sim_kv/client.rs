@@ -1,4 +1,6 @@
-//! A client: appends numbers to a list of its own, one after the other, and reads it back.
+//! A client: appends numbers to a list of its own, one after the other, and reads it back. It takes the protocol at its word:
+//! after a refusal it appends another number under the same sequence, it repeats what was answered long ago, and it asks
+//! replicas for reads that do not lead.
 
 use std::time::Duration;
 
@@ -17,13 +19,25 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(15);
 /// A read comes after so many appends.
 const READ_EVERY: u64 = 8;
+/// The append before the last is sent once more after so many.
+const REPEAT_EVERY: u64 = 5;
+
+/// A request of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Append,
+    /// An append that was acknowledged before the last one.
+    Repetition,
+    Read,
+}
 
 /// A client.
 pub struct Client {
     /// Its name to the database.
     pub name: u64,
-    /// The last number whose append was acknowledged.
-    pub acknowledged: u64,
+    /// The numbers whose appends were acknowledged.
+    pub list: Vec<i64>,
     /// It asks for nothing more.
     pub stops: bool,
     /// Nothing of it is outstanding, and it has stopped.
@@ -37,17 +51,25 @@ pub struct Client {
     connection: Option<Connection>,
     is_welcome: bool,
     request: u64,
+    /// The last request.
+    asked: Asked,
     /// The next is a read.
     reads_next: bool,
-    /// The next append has been sent before, and its fate is not known.
+    /// The append before the last comes once more.
+    repeats_next: bool,
+    /// The number of the next append.
+    next: i64,
+    /// The next append has been sent, and was neither answered nor refused.
     is_open: bool,
+    /// So it was, and was sent again since.
+    was_lost: bool,
 }
 
 impl Client {
     pub fn new(name: u64, at: usize, replicas: usize) -> Self {
         Self {
             name,
-            acknowledged: 0,
+            list: Vec::new(),
             stops: false,
             is_idle: false,
             wrong: None,
@@ -58,9 +80,18 @@ impl Client {
             connection: None,
             is_welcome: false,
             request: 0,
+            asked: Asked::Nothing,
             reads_next: false,
+            repeats_next: false,
+            next: 1,
             is_open: false,
+            was_lost: false,
         }
+    }
+
+    /// How many appends were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        u64::try_from(self.list.len()).expect("few")
     }
 
     /// The name of its table.
@@ -93,7 +124,7 @@ impl Client {
             Input::Bytes(connection, bytes) => self.read(now, connection, bytes, out),
             Input::Closed(connection) if self.connection == Some(connection) => {
                 self.connection = None;
-                self.at = (self.at + 1) % self.replicas;
+                self.leave(self.at + 1, out);
                 out.wake_at(now.plus(PAUSE));
             }
             _ => {}
@@ -105,6 +136,7 @@ impl Client {
             out.close(connection);
         }
         self.at = to % self.replicas;
+        self.asked = Asked::Nothing;
     }
 
     fn read(&mut self, now: Instant, connection: Connection, bytes: &[u8], out: &mut Outputs) {
@@ -126,18 +158,34 @@ impl Client {
                 self.since.get_or_insert(welcome.position);
                 self.ask(now, out);
             }
+            // It does not lead, and must not answer a read either.
+            Reply::Welcome(_) if !self.is_open && !self.list.is_empty() && !self.stops => {
+                self.ask_read(now, out);
+            }
             Reply::Welcome(welcome) => self.go_to(now, welcome.leader, out),
-            Reply::Refused { why: Why::NotLeader, leader, .. } => self.go_to(now, *leader, out),
-            Reply::Refused { .. } => out.wake_at(now.plus(PAUSE)),
+            Reply::Refused { number, why, leader, .. } => {
+                if *number == self.request && self.asked == Asked::Append {
+                    self.was_refused();
+                }
+                match why {
+                    Why::NotLeader => self.go_to(now, *leader, out),
+                    _ => out.wake_at(now.plus(PAUSE)),
+                }
+            }
             Reply::Results { number, results, .. } if *number == self.request => {
                 let bytes = results.iter().next().expect("a result for what was asked");
                 let result = ResultReader::read(bytes).expect("a result");
-                if self.reads_next {
-                    self.has_read(result)
-                } else {
-                    self.has_appended(&result)
+                match std::mem::replace(&mut self.asked, Asked::Nothing) {
+                    Asked::Nothing => {}
+                    Asked::Append => self.has_appended(&result),
+                    Asked::Repetition => self.has_repeated(&result),
+                    Asked::Read => self.has_read(result),
                 }
-                self.ask(now, out);
+                if self.is_welcome {
+                    self.ask(now, out);
+                } else {
+                    self.go_to(now, NOBODY, out);
+                }
             }
             _ => {}
         }
@@ -152,13 +200,34 @@ impl Client {
     fn has_appended(&mut self, result: &ResultReader<'_>) {
         match result.status {
             Status::Done => {
-                self.acknowledged += 1;
-                self.is_open = false;
-                self.reads_next = self.acknowledged.is_multiple_of(READ_EVERY);
+                self.list.push(self.next);
+                self.next += 1;
+                (self.is_open, self.was_lost) = (false, false);
+                self.reads_next = self.acknowledged().is_multiple_of(READ_EVERY);
+                self.repeats_next =
+                    self.acknowledged() > 1 && self.acknowledged().is_multiple_of(REPEAT_EVERY);
             }
             status => {
                 self.wrong = Some(format!("an append of client {} ended as {status:?}", self.name))
             }
+        }
+    }
+
+    /// Nothing of a refused append was or will be carried out. Where none of its earlier ones was lost, its sequence is free
+    /// for another number.
+    fn was_refused(&mut self) {
+        self.asked = Asked::Nothing;
+        if !self.was_lost {
+            self.next += 1;
+            self.is_open = false;
+        }
+    }
+
+    fn has_repeated(&mut self, result: &ResultReader<'_>) {
+        self.repeats_next = false;
+        if result.status != Status::TooLate {
+            let (name, status) = (self.name, result.status);
+            self.wrong = Some(format!("a late repetition of client {name} ended as {status:?}"));
         }
     }
 
@@ -169,10 +238,11 @@ impl Client {
             Ok(Some(Given::Value(_, GivenValue::List(count, _)))) => u64::from(count),
             _ => 0,
         };
-        if count != self.acknowledged {
+        if count != self.acknowledged() {
             self.wrong = Some(format!(
                 "client {} has {} acknowledged and reads {count}",
-                self.name, self.acknowledged
+                self.name,
+                self.acknowledged()
             ));
         }
     }
@@ -184,29 +254,48 @@ impl Client {
             out.wake_at(Instant::FAR_FUTURE);
             return;
         }
-        self.request += 1;
-        let table = self.table();
-        let mut bytes = Vec::new();
         if self.reads_next {
-            let mut transaction = Vec::new();
-            Composer::begin(&mut transaction, &[&table]).get(0, &[b"list"]);
-            let length = u32::try_from(transaction.len()).expect("short");
-            bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(&transaction);
-            protocol::write_read(out.send(connection), self.request, 1, &bytes);
-        } else {
-            let sequence = self.acknowledged + 1;
-            self.is_open = true;
-            group::begin(&mut bytes, self.since.unwrap_or(0));
-            group::push(&mut bytes, 0, self.name, sequence, |out| {
-                let mut composer = Composer::begin(out, &[&table]);
-                if sequence == 1 {
-                    composer.put(0, &[b"list"], Literal::List);
-                }
-                composer.append(0, &[b"list"], Literal::Integer(sequence.cast_signed()));
-            });
-            protocol::write_submit(out.send(connection), self.request, &bytes);
+            return self.ask_read(now, out);
         }
+        self.request += 1;
+        let mut bytes = Vec::new();
+        group::begin(&mut bytes, self.since.unwrap_or(0));
+        if self.repeats_next {
+            self.asked = Asked::Repetition;
+            let before = self.list.len() - 1;
+            self.push_append(&mut bytes, before, self.list[before - 1]);
+        } else {
+            // One that was sent and neither answered nor refused may still be carried out.
+            self.was_lost |= self.is_open;
+            (self.asked, self.is_open) = (Asked::Append, true);
+            self.push_append(&mut bytes, self.list.len() + 1, self.next);
+        }
+        protocol::write_submit(out.send(connection), self.request, &bytes);
+        out.wake_at(now.plus(PATIENCE));
+    }
+
+    fn push_append(&self, bytes: &mut Vec<u8>, sequence: usize, number: i64) {
+        let sequence = u64::try_from(sequence).expect("few");
+        group::push(bytes, 0, self.name, sequence, |out| {
+            let table = self.table();
+            let mut composer = Composer::begin(out, &[&table]);
+            if sequence == 1 {
+                composer.put(0, &[b"list"], Literal::List);
+            }
+            composer.append(0, &[b"list"], Literal::Integer(number));
+        });
+    }
+
+    fn ask_read(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(connection) = self.connection else { return };
+        self.request += 1;
+        self.asked = Asked::Read;
+        let (mut bytes, mut transaction) = (Vec::new(), Vec::new());
+        Composer::begin(&mut transaction, &[&self.table()]).get(0, &[b"list"]);
+        let length = u32::try_from(transaction.len()).expect("short");
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&transaction);
+        protocol::write_read(out.send(connection), self.request, 1, &bytes);
         out.wake_at(now.plus(PATIENCE));
     }
 }
