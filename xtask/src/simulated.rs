@@ -15,8 +15,9 @@ const SCOPE: &str = "## How a threshold is decided
 
 1. Each row is counted twice: as measured, and less the instrument's own lag of that row. If the two counts lie on different sides of the allowed share, the answer is *invalid*.
 2. Neighbours in time are alike, so chance is judged by excursions and not by rows. The window is cut into slots; their counts say how many rows beyond L come together, and as many are worth one.
-3. A binomial test with so many fewer rows asks how easily chance would have put the count there if the true share were the allowed one. It knows nothing of the tail below L: 0 of 9,000 rows beyond an hour are evidence, whatever the tail is.
-4. Beyond the share, with a chance below 2.5 %: *failed*. Beyond it, with more: *undecided*, and the line says how long a run would decide. Within it: *met*; with `confidence = \"95%\"` only where the chance is below 5 %, else *undecided*.
+3. A binomial test with so many fewer rows asks how easily chance would have put the count there if the true share were the allowed one.
+4. Counts within the allowed share show few of the excursions that they lack, or none. There the levels below L say how many rows would come together, and the distribution up to the largest row how steeply it would have to fall to leave the allowed share beyond L. 0 of 9,000 rows beyond an hour are evidence, whatever lies below; 0 of 2,000 beyond what a busy queue exceeds twice a minute are not.
+5. Beyond the share, with a chance below 2.5 %: *failed*. Beyond it, with more: *undecided*, and the line says how long a run would decide. Within it: *met*; with `confidence = \"95%\"` only where the chance is below 5 %, else *undecided*.
 
 Shares (`success >= 99.9%`) are decided the same way. How often the answers are right is counted below, in *Coverage of verdicts*.
 
@@ -50,7 +51,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     text += &tables(root, "stats", "a_setting_of_several_trials", intervals)?;
     let _ = writeln!(
         text,
-        "\n## Coverage of verdicts, simulated\n\nAnswers to `p99 < L` in {} trials each, by limit as a multiple of the true p99: below 1 a system is guilty, above it innocent. An innocent system with a tenth of room is failed in at most 1 of 100 windows, and more of the guilty are failed the longer the window. Counts within the allowed share are met without a test of chance: in a window that holds few excursions a guilty system near its limit is often met, and `confidence = \"95%\"` asks for more (the rows *met, 95 % sure*). The limits lie on both sides of what the instrument's own lag decides: *invalid*.\n",
+        "\n## Coverage of verdicts, simulated\n\nAnswers to `p99 < L` in {} trials each, by limit as a multiple of the true p99: below 1 a system is guilty, above it innocent. The limits lie on both sides of what the instrument's own lag decides: *invalid*.\n\n* An innocent system with a tenth of room is failed in at most 1 of 100 windows, and more of the guilty are failed the longer the window.\n* Counts within the allowed share are met without a test of chance. A system that is guilty by a tenth is within it in a third of all short windows, and no rule that exits 0 there can be right more often: the line says `may be chance`.\n* With `confidence = \"95%\"` a system that is guilty by a tenth or more is met in at most 5 of 100 windows. Two classes are beyond any rule that looks at one window: what happens once in ten seconds did not happen in a third of all windows of ten seconds (the rule of three, above), and heavy tails (Pareto, index 2.5), which fall slower than what was seen of them.\n* An innocent system pays for that with time: at a limit of twice its p99 M/M/1 at 0.8 is met for sure in four of five windows of half a minute. A limit that is ten times the largest row is always met for sure.\n",
         verdicts.0
     );
     text += &tables(root, "stats", "verdicts_are_right", verdicts)?;
@@ -68,7 +69,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     std::fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))
 }
 
-/// The tables that a test prints.
+/// The tables that a test prints, with their headings.
 fn tables(
     root: &Path,
     package: &str,
@@ -85,6 +86,10 @@ fn tables(
     if !output.status.success() {
         return Err(format!("{test} failed:\n{text}{}", String::from_utf8_lossy(&output.stderr)));
     }
-    let lines = text.lines().filter(|line| line.starts_with('|'));
-    Ok(lines.map(|line| format!("{line}\n")).collect())
+    let lines = text.lines().filter_map(|line| match line.as_bytes().first()? {
+        b'|' => Some(format!("{line}\n")),
+        b'#' => Some(format!("\n{line}\n\n")),
+        _ => None,
+    });
+    Ok(lines.collect())
 }

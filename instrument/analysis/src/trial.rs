@@ -196,6 +196,7 @@ impl<'a> TrialAnalysis<'a> {
         if !facts.load.is_withheld {
             let beyond = &mut self.limits.beyond;
             beyond.received(&self.figures.received);
+            beyond.below(&self.figures.latencies);
             let evaluated = thresholds::evaluate_all(trial.thresholds, beyond, &result);
             result.thresholds.splice(0..0, evaluated);
         }

@@ -9,6 +9,7 @@ use crate::excursions;
 use crate::interval::{self, Slot};
 use crate::sparse::SparseHistogram;
 use crate::special::t_quantile;
+use crate::tail::{self, Level};
 use crate::timed::QuantileInterval;
 
 /// Equal parts of the window that samples are counted in: more than blocks, so that blocks are of nearly equal length.
@@ -25,11 +26,6 @@ const LEVELS: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
 
 /// Quantiles above this are of the tail: what decides them is seldom.
 const TAIL: f64 = 0.9;
-
-/// Levels whose excursions say how large those of a tail above them may be, with how much smaller they are there: a
-/// window that met few excursions of the tail shows too little of them there, and enough further down. The factors are
-/// those of an autoregressive series, whose excursions get shorter the higher the level.
-const BELOW_A_TAIL: [(f64, f64); 4] = [(0.75, 0.5), (0.9, 0.7), (0.95, 0.85), (0.99, 0.85)];
 
 /// Excursions vary in size and come in groups, so that a window holds some three times as many as its samples beyond the
 /// quantile are worth (M/M/1, D/M/1 and M/H2/1 in `tests/coverage.rs`).
@@ -127,7 +123,7 @@ impl Candidates {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "times")]
     fn upper_end_of_a_tail(&self, q: f64) -> Option<i64> {
         let own = self.excursion(self.at(q));
-        let size = BELOW_A_TAIL
+        let size = tail::BELOW
             .iter()
             .filter(|(level, _)| *level < q)
             .map(|(level, factor)| factor * self.excursion(self.at(*level)))
@@ -145,6 +141,16 @@ impl Candidates {
             return Some(high);
         }
         Some((value as f64 * (high as f64 / value as f64).max(1.0).powf(STRETCH)) as i64)
+    }
+
+    /// The levels below which these shares of the samples lie.
+    pub fn levels(&self, shares: &[f64]) -> Vec<Level> {
+        let level = |share: &f64| {
+            let index = self.at(*share);
+            let (beyond, size) = (1.0 - self.share(index), self.excursion(index));
+            Level { value: to_f64_signed(self.values[index].1), beyond, size }
+        };
+        shares.iter().map(level).collect()
     }
 
     /// How many samples beyond a value come together.
@@ -236,4 +242,9 @@ fn odds_times(share: f64, factor: f64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn to_f64(count: u64) -> f64 {
     count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+const fn to_f64_signed(value: i64) -> f64 {
+    value as f64
 }

@@ -6,13 +6,18 @@
 //! 1. The counts of the slots say how many samples beyond the limit come together (the module `excursions`): as many are
 //!    worth one.
 //! 2. The binomial test is made with so many fewer samples. It is one of the null hypothesis, whose share is the allowed
-//!    one, and knows nothing of the tail below the limit: none of 9,000 beyond an hour is evidence whatever that tail is.
+//!    one.
+//! 3. Counts within the allowed share show little or nothing of the excursions that they lack. There the levels below the
+//!    limit say how many samples would come together (the module `tail`); and where none is beyond, how steeply the
+//!    distribution would have to fall between the largest sample and the limit. None of 9,000 beyond an hour is evidence,
+//!    whatever the tail below is; none of 2,000 beyond what a busy queue exceeds twice a minute is not.
 //!
 //! It must never know what a limit is of: it sees counts.
 
 use crate::excursions;
 use crate::interval::Slot;
 use crate::special::beta_cdf;
+use crate::tail::Tail;
 
 /// Samples of one slot of time. The slots of a window are equal and consecutive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,16 +79,24 @@ const EXCLUDES_BELOW: f64 = 0.05;
 /// More windows than this are no advice.
 const WINDOWS_MAX: f64 = 1e5;
 
-/// Decides by counting whether more than `allowed_share` of all are beyond.
+/// Decides by counting whether more than `allowed_share` of all are beyond. `below`: what lies below the limit, and the limit.
 #[must_use]
-pub fn decide(slots: &[Counts], allowed_share: f64) -> Decision {
+pub fn decide(slots: &[Counts], allowed_share: f64, below: Option<(&Tail, f64)>) -> Decision {
     let sum = |of: fn(&Counts) -> u64| to_f64(slots.iter().map(of).sum());
     let (beyond, all) = (sum(|slot| slot.beyond), sum(|slot| slot.all));
     let is_beyond = beyond > allowed_share * all;
     let to_slot = |of: &Counts| Slot { count: to_f64(of.all), sum: to_f64(of.beyond) };
-    let worth = all / excursions::size(&slots.iter().map(to_slot).collect::<Vec<_>>());
-    let chance_of =
-        |windows: f64| chance(beyond / all.max(1.0), worth * windows, allowed_share, is_beyond);
+    let seen = excursions::size(&slots.iter().map(to_slot).collect::<Vec<_>>());
+    let below = below.filter(|(tail, limit)| !is_beyond && !(beyond <= 0.0 && tail.is_far(*limit)));
+    let size = below.map_or(seen, |(tail, _)| tail.size(allowed_share).max(seen));
+    let fall = below.filter(|_| beyond <= 0.0);
+    let fall = fall.and_then(|(tail, limit)| tail.beyond_largest(limit, allowed_share));
+    let share = beyond / all.max(1.0);
+    let chance_of = |windows: f64| {
+        let at_limit = chance(share, all / size * windows, allowed_share, is_beyond);
+        let of_fall = |(share, size)| chance(0.0, all / size * windows, share, false);
+        fall.map_or(at_limit, |fall| at_limit.min(of_fall(fall)))
+    };
     let enough = if is_beyond { FAILS_BELOW } else { EXCLUDES_BELOW };
     Decision { is_beyond, chance: chance_of(1.0), windows_to_decide: windows(enough, &chance_of) }
 }
@@ -133,6 +146,7 @@ const fn to_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TimedHistogram;
 
     /// 300 slots of 20, with so many beyond in each.
     fn slots(beyond: impl Fn(u64) -> u64) -> Vec<Counts> {
@@ -145,40 +159,71 @@ mod tests {
     fn none_beyond() {
         assert_eq!(needed_for(0.01, 0.95), 299);
         assert_eq!((needed_for(0.05, 0.95), needed_for(0.001, 0.99)), (59, 4_603));
-        let of = |all| decide(&[Counts { beyond: 0, all }], 0.01);
+        let of = |all| decide(&[Counts { beyond: 0, all }], 0.01, None);
         assert!(of(299).chance < 0.05 && of(298).chance > 0.05, "{:?}", of(299));
         let windows = of(120).windows_to_decide.unwrap();
         assert!((windows - 299.0 / 120.0).abs() < 0.01, "{windows}");
-        assert!(decide(&[Counts { beyond: 0, all: 9_000 }], 0.01).chance < 1e-30);
+        assert!(decide(&[Counts { beyond: 0, all: 9_000 }], 0.01, None).chance < 1e-30);
     }
 
     /// Claim: 90 of 6,000 beyond fail a limit that allows 60 where they come one by one, and not where they come in three
     /// excursions of 30: then four windows or more would be needed.
     #[test]
     fn excursions_count_once() {
-        let alone = decide(&slots(|slot| u64::from(slot * 37 % 100 < 30)), 0.01);
+        let alone = decide(&slots(|slot| u64::from(slot * 37 % 100 < 30)), 0.01, None);
         assert!(alone.is_beyond && alone.chance < 0.001, "{alone:?}");
-        let together = decide(&slots(|slot| 15 * u64::from(slot % 100 < 2)), 0.01);
+        let together = decide(&slots(|slot| 15 * u64::from(slot % 100 < 2)), 0.01, None);
         assert!(together.is_beyond && together.chance > 0.15, "{together:?}");
         assert!(together.windows_to_decide.is_some_and(|windows| windows > 4.0), "{together:?}");
+    }
+
+    /// 30 s of 200 samples a second that swing between 1 and 9 ms, once in so many seconds.
+    fn swinging(seconds: f64) -> TimedHistogram {
+        let mut times = TimedHistogram::new(120);
+        for nth in 0..6_000_u32 {
+            let at = f64::from(nth) / 200.0;
+            let swing = (at / seconds * std::f64::consts::TAU).sin();
+            let slot = usize::try_from(nth / 50).expect("a few");
+            #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+            times.record(slot, (5e6 + 4e6 * swing) as i64);
+        }
+        times
+    }
+
+    /// Claim: none of 6,000 beyond 12 ms excludes 1 % where times swing fast, and not where they swing once in ten seconds:
+    /// the window has met three swings, and the fourth may be higher. Beyond a second they are excluded in both.
+    #[test]
+    fn levels_below_count() {
+        let none = slots(|_| 0);
+        for (seconds, is_sure) in [(0.05, true), (10.0, false)] {
+            let tail = Tail::of(&swinging(seconds)).unwrap();
+            let at = |limit| decide(&none, 0.01, Some((&tail, limit))).chance;
+            assert_eq!(at(12e6) < 0.05, is_sure, "{seconds}: {}", at(12e6));
+            assert!(at(1e9) < 1e-6, "{seconds}: {}", at(1e9));
+            let more = decide(&slots(|slot| slot % 2), 0.01, Some((&tail, 12e6)));
+            assert_eq!(more, decide(&slots(|slot| slot % 2), 0.01, None), "too many are too many");
+        }
     }
 
     /// Claim: shares that no count can be beyond or within are no arithmetic: of nothing nothing is known, the largest of all
     /// is as it is, and all may be beyond where all are allowed to.
     #[test]
     fn ends_of_the_scale() {
-        let nothing = decide(&[], 0.01);
+        let nothing = decide(&[], 0.01, None);
         assert_eq!(
             (nothing.is_beyond, nothing.chance, nothing.windows_to_decide),
             (false, 1.0, None)
         );
         let one = slots(|slot| u64::from(slot == 7));
-        assert_eq!((decide(&one, 0.0).is_beyond, decide(&one, 0.0).chance), (true, 0.0));
-        assert_eq!(decide(&slots(|_| 0), 0.0).chance, 1.0);
-        let all = decide(&slots(|_| 20), 0.01);
+        assert_eq!(
+            (decide(&one, 0.0, None).is_beyond, decide(&one, 0.0, None).chance),
+            (true, 0.0)
+        );
+        assert_eq!(decide(&slots(|_| 0), 0.0, None).chance, 1.0);
+        let all = decide(&slots(|_| 20), 0.01, None);
         assert!(all.is_beyond && all.chance < 1e-30, "{all:?}");
-        assert_eq!(decide(&slots(|_| 20), 1.0).chance, 1.0);
-        let equal = decide(&slots(|slot| u64::from(slot % 5 == 0)), 0.01);
+        assert_eq!(decide(&slots(|_| 20), 1.0, None).chance, 1.0);
+        let equal = decide(&slots(|slot| u64::from(slot % 5 == 0)), 0.01, None);
         assert!(!equal.is_beyond && equal.windows_to_decide.is_none(), "{equal:?}");
     }
 

@@ -6,6 +6,7 @@ use crate::interval::{self, Slot};
 use crate::layout::rank;
 use crate::moments::Moments;
 use crate::sparse::SparseHistogram;
+use crate::tail::Level;
 
 /// Samples in three digits over all, and in slots of time of equal length; beside them, those of whom it is known only
 /// that they are larger than every sample (transactions without an answer).
@@ -130,6 +131,11 @@ impl TimedHistogram {
             QuantileInterval { low: ends.low.map(within), high: ends.high.map(within), ..ends }
         };
         quantiles.iter().map(ends).collect()
+    }
+
+    /// The levels below which these shares of all lie, the missing among them; `None` without samples.
+    pub(crate) fn levels(&self, shares: &[f64]) -> Option<Vec<Level>> {
+        Some(Candidates::of(&self.slots, &self.missing)?.levels(shares))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "sums of one slot")]

@@ -211,6 +211,11 @@ impl Latencies {
         self.stages.get(stage).map(|times| &times.response.reached)
     }
 
+    /// Service times to a stage, of those that reached it.
+    pub fn service(&self, stage: usize) -> Option<&TimedHistogram> {
+        self.stages.get(stage).map(|times| &times.service.reached)
+    }
+
     /// `sent − ready` of all that were sent.
     pub fn own_lag(&self) -> Histogram {
         self.lags.with_same(&self.lags.own)

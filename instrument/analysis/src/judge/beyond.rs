@@ -8,12 +8,12 @@ use model::plan::{Level, ThresholdPlan};
 use model::quantity::{show_count, show_ns};
 use model::result::{Answer, Counted};
 use model::{NO_STAMP, Outcome, Row};
-use stats::Histogram;
 use stats::exceedance::{Counts, Decision, Ruling, decide, needed_for, rule};
+use stats::{Histogram, Tail};
 
 use crate::figures::float::to_f64;
 use crate::figures::known::Known;
-use crate::figures::latency::is_answer;
+use crate::figures::latency::{Latencies, is_answer};
 use crate::figures::part::Part;
 use crate::figures::received::Received;
 use crate::judge::expression::{Comparison, Operator, parse};
@@ -43,6 +43,8 @@ struct Limit {
     left: f64,
     /// Those that reached the stage: where none did, all times of all due are infinite.
     reached: u64,
+    /// The distribution below the limit.
+    tail: Option<Tail>,
 }
 
 /// The rows that a limit counts as beyond it.
@@ -92,10 +94,24 @@ impl Beyond {
                     slots,
                     left: 1.0,
                     reached: 0,
+                    tail: None,
                 });
             }
         }
         Self { limits, window_s: grid.seconds() }
+    }
+
+    /// Takes up what the latencies say of those below each limit, when all rows are counted.
+    pub fn below(&mut self, latencies: &Latencies) {
+        for limit in &mut self.limits {
+            if let What::Times { of, stage, .. } = limit.what {
+                let times = match of {
+                    Of::Service => latencies.service(stage),
+                    _ => latencies.response(stage),
+                };
+                limit.tail = times.and_then(Tail::of);
+            }
+        }
     }
 
     /// Takes up what is known of how late answers were read, when all rows are counted. Where the kernel stamped an answer it
@@ -242,12 +258,16 @@ impl Limit {
         // A system that refuses everything at once is not fast.
         let is_of_all = matches!(self.what, What::Times { of: Of::Due | Of::Service, .. });
         let is_infinite = is_of_all && self.reached == 0;
+        let below = match self.what {
+            What::Times { limit_ns, .. } => self.tail.as_ref().map(|tail| (tail, limit_ns)),
+            What::Failures => None,
+        };
         let decided = |of: &dyn Fn(&Slot) -> u64| {
             let beyond = |slot: &Slot| if is_infinite { slot.all } else { of(slot) };
             let counts = |slot: &Slot| Counts { beyond: beyond(slot), all: slot.all };
             let counts: Vec<Counts> = self.slots.iter().map(counts).collect();
             let beyond = counts.iter().map(|it| it.beyond).sum::<u64>();
-            (beyond, self.decided(decide(&counts, self.allowed_share)))
+            (beyond, self.decided(decide(&counts, self.allowed_share, below)))
         };
         let (beyond, as_measured) = decided(&|slot| slot.beyond);
         let (beyond_less_own, less_own) = decided(&|slot| {
@@ -347,10 +367,15 @@ pub(crate) fn in_words(answer: Answer, counted: &Counted, confidence: Option<f64
                 return String::new();
             }
             let percent = rounded(sure * 100.0);
+            let needed = needed_for(counted.allowed_share, sure);
             match counted.beyond {
+                0 if counted.all < needed => {
+                    let needed = show_count(needed);
+                    format!("0 of {all} {beyond}; {needed} are needed to be {percent} % sure")
+                }
                 0 => format!(
-                    "0 of {all} {beyond}; {} are needed to be {percent} % sure",
-                    show_count(needed_for(counted.allowed_share, sure))
+                    "0 of {all} {beyond}: may be chance, because slow ones come together{}",
+                    longer(&format!("make it {percent} % sure"))
                 ),
                 _ => format!(
                     "{count} of {all} {beyond}, {allowed} allowed: may be chance{}",

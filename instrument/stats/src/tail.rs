@@ -1,0 +1,81 @@
+//! What samples below a limit say of those beyond it, where few or none are: how many would come together, and how steeply
+//! the distribution would have to fall to leave as many as are allowed beyond the limit and none beyond the largest seen.
+//!
+//! A window that met no excursion beyond a limit shows nothing of how large one is; its lower levels do. Without them a busy
+//! queue's window of ten seconds, which is worth a dozen independent samples, counts as thousands.
+//!
+//! It must never make a system guilty: it only says how much counts within an allowed share are worth.
+
+use crate::timed::TimedHistogram;
+
+/// Levels whose excursions say how large those of a tail above them may be, with how much smaller they are there: a
+/// window that met few excursions of the tail shows too little of them there, and enough further down. The factors are
+/// those of an autoregressive series, whose excursions get shorter the higher the level.
+pub(crate) const BELOW: [(f64, f64); 4] = [(0.75, 0.5), (0.9, 0.7), (0.95, 0.85), (0.99, 0.85)];
+
+/// The level from which the fall to a limit is judged.
+const MIDDLE: f64 = 0.5;
+
+/// A limit so many times as large as the largest sample is of another kind than what was seen: its excursions are not
+/// judged by those.
+const FAR: f64 = 10.0;
+
+/// A distribution's levels below its tail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tail {
+    /// Of each of [`BELOW`], how many samples beyond it come together.
+    sizes: [f64; BELOW.len()],
+    /// Of the level in the middle: its value, the share beyond it, and how many of these come together.
+    middle: Level,
+    largest: f64,
+}
+
+/// A value, the share of samples beyond it, and how many of these come together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Level {
+    pub value: f64,
+    pub beyond: f64,
+    pub size: f64,
+}
+
+impl Tail {
+    /// `None` without samples.
+    #[must_use]
+    pub fn of(times: &TimedHistogram) -> Option<Self> {
+        let shares: Vec<f64> = BELOW.iter().map(|(level, _)| *level).chain([MIDDLE]).collect();
+        let levels = times.levels(&shares)?;
+        let sizes = std::array::from_fn(|index| levels[index].size);
+        let middle = levels[BELOW.len()];
+        Some(Self { sizes, middle, largest: to_f64(times.all().moments().max()?) })
+    }
+
+    /// How many samples beyond a limit that `allowed_share` may lie beyond come together at least.
+    pub(crate) fn size(&self, allowed_share: f64) -> f64 {
+        let is_below = |level: f64| level < 1.0 - allowed_share - 1e-9;
+        let sizes = self.sizes.iter().zip(BELOW).filter(|(_, (level, _))| is_below(*level));
+        sizes.map(|(size, (_, factor))| size * factor).fold(1.0, f64::max)
+    }
+
+    /// Whether a limit is of another kind than what was seen.
+    pub(crate) fn is_far(&self, limit: f64) -> bool {
+        self.largest > 0.0 && limit >= FAR * self.largest
+    }
+
+    /// The share that would lie beyond the largest sample if `allowed_share` lay beyond `limit`, and how many of these come
+    /// together. On logarithmic scales of both, tails fall ever faster (exponential, lognormal) or evenly (Pareto): between
+    /// the middle and the limit at least as many lie beyond a value as a straight line says. `None` where it says nothing.
+    pub(crate) fn beyond_largest(&self, limit: f64, allowed_share: f64) -> Option<(f64, f64)> {
+        let Level { value, beyond, size } = self.middle;
+        let is_between = value > 0.0 && value <= self.largest && self.largest < limit;
+        if !is_between || allowed_share <= 0.0 || beyond <= allowed_share {
+            return None;
+        }
+        let steepness = (beyond / allowed_share).ln() / (limit / value).ln();
+        Some((beyond * (self.largest / value).powf(-steepness), size))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
+const fn to_f64(value: i64) -> f64 {
+    value as f64
+}
