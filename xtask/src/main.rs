@@ -45,8 +45,8 @@ cargo xtask COMMAND
   fuzz --budget N      N seconds for all targets together, those that the commit draws
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
-  bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates; prints what a steady rate costs
-  bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so
+  bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, or on what a steady rate costs
+  bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md

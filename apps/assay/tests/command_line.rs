@@ -450,3 +450,19 @@ fn the_driver_is_told() {
         assert_eq!(harness::trial(&document)["driver"], driver);
     }
 }
+
+/// Claim: in a pipe lines are as wide as `COLUMNS` says.
+#[test]
+fn columns_in_a_pipe() {
+    let _machine = beside_others();
+    let place = Place::new();
+    let text = "[system]\nkind = \"echo\"\n[load]\nrate = \"200/s\"\nwarmup = \"0s\"\nduration = \"300ms\"\n";
+    place.write("x.toml", text);
+    place.assay(&["run", "x.toml", "--no-calibration"]);
+    let widest = |columns: &str| {
+        let said = finish(place.command(&["report"]).env("COLUMNS", columns));
+        said.stdout.lines().map(|line| line.chars().count()).max().unwrap_or_default()
+    };
+    let (narrow, wide) = (widest("60"), widest("160"));
+    assert!(narrow <= 60 && wide > 60 && wide <= 160, "{narrow} {wide}");
+}

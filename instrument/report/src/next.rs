@@ -61,8 +61,7 @@ fn after_failure(trial: &TrialResult) -> String {
     }
     let counts = &trial.counts;
     if ratio(failed(counts), counts.due) > FAILED_SHARE {
-        return "read the errors below: what the system answered, how often, and from when to when"
-            .to_owned();
+        return of_errors(trial);
     }
     let p99 = |of: &model::result::Distribution| {
         of.quantiles.iter().find(|q| q.name == "p99").and_then(|q| q.value_ns)
@@ -80,5 +79,24 @@ fn after_failure(trial: &TrialResult) -> String {
             latency(Some(service))
         ),
         None => "read the thresholds below".to_owned(),
+    }
+}
+
+/// The failure that came most often, and whether the system came back from it.
+fn of_errors(trial: &TrialResult) -> String {
+    let Some(most) = trial.errors.iter().max_by_key(|it| it.count) else {
+        return "read below which transactions got no answer, and from when on".to_owned();
+    };
+    let counted = trial.thresholds.iter().flat_map(|it| &it.counted);
+    let is_silent = counted.filter_map(|it| it.silent_s).next().is_some();
+    let (text, from) = (&most.text, latency(Some(most.first_ns)));
+    match is_silent {
+        true => format!(
+            "the system stopped answering at {from} and did not come back ({text}): look in its own log for that time"
+        ),
+        false => format!(
+            "look in the system's own log for the failures from {from} to {}, most of them: {text}",
+            latency(Some(most.last_ns))
+        ),
     }
 }

@@ -92,22 +92,30 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
 
 /// Runs the part on fixed rates alone, and puts it into the document with its own machine and day.
 pub fn run_rates(root: &Path) -> Result<(), String> {
+    let machine = machine();
+    let part = Bench::new(root, FULL)?.fidelity()?;
+    put(root, FIDELITY, &format!("Made by `cargo xtask bench load --rates`. {machine}\n\n{part}"))
+}
+
+/// The same with the part on the cost of a steady rate.
+pub fn run_steady(root: &Path) -> Result<(), String> {
+    let machine = machine();
+    let part = Bench::new(root, FULL)?.steady()?;
+    let made_by = "Made by `cargo xtask bench load --steady`.";
+    put(root, steady::HEAD, &format!("{made_by} {machine}\n\n{part}"))
+}
+
+/// Prints a part and puts it into the document below its heading, in place of what stands there.
+fn put(root: &Path, heading: &str, part: &str) -> Result<(), String> {
     let path = root.join(DOCUMENT);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("reading {}: {error}", path.display()))?;
-    let found = text.find(FIDELITY).ok_or("the document has no part on fixed rates")?;
-    let (before, old) = text.split_at(found + FIDELITY.len());
+    let (before, old) = text.split_once(heading).unwrap_or((&text, ""));
     let after = old.find("\n## ").map_or("", |at| &old[at + 1..]);
-    let machine = format!("Made by `cargo xtask bench load --rates`. {}\n\n", machine());
-    let new = Bench::new(root, FULL)?.fidelity()?;
-    print!("{machine}{new}");
-    write(root, &format!("{before}{machine}{new}{after}"))
-}
-
-/// Prints the part on the cost of a steady rate alone.
-pub fn run_steady(root: &Path) -> Result<(), String> {
-    print!("{}\n\n{}", machine(), Bench::new(root, FULL)?.steady()?);
-    Ok(())
+    print!("{part}");
+    let part = part.trim_end();
+    let text = format!("{}\n\n{heading}{part}\n\n{after}", before.trim_end());
+    write(root, &format!("{}\n", text.trim_end()))
 }
 
 fn write(root: &Path, text: &str) -> Result<(), String> {

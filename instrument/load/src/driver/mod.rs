@@ -52,7 +52,8 @@ pub(crate) struct Wait {
     /// At most this long; zero: not at all; `None`: until something happens.
     pub timeout: Option<Duration>,
     /// Return after this many completions rather than after the first, but no later than `gather_max` after
-    /// the wait began if there is at least one. A driver that cannot gather returns after the first.
+    /// the wait began if there is at least one. A driver that cannot gather returns after the first, unless all of the time
+    /// is for gathering ([`Wait::is_whole`]).
     pub completions_min: u32,
     /// See `completions_min`.
     pub gather_max: Duration,
@@ -65,6 +66,11 @@ impl Wait {
     /// Blocks until the first completion, at most `timeout`.
     pub(crate) const fn at_most(timeout: Option<Duration>) -> Self {
         Self { timeout, completions_min: 1, gather_max: Duration::ZERO }
+    }
+
+    /// Whether it gathers for as long as it may block at all: nothing but its time, or too many completions, ends it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.completions_min > 1 && self.timeout.is_some_and(|timeout| timeout <= self.gather_max)
     }
 }
 

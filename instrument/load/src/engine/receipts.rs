@@ -38,9 +38,14 @@ pub(super) struct Receipts {
     /// When the last byte of the receipt arrived whose findings are being taken; [`NO_STAMP`]: unknown.
     pub at: Stamp,
     counted: ReceiveFacts,
+    /// Receipts on connections that are not stamped.
+    others: u64,
     /// Which connections of the main load are stamped: each so-many-th.
     every: u32,
 }
+
+/// Of a hundred receipts so many have a stamp where all have one: the kernel begins some moments after it was asked.
+const STAMPED_IN_100: u64 = 99;
 
 impl Receipts {
     pub(super) fn new(trial: &Trial<'_>) -> Self {
@@ -54,6 +59,7 @@ impl Receipts {
             is_moved: false,
             at: NO_STAMP,
             counted: ReceiveFacts::default(),
+            others: 0,
             every: stamped_every(&trial.setup.plan.load),
         }
     }
@@ -91,6 +97,19 @@ impl Receipts {
             // It was there when it was read: what is later by no more than the error is that moment.
             self.at = at.min(now);
         }
+    }
+
+    /// A receipt that was not to be stamped has been read.
+    pub(super) const fn pass(&mut self) {
+        self.at = NO_STAMP;
+        self.others += 1;
+    }
+
+    /// Whether every answer has a stamp, so that when it is read is in no response time.
+    pub(super) const fn stamps_all(&self) -> bool {
+        let ReceiveFacts { receipts, stamped, impossible, .. } = self.counted;
+        let usable = stamped.saturating_sub(impossible);
+        stamped > 0 && usable * 100 >= (receipts + self.others) * STAMPED_IN_100
     }
 
     /// Looks how the kernel's clock stands to the trial's, once in a turn that has a stamp. Where it was set, what this turn

@@ -43,7 +43,7 @@ impl Engine<'_> {
         self.received_bytes += bytes.len();
         match at.is_stamped {
             true => self.receipts.take(arrived, self.now, self.origin),
-            false => self.receipts.at = NO_STAMP,
+            false => self.receipts.pass(),
         }
         let Some(tls) = &mut at.tls else { return self.deliver(connection, bytes) };
         let mut plain = std::mem::take(&mut self.plain);
@@ -106,6 +106,8 @@ impl Engine<'_> {
     fn send_soon(&mut self, connection: u32) {
         let at = &mut self.connections[connection as usize];
         let has_bytes = !at.out.is_empty() || at.tls.as_ref().is_some_and(|tls| tls.wants_send());
+        let is_written_back = has_bytes && !at.is_dirty && at.phase == Phase::Open;
+        self.answers_are_alone &= !(is_written_back && self.is_loading);
         if has_bytes && !at.is_dirty && at.key.is_some() {
             at.is_dirty = true;
             self.dirty.push(connection);

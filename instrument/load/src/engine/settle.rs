@@ -269,7 +269,7 @@ impl Engine<'_> {
     }
 
     /// The index of the stage at which a stream's transactions end.
-    fn final_stage(&self, stream: usize) -> usize {
+    pub(super) fn final_stage(&self, stream: usize) -> usize {
         let ends = self.trial.setup.final_stages;
         if stream == 0 { ends.load } else { ends.probe }
     }

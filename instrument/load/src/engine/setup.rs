@@ -56,6 +56,7 @@ impl<'t> Engine<'t> {
             is_starting: true,
             prepare_ns: 200,
             is_spinning: false,
+            answers_are_alone: false,
             wake_ups: Default::default(),
             received_bytes: 0,
             receipts: Receipts::new(trial),

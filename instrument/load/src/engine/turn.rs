@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::settle::Rows;
 use super::{Engine, Routes};
 use crate::LoadError;
-use crate::connection::{OBSERVER, Phase};
+use crate::connection::{Connection, OBSERVER, Phase};
 use crate::drain::Drain;
 use crate::driver::{Driver, Event, Wait};
 use crate::pending::NONE;
@@ -165,6 +165,8 @@ impl Engine<'_> {
             .drain()
             .map(|timer| super::Timer { at: timer.at - shift, ..timer })
             .collect();
+        let takes_one = |at: &Connection| at.stream != OBSERVER && at.room_max() == 1;
+        self.answers_are_alone = self.final_stage(0) == 0 && self.connections.iter().all(takes_one);
         self.is_starting = false;
         self.is_loading = true;
         self.live.at = Stamp::MIN / 2;
@@ -181,6 +183,12 @@ impl Engine<'_> {
             let turn_began = self.now;
             let something_came = self.handle_events(driver);
             self.wake_ups.woke(self.now, something_came);
+            if something_came && self.wake_ups.is_undisturbed() {
+                // What has come is read first, and what is sent now leaves so much later.
+                let woke = self.now;
+                let reading_ns = self.read_clock() - woke;
+                self.wake_ups.has_read(reading_ns);
+            }
             let was_idle_spin = !something_came && self.is_spinning;
             if was_idle_spin {
                 self.facts.spin_ns += u64::try_from(self.now - turn_began).unwrap_or(0);

@@ -29,6 +29,10 @@ pub(super) struct WakeUps {
     late_ns: i64,
     /// When the wait that is under way is to end, if it is one for a due time.
     until: Option<Stamp>,
+    /// Whether it is ended by nothing else.
+    is_undisturbed: bool,
+    /// Half of such waits leave no more than this to be read before the send.
+    reading_ns: i64,
     /// Half of the response times are no longer than this; 0 before the first.
     typical_ns: i64,
     /// Until when the processor counts as shared.
@@ -42,6 +46,8 @@ impl Default for WakeUps {
         Self {
             late_ns: LATE_NS_FIRST,
             until: None,
+            is_undisturbed: false,
+            reading_ns: 0,
             typical_ns: 0,
             shared_until: Stamp::MIN,
             waited: None,
@@ -52,17 +58,37 @@ impl Default for WakeUps {
 impl WakeUps {
     /// How long before a due time a wait for it is to end.
     pub(super) const fn lead_ns(&self, now: Stamp) -> i64 {
-        lead_ns(self.late_ns, self.typical_ns, now < self.shared_until)
+        match lead_ns(self.late_ns, self.typical_ns, now < self.shared_until) {
+            0 => 0,
+            lead_ns => lead_ns + self.reading_ns,
+        }
     }
 
-    /// A wait begins that ends at `until` if nothing happens before; `None`: it is for nothing that is due.
-    pub(super) const fn waits(&mut self, until: Option<Stamp>) {
+    /// A wait begins that ends at `until`, if nothing happens before or if it `is_undisturbed` by what happens; `None`: it is
+    /// for nothing that is due.
+    pub(super) const fn waits(&mut self, until: Option<Stamp>, is_undisturbed: bool) {
         self.until = until;
+        self.is_undisturbed = is_undisturbed;
+        if until.is_some() && !is_undisturbed {
+            self.has_read(0);
+        }
+    }
+
+    /// What had come in an undisturbed wait took so long to be read.
+    pub(super) const fn has_read(&mut self, reading_ns: i64) {
+        let found = towards(self.reading_ns, reading_ns);
+        self.reading_ns = if found > LEAD_NS_MAX { LEAD_NS_MAX } else { found };
+    }
+
+    /// Whether what came was left alone until a due time.
+    pub(super) const fn is_undisturbed(&self) -> bool {
+        self.is_undisturbed
     }
 
     /// A wait has ended, because something came or because its time was up.
     pub(super) fn woke(&mut self, now: Stamp, something_came: bool) {
-        let Some(until) = self.until.take().filter(|_| !something_came) else { return };
+        let ends_wait = |until: &Stamp| !something_came || (self.is_undisturbed && now >= *until);
+        let Some(until) = self.until.take().filter(ends_wait) else { return };
         self.late_ns = towards(self.late_ns, now - until).clamp(LATE_NS_MIN, 2 * LEAD_NS_MAX);
     }
 
@@ -105,7 +131,7 @@ mod tests {
     fn after(late_ns: &[i64]) -> WakeUps {
         let mut it = WakeUps::default();
         for late in late_ns.iter().cycle().take(4_000) {
-            it.waits(Some(1_000_000));
+            it.waits(Some(1_000_000), false);
             it.woke(1_000_000 + late, false);
         }
         it
@@ -126,7 +152,7 @@ mod tests {
         let mut it = after(&[300_000]);
         assert_eq!(it.lead_ns(0), 0);
         for _ in 0..1_000 {
-            it.waits(Some(0));
+            it.waits(Some(0), false);
             it.woke(5_000, false);
         }
         assert!((4_000..=6_000).contains(&it.lead_ns(0)), "{}", it.lead_ns(0));
@@ -162,11 +188,30 @@ mod tests {
         let mut early = after(&[10_000]);
         let before = early.lead_ns(0);
         (0..1_000).for_each(|_| {
-            early.waits(Some(0));
+            early.waits(Some(0), false);
             early.woke(40_000, true);
             early.woke(40_000, false);
         });
         assert_eq!(early.lead_ns(0), before);
+        (0..1_000).for_each(|_| {
+            early.waits(Some(0), true);
+            early.woke(40_000, true);
+        });
+        assert!(early.lead_ns(0) > 30_000, "a wait that answers do not end: {}", early.lead_ns(0));
+    }
+
+    /// Claim: what is read before a send is begun so much earlier, and not where nothing is.
+    #[test]
+    fn reading_is_part_of_the_lead() {
+        let mut it = after(&[10_000]);
+        let before = it.lead_ns(0);
+        (0..1_000).for_each(|_| {
+            it.waits(Some(0), true);
+            it.has_read(8_000);
+        });
+        assert!((before + 7_000..=before + 9_000).contains(&it.lead_ns(0)), "{}", it.lead_ns(0));
+        (0..1_000).for_each(|_| it.waits(Some(0), false));
+        assert!((before - 10..=before + 10).contains(&it.lead_ns(0)), "{}", it.lead_ns(0));
     }
 
     /// Claim: a thread that waited for its processor for more than a twentieth of the time leaves it to whoever else wants

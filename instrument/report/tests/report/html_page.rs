@@ -98,6 +98,15 @@ fn nothing_is_loaded() {
     assert!(policy.contains(&format!("script-src {};", hash(&script))), "{policy}");
 }
 
+/// Claim: no height is a guess that scrolling corrects: what is below the window is laid out like the rest.
+#[test]
+fn nothing_jumps() {
+    let style = Assets::built().style;
+    for guess in ["content-visibility:auto", "contain-intrinsic"] {
+        assert!(!style.replace(": ", ":").contains(guess), "{guess}");
+    }
+}
+
 /// Claim: the same results give the same bytes.
 #[test]
 fn the_same_bytes() {

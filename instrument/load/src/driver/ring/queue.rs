@@ -45,11 +45,12 @@ impl Ring {
             let wanted = wait.completions_min.max(1) + sends;
             let timeout = wait.timeout.map(Timespec::from);
             let mut arguments = SubmitArgs::new();
-            if wait.completions_min > 1 && self.gathers {
+            let gathers = self.gathers && !wait.is_whole();
+            if wait.completions_min > 1 && gathers {
                 let gather_us = u32::try_from(wait.gather_max.as_micros()).unwrap_or(u32::MAX);
                 arguments = arguments.min_wait_usec(gather_us.max(1));
             }
-            let wanted = if self.gathers { wanted } else { 1 + sends };
+            let wanted = if gathers || wait.is_whole() { wanted } else { 1 + sends };
             match &timeout {
                 Some(timeout) => {
                     submitter.submit_with_args(wanted as usize, &arguments.timespec(timeout))
