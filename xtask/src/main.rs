@@ -12,6 +12,7 @@ mod mutants;
 mod new_system;
 mod simulated;
 mod suite;
+mod supply;
 mod theory;
 mod tidy;
 mod web;
@@ -51,7 +52,9 @@ cargo xtask COMMAND
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
-  dist                 assay as one static file, stripped but for names of functions; builds everything once more, and tries it
+  dist [--pack]        a release: assay as one static file, a package for Debian, an image, completions, the manual page, a list of what
+                       is in it, checksums; builds everything once more (--pack: not again), and tries it
+  supply               licences, sources and duplicates of every lock file, by cargo-deny
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
@@ -110,7 +113,9 @@ fn main() -> ExitCode {
         ["bench", "gateway"] => bench::gateway::run(&root, false),
         ["bench", "gateway", "--toy"] => bench::gateway::run(&root, true),
         ["image"] => image::run(&root),
-        ["dist"] => dist::run(&root),
+        ["dist"] => dist::run(&root, false),
+        ["dist", "--pack"] => dist::run(&root, true),
+        ["supply"] => supply::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "report"] => bench::report::run(&root, false),

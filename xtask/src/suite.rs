@@ -8,7 +8,7 @@
 pub mod declared;
 mod end_to_end;
 pub mod newcomer;
-mod prepare;
+pub mod prepare;
 pub mod program;
 pub mod sim;
 pub mod soak;

@@ -61,6 +61,9 @@ pub enum Command {
         after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
     )]
     Report(ReportArguments),
+    /// Seal the files of a run with a digest, sign it, or check that a run is as it was sealed and signed
+    #[command(after_long_help = SEAL_EXAMPLES)]
+    Seal(SealArguments),
     /// Runs on disk: verdict and headline numbers; or the words that thresholds and experiments may use
     #[command(
         after_long_help = "Examples:\n  assay list\n  assay list numbers connections\n  assay list audits backlog_drift"
@@ -100,6 +103,14 @@ const RUN_EXAMPLES: &str = "Examples:
 
 Exit codes: 0 no threshold failed · 1 could not run · 2 usage or experiment-file error ·
 97 undecided or invalid · 99 a threshold or a check failed · 130 interrupted";
+
+const SEAL_EXAMPLES: &str = "Examples:
+  assay seal runs/20261121T065032Z_demo                       is it as it was sealed?
+  assay seal --sign ~/.minisign/minisign.key runs/…           who measured: seal.sha256.minisig
+  assay seal --verify minisign.pub runs/…                     by whom, and is it whole?
+
+Keys are minisign's: `minisign -G` makes a pair. The password of a secret key is asked for, or taken from the variable
+ASSAY_KEY_PASSWORD. Without Assay: sha256sum -c seal.sha256, and minisign -Vm seal.sha256 -p KEY.";
 
 const INIT_EXAMPLES: &str = "Examples:
   assay init --template http > my.toml
@@ -189,6 +200,10 @@ pub struct LayerArguments {
     /// Trials of each setting
     #[arg(long, value_name = "COUNT")]
     pub trials: Option<u32>,
+    /// Refuse what a stranger's experiment must not do here: start programs, read files that are not beside it, ask for
+    /// variables of the environment
+    #[arg(long)]
+    pub sandbox: bool,
 }
 
 /// Flags that stand for the few keys of a quick run; over a file they overlay it.
@@ -293,6 +308,20 @@ pub struct ReportArguments {
     /// Look through every byte of the run folder for secrets instead; exits with 1 if there is one
     #[arg(long, conflicts_with_all = ["format", "output", "verdict"])]
     pub check_secrets: bool,
+}
+
+/// Arguments of `assay seal`.
+#[derive(Debug, Args)]
+pub struct SealArguments {
+    /// Run folders
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Sign with this secret key, a file of minisign's; a run without a seal is sealed first
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// Check the files and the signature with this public key, a file of minisign's or the key itself
+    #[arg(long, value_name = "KEY", conflicts_with = "sign")]
+    pub verify: Option<String>,
 }
 
 /// Forms of a report.

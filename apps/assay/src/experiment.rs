@@ -14,6 +14,7 @@ use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRu
 use sut::{Request, Role, System};
 
 use crate::cli::{LayerArguments, QuickArguments};
+use crate::sandbox;
 use crate::systems;
 use crate::terminal::say;
 
@@ -133,6 +134,7 @@ const KNOWN_MAX: usize = 64;
 /// ([`plan::Outside::check_system`]).
 struct Declarations<'a> {
     folder: &'a Path,
+    is_sandbox: bool,
     known: RefCell<Vec<(SystemPlan, Option<Rc<DeclaredNames>>)>>,
 }
 
@@ -145,6 +147,9 @@ impl Declarations<'_> {
         let mut known = self.known.borrow_mut();
         if let Some((_, names)) = known.iter().rev().take(KNOWN_MAX).find(|(of, _)| is_it(of)) {
             return names.clone();
+        }
+        if self.is_sandbox && sandbox::refuse(system, self.folder, &mut Problems::default()) {
+            return None;
         }
         let request = request(self.folder, system, Some(&setting.load), 0);
         let built = build(&request, &system.kind, &mut Problems::default());
@@ -408,10 +413,20 @@ fn resolve(
     flags: Vec<(String, String)>,
 ) -> Result<Resolved, Rejected> {
     let kinds: Vec<&str> = systems::ADAPTERS.iter().map(|adapter| adapter.kind).collect();
-    let read_file = |path: &Path| read_text(&folder.join(path));
-    let declarations = Declarations { folder, known: RefCell::default() };
+    let is_sandbox = layers.sandbox;
+    let read_file = |path: &Path| {
+        if is_sandbox {
+            sandbox::check_file(&path.to_string_lossy(), folder)?;
+        }
+        read_text(&folder.join(path))
+    };
+    let declarations = Declarations { folder, is_sandbox, known: RefCell::default() };
     let names = |setting: &SettingPlan| declarations.of(setting);
     let check_system = |system: &SystemPlan, load: Option<&LoadPlan>, problems: &mut Problems| {
+        // Before it is built: building reads the files that it names.
+        if is_sandbox && sandbox::refuse(system, folder, problems) {
+            return;
+        }
         let _ = build(&request(folder, system, load, 0), &system.kind, problems);
     };
     let check_stage = |stage: &str, names: &DeclaredNames| match names.has_stage(stage) {

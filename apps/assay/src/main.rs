@@ -15,6 +15,8 @@ mod interrupt;
 mod list;
 mod report_command;
 mod run;
+mod sandbox;
+mod seal;
 mod shell;
 mod systems;
 mod terminal;
@@ -65,10 +67,15 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let exit = match command {
-        Command::Serve(arguments) => return systems::serve(&arguments.words),
+        Command::Serve(arguments) => {
+            // A node keeps what its clients gave it.
+            run::only_own_files();
+            return systems::serve(&arguments.words);
+        }
         Command::Run(arguments) => run::run(&arguments, cli.color),
         Command::Check(arguments) => check::check(&arguments, cli.color),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),
+        Command::Seal(arguments) => seal::seal(&arguments),
         Command::List(arguments) => list::list(&arguments, cli.color),
         Command::Convert(arguments) => convert::convert(&arguments),
         Command::Init(arguments) => init::init(&arguments),

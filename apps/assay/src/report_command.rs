@@ -8,7 +8,7 @@ use record::RunFolder;
 
 use crate::cli::{ColorChoice, Format, ReportArguments};
 use crate::terminal::say;
-use crate::{check_secrets, conclude, formats, list, terminal};
+use crate::{check_secrets, conclude, formats, list, seal, terminal};
 
 /// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
 /// the runs'.
@@ -37,6 +37,7 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
         terminal::print(&text)?;
         return Ok(if is_clean { Exit::Ok } else { Exit::CouldNotRun });
     }
+    tell_of_seals(&paths);
     let all_at_once = match arguments.format {
         Format::Html => return page(&paths, &arguments.output),
         Format::Svg => Some((formats::figures(&paths, &arguments.output)?, String::new())),
@@ -59,6 +60,13 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     }
     write_out(&arguments.output, &text)?;
     Ok(worst)
+}
+
+/// Says for each run whether its files are those that were sealed: a report may be of a folder that was changed.
+fn tell_of_seals(paths: &[PathBuf]) {
+    for run in paths.iter().filter_map(|path| RunFolder::open(path).ok()) {
+        say!("assay: {}", seal::line(&run));
+    }
 }
 
 /// One page of all runs, an article each.

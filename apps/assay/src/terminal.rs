@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use model::secret;
+use model::{secret, visible_lines};
 
 use crate::cli::ColorChoice;
 
@@ -54,9 +54,9 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// See [`say`].
+/// See [`say`]. Whatever it quotes, it drives no terminal.
 pub fn say_line(line: &str) {
-    eprintln!("{}", secret::scrub(line));
+    eprintln!("{}", visible_lines(&secret::scrub(line)));
 }
 
 /// Writes to standard output, without the secrets that are known; a closed pipe is quiet, because the reader has had enough.

@@ -43,6 +43,7 @@ mod resends;
 mod search;
 mod secrets;
 mod stumbles;
+mod trusted;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

@@ -5,12 +5,14 @@
 //! It never looks into a stage: what the command line does with the stages, it does here, for a system that is a script.
 
 mod beside;
+mod changed;
 mod pipeline;
 mod script;
 mod stages;
 mod toy;
 
 pub use beside::Beside;
+pub use changed::HonestRun;
 pub use pipeline::{Ran, run, run_beside};
 pub use script::{Law, Script};
 pub use toy::Client;

@@ -8,10 +8,9 @@ use crate::driver::Key;
 use crate::pending::OnConnection;
 use crate::place::Place;
 use crate::tls::Layer;
+use crate::unread::Unread;
 use sut::Marks;
 
-/// The most bytes of an unfinished answer that are kept; more is not of any protocol that we measure.
-const REST_MAX: usize = 64 * 1024 * 1024;
 /// The most bytes of a session's own words (pongs) that may wait for a system that makes it say more and takes none.
 pub(crate) const REPLIES_MAX: usize = 1 << 20;
 /// The stream of connections that only watch.
@@ -52,7 +51,7 @@ pub(crate) struct Connection {
     /// How many bytes the session wrote while it received, since the system last took all that there was.
     pub replies: usize,
     /// Bytes that the session left unread.
-    rest: Vec<u8>,
+    rest: Unread,
     pub list: OnConnection,
     /// Transactions that it lost and will send again, where clients stay on their connections.
     pub again: OnConnection,
@@ -100,7 +99,7 @@ impl Connection {
             wire: Vec::new(),
             is_stamped: false,
             replies: 0,
-            rest: Vec::new(),
+            rest: Unread::default(),
             list: OnConnection::default(),
             again: OnConnection::default(),
             room_max,
@@ -156,20 +155,18 @@ impl Connection {
     }
 
     fn hand_over(&mut self, bytes: &[u8], marks: &mut Marks) -> Result<(), ProtocolError> {
-        if self.rest.is_empty() {
+        let rest = &mut self.rest.bytes;
+        if rest.is_empty() {
             let used = self.session.receive(bytes, &mut self.out, marks)?;
             assert!(used <= bytes.len(), "a session uses at most what it was given");
-            self.rest.extend_from_slice(&bytes[used..]);
+            rest.extend_from_slice(&bytes[used..]);
         } else {
-            self.rest.extend_from_slice(bytes);
-            let used = self.session.receive(&self.rest, &mut self.out, marks)?;
-            assert!(used <= self.rest.len(), "a session uses at most what it was given");
-            self.rest.drain(..used);
+            rest.extend_from_slice(bytes);
+            let used = self.session.receive(rest, &mut self.out, marks)?;
+            assert!(used <= rest.len(), "a session uses at most what it was given");
+            rest.drain(..used);
         }
-        if self.rest.len() > REST_MAX {
-            return Err(ProtocolError(format!("an answer is not complete after {REST_MAX} bytes")));
-        }
-        Ok(())
+        self.rest.changed().map_err(ProtocolError)
     }
 
     /// Forgets the connection; the session begins anew.

@@ -32,6 +32,7 @@ mod texts;
 mod threads;
 mod tls;
 mod trial;
+mod unread;
 
 use std::sync::Arc;
 

@@ -21,6 +21,7 @@ pub mod row;
 pub mod secret;
 pub mod seed;
 pub mod series;
+mod visible;
 
 pub use clock::{Instant, WallTime};
 pub use final_stages::FinalStages;
@@ -28,3 +29,4 @@ pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 pub use outcome::{Class, Outcome};
 pub use row::{NO_STAMP, PROBE_BASE, Row, STAGES_MAX, Stamp, TxId};
 pub use seed::Seed;
+pub use visible::{is_invisible, visible, visible_lines};

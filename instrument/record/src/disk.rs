@@ -1,11 +1,16 @@
 //! How files of the run folder reach the disk and come back: whole or not at all, never more than a bound,
 //! with a checksum where a reader cannot afford to be surprised. It knows no format.
+//!
+//! A run folder may come from a stranger. It must never open anything in it but a regular file: no link, which would
+//! lead out of the folder, and no pipe or device, which would be waited for.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
@@ -38,15 +43,58 @@ pub struct Sealed {
 
 /// Replaces `path` with `bytes` so that a crash leaves the old content or the new, never a part of it.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    // In a stranger's folder a link may wait there for what is written.
+    let partial = partial(path);
+    if fs::symlink_metadata(&partial).is_ok_and(|found| !found.is_file()) {
+        return Err(RecordError::not_regular(&partial, "something else"));
+    }
     let mut file = PartialFile::create(path)?;
     file.write_all(bytes).map_err(|error| RecordError::writing(path, error))?;
     file.finish()?;
     Ok(())
 }
 
+/// Opens a file of a run folder: a regular one, by its own name.
+pub fn open(path: &Path) -> Result<File, RecordError> {
+    let no_link = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).expect("two flags");
+    open_with(path, no_link)
+}
+
+/// Opens a file that the user has named, whose name may be a link.
+pub fn open_named(path: &Path) -> Result<File, RecordError> {
+    open_with(path, i32::try_from(OFlags::NONBLOCK.bits()).expect("one flag"))
+}
+
+fn open_with(path: &Path, flags: i32) -> Result<File, RecordError> {
+    // Opening a pipe waits for its other end, unless it is not to block; a regular file does not know the difference.
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let not_regular = |what: &str| Err(RecordError::not_regular(path, what));
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            return not_regular("a link");
+        }
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return not_regular("a socket or a device");
+        }
+        opened => opened.map_err(|error| RecordError::reading(path, error))?,
+    };
+    let kind = file.metadata().map_err(|error| RecordError::reading(path, error))?.file_type();
+    match kind {
+        kind if kind.is_file() => Ok(file),
+        kind if kind.is_dir() => not_regular("a folder"),
+        kind if kind.is_fifo() => not_regular("a pipe"),
+        _ => not_regular("a socket or a device"),
+    }
+}
+
+/// Whether there is a folder by this very name, and no link to one.
+pub fn is_own_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
 /// Reads a text file of bounded size.
 pub fn read_text(path: &Path) -> Result<String, RecordError> {
-    let file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    let file = open(path)?;
     let mut text = Vec::new();
     file.take(TEXT_BYTES_MAX + 1)
         .read_to_end(&mut text)
@@ -62,7 +110,10 @@ pub fn read_text(path: &Path) -> Result<String, RecordError> {
 
 /// Length and checksum of a file as it lies there. Reads it once, in bounded memory.
 pub fn checksum(path: &Path) -> Result<Sealed, RecordError> {
-    let mut file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    checksum_of(path, open(path)?)
+}
+
+fn checksum_of(path: &Path, mut file: impl io::Read) -> Result<Sealed, RecordError> {
     let mut hasher = crc32fast::Hasher::new();
     let mut bytes = 0_u64;
     let mut buffer = vec![0; 256 << 10];
@@ -79,13 +130,16 @@ pub fn checksum(path: &Path) -> Result<Sealed, RecordError> {
     Ok(Sealed { bytes, crc32: hasher.finalize() })
 }
 
-/// Whether the file is, byte for byte, what was sealed. Reads it once, in bounded memory.
+/// Whether the file is, byte for byte, what was sealed. Reads it once, in bounded memory, and not at all where its length
+/// is another.
 pub fn verify(path: &Path, sealed: Sealed) -> Result<(), RecordError> {
-    let found = checksum(path)?;
-    if found.bytes != sealed.bytes {
-        let why = format!("it has {} bytes and was sealed with {}", found.bytes, sealed.bytes);
+    let file = open(path)?;
+    let length = file.metadata().map_err(|error| RecordError::reading(path, error))?.len();
+    if length != sealed.bytes {
+        let why = format!("it has {length} bytes and was sealed with {}", sealed.bytes);
         return Err(RecordError::damaged(path, why));
     }
+    let found = checksum_of(path, file.take(length))?;
     if found.crc32 != sealed.crc32 {
         return Err(RecordError::damaged(path, "its checksum is not the one it was sealed with"));
     }
@@ -121,6 +175,13 @@ pub fn remove(path: &Path) -> Result<(), RecordError> {
     }
 }
 
+/// The name of a file until it is complete.
+fn partial(path: &Path) -> PathBuf {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    PathBuf::from(partial)
+}
+
 /// A file that gets its name only when it is complete and on the disk. Dropped before, it is removed, so that
 /// a failure on a full disk gives its space back.
 #[derive(Debug)]
@@ -135,9 +196,7 @@ pub struct PartialFile {
 impl PartialFile {
     /// Starts a file that will be called `path`.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
+        let partial = partial(path);
         let file = OpenOptions::new()
             .write(true)
             .create(true)

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::visible;
+
 /// Why a run folder could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -53,6 +55,16 @@ pub enum RecordError {
         /// The remedy.
         next: &'static str,
     },
+    /// There is something in the place of a file that is none.
+    #[error(
+        "expected a regular file at {path}, got {what}; a run folder holds nothing else: copy the file itself there"
+    )]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// The thing that is there.
+        what: String,
+    },
     /// Another version of Assay wrote the file, and what it says cannot be held against what this one asks.
     #[error(
         "{path} was written by another version of Assay ({}; this one reads `{known}`); report the run with the version \
@@ -88,7 +100,11 @@ pub(crate) const RESTORE: &str =
     "restore it from a copy of the run folder, or leave this trial out by moving its folder away";
 
 fn written_as(schema: &str) -> String {
-    if schema.is_empty() { "it names no schema".to_owned() } else { format!("it is `{schema}`") }
+    if schema.is_empty() {
+        "it names no schema".to_owned()
+    } else {
+        format!("it is `{}`", visible(schema))
+    }
 }
 
 impl RecordError {
@@ -115,6 +131,12 @@ impl RecordError {
 
     /// A file that does not hold what it should.
     pub(crate) fn damaged(path: &Path, why: impl Into<String>) -> Self {
-        Self::Damaged { path: path.to_owned(), why: why.into(), next: RESTORE }
+        // A parser quotes what it does not know, as a stranger may have written it.
+        Self::Damaged { path: path.to_owned(), why: visible(&why.into()), next: RESTORE }
+    }
+
+    /// Something that is no regular file.
+    pub(crate) fn not_regular(path: &Path, what: &str) -> Self {
+        Self::NotRegular { path: path.to_owned(), what: what.to_owned() }
     }
 }

@@ -170,8 +170,11 @@ impl RunFolder {
             self.add_raw_file(&self.path.join(name), &mut files)?;
         }
         for trial in self.trials()? {
+            let is_known = trial.known_files()?;
             for path in disk::files_of(trial.path(), TRIAL_FILES_MAX)? {
-                self.add_raw_file(&path, &mut files)?;
+                if is_known(&path) {
+                    self.add_raw_file(&path, &mut files)?;
+                }
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -267,11 +270,16 @@ impl RunFolder {
         let mut trials = Vec::new();
         for setting in &plan.settings {
             // What is there is listed, rather than every planned index looked for: a plan may claim any number.
-            let folder = self.path.join(SETTINGS).join(folder_name(&setting.key));
+            let settings = self.path.join(SETTINGS);
+            let folder = settings.join(folder_name(&setting.key));
+            // A link would lead out of the folder.
+            if !disk::is_own_folder(&settings) || !disk::is_own_folder(&folder) {
+                continue;
+            }
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             let mut found: Vec<u32> = entries
                 .flatten()
-                .filter(|entry| entry.path().is_dir())
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
                 .filter_map(|entry| trial_index(entry.file_name().to_str()?))
                 .filter(|index| *index < setting.trials)
                 .collect();

@@ -9,6 +9,7 @@
 //!   environment.json          host, tool, command
 //!   summary.json              the result document
 //!   experiment.toml, …        texts that the app adds
+//!   seal.sha256               SHA-256 of every file but the reports, at the end of the run: src/digest.rs
 //!   settings/<key>/trial-<n>/ TrialFolder
 //!     trial.json              facts; `complete` is false until the trial has ended
 //!     rows.log                while the load runs, and after a crash: src/row_log.rs
@@ -28,11 +29,12 @@
 //! faults.ndjson appears whole or not at all (written beside, synced, renamed). A trial's rows are read from
 //! the Parquet file once seal.json names it, else from the row log; a reader never needs to know which.
 //!
-//! What is read may be damaged: sizes are checked before memory is taken, checksums before Parquet is parsed,
-//! and every error names the file and what to do.
+//! Files may be damaged, or a stranger's: only regular ones are opened, no link is followed, sizes are checked before memory
+//! is taken, checksums before Parquet is parsed, and every error names the file and what to do.
 
 mod carried;
 mod columns;
+mod digest;
 mod disk;
 mod error;
 mod fault_log;
@@ -60,6 +62,7 @@ mod transactions_file;
 mod trial;
 mod trial_tables;
 
+pub use digest::{DIGESTS, FilesSeal, SIGNATURE};
 pub use error::RecordError;
 pub use fault_log::FaultLog;
 pub use folder::RunFolder;
@@ -68,7 +71,7 @@ pub use name::folder_name;
 pub use node_events::NodeEventsWriter;
 pub use observation_log::ObservationLogWriter;
 pub use row_log::RowLogWriter;
-pub use secret_files::{each_file, find_secrets, mask_secrets};
+pub use secret_files::{each_file, find_secrets, mask_secrets, remove_private_keys};
 pub use stage_columns::StageSecond;
 pub use transactions_file::TransactionsFile;
 pub use trial::{RowsRead, TrialFolder};

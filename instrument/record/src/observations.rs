@@ -7,7 +7,6 @@
 //! | `at_ns` | signed 64 | when it was seen, after the trial's start |
 //! | `bytes` | bytes | what it returned |
 
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -93,7 +92,7 @@ impl TrialFolder {
     ) -> Result<u64, RecordError> {
         let path = self.file(LOG);
         let reading = |error| RecordError::reading(&path, error);
-        let file = File::open(&path).map_err(reading)?;
+        let file = disk::open(&path)?;
         let mut log = ObservationLogReader::open(file).map_err(|error| error.about(&path))?;
         let mut count = 0;
         while let Some(frame) = log.next_frame().map_err(reading)? {

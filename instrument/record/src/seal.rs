@@ -6,7 +6,8 @@
 //! disk, then seal.json names them, then the log goes. Until seal.json says so, the log is what counts.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
+use std::path::Path;
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use model::facts::TrialFacts;
@@ -99,7 +100,7 @@ impl TrialFolder {
             return if self.has_log() { self.log_batches(f) } else { Err(error) };
         }
         let path = self.file(TRANSACTIONS);
-        let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
+        let file = disk::open(&path)?;
         let mut reader = TransactionsReader::open(&path, Source::File(file))?;
         if reader.row_count() != sealed.rows {
             let why =
@@ -153,8 +154,22 @@ impl TrialFolder {
             return Ok(None);
         }
         self.verify_file(name)?;
-        let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
+        let file = disk::open(&path)?;
         Ok(Some(Source::File(file)))
+    }
+
+    /// Whether a file may be one of the trial's, by its length: that which seal.json says, or a log's, or a text's. Anything
+    /// else was put there by a stranger, and reading it may take hours.
+    pub(crate) fn known_files(&self) -> Result<impl Fn(&Path) -> bool, RecordError> {
+        let files = self.read_seal()?.files;
+        Ok(move |path: &Path| {
+            let length = fs::symlink_metadata(path).map_or(0, |found| found.len());
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            match files.get(name) {
+                Some(sealed) => length == sealed.bytes,
+                None => length <= disk::TEXT_BYTES_MAX || name.ends_with(".log"),
+            }
+        })
     }
 
     /// Finishes a file and notes its checksum in seal.json.

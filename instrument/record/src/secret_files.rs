@@ -2,7 +2,7 @@
 //! where they stand, so that lengths and places stay. It must never be called while a process still writes there.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -11,6 +11,8 @@ use model::secret::{self, Secrets};
 
 /// Bytes of a file that are looked through at a time.
 const CHUNK_BYTES: usize = 1 << 20;
+/// The longest file that is looked at as a key: a few certificates beside it included.
+const KEY_BYTES_MAX: u64 = 64 << 10;
 /// How deep folders are looked through.
 const DEPTH_MAX: usize = 32;
 
@@ -45,6 +47,37 @@ fn mask_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
         file.write_all_at(&vec![b'*'; length], range.start)
     })?;
     Ok(out.is_some())
+}
+
+/// Removes every file under a folder that holds a private key: in PEM, or in the JSON of a CometBFT node. Keys that a trial
+/// made are of no use after it, and a folder that is given away must not carry one. Gives how many there were.
+///
+/// # Errors
+/// The first file that could not be looked at or removed; the others are all the same.
+pub fn remove_private_keys(folder: &Path) -> io::Result<u64> {
+    let (mut count, mut first_error) = (0, None);
+    each_file(folder, &mut |path| match holds_private_key(path) {
+        Ok(false) => {}
+        Ok(true) => match fs::remove_file(path) {
+            Ok(()) => count += 1,
+            Err(error) => first_error = first_error.take().or(Some(error)),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => first_error = first_error.take().or(Some(error)),
+    });
+    first_error.map_or(Ok(count), Err)
+}
+
+/// Whether a file is one of a key: a short one that says so.
+fn holds_private_key(path: &Path) -> io::Result<bool> {
+    let file = File::open(path)?;
+    if file.metadata()?.len() > KEY_BYTES_MAX {
+        return Ok(false);
+    }
+    let mut bytes = Vec::new();
+    file.take(KEY_BYTES_MAX).read_to_end(&mut bytes)?;
+    let has = |words: &[u8]| bytes.windows(words.len()).any(|part| part == words);
+    Ok((has(b"-----BEGIN ") && has(b"PRIVATE KEY-----")) || has(b"\"priv_key\""))
 }
 
 /// Passes each place of a secret in a file, in bounded memory however long it is. One near the edge of what is held at
@@ -122,6 +155,22 @@ mod tests {
         });
         find.unwrap();
         assert_eq!(found, places.iter().map(|at| *at as u64).collect());
+    }
+
+    /// Claim: files of keys go, whatever they are called; certificates, logs that speak of keys and long files stay.
+    #[test]
+    fn private_keys_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("tls")).unwrap();
+        let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAw\n-----END PRIVATE KEY-----\n";
+        fs::write(at("tls/node.key"), pem).unwrap();
+        fs::write(at("x"), r#"{"address": "A", "priv_key": {"value": "eA=="}}"#).unwrap();
+        fs::write(at("node.pem"), "-----BEGIN CERTIFICATE-----\nMC4CAQAw\n").unwrap();
+        fs::write(at("kv0.log"), "reading a PRIVATE KEY----- of nobody").unwrap();
+        assert_eq!(remove_private_keys(folder.path()).unwrap(), 2);
+        assert!(!at("tls/node.key").exists() && !at("x").exists());
+        assert!(at("node.pem").exists() && at("kv0.log").exists());
     }
 
     /// Claim: a file loses its secrets and keeps its length, and one without any is not touched.

@@ -2,12 +2,12 @@
 //! metadata holds. Without the folder there is no checksum; what the `parquet` crate makes of damaged pages is
 //! caught. It never writes.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use model::Row;
 
 use crate::columns::Source;
+use crate::disk;
 use crate::error::RecordError;
 use crate::transactions::TransactionsReader;
 
@@ -84,6 +84,6 @@ impl TransactionsFile {
 }
 
 fn source(path: &Path) -> Result<Source, RecordError> {
-    let file = File::open(path).map_err(|error| RecordError::reading(path, error))?;
+    let file = disk::open_named(path)?;
     Ok(Source::File(file))
 }

@@ -7,6 +7,7 @@ use model::Row;
 use model::facts::{TRIAL_SCHEMA, TrialFacts};
 use model::fault::FaultEvent;
 
+use crate::disk;
 use crate::error::RecordError;
 use crate::fault_log::{self, FaultLog};
 use crate::folder::{Schema, read_json, write_json};
@@ -127,7 +128,7 @@ impl TrialFolder {
 
     pub(crate) fn open_log(&self) -> Result<RowLogReader<File>, RecordError> {
         let path = self.file(ROW_LOG);
-        let file = File::open(&path).map_err(|error| RecordError::reading(&path, error))?;
+        let file = disk::open(&path)?;
         RowLogReader::open(file).map_err(|error| error.about(&path))
     }
 }

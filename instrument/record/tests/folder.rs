@@ -10,7 +10,7 @@ use model::plan::Plan;
 use model::{NO_STAMP, Seed, WallTime};
 use record::{RecordError, RunFolder};
 
-fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
+pub fn plan(seed: u64, keys: &[(&str, u32)]) -> Plan {
     let setting = |(key, trials): &(&str, u32)| {
         serde_json::json!({
             "key": key, "values": {"rate": "50/s"}, "trials": trials, "expect": null,

@@ -9,3 +9,4 @@ mod observations;
 mod other_readers;
 mod round_trip;
 mod rows;
+mod stranger;

@@ -5,6 +5,7 @@
 //! able to drive the terminal of whoever measures it.
 
 use model::result::{AuditOutcome, Verdict};
+pub(crate) use model::visible;
 
 /// How a text is to be dressed. The caller decides about `NO_COLOR`, terminals and widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,25 +121,6 @@ pub(crate) fn clean(text: &str) -> String {
     visible(&words.join(" "))
 }
 
-/// `text` with its control and bidirectional characters shown by their code.
-#[must_use]
-pub(crate) fn visible(text: &str) -> String {
-    let mut done = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
-            done.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
-        } else {
-            done.push(c);
-        }
-    }
-    done
-}
-
-/// Characters that change the order or the presence of others (Unicode TR 36, "bidirectional text spoofing").
-const fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 /// How many terminal columns `text` takes: wide East Asian characters and emoji two, combining marks none.
 ///
 /// The ranges are the large blocks of Unicode's `EastAsianWidth.txt`; a name of a setting needs no more.
@@ -250,7 +232,7 @@ mod tests {
     fn hostile_text_is_shown_not_obeyed() {
         let cleaned = clean("bad\x1b[2J\u{202e}gnp.exe\r\nnext\t tab\u{7}");
         assert_eq!(cleaned, "bad\\u{1b}[2J\\u{202e}gnp.exe next tab\\u{7}");
-        assert!(cleaned.chars().all(|c| !c.is_control() && !is_invisible(c)));
+        assert!(cleaned.chars().all(|c| !c.is_control() && !model::is_invisible(c)));
     }
 
     /// Claim: clipping and wrapping never exceed the columns that they were given, wide characters included.

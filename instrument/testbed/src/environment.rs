@@ -31,7 +31,7 @@ fn environment_under(root: &Path, command: &[String], assay: String) -> Environm
     let mut found = Environment {
         schema: "assay.environment/1".to_owned(),
         assay,
-        command: masked_command(command),
+        command: without_places(&masked_command(command)),
         kernel: host.line("proc/sys/kernel/osrelease"),
         os: host.key("etc/os-release", "PRETTY_NAME=").trim_matches('"').to_owned(),
         cpu: host.cpu_field("model name"),
@@ -67,6 +67,37 @@ pub fn raise_file_limit() -> Result<(u64, u64), TestbedError> {
         })?;
     }
     Ok((number(before.current), number(before.maximum)))
+}
+
+/// A command line without absolute paths: a record says nothing of where things lie on the machine that made it. What is
+/// under the working folder is told from there, and of anything else its name.
+fn without_places(words: &[String]) -> Vec<String> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut words: Vec<String> = words.iter().map(|word| without_place(word, &here)).collect();
+    if let Some(program) = words.first_mut()
+        && let Some(name) = Path::new(&*program).file_name()
+    {
+        *program = name.to_string_lossy().into_owned();
+    }
+    words
+}
+
+fn without_place(word: &str, here: &Path) -> String {
+    // `--runs=/x`, `--body @/x`.
+    let start = word.find(['=', '@']).map_or(0, |at| at + 1);
+    let (before, rest) = if word.starts_with('/') { ("", word) } else { word.split_at(start) };
+    let path = Path::new(rest);
+    // A path of a URL is none of this host's.
+    let is_place = path.is_absolute() && path.parent().is_some() && path.exists();
+    if !is_place {
+        return word.to_owned();
+    }
+    let shown = match path.strip_prefix(here) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Ok(inside) => inside.display().to_string(),
+        Err(_) => format!("…/{}", path.file_name().unwrap_or_default().to_string_lossy()),
+    };
+    format!("{before}{shown}")
 }
 
 /// The files of a host.
@@ -258,6 +289,19 @@ fn clock_source_warning(source: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: no word of a command line says where something lies, and what is no path stays as it is.
+    #[test]
+    fn no_absolute_paths() {
+        let here = std::env::current_dir().unwrap();
+        let inside = here.join("Cargo.toml").display().to_string();
+        let words = ["/usr/bin/env", "run", &inside, "/usr/bin", "--runs=/usr/bin", "@/etc/passwd"];
+        let more = ["--set", "workload.path=/no-such-file", "http://h/", "/", "--set", "a=/"];
+        let words: Vec<String> = words.iter().chain(&more).map(|word| (*word).to_owned()).collect();
+        let expected =
+            ["env", "run", "Cargo.toml", "…/bin", "--runs=…/bin", "@…/passwd"].iter().chain(&more);
+        assert_eq!(without_places(&words), expected.copied().collect::<Vec<_>>());
+    }
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -38,6 +38,7 @@ impl Guard {
         let mut child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "testbed-guard"])
             .current_dir("/")
+            .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -22,6 +22,7 @@ use crate::death_signal;
 use crate::guard::Guard;
 use crate::inherit::Inherited;
 use crate::log;
+use crate::surroundings;
 
 /// What to start.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +33,10 @@ pub struct NodeSpec {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Set beside what this process has in its own environment.
+    /// Set beside what any program gets of this process's environment.
     pub env: Vec<(String, String)>,
+    /// Variables of this process's environment that it gets, too.
+    pub passed: Vec<String>,
     /// Where it runs; `None`: where this process runs.
     pub cwd: Option<PathBuf>,
     /// Descriptors that its first life inherits.
@@ -61,6 +64,13 @@ impl NodeSpec {
         self
     }
 
+    /// With these variables of this process's environment, as far as they are set.
+    #[must_use]
+    pub fn pass(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.passed.extend(names);
+        self
+    }
+
     /// Run in this folder.
     #[must_use]
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -82,6 +92,9 @@ impl NodeSpec {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
+            .env_clear()
+            .envs(surroundings::of(&self.program))
+            .envs(self.passed.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)

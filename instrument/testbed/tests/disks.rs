@@ -284,7 +284,7 @@ fn who_may_not_is_told() {
     };
     let said = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(said.contains("said the disks of the plan: "), "{said}");
-    assert!(said.contains("run as root") || said.contains("modprobe fuse"), "{said}");
+    assert!(said.contains("user namespace") || said.contains("modprobe fuse"), "{said}");
 }
 
 /// Claim: what programs do with files can be done: names, links, holes, open files without a name, long listings,

@@ -163,11 +163,16 @@ impl Signed {
             authorization.and_then(|it| it.strip_prefix("Bearer ")).ok_or(Unsigned::NoToken)?;
         let (text, tag) = token.rsplit_once('.').ok_or(Unsigned::BadToken)?;
         let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unsigned::BadToken)?;
-        // Whatever the head says: only this key and this algorithm count.
+        // Only this key and this algorithm count, and a head that says another is of no token of ours.
         hmac::verify(&self.key, text.as_bytes(), &tag).map_err(|_| Unsigned::BadToken)?;
-        let claims =
-            text.split_once('.').and_then(|(_, claims)| URL_SAFE_NO_PAD.decode(claims).ok());
-        let claims: Option<Value> = claims.and_then(|claims| serde_json::from_slice(&claims).ok());
+        let (head, claims) = text.split_once('.').ok_or(Unsigned::BadToken)?;
+        let part = |part: &str| -> Option<Value> {
+            serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+        };
+        if part(head).is_none_or(|head| head["alg"] != "HS256") {
+            return Err(Unsigned::BadToken);
+        }
+        let claims = part(claims);
         let until = claims.and_then(|claims| claims["exp"].as_i64()).unwrap_or_default();
         if seconds(now) < until { Ok(()) } else { Err(Unsigned::BadToken) }
     }
@@ -248,6 +253,22 @@ mod tests {
         let key = SigningKey::from_slice(&secret).unwrap();
         let address = address_of(key.verifying_key()).unwrap();
         assert_eq!(checksummed(&address), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+    }
+
+    /// Claim: a token whose head names another algorithm is refused, even where its tag is right.
+    #[test]
+    fn another_algorithm() {
+        let signed = Signed::new("secret", "h", Duration::from_secs(60)).unwrap();
+        let now = WallTime::from_unix_ns(0);
+        let token = signed.signed_token("0x", now);
+        let claims = token.split('.').nth(1).unwrap();
+        for (algorithm, is_ours) in [("HS256", true), ("RS256", false), ("none", false)] {
+            let head = URL_SAFE_NO_PAD.encode(json!({ "alg": algorithm }).to_string());
+            let text = format!("{head}.{claims}");
+            let tag = hmac::sign(&signed.key, text.as_bytes());
+            let token = format!("Bearer {text}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()));
+            assert_eq!(signed.check(Some(&token), now).is_ok(), is_ours, "{algorithm}");
+        }
     }
 
     /// Claim: who signs the challenge gets a token that is let in until it is too old; a challenge serves once, and only

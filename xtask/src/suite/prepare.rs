@@ -58,11 +58,19 @@ fn python(root: &Path, packages: &[&str]) -> Result<PathBuf, String> {
         return Ok(python);
     }
     println!("=== readers in other languages: {}", packages.join(" "));
+    let lock = root.join("xtask/python.lock");
+    let locked = std::fs::read_to_string(&lock).unwrap_or_default();
+    let is_locked =
+        |wanted: &&str| locked.lines().any(|line| line.starts_with(&format!("{wanted} ")));
+    if let Some(other) = packages.iter().find(|wanted| !is_locked(wanted)) {
+        return Err(format!("readers in Python: xtask/python.lock has no digests of {other}"));
+    }
     let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&home))
         && succeeds(
             Command::new(&python)
                 .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-                .args(packages),
+                .args(["--require-hashes", "--requirement"])
+                .arg(&lock),
         );
     if made && std::fs::write(&stamp, packages.join("\n")).is_ok() {
         return Ok(python);

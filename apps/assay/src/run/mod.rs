@@ -14,7 +14,7 @@ use std::time::Duration;
 use clock::{Clock, WallTime};
 use model::facts::{Calibration, Environment};
 use model::options::Problems;
-use model::plan::{Arrivals, LoadPlan, Plan, SettingPlan};
+use model::plan::{Arrivals, LinksPlan, LoadPlan, Plan, SettingPlan, Through};
 use model::quantity::show_count;
 use model::result::{Exit, RunResult};
 use model::secret;
@@ -37,6 +37,14 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
     if let Err(message) = safety::check(&experiment, arguments.i_own_this_target) {
         return conclude::refused(Refusal::Usage(message), colour);
     }
+    // Before the first thread: the kernel moves a process only while it has one.
+    let (has_disks, has_links) = own_places(&experiment.plan);
+    if (has_disks || has_links)
+        && let Err(error) = testbed::take_own_namespaces(has_links)
+    {
+        say!("assay: {error}");
+        return Exit::CouldNotRun;
+    }
     match carry_out(arguments, colour, &experiment) {
         Ok(exit) => exit,
         Err(message) => {
@@ -51,8 +59,7 @@ fn carry_out(
     colour: ColorChoice,
     experiment: &Experiment,
 ) -> Result<Exit, String> {
-    // Nobody else may read what a system answers, nor what its nodes write.
-    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    only_own_files();
     tell_of_secrets();
     let interrupt = Interrupt::listen()?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
@@ -91,6 +98,9 @@ fn carry_out(
     run.write_result(&result).map_err(|e| e.to_string())?;
     // The result is written and shown whatever becomes of the page.
     let page = conclude::write_reports(&run, &result, picture);
+    if let Err(error) = run.seal_files() {
+        say!("assay: the files of the run could not be sealed: {error}");
+    }
     show(arguments, colour, experiment, &run, &result, page.as_deref().ok())?;
     if let Err(message) = page {
         say!(
@@ -99,6 +109,19 @@ fn carry_out(
         );
     }
     Ok(Exit::of(result.exit_code))
+}
+
+/// Whether any trial has disks of its own, and whether any has a network of its own: what takes rights that an ordinary user
+/// has only in a namespace.
+fn own_places(plan: &Plan) -> (bool, bool) {
+    let has_switch = |links: &LinksPlan| links.through == Through::Switch;
+    let any = |has: &dyn Fn(&SettingPlan) -> bool| plan.settings.iter().any(has);
+    (any(&|it| it.disks.is_some()), any(&|it| it.links.as_ref().is_some_and(has_switch)))
+}
+
+/// Answers of a system and files of its nodes are their owner's alone, whatever the user's umask says.
+pub fn only_own_files() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 /// The last line of an aborted run's message: the folder of its record, or nothing if it recorded nothing.

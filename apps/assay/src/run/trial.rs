@@ -118,11 +118,15 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     folder.seal().map_err(|e| e.to_string())
 }
 
-/// Files that nodes write themselves; they lose their secrets when the last node has ended, whatever the trial came to.
+/// Files that nodes write themselves; they lose their secrets when the last node has ended, whatever the trial came to: keys
+/// that were made for the trial, and what is known as secret.
 struct OfNodes(PathBuf);
 
 impl Drop for OfNodes {
     fn drop(&mut self) {
+        if let Err(error) = record::remove_private_keys(&self.0) {
+            say!("assay: removing private keys from {}: {error}", self.0.display());
+        }
         if let Err(error) = record::mask_secrets(&self.0) {
             say!("assay: looking for secrets in {}: {error}", self.0.display());
         }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
+mod changed;
 mod documents;
 mod drift;
 mod innocent;

@@ -25,7 +25,7 @@ pub struct LinksPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Through {
-    /// A namespace and a TUN device each node, and a switch in user space. It takes root.
+    /// A namespace and a TUN device each node, and a switch in user space. It takes a user namespace, or root.
     Switch,
     /// A TCP forwarder each directed pair, for systems whose peers' addresses can be set. No loss, no reordering.
     Forwarders,

@@ -1,6 +1,6 @@
-//! The forms in which a value is found again in what a server sends back or a program logs: as it is, percent-encoded
-//! (RFC 3986, and as forms and browsers do it), in base64 of both alphabets at each of the three places that it can have in
-//! a longer text, in hexadecimal, and escaped for JSON, HTML, XML and a debugger.
+//! The forms in which a value is searched for, beside those that decoding gives back ([`super::decoded`]): as it is, in any
+//! case, reversed, with `+` for a blank, in hexadecimal, and in base64 of both alphabets at each of the three places that
+//! it can have in a longer text.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -8,74 +8,44 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 /// The shortest form that is searched for, in bytes: what is shorter is found everywhere by chance.
 pub(super) const SEARCHED_MIN: usize = 6;
 
-/// All forms of a value that are long enough, each once.
+/// The shortest part of a value that is searched for by itself, in bytes.
+const PART_BYTES_MIN: usize = 8;
+/// Half of a long value is enough, and of a shorter one this much: what a log cuts short is still a key to be guessed.
+const PART_BYTES_ENOUGH: usize = 12;
+
+/// The forms that are known, for people.
+pub const FORMS: &str = "as it is, in any case, reversed, or cut short (its first or last half, of at least 8 characters); \
+     in base64 of both alphabets at any offset, and in hexadecimal; and each of these percent-encoded, escaped for JSON, \
+     JavaScript or C (\\u005a, \\u{5a}, \\x5a, \\132), or as HTML or XML references (&#90; &#x5a; &amp;), up to three times over";
+
+/// All forms of a value that are long enough, in lower case, each once.
 pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
-    let mut all: Vec<Vec<u8>> = vec![value.as_bytes().to_vec()];
-    for kept in ["-._~", "-._~!'()*", "-._*", "-._~/:@", "-._~!$&'()*+,;=:@/?"] {
-        for is_lower in [false, true] {
-            all.push(percent_encoded(value, kept, false, is_lower));
-            all.push(percent_encoded(value, kept, true, is_lower));
-        }
-    }
-    let json = serde_json::to_string(value).expect("a text can be written");
-    let json = &json[1..json.len() - 1];
-    all.push(json.as_bytes().to_vec());
-    all.push(json.replace('/', "\\/").into_bytes());
-    all.push(escaped_unicode(json, false));
-    all.push(escaped_unicode(json, true));
-    // A document in a document: an error that quotes a body.
-    let twice = serde_json::to_string(json).expect("a text can be written");
-    all.push(twice.as_bytes()[1..twice.len() - 1].to_vec());
-    all.push(value.escape_debug().to_string().into_bytes());
-    all.push(value.escape_default().to_string().into_bytes());
-    for (quote, apostrophe) in
-        [("&quot;", "&#39;"), ("&#34;", "&apos;"), ("\"", "'"), ("&quot;", "&#x27;")]
-    {
-        let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        all.push(html.replace('"', quote).replace('\'', apostrophe).into_bytes());
-    }
-    all.push(value.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes());
-    all.push(value.bytes().map(|byte| format!("{byte:02X}")).collect::<String>().into_bytes());
+    let mut all: Vec<Vec<u8>> = vec![
+        value.as_bytes().to_vec(),
+        value.replace(' ', "+").into_bytes(),
+        value.chars().rev().collect::<String>().into_bytes(),
+        value.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().into_bytes(),
+    ];
     for before in 0..3 {
         all.push(in_base64(&STANDARD_NO_PAD, value.as_bytes(), before));
         all.push(in_base64(&URL_SAFE_NO_PAD, value.as_bytes(), before));
     }
+    all.iter_mut().for_each(|form| form.make_ascii_lowercase());
     all.retain(|form| form.len() >= SEARCHED_MIN);
     all.sort();
     all.dedup();
     all
 }
 
-/// With all but letters, digits and `kept` as `%2F`; a space as `+` in a form.
-fn percent_encoded(value: &str, kept: &str, is_form: bool, is_lower: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) {
-            out.push(byte);
-        } else if is_form && byte == b' ' {
-            out.push(b'+');
-        } else {
-            let digits = if is_lower { format!("%{byte:02x}") } else { format!("%{byte:02X}") };
-            out.extend_from_slice(digits.as_bytes());
-        }
+/// How many bytes of a form, from its beginning or its end, are taken for it: all of one that is short, or that begins
+/// as others do (a path, a URL, words).
+pub(super) fn enough(value: &str, form_bytes: usize) -> usize {
+    let begins_as_others = value.starts_with('/') || value.contains("://") || value.contains(' ');
+    if begins_as_others || form_bytes <= PART_BYTES_MIN {
+        return form_bytes;
     }
-    out
-}
-
-/// JSON with `\u00e9` for what is not ASCII, and with `is_html` also for `<`, `>` and `&`, as some writers have it.
-fn escaped_unicode(json: &str, is_html: bool) -> Vec<u8> {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c.is_ascii() && !(is_html && "<>&".contains(c)) {
-            out.push(c);
-        } else {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-    }
-    out.into_bytes()
+    let part = PART_BYTES_ENOUGH.max(form_bytes / 2);
+    part.min(form_bytes - 1).max(PART_BYTES_MIN)
 }
 
 /// The characters that the value alone decides where `before` bytes (modulo three) stand in front of it.
@@ -104,34 +74,24 @@ mod tests {
                 for after in 0..5 {
                     let whole = format!("{}{value}{}", "u".repeat(before), ":".repeat(after));
                     for text in [STANDARD_NO_PAD.encode(&whole), URL_SAFE_NO_PAD.encode(&whole)] {
+                        let text = text.to_ascii_lowercase();
                         let is_found = forms(value)
                             .iter()
                             .any(|form| text.contains(std::str::from_utf8(form).unwrap()));
-                        assert!(is_found, "{value} behind {before} before {after}: {text}");
+                        assert!(is_found, "{value} {before} bytes in, {after} follow: {text}");
                     }
                 }
             }
         }
     }
 
-    /// Claim: encoded and escaped forms are among them, and nothing that is too short.
+    /// Claim: no form is shorter than what is searched for, and no part shorter than what chance brings.
     #[test]
-    fn encodings() {
-        let forms = forms("a b/ü\"&<x>");
-        let has = |text: &str| forms.iter().any(|form| form == text.as_bytes());
-        for text in [
-            "a b/ü\"&<x>",
-            "a%20b%2F%C3%BC%22%26%3Cx%3E",
-            "a%20b%2f%c3%bc%22%26%3cx%3e",
-            "a+b%2F%C3%BC%22%26%3Cx%3E",
-            "a b/ü\\\"&<x>",
-            "a b\\/ü\\\"&<x>",
-            "a b/\\u00fc\\\"&<x>",
-            "a b/\\u00fc\\\"\\u0026\\u003cx\\u003e",
-            "a b/ü&quot;&amp;&lt;x&gt;",
-        ] {
-            assert!(has(text), "{text}");
-        }
-        assert!(super::forms("abc").iter().all(|form| form.len() >= SEARCHED_MIN));
+    fn lengths() {
+        assert!(forms("abc").iter().all(|form| form.len() >= SEARCHED_MIN));
+        let of = |bytes| enough("k3y", bytes);
+        assert_eq!([6, 8, 9, 12, 13, 24, 40].map(of), [6, 8, 8, 11, 12, 12, 20]);
+        assert_eq!(enough("/etc/assay/key", 14), 14);
+        assert_eq!(enough("http://127.0.0.1:80/", 20), 20);
     }
 }

@@ -101,6 +101,23 @@ pub fn references(text: &str) -> Vec<String> {
     found
 }
 
+/// Whether a URL takes its host from the environment: looking the name up would tell the variable's value to whoever
+/// answers for it. A URL that is one variable as a whole, or before its path, is no such host: its value has to be a URL.
+#[must_use]
+pub fn has_host_of_environment(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else {
+        let end = url.find('/').unwrap_or(url.len());
+        let base = &url[..end];
+        let is_one = base.strip_prefix("${").is_some_and(|it| it.find('}') == Some(it.len() - 1));
+        return !is_one && !references(base).is_empty() && !base.starts_with("env:");
+    };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    // A port is a number, and says nothing to a name server.
+    let host = host.rsplit_once(":${").map_or(host, |(host, _)| host);
+    !references(host).is_empty()
+}
+
 /// The variable that a value with the given name is asked for by: `X-Api-Key` as `X_API_KEY`.
 #[must_use]
 pub fn variable_name(name: &str) -> String {
@@ -184,6 +201,35 @@ mod tests {
             missing.contains("`NOT_SET` is not set") && !missing.contains("value-1"),
             "{missing}"
         );
+    }
+
+    /// Claim: a variable that would be looked up as a name, or as a part of one, is told from one that holds a whole URL, a
+    /// port, a password or a part of the path.
+    #[test]
+    fn hosts() {
+        for url in [
+            "http://${A}.example/",
+            "http://${A}",
+            "https://me:${P}@${A}.example:80/x",
+            "http://x.${A}.example:${PORT}/",
+            "${A}.example/",
+            "${A}${B}/x",
+            "http://env:A/",
+        ] {
+            assert!(has_host_of_environment(url), "{url}");
+        }
+        for url in [
+            "http://h/${A}?b=${C}",
+            "http://h:${PORT}/",
+            "http://me:${A}@h/",
+            "${URL}",
+            "${URL}/x/${A}",
+            "env:URL",
+            "http://h/",
+            "/${A}",
+        ] {
+            assert!(!has_host_of_environment(url), "{url}");
+        }
     }
 
     /// Claim: what a text refers to is found, and the variable for a name can be set in a shell.

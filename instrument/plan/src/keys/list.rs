@@ -365,7 +365,7 @@ pub const KEYS: &[Key] = &[
         "links.through",
         Fixed("switch"),
         Word(&["switch", "forwarders"]),
-        "A switch for packets (takes root), or forwarders for TCP streams",
+        "A switch for packets (takes `/dev/net/tun` and user namespaces), or forwarders for TCP streams",
     ),
     key("links.delay", Fixed("0s"), Duration, "Delay of every packet between two nodes"),
     key(

@@ -6,7 +6,7 @@ use std::io;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Gives the calling thread mounts of its own, a copy of those that it had.
-pub(super) fn leave_mounts() -> io::Result<()> {
+pub(crate) fn leave_mounts() -> io::Result<()> {
     // SAFETY: what makes unshare unsafe is CLONE_FILES, which would part the descriptors of threads; only mounts and
     // the current folder are unshared.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)

@@ -38,6 +38,7 @@ use device::Device;
 use mounts::Mounts;
 use service::Service;
 
+pub(crate) use kernel::leave_mounts;
 pub use mounts::EnteredDisks;
 
 /// How often a disk is tried before its node is started …

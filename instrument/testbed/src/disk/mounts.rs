@@ -139,14 +139,17 @@ pub(super) fn no_device(source: &io::Error) -> TestbedError {
                      (--device {DEVICE})"
             )
         }
-        _ => format!("{DEVICE} could not be opened ({source}): run as root"),
+        _ => format!(
+            "{DEVICE} could not be opened ({source}): let everybody use it (chmod 666 {DEVICE}), or run as root"
+        ),
     };
     TestbedError::Disk { what }
 }
 
 fn refused(what: &str) -> TestbedError {
     let what = format!(
-        "{what}: disks take the right to mount; run as root, in a container with --cap-add SYS_ADMIN --device {DEVICE}"
+        "{what}: disks take the right to mount, which an ordinary user has in a user namespace; in a container give it \
+         --cap-add SYS_ADMIN --device {DEVICE}"
     );
     TestbedError::Disk { what }
 }

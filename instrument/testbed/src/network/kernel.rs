@@ -38,7 +38,6 @@ const SIOCSIFFLAGS: Opcode = 0x8914;
 const SIOCSIFADDR: Opcode = 0x8916;
 const SIOCSIFNETMASK: Opcode = 0x891c;
 const SIOCSIFMTU: Opcode = 0x8922;
-const SIOCSIFTXQLEN: Opcode = 0x8943;
 
 impl Request {
     fn new(device: &str) -> Self {
@@ -106,8 +105,7 @@ pub(crate) fn attach_tun(tun: impl AsFd, device: &str) -> io::Result<()> {
     set::<TUNSETIFF>(tun, Request::flags(device, IFF_TUN | IFF_NO_PI))
 }
 
-/// Gives a device its address, its network's mask, the length of its queue in packets and the largest packet in
-/// bytes, by any socket of its namespace, and switches it on. What is `None` stays as it is.
+/// Gives a device its address, its network's mask and the largest packet in bytes, by any socket of its namespace, and switches it on. What is `None` stays as it is.
 pub(crate) fn configure(socket: impl AsFd, device: &str, as_told: &Device) -> io::Result<()> {
     const IFF_UP: u16 = 0x0001;
     const IFF_RUNNING: u16 = 0x0040;
@@ -118,9 +116,6 @@ pub(crate) fn configure(socket: impl AsFd, device: &str, as_told: &Device) -> io
     if let Some(bytes) = as_told.packet_bytes_max {
         set::<SIOCSIFMTU>(&socket, Request::number(device, bytes))?;
     }
-    if let Some(packets) = as_told.queue_packets_max {
-        set::<SIOCSIFTXQLEN>(&socket, Request::number(device, packets))?;
-    }
     set::<SIOCSIFFLAGS>(&socket, Request::flags(device, IFF_UP | IFF_RUNNING))
 }
 
@@ -129,7 +124,6 @@ pub(crate) fn configure(socket: impl AsFd, device: &str, as_told: &Device) -> io
 pub(crate) struct Device {
     pub(crate) address: Option<(Ipv4Addr, Ipv4Addr)>,
     pub(crate) packet_bytes_max: Option<i32>,
-    pub(crate) queue_packets_max: Option<i32>,
 }
 
 fn set<const OPCODE: Opcode>(descriptor: impl AsFd, mut request: Request) -> io::Result<()> {

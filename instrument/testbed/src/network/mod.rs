@@ -21,6 +21,7 @@ mod forwarders;
 mod kernel;
 mod link;
 mod namespace;
+mod netlink;
 mod pump;
 mod report;
 mod switch;
@@ -44,6 +45,7 @@ use switch::Switch;
 use table::Table;
 
 pub use control::LinkControl;
+pub(crate) use device::leave_for_loopback;
 pub use namespace::Entered;
 pub(crate) use switch::take_precedence;
 

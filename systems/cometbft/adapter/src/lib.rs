@@ -10,6 +10,7 @@ mod answer;
 mod care;
 mod channel;
 mod config_file;
+mod fuzz;
 mod hexadecimal;
 mod ledger;
 mod loadtime;
@@ -27,6 +28,8 @@ mod testnet;
 #[cfg(test)]
 mod tests;
 mod transaction;
+
+pub use fuzz::fuzz_cometbft;
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {

@@ -191,3 +191,14 @@ impl Status {
 fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no number"))
 }
+
+/// For fuzzing: bytes as the answer to each question.
+pub(crate) fn fuzz_answers(bytes: &[u8]) {
+    let _ = serde_json::from_slice::<Answer<Status>>(bytes)
+        .map(|answer| answer.result.map(|status| status.height()));
+    let _ = serde_json::from_slice::<Answer<NetInfo>>(bytes);
+    let _ = serde_json::from_slice::<Answer<Unconfirmed>>(bytes);
+    let _ = serde_json::from_slice::<Answer<Code>>(bytes);
+    let _ = serde_json::from_slice::<Answer<BlockAnswer>>(bytes)
+        .map(|answer| answer.result.map(|it| WallTime::parse_rfc3339(&it.block.header.time)));
+}

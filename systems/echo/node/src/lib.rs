@@ -11,6 +11,7 @@ mod commits;
 mod confession;
 pub mod events;
 mod faults;
+mod fuzz;
 mod http_face;
 pub mod ledger;
 mod limiter;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use confession::Confession;
 pub use faults::{Faults, Lie, Slow, Window};
+pub use fuzz::fuzz_frames;
 pub use limiter::Limit;
 pub use node::{EchoNode, FRAMES_LISTENER, HTTP_LISTENER};
 pub use options::{CommitWay, Options};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use model::options::{Options, Problems, Section, Value};
+use model::secret;
 use model::{STAGES_MAX, Seed};
 use serde_json::Value as Json;
 use sut::{Kind, Request, System};
@@ -61,6 +62,19 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let answer_within = deploy.duration("answer_within", problems).unwrap_or(ANSWER_WITHIN);
     let options = deploy.raw("options").map_or_else(|| Json::Object(Default::default()), json);
     let _ = deploy.strings("targets", problems);
+    let environment = words(deploy.strings("environment", problems)).unwrap_or_default();
+    for name in &environment {
+        match std::env::var(name) {
+            // Whatever the program says of it, in its log or its answers, is taken out.
+            Ok(value) => secret::taint(&value),
+            Err(_) => {
+                let message = format!(
+                    "the environment variable `{name}` is not set; export it, or leave it out"
+                );
+                deploy.reject("environment", message, None, problems);
+            }
+        }
+    }
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = workload.size("payload", problems).unwrap_or(0);
     if payload_bytes > PAYLOAD_BYTES_MAX {
@@ -94,6 +108,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             name: NODE.to_owned(),
             command: command.into_iter().map(str::to_owned).collect(),
             folder: is_elsewhere.then(|| request.folder.to_owned()),
+            environment,
             words: Vocabulary { stages, kinds: Kind::names(&kinds), steps },
             channels: u32::try_from(channels.unwrap_or(one_more)).expect("bounded"),
             in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),

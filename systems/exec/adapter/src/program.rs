@@ -35,6 +35,8 @@ pub struct Start {
     pub command: Vec<String>,
     /// Where it runs; `None`: where this process runs.
     pub folder: Option<PathBuf>,
+    /// Variables of this process's environment that it gets beside what any program gets.
+    pub environment: Vec<String>,
     /// What it and the experiment speak of.
     pub words: Vocabulary,
     /// How many channels of the load it gets.
@@ -87,8 +89,10 @@ impl Program {
             .ok_or_else(|| SutError::Deploy(format!("the command of `{}` is empty", start.name)))?;
         // In a folder of its own, where the plan gives it a disk on that.
         let folder = bed.node_folder(&start.name)?;
-        let mut spec =
-            NodeSpec::new(&start.name, program).args(arguments).inherit(VARIABLE, theirs);
+        let mut spec = NodeSpec::new(&start.name, program)
+            .args(arguments)
+            .pass(start.environment.iter().cloned())
+            .inherit(VARIABLE, theirs);
         if let Some(folder) = &start.folder {
             spec = spec.cwd(folder);
         }

@@ -104,7 +104,7 @@ impl Server {
         let url = deploy.raw("url");
         let (has_url, span) = (url.is_some(), url.map_or(deploy.span(), |url| url.span));
         let text = deploy.string("url", problems);
-        let text = text.and_then(|text| match given(text) {
+        let text = text.and_then(|text| match given_url(text) {
             Ok(text) => Some(text),
             Err(message) => {
                 deploy.reject("url", message, None, problems);
@@ -338,6 +338,17 @@ fn given(text: &str) -> Result<String, String> {
     let value = secret::expand(text, &variable)?;
     taint(&value);
     Ok(value)
+}
+
+/// The same of a URL, whose host may not come from the environment: a name server would be told it.
+fn given_url(text: &str) -> Result<String, String> {
+    if secret::has_host_of_environment(text) {
+        return Err(format!(
+            "expected a host name, got `{text}`, whose host a name server would learn from the environment; write the host \
+             itself, or take the whole URL from one variable: url = \"${{URL}}\""
+        ));
+    }
+    given(text)
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -248,6 +248,7 @@ fn driven(name: &str, arguments: &[&str], wish: &Wish) -> Result<Start, SutError
         name: name.to_owned(),
         command: std::iter::once(program).chain(arguments).collect(),
         folder: None,
+        environment: Vec::new(),
         words: Vocabulary::default(),
         channels: 0,
         in_flight_max: 1,

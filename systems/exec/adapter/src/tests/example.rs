@@ -29,6 +29,7 @@ pub(super) fn start(command: &[&str], channels: u32) -> Start {
         name: "exec".to_owned(),
         command: list(command),
         folder: None,
+        environment: Vec::new(),
         words: Vocabulary {
             stages: list(&["committed"]),
             kinds: list(&["submit"]),

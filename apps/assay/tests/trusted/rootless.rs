@@ -1,0 +1,175 @@
+//! Experiments with disks, links and faults, run by an ordinary user.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{self, Place, Running, Said, beside_others, number};
+
+/// The user without rights, and his group.
+const NOBODY: u32 = 65_534;
+
+/// Why there is nothing to be tried here, if so.
+fn missing(programs: &[&str]) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        // Whoever runs this is an ordinary user already, and everything else of the suite runs as he.
+        return Some("another user can be become only by root".to_owned());
+    }
+    for path in ["/dev/fuse", "/dev/net/tun"] {
+        if std::fs::OpenOptions::new().read(true).write(true).open(path).is_err() {
+            return Some(format!("there is no {path}"));
+        }
+    }
+    let namespaces = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "--mount", "true"])
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .status();
+    if !namespaces.is_ok_and(|status| status.success()) {
+        return Some("this kernel gives ordinary users no namespaces".to_owned());
+    }
+    let none = programs.iter().find(|name| program(name).is_none())?;
+    Some(format!("{none} is not installed (assay doctor --install {none})"))
+}
+
+fn program(name: &str) -> Option<std::path::PathBuf> {
+    let beside = Path::new(harness::ASSAY).with_file_name(name);
+    if beside.is_file() { Some(beside) } else { testbed::install::find(name) }
+}
+
+/// Runs an experiment of the repository at toy length as that user, with copies of what he may not reach.
+fn run(file: &str, programs: &[&str], more: &[&str]) -> Option<(Place, Value, Said)> {
+    if let Some(why) = missing(programs) {
+        harness::say(&format!("SKIPPED {file} as an ordinary user: {why}"));
+        return None;
+    }
+    let place = Place::new();
+    let copy = |from: &Path, to: &str| {
+        let to = place.path().join(to);
+        std::fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder");
+        std::fs::copy(from, &to).expect("a file can be copied");
+        to
+    };
+    let assay = copy(Path::new(harness::ASSAY), "bin/assay");
+    for name in programs {
+        copy(&program(name).expect("looked for above"), &format!("bin/{name}"));
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(file);
+    copy(&source, "experiment.toml");
+    std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+    let mut command = std::process::Command::new(assay);
+    command
+        .args(["run", "experiment.toml", "--profile=toy", "--json", "--progress=none"])
+        .arg("--no-calibration")
+        .args(more)
+        .current_dir(place.path())
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", place.path().join("bin").display()))
+        .env("HOME", place.path())
+        .env("ASSAY_TEST_PLACE", place.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let said = Running::start(&mut command).finish_within(Duration::from_secs(400));
+    let document = serde_json::from_str(&said.stdout).unwrap_or(Value::Null);
+    Some((place, document, said))
+}
+
+/// The trials of a document; each had committed transactions, and its faults had their effect.
+fn trials(document: &Value, said: &Said) -> Vec<Value> {
+    let settings = document["settings"].as_array().cloned().unwrap_or_default();
+    assert!(!settings.is_empty(), "no result:\n{}\n{}", said.stdout, said.stderr);
+    let trials: Vec<Value> = settings.iter().map(|setting| setting["trials"][0].clone()).collect();
+    for trial in &trials {
+        assert!(number(&trial["counts"]["committed"]) > 10, "{}: {trial:.600}", said.stderr);
+        for fault in trial["faults"].as_array().into_iter().flatten() {
+            assert_eq!(fault["happened"], true, "{fault}");
+        }
+    }
+    trials
+}
+
+fn loses_nothing(trial: &Value) {
+    for fate in ["lost", "duplicate", "phantom"] {
+        assert_eq!(number(&trial["fates"][fate]), 0, "{fate}: {}", trial["fates"]);
+    }
+}
+
+/// Claim: an ordinary user has the power of a replica cut, on a disk of its own, and every acknowledged transaction is there.
+#[test]
+fn demo_kv() {
+    let _beside = beside_others();
+    let Some((_place, document, said)) = run("kv/demo-kv.toml", &[], &[]) else { return };
+    trials(&document, &said).iter().for_each(loses_nothing);
+}
+
+/// Claim: an ordinary user kills, pauses, cuts off and takes the power of a leader, on disks and links of the trial's own.
+#[test]
+fn faults_of_kv() {
+    let _beside = beside_others();
+    let Some((_place, document, said)) = run("kv/faults.toml", &[], &[]) else { return };
+    let trials = trials(&document, &said);
+    assert_eq!(trials.len(), 4);
+    trials.iter().for_each(loses_nothing);
+}
+
+/// Claim: an ordinary user runs a network of validators on links with delay, and cuts half of it off.
+#[test]
+fn validators_far_apart() {
+    let _beside = beside_others();
+    let file = "cometbft/testnet-wan.toml";
+    let Some((_place, document, said)) = run(file, &["cometbft"], &[]) else { return };
+    assert_eq!(trials(&document, &said).len(), 2);
+}
+
+/// Claim: an ordinary user makes one of six buckets slow.
+#[test]
+fn a_slow_bucket() {
+    let _beside = beside_others();
+    let file = "object-ledger/slow-bucket.toml";
+    let Some((_place, document, said)) = run(file, &["object-ledger"], &[]) else { return };
+    trials(&document, &said).iter().for_each(loses_nothing);
+}
+
+/// Claim: where the kernel gives no namespaces, the message names the setting that refuses them, or what a container lacks.
+#[test]
+fn a_refusal_names_its_setting() {
+    if let Some(why) = missing(&[]) {
+        harness::say(&format!("SKIPPED a kernel without user namespaces: {why}"));
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let to = place.path().join("assay");
+    std::fs::copy(harness::ASSAY, &to).expect("a file can be copied");
+    std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+    // In a namespace of its own the number of further ones can be set to none, for that one alone.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid=1 --regid=1 --clear-groups --inh-caps=-all \
+                  ./assay run demo-kv --profile=toy --progress=none --no-calibration";
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args([
+            "--user",
+            "--map-users=0,0,65536",
+            "--map-groups=0,0,65536",
+            "--setuid=0",
+            "--setgid=0",
+        ])
+        .args(["sh", "-c", script])
+        .current_dir(place.path())
+        .env("HOME", place.path())
+        .env("ASSAY_TEST_PLACE", place.path())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let said = Running::start(&mut command).finish();
+    if said.stderr.contains("unshare:") || said.stderr.contains("setpriv:") {
+        harness::say(&format!("SKIPPED a kernel without user namespaces: {}", said.stderr.trim()));
+        return;
+    }
+    said.expect_code(1).expect_stderr("max_user_namespaces is 0");
+}
