@@ -10,17 +10,24 @@ use serde_json::Value;
 
 use super::workbench::{Workbench, to_f64};
 
-/// The experiments, and what each is of.
-const FILES: [(&str, &str); 5] = [
-    ("postgres", "PostgreSQL"),
-    ("nats", "NATS JetStream, three servers"),
-    ("etcd", "etcd, three members"),
-    ("redis", "Redis"),
-    ("redis-promoted", "Redis, its replica promoted"),
+/// A part of the page: an experiment, what it is of, and how its figures become a table.
+struct Part {
+    file: &'static str,
+    system: &'static str,
+    table: fn(&Value) -> String,
+}
+
+const PARTS: [Part; 6] = [
+    Part { file: "postgres", system: "PostgreSQL", table: rows },
+    Part { file: "nats", system: "NATS JetStream, three servers", table: rows },
+    Part { file: "etcd", system: "etcd, three members", table: rows },
+    Part { file: "redis", system: "Redis", table: rows },
+    Part { file: "redis-promoted", system: "Redis, its replica promoted", table: rows },
+    Part { file: "postgres-isolation", system: "Isolation levels of PostgreSQL", table: isolation },
 ];
 
-/// Experiments whose tables are of something else: what isolation allows.
-const ISOLATION: &str = "postgres-isolation";
+/// Where all of it stands.
+const PAGE: &str = "results/bench-durability.md";
 
 /// Exit codes of a run that came to its end: thresholds and audits may have said no, which the table says again.
 const ENDED: [i32; 4] = [0, 97, 98, 99];
@@ -28,11 +35,14 @@ const ENDED: [i32; 4] = [0, 97, 98, 99];
 const HEAD: &str = "\
 # What is lost
 
-Made by `cargo xtask bench durability`; the questions stand in [experiments/durability](../experiments/durability/README.md). ";
+Made by `cargo xtask bench durability`, a part alone by its name after it; the questions stand in \
+[experiments/durability](../experiments/durability/README.md). Acknowledged is what clients were told is kept, lost what \
+the ledger has not of it, in all trials of a row. No ledger: trials after which the system could not be asked what it holds.
+";
 
 const COLUMNS: &str = "\
-| system | setting | fault | trials | in flight at the fault | acknowledged | lost | share | trials with loss | stored twice | out of order | no ledger |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| setting | fault | trials | in flight at the fault | acknowledged | lost | share | trials with loss | stored twice | out of order | no ledger |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
 /// What is searched for the highest rate: experiment, setting in words, and how it is set.
@@ -85,32 +95,57 @@ pub fn cost(root: &Path) -> Result<(), String> {
     at.finish(&text, false)
 }
 
-/// Measures, prints, and writes results/bench-durability.md if not at toy size; `only`: one experiment, printed alone.
+/// Measures, prints, and writes results/bench-durability.md if not at toy size; with `only` one experiment, whose rows take
+/// the place of those that the page has.
 pub fn run(root: &Path, toy: bool, only: Option<&str>) -> Result<(), String> {
-    let at = Workbench::new(root, "bench-durability")?;
-    let mut text = format!("{HEAD}{}\n\n{COLUMNS}", super::machine());
-    let mut skipped = Vec::new();
-    for (file, system) in FILES.iter().filter(|(file, _)| only.is_none_or(|only| only == *file)) {
-        match measured(root, &at, file, of(toy))? {
-            Some(document) => text.push_str(&rows(&document, system)?),
-            None => skipped.push(*system),
+    if let Some(only) = only
+        && !PARTS.iter().any(|part| part.file == only)
+    {
+        let known: Vec<&str> = PARTS.iter().map(|part| part.file).collect();
+        return Err(format!("expected one of {}, got `{only}`", known.join(", ")));
+    }
+    // Of a part alone another one, so that two can be measured on a machine that carries both.
+    let alone = only.map(|only| format!("-{only}")).unwrap_or_default();
+    let at = Workbench::new(root, &format!("bench-durability{alone}"))?;
+    for part in PARTS.iter().filter(|part| only.is_none_or(|only| only == part.file)) {
+        let more: &[&str] = if toy { &["--profile=toy"] } else { &[] };
+        let host = super::machine();
+        let made = match measured(root, &at, part.file, more)? {
+            Some(document) => (part.table)(&document),
+            None => "Skipped: a program is missing.\n".to_owned(),
+        };
+        let made = format!("{}{host}\n\n{made}", part.heading());
+        print!("{made}");
+        // As it goes: a part takes minutes, and the next may fail.
+        if !toy {
+            let path = root.join(PAGE);
+            std::fs::write(&path, part.put(&page(root), &made))
+                .map_err(|error| format!("writing {}: {error}", path.display()))?;
         }
     }
-    if only.is_none_or(|only| only == ISOLATION) {
-        match measured(root, &at, ISOLATION, of(toy))? {
-            Some(document) => text.push_str(&isolation(&document)),
-            None => skipped.push("isolation levels of PostgreSQL"),
-        }
-    }
-    if !skipped.is_empty() {
-        let _ = writeln!(text, "\nSkipped, because a program is missing: {}.", skipped.join("; "));
-    }
-    at.finish(&text, toy || only.is_some())
+    std::fs::remove_dir_all(&at.folder)
+        .map_err(|error| format!("removing {}: {error}", at.folder.display()))
 }
 
-/// How an experiment is run at its size.
-const fn of(toy: bool) -> &'static [&'static str] {
-    if toy { &["--profile=toy"] } else { &[] }
+/// The page as it is, or without anything measured.
+fn page(root: &Path) -> String {
+    std::fs::read_to_string(root.join(PAGE)).unwrap_or_else(|_| HEAD.to_owned())
+}
+
+impl Part {
+    fn heading(&self) -> String {
+        format!("## {}\n\n", self.system)
+    }
+
+    /// The page with this part as it was measured now, in the place of the one that it has.
+    fn put(&self, page: &str, made: &str) -> String {
+        let Some(start) = page.find(&self.heading()) else {
+            return format!("{}\n\n{made}", page.trim_end());
+        };
+        let after = page[start + 3..].find("\n## ").map_or("", |at| &page[start + 3 + at + 1..]);
+        let space = if after.is_empty() { "" } else { "\n" };
+        format!("{}{made}{space}{after}", &page[..start])
+    }
 }
 
 /// Runs an experiment; `None`, said by name, where what it needs is not on this machine.
@@ -193,10 +228,9 @@ impl Cell {
 }
 
 /// A row for each setting.
-fn rows(document: &Value, system: &str) -> Result<String, String> {
-    let mut text = String::new();
-    let settings = document["settings"].as_array().ok_or("the document has no settings")?;
-    for setting in settings {
+fn rows(document: &Value) -> String {
+    let mut text = COLUMNS.to_owned();
+    for setting in document["settings"].as_array().into_iter().flatten() {
         let key = setting["key"].as_str().unwrap_or_default();
         let (fault, others): (Vec<&str>, Vec<&str>) =
             key.split(',').partition(|part| part.starts_with("fault="));
@@ -208,7 +242,7 @@ fn rows(document: &Value, system: &str) -> Result<String, String> {
             cell.in_flight_min.map_or_else(|| "–".to_owned(), |least| format!("≥ {least}"));
         let _ = writeln!(
             text,
-            "| {system} | {} | {} | {} | {in_flight} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {in_flight} | {} | {} | {} | {} | {} | {} | {} |",
             if others.is_empty() { "default".to_owned() } else { others.join(", ") },
             fault.join(", "),
             cell.trials,
@@ -221,12 +255,12 @@ fn rows(document: &Value, system: &str) -> Result<String, String> {
             cell.unread,
         );
     }
-    Ok(text)
+    text
 }
 
 /// What the check of isolation says of each level.
 fn isolation(document: &Value) -> String {
-    let mut text = "\n## Isolation\n\n| setting | transactions that committed | the check `list-append` |\n| --- | ---: | --- |\n".to_owned();
+    let mut text = "| setting | transactions that committed | the check `list-append` |\n| --- | ---: | --- |\n".to_owned();
     for setting in document["settings"].as_array().into_iter().flatten() {
         for trial in setting["trials"].as_array().into_iter().flatten() {
             let mut checks = trial["checks"].as_array().into_iter().flatten();
