@@ -1,4 +1,4 @@
-//! What a NATS server says: its lines and messages, and the answers of a connection of the load, cut into pieces.
+//! The words of a NATS server: its lines and messages, and the answers of a connection of the load, cut into pieces.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| nats_adapter::fuzz_messages(bytes));

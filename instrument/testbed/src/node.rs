@@ -115,7 +115,7 @@ impl NodeSpec {
         Ok(command)
     }
 
-    /// What is done last before the program begins: after it there are no rights to do anything else.
+    /// The last steps before the program begins: after them there are no rights to do anything else.
     pub(crate) fn settle(&self, command: &mut Command) {
         own_namespace::enter(command, self.lent.as_ref(), self.is_alone);
         death_signal::kill_with_parent(command, self.is_alone);

@@ -92,7 +92,7 @@ pub(crate) fn enter(command: &mut Command, lent: Option<&(Account, PathBuf)>, is
 }
 
 impl Account {
-    /// Has the program that `command` starts run as this account, with `folder` at [`FOLDER_AT`], which nobody else sees:
+    /// Has the program that `command` starts run as this account, with `folder` at [`FOLDER_AT`] for it alone:
     /// the folders of a run are closed to other users. It takes root.
     pub fn lend(&self, command: &mut Command, folder: &Path) {
         let Self { user, group } = *self;

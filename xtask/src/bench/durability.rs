@@ -34,7 +34,7 @@ const PAGE: &str = "results/bench-durability.md";
 const ENDED: [i32; 4] = [0, 97, 98, 99];
 
 const HEAD: &str = "\
-# What is lost
+# Acknowledged and lost
 
 Made by `cargo xtask bench durability`, a part alone by its name after it; the questions stand in \
 [experiments/durability](../experiments/durability/README.md). Acknowledged is what clients were told is kept, lost what \
@@ -46,7 +46,7 @@ const COLUMNS: &str = "\
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
-/// What is searched for the highest rate: experiment, setting in words, and how it is set.
+/// Searches for the highest rate: experiment, setting in words, and how it is set.
 const COSTS: [(&str, &str, &str); 10] = [
     ("postgres", "default", ""),
     ("postgres", "synchronous_commit = off", "system.deploy.settings.synchronous_commit=off"),
@@ -61,7 +61,7 @@ const COSTS: [(&str, &str, &str); 10] = [
 ];
 
 const COST_HEAD: &str = "\
-# What durability costs
+# The cost of durability
 
 Made by `cargo xtask bench durability --cost`: the highest rate at which 99 of 100 are answered within 20 ms, found and confirmed \
 by search, on a disk on which a sync takes 1 ms. ";
@@ -181,7 +181,7 @@ fn measured(
     document.map(Some).map_err(|error| format!("{file} printed no JSON ({error}): {complaint}"))
 }
 
-/// What all trials of a setting came to.
+/// The sums of all trials of a setting.
 #[derive(Default)]
 struct Cell {
     trials: u64,
@@ -260,7 +260,7 @@ fn rows(document: &Value) -> String {
     text
 }
 
-/// What the check of isolation says of each level.
+/// The finding of the check of isolation at each level.
 fn isolation(document: &Value) -> String {
     let mut text = "| setting | transactions that committed | the check `list-append` |\n| --- | ---: | --- |\n".to_owned();
     for setting in document["settings"].as_array().into_iter().flatten() {

@@ -19,7 +19,7 @@ const DEPTH_MAX: u32 = 32;
 /// Places that are named.
 const NAMED_MAX: usize = 20;
 
-/// What turned.
+/// The bits that flipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rotted {
     /// How many bits.
@@ -41,7 +41,7 @@ pub(super) fn flip(folder: &Path, bits: u64, rng: &mut Rng) -> io::Result<Rotted
     find(folder, DEPTH_MAX, &mut files)?;
     let last = files.iter().map(|file| file.written).max();
     files.retain(|file| last.is_some_and(|last| file.written + LATELY >= last) && file.bytes > 0);
-    // The order in which a folder gives its names is nobody's.
+    // A folder gives its names in no order.
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let all: u64 = files.iter().map(|file| file.bytes).sum();
     let mut rotted = Rotted::default();
@@ -117,7 +117,8 @@ mod tests {
             fs::write(folder.path().join("log/1"), [&[7; 100][..], &[0; 10_000]].concat()).unwrap();
             let old = File::create(folder.path().join("template")).unwrap();
             old.write_all_at(&[9; 5_000], 0).unwrap();
-            old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            let written = old.metadata().unwrap().modified().unwrap();
+            old.set_modified(written - 100 * LATELY).unwrap();
             folder
         };
         let [one, other] = [made(), made()];

@@ -15,7 +15,7 @@ pub(crate) fn prefix(run_mark: u64) -> String {
     format!("assay/{run_mark:016x}/")
 }
 
-/// The transaction of a key with this prefix; `None`: it is nobody's.
+/// The transaction of a key with this prefix; `None`: it is of no transaction.
 pub(crate) fn transaction(key: &[u8], prefix: &str) -> Option<TxId> {
     let digits = key.strip_prefix(prefix.as_bytes())?;
     let text = std::str::from_utf8(digits).ok().filter(|it| it.len() == NUMBER_BYTES)?;

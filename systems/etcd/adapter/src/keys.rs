@@ -1,4 +1,4 @@
-//! What the cluster holds: the trial's keys in the order of the revisions at which they were made, from another member than
+//! The ledger: the trial's keys in the order of the revisions at which they were made, from another member than
 //! the load began with, by ranges that the member answers once it knows that it lags none (linearizable reads).
 
 use std::collections::VecDeque;

@@ -31,7 +31,7 @@ pub(crate) struct Etcd {
     pub(crate) run_mark: u64,
 }
 
-/// What the adapter remembers of a deployment.
+/// The adapter's own state of a deployment.
 struct Up {
     members: Vec<SocketAddr>,
 }
@@ -101,7 +101,7 @@ impl System for Etcd {
         Some(Endpoint { address: members[turn % members.len()], tls: None })
     }
 
-    /// Nothing is put: it would stand among the keys as nobody's.
+    /// Nothing is put: it would be a key of no transaction.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let count = members(to)?.len();
         Ok(vec![PreflightFinding::new("put", true, format!("{count} members serve"))])

@@ -14,7 +14,7 @@ use crate::messages::{self, Said};
 /// not at all.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a question is answered with.
+/// The answer to a question.
 pub(crate) struct Answer {
     /// Of a status that a server itself sends.
     pub(crate) status: Option<u16>,
@@ -40,7 +40,7 @@ impl Control {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        // The port of this end is nobody else's on this host.
+        // No other connection of this host has the port of this end.
         let inbox = format!("_INBOX.assay.{}.", stream.local_addr()?.port());
         let (unread, version) = (Vec::new(), String::new());
         let mut control = Self { stream, unread, used: 0, version, inbox, asked: 0 };
@@ -152,7 +152,7 @@ impl Control {
     }
 }
 
-/// What JetStream refused, by the numbers of its errors.
+/// A refusal of JetStream, by the numbers of its errors.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) code: u64,

@@ -1,4 +1,4 @@
-//! What a server says, for the coverage-guided fuzz target: its lines and messages, and a connection of the load that is
+//! The words of a server, for the coverage-guided fuzz target: its lines and messages, and a connection of the load that is
 //! handed them in pieces.
 
 use std::sync::Arc;

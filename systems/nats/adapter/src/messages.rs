@@ -16,10 +16,10 @@ const NOT_ASKED_FOR: &str = "a line that was not asked for";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Strange(pub(crate) String);
 
-/// What a server says.
+/// The words of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
-    /// What it is, as JSON.
+    /// Its description, as JSON.
     Info(&'a [u8]),
     Ping,
     Pong,
@@ -40,7 +40,7 @@ pub(crate) struct Delivered<'a> {
 }
 
 impl Delivered<'_> {
-    /// The status of a message that a server itself sends, such as 503 where nobody listens.
+    /// The status of a message that a server itself sends, such as 503 where there is no listener.
     pub(crate) fn status(&self) -> Option<u16> {
         let line = self.headers.strip_prefix(b"NATS/1.0 ")?;
         let digits = line.get(..3)?;
@@ -48,7 +48,7 @@ impl Delivered<'_> {
     }
 }
 
-/// What stands at the beginning of `bytes`, and how many bytes it takes; `None`: it is not whole yet.
+/// The words at the beginning of `bytes`, and how many bytes it takes; `None`: it is not whole yet.
 pub(crate) fn said(bytes: &[u8]) -> Result<Option<(Said<'_>, usize)>, Strange> {
     let Some(line) = line(bytes)? else { return Ok(None) };
     let used = line.len() + 2;
@@ -77,7 +77,7 @@ fn line(bytes: &[u8]) -> Result<Option<&[u8]>, Strange> {
         None if bytes.len() >= LINE_BYTES_MAX => {
             Err(Strange(format!("a line of more than {LINE_BYTES_MAX} bytes")))
         }
-        // What begins as none of the words is refused before it ends.
+        // A line that begins as none of the words is refused before it ends.
         None if bytes.first().is_some_and(|byte| !b"IPMH-ipmh".contains(byte)) => {
             Err(Strange(NOT_ASKED_FOR.to_owned()))
         }
@@ -129,7 +129,7 @@ fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
-/// What a stream answers to a message.
+/// A stream's answer to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ack<'a> {
     /// Stored, at this place; or already there, as its id says.
@@ -158,7 +158,7 @@ pub(crate) fn ack<'a>(payload: &'a [u8], stream: &str) -> Option<Ack<'a>> {
     Some(Ack::Stored { sequence, is_duplicate })
 }
 
-/// What stands after a key.
+/// The text after a key.
 fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.find(key).map(|at| text[at + key.len()..].trim_start())
 }
@@ -168,7 +168,7 @@ fn digits(text: &str) -> Option<u64> {
     text[..end].parse().ok()
 }
 
-/// Appends what opens a session that is told errors, headers, and when nobody listens.
+/// Appends what opens a session that is told errors, headers, and missing listeners.
 pub(crate) fn connect(out: &mut Vec<u8>) {
     out.extend_from_slice(
         b"CONNECT {\"verbose\":false,\"pedantic\":false,\"lang\":\"assay\",\"version\":\"1\",\"protocol\":1,\

@@ -20,7 +20,7 @@ const IN_FLIGHT_MAX: u64 = 256;
 const NEWEST: &str = "newest";
 const VERSIONS: [&str; 2] = [NEWEST, "2.12.1"];
 
-/// What leaves a setting to the server.
+/// The word that leaves a setting to the server.
 const DEFAULT: &str = "default";
 
 /// Servers at most.

@@ -14,7 +14,7 @@ use crate::workload::{hexadecimal, number};
 /// and an answer to it would be one that nothing asked for.
 const GIVEN_UP_MAX: usize = 4_096;
 
-/// What all sessions of a trial have in common.
+/// The part that all sessions of a trial have in common.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) run_mark: u64,

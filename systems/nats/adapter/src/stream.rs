@@ -69,12 +69,12 @@ pub(crate) fn make(servers: &[Place], run_mark: u64, clock: clock::Clock) -> Res
     }
 }
 
-/// Who leads a stream or a consumer, by its description; empty: nobody, or there is but one server.
+/// Who leads a stream or a consumer, by its description; empty: no server, or there is but one.
 fn leader(info: &Value) -> String {
     info["cluster"]["leader"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What became of the wish to read the stream.
+/// The result of looking for the stream.
 enum Found {
     Consumer(Box<Consumer>),
     /// No server has it.

@@ -24,7 +24,7 @@ pub(crate) struct Nats {
     pub(crate) run_mark: u64,
 }
 
-/// What the adapter remembers of a deployment.
+/// The adapter's own state of a deployment.
 struct Up {
     places: Vec<Place>,
 }
@@ -124,7 +124,7 @@ impl System for Nats {
         Some(Endpoint { address: places[turn % places.len()].address, tls: None })
     }
 
-    /// Nothing is published: it would stand in the stream as nobody's. The stream has been made.
+    /// Nothing is published: it would be a message of no transaction. The stream has been made.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let count = places(to)?.len();
         let detail = format!("the stream was made, with {count} replicas");
@@ -141,7 +141,7 @@ impl System for Nats {
             && let Ok([first, ..]) = places(of)
             && let Ok(mut control) = Control::open(first.address)
         {
-            // Nobody can take an error here: what is left carries the trial's mark in its name.
+            // An error has no taker here: what is left carries the trial's mark in its name.
             let _ = control.api(&format!("STREAM.DELETE.{}", stream::name(self.run_mark)), "");
         }
     }

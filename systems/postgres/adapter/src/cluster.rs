@@ -33,7 +33,7 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Connections beside those of the load: probes, questions, and those that the server keeps for itself.
 const CONNECTIONS_BESIDE: u32 = 20;
 
-/// What the server would have without being told.
+/// The server's own default.
 const CONNECTIONS_MIN: u32 = 100;
 
 /// Lines of a program's complaint that are shown.
@@ -196,7 +196,7 @@ fn run(
         SutError::Deploy(format!("{program} for {}: {what}", folder.display()))
     };
     let mut command = Command::new(program);
-    // Where its messages are in another language nobody could look them up.
+    // Messages in another language could not be looked up.
     command.args(arguments).current_dir("/").env("LC_ALL", "C");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(account) = account {

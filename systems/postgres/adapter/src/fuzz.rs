@@ -1,4 +1,4 @@
-//! What a server says, for the coverage-guided fuzz target: messages of every form, and a connection of the load that is
+//! The words of a server, for the coverage-guided fuzz target: messages of every form, and a connection of the load that is
 //! handed them in pieces.
 
 use sut::conformance::{same_in_pieces, with_outstanding};

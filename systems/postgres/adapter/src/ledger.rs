@@ -1,4 +1,4 @@
-//! What the server holds: the entries of the trial's table in the order of their positions, over a fresh connection. Rows are
+//! The ledger: the entries of the trial's table in the order of their positions, over a fresh connection. Rows are
 //! taken as they come, so a ledger of any length takes the memory of a few.
 
 use model::TxId;

@@ -25,7 +25,7 @@ pub(crate) struct Strange(pub(crate) String);
 /// A message of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// What is wanted before the session begins; 0: nothing more.
+    /// The proof that is wanted before the session begins; 0: nothing more.
     Authentication(u32),
     /// A parameter, the key for cancelling, a notice: of no consequence here.
     Aside,

@@ -1,5 +1,5 @@
-//! What a session keeps of a transaction's answers for the checks, in the forms of `isolation::observation`. Rows are kept
-//! aside until the transaction has committed: what one saw that did not is nobody's.
+//! A session's observations of a transaction's answers for the checks, in the forms of `isolation::observation`. Rows are kept
+//! aside until the transaction has committed: what one saw that did not is dropped.
 
 use isolation::observation::{self, Shown};
 use isolation::{Element, GARBAGE};

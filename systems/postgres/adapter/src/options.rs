@@ -98,7 +98,7 @@ fn settings(deploy: &mut Section<'_>, problems: &mut Problems) -> BTreeMap<Strin
     settings
 }
 
-/// What transactions do, and the keys that are that kind's alone.
+/// The work of transactions, and the keys that are that kind's alone.
 fn read_sort(workload: &mut Section<'_>, seed: Seed, problems: &mut Problems) -> Sort {
     match workload.one_of("kind", &["append", LIST_APPEND, BANK], problems) {
         Some(LIST_APPEND) => {
@@ -110,7 +110,7 @@ fn read_sort(workload: &mut Section<'_>, seed: Seed, problems: &mut Problems) ->
     }
 }
 
-/// What transactions do, of options that have been read before, with their seed.
+/// The work of transactions, of options that have been read before, with their seed.
 pub(crate) fn sort(workload: &Options, seed: Seed) -> Option<Sort> {
     let mut problems = Problems::default();
     let mut section = Section::open(workload, "workload", &mut problems);

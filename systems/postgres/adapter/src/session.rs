@@ -16,7 +16,7 @@ use crate::workload::{Answers, split};
 /// SQLSTATE of servers that take no session for now: cannot connect now, too many connections.
 const NOT_NOW: [&str; 2] = ["57P03", "53300"];
 
-/// What all sessions of a trial have in common.
+/// The part that all sessions of a trial have in common.
 pub(crate) struct Common {
     /// Parameters of the session's start: who, which database, which isolation.
     pub(crate) parameters: Vec<(&'static str, String)>,
@@ -52,7 +52,7 @@ struct Answer {
 pub(crate) struct PostgresSession {
     common: Arc<Common>,
     phase: Phase,
-    /// Whose answers are to come, in order, and how many statements each has.
+    /// The transactions whose answers are to come, in order, and how many statements each has.
     waiting: VecDeque<(TxId, usize)>,
     /// Those statements.
     statements: VecDeque<Answers>,
@@ -189,7 +189,7 @@ const fn word(of: Answers) -> &'static [u8] {
     }
 }
 
-/// What an error of the server means, by its SQLSTATE (PostgreSQL 15 documentation, appendix A).
+/// The meaning of an error of the server, by its SQLSTATE (PostgreSQL 15 documentation, appendix A).
 fn class(code: &str) -> Class {
     match code.get(..2).unwrap_or_default() {
         // Serialization failure, deadlock; an integrity constraint.

@@ -5,7 +5,7 @@ use isolation::workload::{Bank, Lists};
 
 use crate::messages::oid;
 
-/// What transactions do.
+/// The work of transactions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sort {
     /// Each appends one entry of its own.
@@ -53,7 +53,7 @@ impl Tables {
         format!("assay_{:016x}_{what}", self.run_mark)
     }
 
-    /// What makes them, a statement a line. Each is one line, since the server's single-user mode takes one a line.
+    /// The statements that make them, one a line. Each is one line, since the server's single-user mode takes one a line.
     pub(crate) fn make(self, sort: &Sort) -> Vec<String> {
         let entries = self.name("entries");
         let mut all = vec![format!(
@@ -79,7 +79,7 @@ impl Tables {
         all
     }
 
-    /// What a session prepares.
+    /// The statements that a session prepares.
     pub(crate) fn prepare(self, sort: &Sort) -> Vec<Statement> {
         let record = Statement {
             name: RECORD,
@@ -134,7 +134,7 @@ impl Tables {
         format!("SELECT position, tx, encode(content, 'escape') FROM {entries} ORDER BY position")
     }
 
-    /// What removes them from a server that goes on.
+    /// The statement that removes them from a server that goes on.
     pub(crate) fn drop(self) -> String {
         let names = ["entries", "lists", "accounts"].map(|what| self.name(what)).join(", ");
         format!("DROP TABLE IF EXISTS {names}")

@@ -46,7 +46,7 @@ pub(crate) struct Postgres {
     /// Of every transaction.
     pub(crate) isolation: &'static str,
     pub(crate) in_flight_max: u32,
-    /// What transactions do; `workload` is what it was read from, and is read again once the seed is known.
+    /// The work of transactions; `workload` is what it was read from, and is read again once the seed is known.
     pub(crate) sort: Sort,
     pub(crate) workload: Options,
     pub(crate) content_bytes: usize,
@@ -186,7 +186,7 @@ impl System for Postgres {
             && let Ok(address) = server(of)
             && let Ok(mut control) = Control::open(address, &self.login)
         {
-            // Nobody can take an error here: what is left carries the trial's mark in its name.
+            // An error has no taker here: what is left carries the trial's mark in its name.
             let _ = control.ask(&self.tables.drop());
         }
     }

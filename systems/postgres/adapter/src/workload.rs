@@ -13,7 +13,7 @@ use crate::statements::{APPEND, READ, READ_ALL, RECORD, Sort, TRANSFER};
 pub(crate) const WRITES: u32 = 0;
 pub(crate) const READS: u32 = 1;
 
-/// What a statement of a transaction answers.
+/// The answer to a statement of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
     /// No row.

@@ -17,7 +17,7 @@ pub(crate) struct Keys {
     control: Control,
     run_mark: u64,
     prefix: String,
-    /// What a value has to be.
+    /// The right value.
     right: Vec<u8>,
     of: &'static str,
     /// Where SCAN goes on; `None`: it is through.

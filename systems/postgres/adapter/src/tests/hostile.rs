@@ -1,4 +1,4 @@
-//! What a server may do to a connection that sends prepared statements, played to sessions.
+//! Things that a server may do to a connection that sends prepared statements, played to sessions.
 
 use model::Seed;
 use sut::conformance::Seen::{Broken, BrokenBehind, Failed, Fine};
