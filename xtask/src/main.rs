@@ -49,6 +49,7 @@ cargo xtask COMMAND
   bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, or on what a steady rate costs
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
+  bench durability [--toy | --cost | EXPERIMENT] what systems that people run lose of what they acknowledged, by setting and fault; writes results/bench-durability.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
@@ -107,6 +108,10 @@ fn main() -> ExitCode {
         ["bench", "load", "--toy"] => bench::run(&root, true),
         ["bench", "honest"] => bench::honest::run(&root, false),
         ["bench", "honest", "--toy"] => bench::honest::run(&root, true),
+        ["bench", "durability"] => bench::durability::run(&root, false, None),
+        ["bench", "durability", "--toy"] => bench::durability::run(&root, true, None),
+        ["bench", "durability", "--cost"] => bench::durability::cost(&root),
+        ["bench", "durability", name] => bench::durability::run(&root, false, Some(name)),
         ["bench", "kv"] => bench::kv::run(&root, false),
         ["bench", "kv", "--toy"] => bench::kv::run(&root, true),
         ["bench", "published", rest @ ..] => published(&root, rest),

@@ -9,12 +9,15 @@ pub const ADAPTERS: &[Adapter] = &[
     atomizer_adapter::ADAPTER,
     cometbft_adapter::ADAPTER,
     echo_adapter::ADAPTER,
+    etcd_adapter::ADAPTER,
     eth_gateway_adapter::ADAPTER,
     ethereum_adapter::ADAPTER,
     exec_adapter::ADAPTER,
     http_adapter::ADAPTER,
     kv_adapter::ADAPTER,
+    nats_adapter::ADAPTER,
     object_ledger_adapter::ADAPTER,
+    postgres_adapter::ADAPTER,
     redis_adapter::ADAPTER,
     // new-system: above this line
 ];

@@ -97,6 +97,13 @@ pub enum FaultDetail {
         /// Names that it had created, renamed or removed and not synced, and that are as before.
         lost_names: u64,
     },
+    /// The node's process was ended at once, and bits of what it had stored flipped.
+    Rotted {
+        /// How many.
+        bits: u64,
+        /// The first of them: file and place of the byte.
+        places: Vec<String>,
+    },
     /// The node was started again.
     StartedAgain {
         /// How long it was down, nanoseconds.

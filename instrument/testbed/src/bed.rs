@@ -20,7 +20,7 @@ use rustix::process::Signal;
 mod lives;
 
 use crate::TestbedError;
-use crate::disk::{Disks, EnteredDisks, PowerCut};
+use crate::disk::{Disks, EnteredDisks, PowerCut, Rotted};
 use crate::keeper::Keeper;
 use crate::log::LineSearch;
 use crate::network::{Entered, LinkControl, Network};
@@ -471,6 +471,21 @@ impl BedControl {
         }
         self.await_end(name)?;
         disks.cut(name, loss)
+    }
+
+    /// Ends a node with SIGKILL and flips bits of what it has stored lately. It is not started again.
+    ///
+    /// # Errors
+    /// When there is no such node, it does not end, or it has no disk.
+    pub fn rot(&self, name: &str, fault: u32, bits: u64) -> Result<Rotted, TestbedError> {
+        let disks = self.disks(name)?;
+        disks.check(name)?;
+        if self.ended(name)?.is_none() {
+            // It may end by itself in this moment.
+            let _ = self.kill(name);
+        }
+        self.await_end(name)?;
+        disks.rot(name, fault, bits)
     }
 
     /// Makes a node's disk slow, full or faulty, until [`BedControl::mend_disk`] of the same fault, beside what other

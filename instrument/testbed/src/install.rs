@@ -185,6 +185,7 @@ impl Shelf {
         let mut path: Vec<PathBuf> =
             std::env::split_paths(&folder("PATH").unwrap_or_default()).collect();
         path.extend(["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from));
+        path.extend(versioned(Path::new("/usr/lib/postgresql")));
         let beside = std::env::current_exe().ok();
         let beside = beside.and_then(|program| program.parent().map(Path::to_owned));
         let here = std::env::current_dir().ok();
@@ -270,6 +271,15 @@ impl Shelf {
     fn which(&self, program: &str) -> Option<PathBuf> {
         self.path.iter().map(|folder| folder.join(program)).find(|path| is_program(path))
     }
+}
+
+/// Where Debian keeps the programs of each version of PostgreSQL, out of PATH; the newest first.
+fn versioned(of: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(of).into_iter().flatten().flatten();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path()).collect();
+    folders.sort_by_key(|path| std::cmp::Reverse(number(path)));
+    folders.into_iter().map(|folder| folder.join("bin")).collect()
 }
 
 fn is_program(path: &Path) -> bool {

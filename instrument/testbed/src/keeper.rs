@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use crate::own_namespace;
 use crate::processes::Processes;
 
 /// How often logs are looked at.
@@ -24,6 +25,7 @@ const UNWATCHED_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 struct Order {
     command: Command,
+    is_alone: bool,
     reply: Sender<io::Result<Child>>,
 }
 
@@ -46,11 +48,11 @@ impl Keeper {
         Ok(Self { orders: Some(orders), bell, thread: Some(thread) })
     }
 
-    pub(crate) fn spawn(&self, command: Command) -> io::Result<Child> {
+    pub(crate) fn spawn(&self, command: Command, is_alone: bool) -> io::Result<Child> {
         let (reply, answer) = channel();
         let gone = || io::Error::other("the thread that starts nodes is gone");
         let orders = self.orders.as_ref().ok_or_else(gone)?;
-        orders.send(Order { command, reply }).map_err(|_| gone())?;
+        orders.send(Order { command, is_alone, reply }).map_err(|_| gone())?;
         self.wake();
         answer.recv().map_err(|_| gone())?
     }
@@ -80,7 +82,12 @@ fn keep(processes: &Processes, orders: &Receiver<Order>, bell: &OwnedFd) {
         match orders.try_recv() {
             Ok(mut order) => {
                 // If nobody waits for the answer any more, the child is dropped here and the thread's own end kills it.
-                let _ = order.reply.send(order.command.spawn());
+                let child = if order.is_alone {
+                    own_namespace::spawn(&mut order.command)
+                } else {
+                    order.command.spawn()
+                };
+                let _ = order.reply.send(child);
                 continue;
             }
             Err(TryRecvError::Disconnected) => return,

@@ -11,7 +11,8 @@
 //! | the process calls `exit`, aborts, or is killed with SIGKILL | the kernel kills each node (`PR_SET_PDEATHSIG`); the guard, a `/bin/sh` that holds nothing but a pipe from us, kills their process groups and ends |
 //!
 //! Two things escape: a program that puts itself in the background (it must be told to stay in the foreground),
-//! and a grandchild that leaves its process group on purpose (`setsid`). What stays on disk is one log a node in
+//! and a grandchild that leaves its process group on purpose (`setsid`); neither does from a node in a namespace of
+//! processes of its own ([`NodeSpec::in_own_namespace`]), which takes root. What stays on disk is one log a node in
 //! the folder that was given.
 //!
 //! This crate never times a transaction and never sends one: the only connections that it opens to a system under
@@ -34,6 +35,7 @@ mod lateness;
 mod log;
 mod network;
 mod node;
+mod own_namespace;
 mod port;
 mod processes;
 pub mod program;
@@ -45,13 +47,14 @@ mod surroundings;
 
 pub use bed::{BedControl, Testbed};
 pub use care::NodeCare;
-pub use disk::{EnteredDisks, PowerCut};
+pub use disk::{EnteredDisks, PowerCut, Rotted};
 pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
 pub use fault::{FaultRunner, FaultSetup, FaultSink, fault_kinds};
 pub use findings::host_findings;
 pub use network::{Entered, LinkControl};
 pub use node::{Node, NodeEnd, NodeSpec};
+pub use own_namespace::{Account, FOLDER_AT};
 pub use port::free_port;
 pub use rootless::take_own_namespaces;
 pub use sampler::{ResourceSampler, SAMPLE_INTERVAL, Watcher};

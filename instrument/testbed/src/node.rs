@@ -22,6 +22,7 @@ use crate::death_signal;
 use crate::guard::Guard;
 use crate::inherit::Inherited;
 use crate::log;
+use crate::own_namespace::{self, Account};
 use crate::surroundings;
 
 /// What to start.
@@ -39,6 +40,10 @@ pub struct NodeSpec {
     pub passed: Vec<String>,
     /// Where it runs; `None`: where this process runs.
     pub cwd: Option<PathBuf>,
+    /// Who runs it, and what that account is lent; `None`: who runs this process.
+    pub(crate) lent: Option<(Account, PathBuf)>,
+    /// Whether it is process 1 of a namespace of processes.
+    pub(crate) is_alone: bool,
     /// Descriptors that its first life inherits.
     pub(crate) inherited: Inherited,
 }
@@ -78,6 +83,22 @@ impl NodeSpec {
         self
     }
 
+    /// Run as this account, with `folder` at [`crate::FOLDER_AT`]: see [`Account::lend`].
+    #[must_use]
+    pub fn as_account(mut self, account: Account, folder: impl Into<PathBuf>) -> Self {
+        self.lent = Some((account, folder.into()));
+        self
+    }
+
+    /// Started as process 1 of a namespace of processes of its own, where this process may make one (it takes root): with
+    /// it end all that it has started, and a pause holds them, too. For programs whose children leave their process group.
+    /// A program that handles no SIGTERM is not asked to end by one there.
+    #[must_use]
+    pub const fn in_own_namespace(mut self) -> Self {
+        self.is_alone = true;
+        self
+    }
+
     /// With these descriptors, which the node inherits and this process closes when it has started it; their numbers, with
     /// commas between them, are in the environment variable `variable`. A node that is started again inherits none.
     #[must_use]
@@ -87,7 +108,7 @@ impl NodeSpec {
         self
     }
 
-    /// The command, with its output in `log` and a pipe to its standard input.
+    /// The command, with its output in `log` and a pipe to its standard input. [`NodeSpec::settle`] completes it.
     pub(crate) fn command(&self, log: std::fs::File) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         command
@@ -104,8 +125,13 @@ impl NodeSpec {
             command.current_dir(folder);
         }
         self.inherited.hand_over(&mut command);
-        death_signal::kill_with_parent(&mut command);
         Ok(command)
+    }
+
+    /// The last steps before the program begins: after them there are no rights to do anything else.
+    pub(crate) fn settle(&self, command: &mut Command) {
+        own_namespace::enter(command, self.lent.as_ref(), self.is_alone);
+        death_signal::kill_with_parent(command, self.is_alone);
     }
 }
 
@@ -233,7 +259,11 @@ impl Process {
     /// Sends a signal to the whole group. The leader must not have been reaped.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
         assert!(self.ended.is_none(), "a reaped process is not signalled");
-        Ok(kill_process_group(self.group, signal)?)
+        kill_process_group(self.group, signal)?;
+        if self.spec.is_alone && (signal == Signal::STOP || signal == Signal::CONT) {
+            own_namespace::signal_all(self.group, signal);
+        }
+        Ok(())
     }
 
     /// Asks it to end: end of file on its standard input, and SIGTERM.

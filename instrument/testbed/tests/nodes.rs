@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clock::Clock;
-use testbed::{NodeSpec, Testbed, TestbedError};
+use testbed::{Account, FOLDER_AT, NodeSpec, Testbed, TestbedError};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -335,4 +335,74 @@ fn be_the_parent(folder: &Path) -> ! {
         "abort" => std::process::abort(),
         _ => std::process::exit(5),
     }
+}
+
+/// Claim: what a node in a namespace of its own has started ends with it, also what has left its process group and session;
+/// a pause holds it, too; and the next node is process 1 again, of another namespace, while one without is where it was.
+#[test]
+fn nothing_of_a_node_survives() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED node tests: nothing_of_a_node_survives: namespaces take root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut bed = bed(folder.path());
+    let script =
+        "setsid sleep 300 & echo ready self=$$; trap 'exit 0' TERM; while :; do sleep 0.05; done";
+    for life in 0..2 {
+        let name = format!("alone{life}");
+        let node = bed.spawn(shell(&name, script).in_own_namespace()).unwrap();
+        assert_eq!(bed.ready_line(&name, PATIENCE).unwrap()["self"], "1");
+        let mut away = Vec::new();
+        wait_until("the grandchild has left", || {
+            let group = |pid: &u32| -> Option<u32> {
+                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+                stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()
+            };
+            away = descendants(node.pid);
+            away.retain(|pid| group(pid).is_some_and(|group| group != node.pid));
+            !away.is_empty()
+        });
+        bed.pause(&name).unwrap();
+        wait_until("all of it stands still", || away.iter().all(|pid| state(*pid) == Some('T')));
+        bed.resume(&name).unwrap();
+        wait_until("all of it goes on", || away.iter().all(|pid| state(*pid) == Some('S')));
+        if life == 0 {
+            bed.kill(&name).unwrap();
+        } else {
+            bed.stop_all(PATIENCE).unwrap();
+        }
+        all_gone(&[&away[..], &[node.pid]].concat());
+    }
+    let plain = bed.spawn(shell("plain", "echo ready self=$$; cat")).unwrap();
+    assert_eq!(bed.ready_line("plain", PATIENCE).unwrap()["self"], plain.pid.to_string());
+}
+
+/// Claim: a node runs as the account that it was given, with its group and no other, and has its folder although those above
+/// it are closed to it; and it still ends with the testbed.
+#[test]
+fn a_node_has_an_account() {
+    let Some(nobody) = Account::named("nobody").filter(|_| Account::can_be_chosen()) else {
+        println!("SKIPPED node tests: a_node_has_an_account: it takes root and the user nobody");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut bed = bed(folder.path());
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("word"), "held").unwrap();
+    let script = "echo ready user=$(id -u) group=$(id -g) groups=$(id -G | tr ' ' ,) word=$(cat /mnt/word); cat";
+    let spec = shell("small", script).as_account(nobody, &own);
+    let node = bed.spawn(spec.in_own_namespace()).unwrap();
+    let said = bed.ready_line("small", PATIENCE).unwrap();
+    assert_eq!(said["user"], nobody.user.to_string());
+    assert_eq!((&said["group"], &said["groups"]), (&nobody.group.to_string(), &said["group"]));
+    assert_eq!(
+        (said["word"].as_str(), FOLDER_AT),
+        ("held", "/mnt"),
+        "in a folder that is closed to it"
+    );
+    assert!(!Path::new(FOLDER_AT).join("word").exists(), "nobody else sees it there");
+    drop(bed);
+    all_gone(&[node.pid]);
 }

@@ -4,6 +4,7 @@
 //! froze for a second, and how much memory it takes. Ratios are between tools of the same round; the machine
 //! is shared, so medians of several rounds are printed with their ranges.
 
+pub mod durability;
 pub mod gateway;
 pub mod honest;
 pub mod kv;

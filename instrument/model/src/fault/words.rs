@@ -60,6 +60,15 @@ impl FaultDetail {
             Self::PowerCut { lost_bytes, kept_bytes, lost_names } => {
                 power_cut(*lost_bytes, *kept_bytes, *lost_names)
             }
+            Self::Rotted { bits: 0, .. } => {
+                "nothing was stored lately, so no bit flipped".to_owned()
+            }
+            Self::Rotted { bits, places } => {
+                let is_part = usize::try_from(*bits).is_ok_and(|bits| bits > places.len());
+                let more = if is_part { ", …" } else { "" };
+                let are = if *bits == 1 { "bit" } else { "bits" };
+                format!("{bits} {are} flipped: {}{more}", places.join(", "))
+            }
             Self::StartedAgain { ns, cut_short } => {
                 format!("started again {}", after(*ns, *cut_short))
             }

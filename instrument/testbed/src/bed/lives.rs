@@ -118,7 +118,8 @@ impl Shared {
         if let Some(network) = self.network.get() {
             network.place(&spec.name, &mut command);
         }
-        let child = keeper.as_ref().expect("made above").spawn(command);
+        spec.settle(&mut command);
+        let child = keeper.as_ref().expect("made above").spawn(command, spec.is_alone);
         drop(keeper);
         let child = child.map_err(|source| start_error(&spec, source))?;
         let mut process = Process::new(spec, path, log_start, child);

@@ -6,8 +6,8 @@
 //! A cut of the power takes it from the kernel with all that the kernel had cached, drops what was not synced, and
 //! mounts what is left.
 //!
-//! It measures its own cost (`device.rs`). It must never show at the host, and nothing of it outlives the trial: no
-//! mount, no thread, no file.
+//! Bits of it can flip (`rot.rs`). It measures its own cost (`device.rs`). It must never show at the host, and nothing
+//! of it outlives the trial: no mount, no thread, no file.
 
 mod content;
 mod device;
@@ -15,6 +15,7 @@ mod kernel;
 mod mounts;
 mod names;
 mod pace;
+mod rot;
 mod service;
 mod tree;
 
@@ -40,6 +41,7 @@ use service::Service;
 
 pub(crate) use kernel::leave_mounts;
 pub use mounts::EnteredDisks;
+pub use rot::Rotted;
 
 /// How often a disk is tried before its node is started …
 const TRIES: u32 = 100;
@@ -170,6 +172,14 @@ impl Disks {
         mounted?;
         let (lost_bytes, kept_bytes, lost_names) = (lost.bytes, lost.kept_bytes, lost.names);
         Ok(PowerCut { lost_bytes, kept_bytes, lost_names })
+    }
+
+    /// Flips bits of what a node that is down has stored lately; which, the trial's seed and the fault say.
+    pub(crate) fn rot(&self, node: &str, by: u32, bits: u64) -> Result<Rotted, TestbedError> {
+        let folder = find(&mut self.disks(), node)?.folder.clone();
+        let mut rng = self.seed.split(node).split_index("rot", by.into()).rng();
+        let rotted = self.mounts.inside(|| rot::flip(&folder, bits, &mut rng));
+        rotted.map_err(|error| host(&error))
     }
 
     /// What is wrong with a disk from now on by this fault; `None`: nothing any more.

@@ -10,6 +10,7 @@ mod pause;
 mod power;
 mod replace;
 mod restart;
+mod rot;
 mod rotate;
 mod wipe;
 
@@ -30,6 +31,7 @@ pub(super) const KINDS: &[Kind] = &[
     link::KIND,
     power::KIND,
     disk::KIND,
+    rot::KIND,
 ];
 
 /// One kind.

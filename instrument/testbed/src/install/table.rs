@@ -292,6 +292,15 @@ pub const ENTRIES: &[Entry] = &[
         asked: &["--version"],
         says: "2.15.2",
     },
+    // The version of a published analysis (Jepsen, NATS 2.12.1, 2025-12-08).
+    Entry {
+        name: "nats-server-2.12.1",
+        purpose: "message broker, as it was analysed",
+        program: "nats-server",
+        how: How::Go { package: "github.com/nats-io/nats-server/v2", version: "v2.12.1" },
+        asked: &["--version"],
+        says: "2.12.1",
+    },
     Entry {
         name: "nginx",
         purpose: "web server to measure",
@@ -307,6 +316,14 @@ pub const ENTRIES: &[Entry] = &[
         how: How::Cargo { package: "oha", version: "1.16.0" },
         asked: &["--version"],
         says: "1.16.0",
+    },
+    Entry {
+        name: "postgres",
+        purpose: "database to measure",
+        program: "postgres",
+        how: How::System { package: "postgresql" },
+        asked: &["--version"],
+        says: "postgres (PostgreSQL)",
     },
     Entry {
         name: "python",

@@ -31,6 +31,14 @@ impl Control {
         matches!(asked, Ok(Reply::Simple(word)) if word == "PONG")
     }
 
+    /// Makes a replica a primary: what its own had not sent it by now it will never have.
+    pub(crate) fn promote(&mut self) -> io::Result<()> {
+        match self.ask(&[b"REPLICAOF", b"NO", b"ONE"])? {
+            Reply::Simple(_) => Ok(()),
+            _ => Err(strange("REPLICAOF was answered by no word")),
+        }
+    }
+
     /// The value of a line of INFO; empty if it has none.
     pub(crate) fn info(&mut self, name: &str) -> io::Result<String> {
         let Reply::Bulk(Some(text)) = self.ask(&[b"INFO"])? else {

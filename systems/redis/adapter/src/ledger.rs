@@ -10,11 +10,16 @@ use sut::{Ledger, SutError};
 
 use crate::control::Control;
 use crate::session::{prefix, transaction};
+use crate::system::value;
 
 /// The server's keys being read.
 pub(crate) struct Keys {
     control: Control,
+    run_mark: u64,
     prefix: String,
+    /// The right value.
+    right: Vec<u8>,
+    of: &'static str,
     /// Where SCAN goes on; `None`: it is through.
     next: Option<u64>,
     /// Read and not given yet.
@@ -25,10 +30,13 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(control: Control, run_mark: u64) -> Self {
+    pub(crate) fn new(control: Control, run_mark: u64, of: &'static str) -> Self {
         Self {
             control,
+            run_mark,
             prefix: prefix(run_mark),
+            right: Vec::new(),
+            of,
             next: Some(0),
             found: VecDeque::new(),
             seen: HashSet::new(),
@@ -61,9 +69,12 @@ impl Ledger for Keys {
             self.read_on(from)
                 .map_err(|error| SutError::Ledger(format!("reading the keys back: {error}")))?;
         }
-        let (tx, mut value) = self.found.pop_front().expect("there is one");
-        content.append(&mut value);
-        let entry = LedgerEntry::new(self.position, tx.unwrap_or(TxId::MAX), tx.is_some());
+        let (tx, held) = self.found.pop_front().expect("there is one");
+        self.right.clear();
+        value(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut self.right);
+        let is_ours = tx.is_some() && self.right == held;
+        content.extend_from_slice(&held);
+        let entry = LedgerEntry::new(self.position, tx.unwrap_or(TxId::MAX), is_ours);
         self.position += 1;
         Ok(Some(entry))
     }
@@ -73,6 +84,6 @@ impl Ledger for Keys {
     }
 
     fn way(&self) -> String {
-        "its keys by SCAN and their values by MGET, over a connection of its own".to_owned()
+        format!("the {} keys by SCAN and their values by MGET, over a fresh connection", self.of)
     }
 }

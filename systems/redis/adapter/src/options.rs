@@ -14,6 +14,9 @@ const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 /// Outstanding on a connection unless said otherwise: the server answers what arrived together with one sync.
 const IN_FLIGHT_MAX: u64 = 64;
 
+/// Replicas at most.
+const REPLICAS_MAX: u64 = 4;
+
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let before = problems.list.len();
@@ -21,13 +24,19 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let sync = deploy.one_of("appendfsync", &["always", "everysec", "no"], problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
+    let replicas = deploy.integer("replicas", 0, REPLICAS_MAX, problems);
+    let promotes = deploy.boolean("promote", problems);
+    if promotes == Some(true) && replicas.unwrap_or(0) == 0 {
+        let message = "expected a replica to promote, got a server without one".to_owned();
+        deploy.reject("promote", message, Some("write replicas = 1".to_owned()), problems);
+    }
     let attach = deploy.string("attach", problems);
     let address = attach.and_then(|text| text.parse::<SocketAddr>().ok());
     if let Some(text) = attach.filter(|_| address.is_none()) {
         let message = format!("`{text}` is not an address such as 127.0.0.1:6379");
         deploy.reject("attach", message, None, problems);
     }
-    for key in ["appendfsync", "program"] {
+    for key in ["appendfsync", "program", "replicas", "promote"] {
         if attach.is_some() && deploy.raw(key).is_some() {
             let message = "a server that runs already has its own settings".to_owned();
             deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
@@ -50,6 +59,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             Some("everysec") => AppendFsync::EverySecond,
             _ => AppendFsync::Always,
         },
+        replicas: u8::try_from(replicas.unwrap_or(0)).expect("bounded"),
+        promotes: promotes.unwrap_or(false),
         program,
         attach: address,
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),

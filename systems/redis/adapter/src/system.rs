@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
-use model::seed::Rng;
 use model::{Seed, TxId};
 use sut::{
     Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
@@ -20,14 +19,16 @@ use crate::ledger::Keys;
 use crate::options::Program;
 use crate::session::SetSession;
 
-/// The node's name in the testbed, for faults by name.
+/// The name of the only server in the testbed, for faults by name; where there are replicas, each server is this with its
+/// number, and the first is the primary.
 const NODE: &str = "redis";
 
 /// The program, as the list of those that can be installed calls it.
 const PROGRAM: &str = "redis-server";
 
-/// The server's address in the deployment.
+/// The server's address in the deployment, which is the primary's where there are replicas, and the first replica's.
 const SERVER: &str = "server";
+const REPLICA: &str = "replica";
 
 /// The server's own port, where it has an address of its own.
 const PORT: u16 = 6379;
@@ -59,6 +60,10 @@ impl AppendFsync {
 /// A Redis server as an experiment wants it.
 pub(crate) struct Redis {
     pub(crate) sync: AppendFsync,
+    /// Servers beside the primary.
+    pub(crate) replicas: u8,
+    /// Whether the first replica takes the primary's place before the ledger is read, and is what it is read from.
+    pub(crate) promotes: bool,
     pub(crate) program: Program,
     pub(crate) attach: Option<SocketAddr>,
     pub(crate) in_flight_max: u32,
@@ -97,32 +102,58 @@ impl System for Redis {
             return self.attached(address, bed);
         }
         let program = self.find()?;
-        // On a disk of its own, where the plan gives it one.
-        let folder = bed.node_folder(NODE)?;
-        let (host, port) = match bed.network_address(NODE)? {
-            Some(own) => (own, PORT),
-            None => (Ipv4Addr::LOCALHOST, free_port()?),
+        let names: Vec<String> = match self.replicas {
+            0 => vec![NODE.to_owned()],
+            count => (0..=count).map(|number| format!("{NODE}{number}")).collect(),
         };
-        let address = SocketAddr::new(IpAddr::V4(host), port);
-        let arguments = arguments(address, &folder.display().to_string(), self.sync);
-        bed.spawn(NodeSpec::new(NODE, program).args(arguments))?;
-        bed.wait_ready(NODE, || Control::is_serving(address), READY_WITHIN)?;
-        let facts = facts(address, &format!("appendonly yes, appendfsync {}", self.sync.word()))?;
-        // Where the links are forwarders, the instrument dials one.
-        let dialled = bed.forward(CLIENT, NODE, address)?.unwrap_or(address);
+        let mut servers: Vec<SocketAddr> = Vec::new();
+        for name in &names {
+            let (host, port) = match bed.network_address(name)? {
+                Some(own) => (own, PORT),
+                None => (Ipv4Addr::LOCALHOST, free_port()?),
+            };
+            servers.push(SocketAddr::new(IpAddr::V4(host), port));
+        }
+        for (name, address) in names.iter().zip(&servers) {
+            // On a disk of its own, where the plan gives it one.
+            let folder = bed.node_folder(name)?;
+            let mut arguments = arguments(*address, &folder.display().to_string(), self.sync);
+            let is_replica = *address != servers[0];
+            if is_replica {
+                // Where the links are forwarders, a replica dials one.
+                let primary = bed.forward(name, &names[0], servers[0])?.unwrap_or(servers[0]);
+                arguments.push("--replicaof".to_owned());
+                arguments.push(format!("{} {}", primary.ip(), primary.port()));
+            }
+            bed.spawn(NodeSpec::new(name, &program).args(arguments))?;
+            let is_up = || Control::is_serving(*address) && (!is_replica || follows(*address));
+            bed.wait_ready(name, is_up, READY_WITHIN)?;
+        }
+        let mut settings = format!("appendonly yes, appendfsync {}", self.sync.word());
+        if self.replicas > 0 {
+            let promoted = if self.promotes { ", of which the first is promoted" } else { "" };
+            settings.push_str(&format!(", asynchronous replicas {}{promoted}", self.replicas));
+        }
+        let facts = facts(servers[0], &settings)?;
+        let mut endpoints = Vec::new();
+        for (what, (name, address)) in [SERVER, REPLICA].iter().zip(names.iter().zip(&servers)) {
+            // Where the links are forwarders, the instrument dials one.
+            let dialled = bed.forward(CLIENT, name, *address)?.unwrap_or(*address);
+            endpoints.push(((*what).to_owned(), dialled));
+        }
+        let folder = Some(bed.node_folder(&names[0])?);
         Ok(Deployment {
-            endpoints: vec![(SERVER.to_owned(), dialled)],
+            endpoints,
             nodes: bed.nodes(),
             facts,
-            folder: Some(folder),
+            folder,
             clocks: ClockRelation::OneHost,
             ..Deployment::new(bed.clock())
         })
     }
 
-    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
-        let rng = seed.split_index("payload", u64::from(worker)).rng();
-        Box::new(Values { rng, payload_bytes: self.payload_bytes })
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Values { run_mark: self.run_mark, payload_bytes: self.payload_bytes })
     }
 
     fn connect(&self, to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
@@ -142,7 +173,7 @@ impl System for Redis {
 
     /// A server that was started again reads its file first; what it cannot be asked it does not hold.
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
-        let address = server(of)?;
+        let address = if self.promotes { endpoint(of, REPLICA)? } else { server(of)? };
         let deadline = of.clock.now().plus(READY_WITHIN);
         while !Control::is_serving(address) {
             let now = of.clock.now();
@@ -154,16 +185,32 @@ impl System for Redis {
             }
             of.clock.sleep_until(now.plus(LOOK_EVERY));
         }
-        let control = Control::open(address);
+        let control = Control::open(address).and_then(|mut control| {
+            if self.promotes {
+                control.promote()?;
+            }
+            Ok(control)
+        });
         let control =
             control.map_err(|error| SutError::Ledger(format!("asking {address}: {error}")))?;
-        Ok(Some(Box::new(Keys::new(control, self.run_mark))))
+        let of = if self.promotes { "promoted replica's" } else { "server's" };
+        Ok(Some(Box::new(Keys::new(control, self.run_mark, of))))
     }
 }
 
 fn server(of: &Deployment) -> Result<SocketAddr, SutError> {
-    let found = of.endpoint(SERVER);
-    found.ok_or_else(|| SutError::Deploy("the deployment has no address of a server".to_owned()))
+    endpoint(of, SERVER)
+}
+
+fn endpoint(of: &Deployment, name: &str) -> Result<SocketAddr, SutError> {
+    let found = of.endpoint(name);
+    found.ok_or_else(|| SutError::Deploy(format!("the deployment has no address of a {name}")))
+}
+
+/// Whether a replica has all that the primary had when it connected, and hears what comes.
+fn follows(replica: SocketAddr) -> bool {
+    let link = Control::open(replica).and_then(|mut it| it.info("master_link_status"));
+    link.is_ok_and(|link| link == "up")
 }
 
 /// Every setting that what is kept depends on is said, so that a configuration of the distribution's changes nothing.
@@ -196,17 +243,22 @@ fn facts(address: SocketAddr, settings: &str) -> Result<BTreeMap<String, String>
     ]))
 }
 
-/// Random lower-case letters.
+/// The value of a transaction's key: letters that only this trial's transaction of this number has, so that one that was
+/// damaged is told.
+pub(crate) fn value(run_mark: u64, id: TxId, bytes: usize, out: &mut Vec<u8>) {
+    let mut rng = Seed(run_mark).split_index("content", id).rng();
+    out.extend((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).expect("below 26")));
+}
+
+/// Values of one length.
 struct Values {
-    rng: Rng,
+    run_mark: u64,
     payload_bytes: usize,
 }
 
 impl Workload for Values {
-    fn next(&mut self, _id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
-        let letters = (0..self.payload_bytes)
-            .map(|_| b'a' + u8::try_from(self.rng.below(26)).expect("below 26"));
-        payload.extend(letters);
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
+        value(self.run_mark, id, self.payload_bytes, payload);
         Made::of(0, client)
     }
 }

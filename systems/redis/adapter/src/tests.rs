@@ -18,6 +18,8 @@ const RUN: u64 = 0xfeed;
 fn system() -> Redis {
     Redis {
         sync: AppendFsync::Always,
+        replicas: 0,
+        promotes: false,
         program: None,
         attach: Some(([127, 0, 0, 1], 6379).into()),
         in_flight_max: 64,
@@ -120,11 +122,13 @@ fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
+    let yes = || Options { value: Value::Boolean(true), span: Span::default() };
     let one = || Options { value: Value::Integer(1), span: Span::default() };
     for deploy in [
         vec![],
         vec![("appendfsync", text("no"))],
         vec![("attach", text("127.0.0.1:1")), ("in_flight_max", one())],
+        vec![("replicas", one()), ("promote", yes())],
     ] {
         assert!(build(&deploy).is_ok(), "{deploy:?}");
     }
@@ -135,6 +139,7 @@ fn options_are_read() {
             vec![("attach", text("127.0.0.1:1")), ("appendfsync", text("no"))],
             "has its own settings",
         ),
+        (vec![("promote", yes())], "a replica to promote"),
         (vec![("in_flight_max", text("many"))], "system.deploy.in_flight_max"),
         (vec![("fsync", text("no"))], "system.deploy.fsync"),
     ] {

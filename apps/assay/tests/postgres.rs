@@ -1,0 +1,92 @@
+//! A database of others: PostgreSQL on the testbed's own disk, cut from its power with and without syncing; and its
+//! isolation levels, judged by what clients read.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{self, Place, beside_others, number, processes_of};
+
+/// Whether these tests can run here, said by name where they cannot.
+fn can_run(needs_disk: bool) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let has_disk = is_root && Path::new("/dev/fuse").exists();
+    let may = testbed::install::find("postgres").is_some() && (!needs_disk || has_disk);
+    if !may {
+        harness::say(
+            "SKIPPED postgres tests: they take postgres, and for disks root and /dev/fuse",
+        );
+    }
+    may
+}
+
+fn run(place: &Place, file: &str, more: &[&str]) -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/durability")
+        .join(file)
+        .display()
+        .to_string();
+    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
+    place.assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
+}
+
+/// The only trial of the setting with this key.
+fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
+    let settings = document["settings"].as_array().into_iter().flatten();
+    let found = settings.into_iter().find(|setting| setting["key"] == key);
+    &found.unwrap_or_else(|| panic!("no setting {key} in {document}"))["trials"][0]
+}
+
+/// Claim: a server that syncs loses nothing of what it has acknowledged when its power goes, and one that does not loses
+/// entries, each named by id; none is stored twice or out of order, and no process is left.
+#[test]
+fn power_takes_what_was_not_synced() {
+    if !can_run(true) {
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let document = run(&place, "postgres.toml", &[]);
+    for (key, is_lossy) in
+        [("setting=default,fault=power-all", false), ("setting=unsafe,fault=power-all", true)]
+    {
+        let trial = trial(&document, key);
+        let fates = &trial["fates"];
+        assert_eq!(number(&fates["lost"]) > 0, is_lossy, "{key}: {fates}");
+        for fate in ["duplicate", "phantom", "refused_yet_present", "reordered"] {
+            assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
+        }
+        assert!(number(&fates["once"]) > 20, "{key}: it went on after the fault: {fates}");
+        if is_lossy {
+            let named = fates["examples"]["lost"].as_array().map_or(0, Vec::len);
+            assert!(named > 0, "{fates}");
+        }
+        assert_eq!(trial["faults"][0]["ended"]["what"], "started_again", "{key}");
+    }
+    assert!(processes_of(place.path()).is_empty(), "{:?}", processes_of(place.path()));
+}
+
+/// Claim: at read committed and at repeatable read the check names a cycle of transactions that both committed, a write skew
+/// among them; at serializable it finds none, and refusals are conflicts.
+#[test]
+fn isolation_levels_allow_what_they_say() {
+    if !can_run(false) {
+        return;
+    }
+    let _beside = beside_others();
+    let place = Place::new();
+    let document = run(&place, "postgres-isolation.toml", &[]);
+    for (level, is_clean) in
+        [("read committed", false), ("repeatable read", false), ("serializable", true)]
+    {
+        let trial = trial(&document, &format!("level={level}"));
+        let checks = trial["checks"].as_array().into_iter().flatten();
+        let mut found = checks.filter(|check| check["name"] == "list-append");
+        let check = found.next().unwrap_or_else(|| panic!("{level}: no check: {trial}"));
+        assert_eq!(check["outcome"] == "ok", is_clean, "{level}: {check}");
+        if level == "repeatable read" {
+            assert!(check.to_string().contains("G2-item"), "a write skew: {check}");
+        }
+        assert_eq!(number(&trial["fates"]["lost"]), 0, "{level}");
+    }
+}

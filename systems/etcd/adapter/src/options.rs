@@ -1,0 +1,82 @@
+//! `[system.deploy]` and `[workload]`: what an experiment can ask for.
+
+use std::net::SocketAddr;
+
+use model::options::{Options, Problems, Section};
+use sut::{Request, System};
+
+use crate::members::Members;
+use crate::system::Etcd;
+
+/// The largest value: etcd bounds a request at 1.5 MiB, and base64 takes a third more.
+const PAYLOAD_BYTES_MAX: u64 = 512 << 10;
+
+/// Members at most.
+const MEMBERS_MAX: u64 = 5;
+
+/// Reads both tables.
+pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
+    let before = problems.list.len();
+    let mut deploy = Section::open(request.deploy, "system.deploy", problems);
+    let attach = attach(&mut deploy, problems);
+    let count = deploy.integer("members", 1, MEMBERS_MAX, problems);
+    let program = deploy.string("program", problems).map(|path| request.folder.join(path));
+    let arguments = deploy.strings("options", problems).unwrap_or_default();
+    let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    if let Some(wrong) = arguments.iter().find(|it| it.starts_with('-') || it.contains(' ')) {
+        let message =
+            format!("expected an option without its dashes such as unsafe-no-fsync, got `{wrong}`");
+        deploy.reject("options", message, None, problems);
+    }
+    for key in ["members", "program", "options"] {
+        if attach.is_some() && deploy.raw(key).is_some() {
+            let message = "members that run already have their own settings".to_owned();
+            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
+        }
+    }
+    if count.is_some_and(|count| count % 2 == 0) {
+        let message =
+            "expected an odd number of members, of which a majority can be had: 1, 3 or 5";
+        deploy.reject("members", message, None, problems);
+    }
+    deploy.finish(problems);
+    let mut workload = Section::open(request.workload, "workload", problems);
+    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
+    if payload_bytes > PAYLOAD_BYTES_MAX {
+        let message =
+            format!("expected `workload.payload` of at most {PAYLOAD_BYTES_MAX} bytes, got more");
+        workload.reject("payload", message, None, problems);
+    }
+    workload.finish(problems);
+    if problems.list.len() > before {
+        return None;
+    }
+    Some(Box::new(Etcd {
+        members: Members { count: u8::try_from(count.unwrap_or(3)).ok()?, program, arguments },
+        attach,
+        payload_bytes: usize::try_from(payload_bytes).ok()?,
+        run_mark: request.run_mark,
+    }))
+}
+
+fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<SocketAddr>> {
+    let mut addresses = Vec::new();
+    for text in deploy.strings("attach", problems)? {
+        match text.parse() {
+            Ok(address) => addresses.push(address),
+            Err(_) => {
+                let message = format!("expected an address such as 127.0.0.1:2379, got `{text}`");
+                deploy.reject("attach", message, None, problems);
+            }
+        }
+    }
+    if addresses.is_empty() {
+        deploy.reject("attach", "expected at least one address", None, problems);
+    }
+    Some(addresses)
+}
+
+/// The members that run already; those that are started here run on this host.
+pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}

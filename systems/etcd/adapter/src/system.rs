@@ -1,0 +1,149 @@
+//! The system: starting members or attaching to some, connections, the keys as a ledger.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use model::facts::{ClockRelation, PreflightFinding};
+use model::{Seed, TxId};
+use sut::{
+    Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
+};
+
+use crate::gateway::value;
+use crate::keys::Keys;
+use crate::members::{Members, ask};
+use crate::session::PutSession;
+
+/// How often a cluster that recovers is asked whether it serves.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long a cluster may take after the load until it answers: it elects within a second or two, or never.
+const RECOVERED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Members of etcd as an experiment wants them.
+pub(crate) struct Etcd {
+    pub(crate) members: Members,
+    pub(crate) attach: Option<Vec<SocketAddr>>,
+    pub(crate) payload_bytes: usize,
+    pub(crate) run_mark: u64,
+}
+
+/// The adapter's own state of a deployment.
+struct Up {
+    members: Vec<SocketAddr>,
+}
+
+fn members(of: &Deployment) -> Result<&[SocketAddr], SutError> {
+    let none = || SutError::Deploy("the deployment is not one of etcd".to_owned());
+    of.state::<Up>().map(|up| up.members.as_slice()).ok_or_else(none)
+}
+
+impl System for Etcd {
+    fn stages(&self) -> Vec<String> {
+        vec!["committed".to_owned()]
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("put")]
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let (members, folder) = match &self.attach {
+            Some(list) => (list.clone(), None),
+            None => {
+                let (members, folder) = self.members.start(bed)?;
+                (members, Some(folder))
+            }
+        };
+        let status = ask(members[0], "/v3/maintenance/status", "{}").map_err(|error| {
+            SutError::Deploy(format!("asking the member at {}: {error}", members[0]))
+        })?;
+        let version = status["version"].as_str().unwrap_or_default().to_owned();
+        let facts = BTreeMap::from([
+            ("etcd.version".to_owned(), version),
+            ("etcd.members".to_owned(), members.len().to_string()),
+            ("etcd.options".to_owned(), self.members.arguments.join(" ")),
+            ("etcd.way".to_owned(), "JSON gateway over HTTP/1.1".to_owned()),
+        ]);
+        let named = members.iter().enumerate();
+        let endpoints = named.map(|(at, address)| (format!("member{at}"), *address)).collect();
+        let is_ours = folder.is_some();
+        Ok(Deployment {
+            endpoints,
+            nodes: if is_ours { bed.nodes() } else { Vec::new() },
+            facts,
+            folder,
+            clocks: if is_ours { ClockRelation::OneHost } else { ClockRelation::default() },
+            state: Some(Arc::new(Up { members }) as _),
+            ..Deployment::new(bed.clock())
+        })
+    }
+
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Values { run_mark: self.run_mark, payload_bytes: self.payload_bytes })
+    }
+
+    /// To the members by turns.
+    fn connect(&self, to: &Deployment, _role: Role, index: u32) -> Result<Link, SutError> {
+        let members = members(to)?;
+        let address = members[usize::try_from(index).unwrap_or(0) % members.len()];
+        let session = PutSession::new(self.run_mark);
+        Ok(Link::Wire(Endpoint { address, tls: None }, Box::new(session)))
+    }
+
+    /// After a loss to the next member, since the one before may be down.
+    fn route(&self, to: &Deployment, _role: Role, index: u32, life: u32) -> Option<Endpoint> {
+        let members = members(to).ok()?;
+        let turn = usize::try_from(index).unwrap_or(0) + usize::try_from(life).unwrap_or(0);
+        Some(Endpoint { address: members[turn % members.len()], tls: None })
+    }
+
+    /// Nothing is put: it would be a key of no transaction.
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let count = members(to)?.len();
+        Ok(vec![PreflightFinding::new("put", true, format!("{count} members serve"))])
+    }
+
+    /// From the last member, where the load began with the first.
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        let members = members(of)?;
+        let deadline = of.clock.now().plus(RECOVERED_WITHIN);
+        loop {
+            let now = of.clock.now();
+            let is_over = now >= deadline || of.stop.load(Ordering::Relaxed);
+            let mut last = None;
+            // A cluster that has lost too much to agree on anything still has what its members have.
+            for is_local in [false, true].into_iter().take(if is_over { 2 } else { 1 }) {
+                for member in members.iter().rev() {
+                    match Keys::new(*member, self.run_mark, is_local) {
+                        Ok(keys) => return Ok(Some(Box::new(keys))),
+                        Err(error) => last = Some(error),
+                    }
+                }
+            }
+            if is_over {
+                let why = last.map(|error| error.to_string()).unwrap_or_default();
+                return Err(SutError::Ledger(format!(
+                    "no member serves any more ({why}); a fault that takes members down has to end before the load does"
+                )));
+            }
+            of.clock.sleep_until(now.plus(ASK_EVERY));
+        }
+    }
+}
+
+/// Values of one length.
+struct Values {
+    run_mark: u64,
+    payload_bytes: usize,
+}
+
+impl Workload for Values {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
+        value(self.run_mark, id, self.payload_bytes, payload);
+        Made::of(0, client)
+    }
+}

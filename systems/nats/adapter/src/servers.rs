@@ -1,0 +1,147 @@
+//! The servers of a trial: what they are called, how each is configured and started, where it listens and keeps its files.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use model::plan::CLIENT;
+use sut::{SutError, Testbed};
+use testbed::{NodeSpec, free_port, install};
+
+use crate::control::Control;
+use crate::stream::READY_WITHIN;
+
+/// The name of the only server in the testbed, for faults by name; several are this with their number.
+const NODE: &str = "nats";
+
+/// The program, as the list of those that can be installed calls it; another version has its number after it.
+const PROGRAM: &str = "nats-server";
+
+/// Ports of a server that has an address of its own: for clients, and for other servers.
+const CLIENTS_PORT: u16 = 4222;
+const SERVERS_PORT: u16 = 6222;
+
+/// Servers as an experiment wants them.
+#[derive(Clone, Debug)]
+pub(crate) struct Servers {
+    pub(crate) count: u8,
+    pub(crate) program: Option<PathBuf>,
+    /// A version that is pinned beside the newest.
+    pub(crate) version: Option<String>,
+    /// Of JetStream's files, as the configuration takes it; `None`: the server's default.
+    pub(crate) sync_interval: Option<String>,
+}
+
+/// A server that is up.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// Where clients connect.
+    pub(crate) address: SocketAddr,
+}
+
+/// Where a server is to listen.
+struct Plan {
+    name: String,
+    clients: SocketAddr,
+    servers: SocketAddr,
+}
+
+impl Servers {
+    fn find(&self) -> Result<PathBuf, SutError> {
+        let name = match &self.version {
+            Some(version) => format!("{PROGRAM}-{version}"),
+            None => PROGRAM.to_owned(),
+        };
+        self.program.clone().or_else(|| install::find(&name)).ok_or_else(|| SutError::Missing {
+            hint: format!(
+                "run: assay doctor --install {name}, or name one with system.deploy.program"
+            ),
+            program: name,
+        })
+    }
+
+    /// Starts all of them and waits until each takes clients.
+    pub(crate) fn start(&self, bed: &mut Testbed) -> Result<(Vec<Place>, PathBuf), SutError> {
+        let program = self.find()?;
+        let names: Vec<String> = match self.count {
+            1 => vec![NODE.to_owned()],
+            count => (0..count).map(|number| format!("{NODE}{number}")).collect(),
+        };
+        let mut plans = Vec::new();
+        for name in names {
+            let address = |host: Ipv4Addr, port| SocketAddr::new(IpAddr::V4(host), port);
+            let (clients, servers) = match bed.network_address(&name)? {
+                Some(own) => (address(own, CLIENTS_PORT), address(own, SERVERS_PORT)),
+                None => {
+                    let own = Ipv4Addr::LOCALHOST;
+                    (address(own, free_port()?), address(own, free_port()?))
+                }
+            };
+            plans.push(Plan { name, clients, servers });
+        }
+        let mut places = Vec::new();
+        for number in 0..plans.len() {
+            let Plan { name, clients, .. } = &plans[number];
+            let configuration = self.configuration(number, &plans, bed)?;
+            // Beside the disk, whose power may be cut: it is the trial's, not the server's.
+            let path = bed.folder().join(format!("{name}.conf"));
+            std::fs::write(&path, configuration).map_err(|error| {
+                SutError::Deploy(format!("writing {}: {error}", path.display()))
+            })?;
+            let path = path.display().to_string();
+            let node = NodeSpec::new(name, &program).args(["--config", path.as_str()]);
+            bed.spawn(node.in_own_namespace())?;
+            let dialled = bed.forward(CLIENT, name, *clients)?.unwrap_or(*clients);
+            places.push(Place { address: dialled });
+        }
+        for (plan, place) in plans.iter().zip(&places) {
+            bed.wait_ready(&plan.name, || Control::open(place.address).is_ok(), READY_WITHIN)?;
+        }
+        let folder = bed.node_folder(&plans[0].name)?;
+        Ok((places, folder))
+    }
+
+    fn configuration(
+        &self,
+        number: usize,
+        plans: &[Plan],
+        bed: &mut Testbed,
+    ) -> Result<String, SutError> {
+        let Plan { name, clients, servers } = &plans[number];
+        // On a disk of its own, where the plan gives it one.
+        let folder = bed.node_folder(name)?;
+        let mut text = String::new();
+        let mut line = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        line(format!("server_name: \"{name}\""));
+        line(format!("listen: \"{clients}\""));
+        line("jetstream {".to_owned());
+        line(format!("  store_dir: \"{}\"", folder.display()));
+        // Of the host's own disk it would take what is free, which says nothing of this trial.
+        line("  max_memory_store: 256MB".to_owned());
+        line("  max_file_store: 4GB".to_owned());
+        if let Some(interval) = &self.sync_interval {
+            line(format!("  sync_interval: {interval}"));
+        }
+        line("}".to_owned());
+        if plans.len() > 1 {
+            let mut routes = String::new();
+            for (_, plan) in plans.iter().enumerate().filter(|(other, _)| *other != number) {
+                // Where the links are forwarders, a server dials one.
+                let dialled = bed.forward(name, &plan.name, plan.servers)?;
+                let comma = if routes.is_empty() { "" } else { "," };
+                let _ =
+                    write!(routes, "{comma} \"nats-route://{}\"", dialled.unwrap_or(plan.servers));
+            }
+            line("cluster {".to_owned());
+            line("  name: assay".to_owned());
+            line(format!("  listen: \"{servers}\""));
+            line("  no_advertise: true".to_owned());
+            line(format!("  routes: [{routes} ]"));
+            line("}".to_owned());
+        }
+        Ok(text)
+    }
+}

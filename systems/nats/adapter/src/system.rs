@@ -1,0 +1,148 @@
+//! The system: starting servers or attaching to some, connections, the stream as a ledger.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use model::Seed;
+use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
+use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
+
+use crate::control::Control;
+use crate::servers::{Place, Servers};
+use crate::session::{Common, PublishSession};
+use crate::stream;
+use crate::workload::Bodies;
+
+/// Servers of NATS as an experiment wants them.
+pub(crate) struct Nats {
+    pub(crate) servers: Servers,
+    pub(crate) attach: Option<Vec<SocketAddr>>,
+    pub(crate) in_flight_max: u32,
+    pub(crate) has_ids: bool,
+    pub(crate) payload_bytes: usize,
+    pub(crate) run_mark: u64,
+}
+
+/// The adapter's own state of a deployment.
+struct Up {
+    places: Vec<Place>,
+}
+
+fn places(of: &Deployment) -> Result<&[Place], SutError> {
+    let none = || SutError::Deploy("the deployment is not one of nats".to_owned());
+    of.state::<Up>().map(|up| up.places.as_slice()).ok_or_else(none)
+}
+
+impl Nats {
+    pub(crate) fn common(&self) -> Arc<Common> {
+        Arc::new(Common {
+            run_mark: self.run_mark,
+            stream: stream::name(self.run_mark),
+            subject: stream::subject(self.run_mark),
+            in_flight_max: self.in_flight_max,
+            has_ids: self.has_ids,
+        })
+    }
+}
+
+impl System for Nats {
+    fn stages(&self) -> Vec<String> {
+        vec!["committed".to_owned()]
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::recorded("publish")]
+    }
+
+    fn code_remarks(&self) -> Vec<CodeRemark> {
+        let remark = "the stream had stored a message with this id before".to_owned();
+        vec![CodeRemark { code: 1, remark }]
+    }
+
+    fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
+        let (places, folder) = match &self.attach {
+            Some(list) => (list.iter().map(|address| Place { address: *address }).collect(), None),
+            None => {
+                let (places, folder) = self.servers.start(bed)?;
+                (places, Some(folder))
+            }
+        };
+        stream::make(&places, self.run_mark, bed.clock())?;
+        let first = places[0].address;
+        let version = Control::open(first).map(|control| control.version);
+        let version = version
+            .map_err(|error| SutError::Deploy(format!("asking the server at {first}: {error}")))?;
+        let interval = match (&self.attach, &self.servers.sync_interval) {
+            (Some(_), _) => "the servers' own",
+            (None, Some(interval)) => interval,
+            (None, None) => "the server's default",
+        };
+        let facts = BTreeMap::from([
+            ("nats.version".to_owned(), version),
+            ("nats.servers".to_owned(), places.len().to_string()),
+            ("nats.sync_interval".to_owned(), interval.to_owned()),
+            ("nats.message_ids".to_owned(), self.has_ids.to_string()),
+        ]);
+        let named = places.iter().enumerate();
+        let endpoints = named.map(|(at, place)| (format!("server{at}"), place.address)).collect();
+        let clocks =
+            if folder.is_some() { ClockRelation::OneHost } else { ClockRelation::default() };
+        let nodes = if folder.is_some() { bed.nodes() } else { Vec::new() };
+        let state = Some(Arc::new(Up { places }) as _);
+        Ok(Deployment {
+            endpoints,
+            nodes,
+            facts,
+            folder,
+            clocks,
+            state,
+            ..Deployment::new(bed.clock())
+        })
+    }
+
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+        Box::new(Bodies { run_mark: self.run_mark, payload_bytes: self.payload_bytes })
+    }
+
+    /// To the servers by turns.
+    fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
+        let places = places(to)?;
+        let place = &places[usize::try_from(index).unwrap_or(0) % places.len()];
+        let name = match role {
+            Role::Probe => format!("p{index}"),
+            Role::Submit | Role::Observe => format!("c{index}"),
+        };
+        let session = PublishSession::new(self.common(), &name);
+        Ok(Link::Wire(Endpoint { address: place.address, tls: None }, Box::new(session)))
+    }
+
+    /// After a loss to the next server, since the one before may be down.
+    fn route(&self, to: &Deployment, _role: Role, index: u32, life: u32) -> Option<Endpoint> {
+        let places = places(to).ok()?;
+        let turn = usize::try_from(index).unwrap_or(0) + usize::try_from(life).unwrap_or(0);
+        Some(Endpoint { address: places[turn % places.len()].address, tls: None })
+    }
+
+    /// Nothing is published: it would be a message of no transaction. The stream has been made.
+    fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
+        let count = places(to)?.len();
+        let detail = format!("the stream was made, with {count} replicas");
+        Ok(vec![PreflightFinding::new("publish", true, detail)])
+    }
+
+    fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
+        Ok(Some(Box::new(stream::read(places(of)?, self.run_mark, of)?)))
+    }
+
+    /// Servers that go on keep nothing of the trial.
+    fn finished(&self, of: &Deployment) {
+        if self.attach.is_some()
+            && let Ok([first, ..]) = places(of)
+            && let Ok(mut control) = Control::open(first.address)
+        {
+            // An error has no taker here: what is left carries the trial's mark in its name.
+            let _ = control.api(&format!("STREAM.DELETE.{}", stream::name(self.run_mark)), "");
+        }
+    }
+}

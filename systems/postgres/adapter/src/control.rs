@@ -1,0 +1,138 @@
+//! Questions to the server beside the load: does it serve, which settings has it, what does it hold. A connection of its
+//! own, blocking and bounded in time; never used while transactions are timed.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::messages::{self, Message};
+
+/// The longest wait for the server to take a connection or answer a question: a large table is sorted before its first
+/// row comes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// SQLSTATE of a table that does not exist.
+pub(crate) const UNDEFINED_TABLE: &str = "42P01";
+
+/// Who connects, and to which database.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) database: String,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ControlError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the server says: {code} {text}")]
+    Server { code: String, text: String },
+    #[error("the server does not keep its protocol: {0}")]
+    Strange(String),
+}
+
+/// A connection for questions.
+pub(crate) struct Control {
+    stream: TcpStream,
+    unread: Vec<u8>,
+    used: usize,
+}
+
+/// Columns of a row, in the text form.
+pub(crate) type Columns = Vec<Option<String>>;
+
+impl Control {
+    pub(crate) fn open(server: SocketAddr, login: &Login) -> Result<Self, ControlError> {
+        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        let mut control = Self { stream, unread: Vec::new(), used: 0 };
+        let mut out = Vec::new();
+        messages::startup(&[("user", &login.user), ("database", &login.database)], &mut out);
+        control.stream.write_all(&out)?;
+        while control.until_ready()?.is_some() {}
+        Ok(control)
+    }
+
+    /// Whether it serves: a server that still recovers refuses the session.
+    pub(crate) fn is_serving(server: SocketAddr, login: &Login) -> bool {
+        Self::open(server, login).is_ok()
+    }
+
+    /// All rows of a statement that has few.
+    pub(crate) fn ask(&mut self, sql: &str) -> Result<Vec<Columns>, ControlError> {
+        self.begin(sql)?;
+        let mut rows = Vec::new();
+        while let Some(row) = self.next_row()? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Begins a statement whose rows are taken one by one.
+    pub(crate) fn begin(&mut self, sql: &str) -> Result<(), ControlError> {
+        let mut out = Vec::new();
+        messages::query(sql, &mut out);
+        Ok(self.stream.write_all(&out)?)
+    }
+
+    /// The next row of the statement that was begun; `None`: there is no other.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Columns>, ControlError> {
+        self.until_ready()
+    }
+
+    /// The next row, or the end of the statement. After an error the server is heard out.
+    fn until_ready(&mut self) -> Result<Option<Columns>, ControlError> {
+        loop {
+            let read = messages::message(&self.unread[self.used..]);
+            let read = read.map_err(|strange| ControlError::Strange(strange.0))?;
+            let Some((message, length)) = read else {
+                self.more()?;
+                continue;
+            };
+            let found = match message {
+                Message::Row(row) => {
+                    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+                    Some(Ok(Some(row.map(|column| column.map(text)).collect())))
+                }
+                Message::Ready(_) => Some(Ok(None)),
+                Message::Error(complaint) => {
+                    let (code, text) = (complaint.code.to_owned(), complaint.text.to_owned());
+                    Some(Err(ControlError::Server { code, text }))
+                }
+                Message::Authentication(wanted @ 1..) => Some(Err(ControlError::Strange(format!(
+                    "expected a server that trusts this login, got a demand for authentication {wanted}"
+                )))),
+                _ => None,
+            };
+            self.used += length;
+            if let Some(found) = found {
+                return found;
+            }
+        }
+    }
+
+    fn more(&mut self) -> io::Result<()> {
+        self.unread.drain(..self.used);
+        self.used = 0;
+        let mut chunk = [0; 64 << 10];
+        match self.stream.read(&mut chunk)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                self.unread.extend_from_slice(&chunk[..count]);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let mut out = Vec::new();
+        messages::terminate(&mut out);
+        // A server that is gone needs no farewell.
+        let _ = self.stream.write_all(&out);
+    }
+}
