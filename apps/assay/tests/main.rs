@@ -23,6 +23,7 @@ mod ethereum;
 mod exec;
 mod expectations;
 mod experiments;
+mod flows;
 mod folder;
 mod formats;
 mod freeze;
@@ -47,6 +48,7 @@ mod search;
 mod secrets;
 mod stumbles;
 mod trusted;
+mod watching;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

@@ -198,7 +198,9 @@ impl<'a> TrialAnalysis<'a> {
             beyond.received(&self.figures.received);
             beyond.below(&self.figures.latencies);
             let evaluated = thresholds::evaluate_all(trial.thresholds, beyond, &result);
-            result.thresholds.splice(0..0, evaluated);
+            // Why the load was ended before its time is the first thing to say.
+            let at = usize::from(facts.load.ended_early.is_some());
+            result.thresholds.splice(at..at, evaluated);
         }
         (result.verdict, result.reason) = verdict::of_trial(&result);
         let mut picture = picture::of_trial(
