@@ -8,6 +8,7 @@
 //!   plan.toml                 the experiment as resolved
 //!   environment.json          host, tool, command
 //!   summary.json              the result document
+//!   baseline-names.txt        names that users gave it: src/baseline_names.rs
 //!   experiment.toml, …        texts that the app adds
 //!   settings/<key>/trial-<n>/ TrialFolder
 //!     trial.json              facts; `complete` is false until the trial has ended
@@ -31,6 +32,7 @@
 //! What is read may be damaged: sizes are checked before memory is taken, checksums before Parquet is parsed,
 //! and every error names the file and what to do.
 
+mod baseline_names;
 mod carried;
 mod columns;
 mod disk;
@@ -46,6 +48,7 @@ mod node_events;
 mod numbered_words;
 mod observation_log;
 mod observations;
+mod resume;
 mod row_code;
 mod row_log;
 mod sampled_spans;
