@@ -24,7 +24,7 @@ pub struct Opened {
     result: RunResult,
 }
 
-/// What comparisons ask of the user.
+/// The conditions of a comparison, as the user sets them.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// The ratio that makes no difference, less one.

@@ -1,5 +1,5 @@
 //! Comparisons of real runs: two sides of one run, a baseline by name, what is refused, and the history of an experiment.
-//! What differs is what a limiter refuses: no count depends on how busy the machine is.
+//! The sides differ in a limiter: no count depends on how busy the machine is.
 
 use serde_json::Value;
 

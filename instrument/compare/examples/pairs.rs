@@ -116,7 +116,7 @@ impl Design {
             self.seconds
         );
         let script = |_: &SettingPlan, trial: u32| {
-            // What differs between trials differs for both sides alike where they are run beside each other.
+            // A drift of the host is the same for both sides where they are run beside each other.
             let shared = if self.is_paired { 0 } else { side };
             let of_host = seed.split_index("host", shared).split_index("trial", u64::from(trial));
             let host = (self.between * normal(of_host)).exp();

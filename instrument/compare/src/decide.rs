@@ -412,7 +412,7 @@ fn end3(of: Option<f64>) -> String {
     of.map_or("open".to_owned(), |it| format!("{it:.3}"))
 }
 
-/// What stands first: what is told to differ by how much, then what cannot be told, then what is the same.
+/// The order of the table: told to differ, by how much; then not told; then the same.
 fn weight(of: &ComparedNumber) -> f64 {
     let size = match of.unit {
         ComparedUnit::FailedShare => of.effect.map_or(1e3, |it| it.abs() * 10.0),
@@ -482,7 +482,7 @@ fn words(change: Change, numbers: &[ComparedNumber], baseline: &str) -> String {
     }
 }
 
-/// What these runs cannot show.
+/// The limits of these runs.
 fn unknown(sides: &Sides<'_>, pairs: &[Pair]) -> String {
     let runs = [&sides.baseline, &sides.candidate].map(|side| side.started.len());
     let values =

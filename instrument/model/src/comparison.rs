@@ -32,7 +32,7 @@ pub struct Comparison {
     pub change: Change,
     /// The result in one sentence.
     pub words: String,
-    /// What these runs cannot show; empty = nothing to say.
+    /// The limits of these runs; empty = nothing to say.
     pub unknown: String,
     /// Differences between plans, hosts and builds.
     pub differences: Vec<Difference>,

@@ -17,7 +17,7 @@ use crate::special::t_quantile;
 const TRIALS_TRUSTED: usize = 5;
 /// Degrees of freedom of a trial's own interval: eight blocks ([`crate::interval`]).
 const FREEDOM_WITHIN: f64 = 7.0;
-/// What a trial's own half-width is divided by to get a standard error back.
+/// Divides a trial's own half-width, to get a standard error back.
 const HALF_WIDTH_PER_ERROR: f64 = 2.364_624;
 
 /// A ratio with its interval.

@@ -147,7 +147,7 @@ fn carry_out(
         compare::keep(&run, compared)?;
         let exit = Exit::of(result.exit_code).or(compared.exit());
         if exit as i32 != result.exit_code {
-            // What is stored is of the run alone; what is said is of both.
+            // The stored result is of the run alone; the exit code is of both.
             result.exit_code = exit as i32;
             result.exit_meaning = exit.meaning().to_owned();
         }

@@ -1,4 +1,4 @@
-//! What a run says of a promise in one sentence that stands alone: where, with what, how fast, how long, how many, how sure.
+//! One sentence on a promise that stands alone: where, with what, how fast, how long, how many, how sure.
 
 use std::time::Duration;
 
