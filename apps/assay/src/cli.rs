@@ -64,9 +64,15 @@ pub enum Command {
     /// Seal the files of a run with a digest, sign it, or check that a run is as it was sealed and signed
     #[command(after_long_help = SEAL_EXAMPLES)]
     Seal(SealArguments),
+    /// Compare two runs, number by number: better, worse, equivalent or inconclusive
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareArguments),
+    /// Give a run a name that `--baseline` and `assay compare` know; several runs may have the same
+    #[command(after_long_help = "Example:\n  assay mark runs/20261121T065032Z_api main")]
+    Mark(MarkArguments),
     /// Runs on disk: verdict and headline numbers; or the words that thresholds and experiments may use
     #[command(
-        after_long_help = "Examples:\n  assay list\n  assay list numbers connections\n  assay list audits backlog_drift"
+        after_long_help = "Examples:\n  assay list\n  assay list --trend api -o trend.html\n  assay list numbers connections\n  assay list audits backlog_drift"
     )]
     List(ListArguments),
     /// Make an experiment file to start from: a template, or from targets, a HAR recording, OpenAPI
@@ -102,7 +108,17 @@ const RUN_EXAMPLES: &str = "Examples:
   assay run demo
 
 Exit codes: 0 no threshold failed · 1 could not run · 2 usage or experiment-file error ·
-97 undecided or invalid · 99 a threshold or a check failed · 130 interrupted";
+97 undecided or invalid · 98 worse than the baseline · 99 a threshold or a check failed · 130 interrupted";
+
+const COMPARE_EXAMPLES: &str = "Examples:
+  assay compare runs/20261121T065032Z_api runs/20261122T065029Z_api
+  assay compare main runs/20261122T065029Z_api --format md     # all runs marked `main` are the baseline
+  assay compare runs/20261122T065029Z_versions --by version    # two labels of an axis of one run
+  assay run my.toml --baseline main
+  assay run http://127.0.0.1:8080/ --against http://127.0.0.1:8081/
+
+Exit codes: 0 no number is told to be worse · 1 could not, or the sides differ in what matters · 2 usage ·
+97 most numbers cannot be told · 98 a number is worse";
 
 const SEAL_EXAMPLES: &str = "Examples:
   assay seal runs/20261121T065032Z_demo                       is it as it was sealed?
@@ -156,12 +172,25 @@ pub struct ConvertArguments {
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// Experiment file, URL, `-`, `demo` or `demo-kv`
-    #[arg(value_name = "EXPERIMENT|URL|-|demo")]
-    pub what: String,
+    #[arg(
+        value_name = "EXPERIMENT|URL|-|demo",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
+    pub what: Option<String>,
     #[command(flatten)]
     pub layers: LayerArguments,
     #[command(flatten)]
     pub quick: QuickArguments,
+    /// Go on with a run that was stopped: its whole trials stay, the others are run
+    #[arg(long, value_name = "FOLDER")]
+    pub resume: Option<PathBuf>,
+    /// Compare with a run folder, or with the runs that have this baseline name (see `assay mark`); exits with 98 where a
+    /// number is worse
+    #[arg(long, value_name = "NAME|FOLDER")]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub compared: ComparedArguments,
     /// Folder that run folders are made in
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     pub runs: PathBuf,
@@ -193,6 +222,53 @@ pub struct RunArguments {
     /// Skip the test requests before the load: it is sent even if none of it can succeed
     #[arg(long)]
     pub no_preflight: bool,
+}
+
+/// The conditions of a comparison.
+#[derive(Debug, Args)]
+pub struct ComparedArguments {
+    /// Ratios within this make no difference [default: 5%]
+    #[arg(long, value_name = "PERCENT")]
+    pub margin: Option<String>,
+    /// Compare although plans, hosts or builds differ in what matters
+    #[arg(long)]
+    pub anyway: bool,
+}
+
+/// Arguments of `assay compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// Baseline and candidate: run folders, or baseline names; or one run of which two labels of an axis are compared
+    #[arg(value_name = "RUN", required = true, num_args = 1..=2)]
+    pub sides: Vec<String>,
+    /// The axis whose first two labels are the sides of one run
+    #[arg(long, value_name = "AXIS", default_value = plan::SIDE_AXIS)]
+    pub by: String,
+    #[command(flatten)]
+    pub compared: ComparedArguments,
+    /// Form of the comparison: text, md, json, html or junit
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// File to write; `-` is standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// Folder of run folders that baseline names are looked for in
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    pub runs: PathBuf,
+}
+
+/// Arguments of `assay mark`.
+#[derive(Debug, Args)]
+pub struct MarkArguments {
+    /// Run folder
+    #[arg(value_name = "RUN")]
+    pub folder: PathBuf,
+    /// Baseline name: letters, digits, `-`, `_`, `.`, `+`
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Take the name away
+    #[arg(long)]
+    pub remove: bool,
 }
 
 /// Layers over the experiment file.
@@ -263,6 +339,9 @@ pub struct QuickArguments {
     /// Speak HTTP/2: with https by ALPN, with http from the first byte on (with a URL)
     #[arg(long)]
     pub http2: bool,
+    /// Load this URL by turns with the other, and compare them
+    #[arg(long, value_name = "URL")]
+    pub against: Option<String>,
     /// Search for the highest rate that keeps this threshold, such as 'p99 < 100ms'; it begins with --rate, and --duration
     /// is how long a rate must be sustained
     #[arg(long, value_name = "EXPRESSION")]
@@ -303,7 +382,7 @@ pub struct CheckArguments {
 /// Arguments of `assay report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Run folders; without one, the newest under `runs`
+    /// Run folders; without one, the newest under `runs`; two that can be compared are (see `assay compare`)
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Form of the report
@@ -375,6 +454,18 @@ pub struct ListArguments {
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
+    /// The history of an experiment: its numbers run by run, and where their level changed
+    #[arg(long, value_name = "EXPERIMENT")]
+    pub trend: Option<String>,
+    /// Runs of the history, the newest ones
+    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "trend")]
+    pub last: usize,
+    /// Levels of the history that differ by less are the same [default: 5%]
+    #[arg(long, value_name = "PERCENT", requires = "trend")]
+    pub margin: Option<String>,
+    /// Write the history as a page
+    #[arg(long, short, value_name = "FILE", requires = "trend")]
+    pub output: Option<PathBuf>,
 }
 
 /// Lists of words.

@@ -11,6 +11,7 @@ use model::options::Problems;
 use model::plan::{Arrivals, LoadPlan, Plan, Schedule, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
+use record::RunFolder;
 use sut::{Request, Role, System};
 
 use crate::cli::{LayerArguments, QuickArguments};
@@ -78,6 +79,22 @@ pub fn load(
     let experiment = Experiment { text, plan, effective, folder, is_quick };
     remarks.iter().for_each(|remark| say!("assay: {remark}"));
     Ok(experiment)
+}
+
+/// The experiment of a run that was stopped. Secrets are read from the environment, as the folder names them; relative
+/// paths are relative to where the experiment was, or to here.
+pub fn resumed(run: &RunFolder) -> Result<Experiment, Refusal> {
+    let words = |error: record::RecordError| Refusal::Usage(error.to_string());
+    let plan = run.plan().map_err(words)?;
+    let text = run.experiment().map_err(words)?;
+    plan::taint(&text);
+    let here = std::env::current_dir().map_err(|e| format!("reading the working folder: {e}"))?;
+    let command = run.environment().map_err(words)?.command;
+    let file = command.iter().map(Path::new).find(|word| {
+        word.extension().is_some_and(|extension| extension == "toml") && word.is_file()
+    });
+    let folder = file.and_then(Path::parent).map_or(here.clone(), |folder| here.join(folder));
+    Ok(Experiment { text, plan, effective: Vec::new(), folder, is_quick: false })
 }
 
 impl Experiment {
@@ -318,6 +335,7 @@ fn overlay(quick: &QuickArguments) -> Vec<(String, String)> {
     put("load.clients", &quick.clients.map(|n| n.to_string()));
     put("load.connections", &quick.connections.map(|n| n.to_string()));
     put("load.threads", &quick.threads.map(|n| n.to_string()));
+    put("against.deploy.url", &quick.against);
     if let Some(find) = &quick.find {
         flags.push(("threshold".to_owned(), find.clone()));
         flags.push(("search.find".to_owned(), "load.rate".to_owned()));
@@ -378,6 +396,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         timeout: text(&quick.timeout),
         connections: count(&quick.connections),
         threads: count(&quick.threads),
+        against: text(&quick.against),
         find: text(&quick.find),
         thresholds: quick.thresholds.clone(),
     })

@@ -9,8 +9,8 @@ use record::{RecordError, RunFolder};
 use report::{ListEntry, WordListed};
 
 use crate::cli::{ColorChoice, ListArguments, ListOf};
-use crate::terminal;
 use crate::terminal::say;
+use crate::{compare, terminal};
 
 /// Columns of a table of runs that goes into a file or another program.
 const PIPED_COLUMNS: usize = 1_000;
@@ -18,6 +18,7 @@ const PIPED_COLUMNS: usize = 1_000;
 /// Prints the runs, newest first, or a list of words.
 pub fn list(arguments: &ListArguments, colour: ColorChoice) -> Exit {
     let printed = match &arguments.of {
+        _ if arguments.trend.is_some() => trend(arguments, colour),
         None => runs(arguments, colour),
         Some(of) => words(of, arguments.json, colour),
     };
@@ -26,6 +27,23 @@ pub fn list(arguments: &ListArguments, colour: ColorChoice) -> Exit {
         Err(message) => {
             say!("assay list: {message}");
             Exit::CouldNotRun
+        }
+    }
+}
+
+/// The history of an experiment, from the run folders alone.
+fn trend(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
+    let name = arguments.trend.as_deref().unwrap_or_default();
+    let asked = compare::Asked::of(arguments.margin.as_deref(), false)?;
+    let found = compare::history(name, &arguments.runs, arguments.last, asked.margin)?;
+    if let Some(output) = &arguments.output {
+        compare::write_text(output, &report::trend_page(&found, &report::Assets::built()))?;
+    }
+    match (arguments.json, arguments.output.as_deref()) {
+        (_, Some(output)) if output == Path::new("-") => Ok(()),
+        (true, _) => terminal::print(&report::trend_json(&found)),
+        (false, _) => {
+            terminal::print(&report::trend_text(&found, terminal::stdout_style(colour, false)))
         }
     }
 }
@@ -176,7 +194,7 @@ fn entry(path: &Path) -> ListEntry {
         }
     };
     match run.result() {
-        Ok(result) => of_result(folder, &result),
+        Ok(result) => of_result(folder, &result, run.baseline_names()),
         Err(error) => {
             let what = match error {
                 RecordError::OtherVersion { .. } => "a result of another version",
@@ -188,7 +206,7 @@ fn entry(path: &Path) -> ListEntry {
     }
 }
 
-fn of_result(folder: String, result: &RunResult) -> ListEntry {
+fn of_result(folder: String, result: &RunResult, marks: Vec<String>) -> ListEntry {
     ListEntry {
         folder,
         started: result.started.clone(),
@@ -197,7 +215,7 @@ fn of_result(folder: String, result: &RunResult) -> ListEntry {
         state: String::new(),
         settings: result.settings.len(),
         headline: report::list_headline(result),
-        marks: Vec::new(),
+        marks,
     }
 }
 
@@ -212,6 +230,7 @@ fn json(entries: &[ListEntry]) -> String {
                 "verdict": entry.verdict.map(model::result::Verdict::word),
                 "state": entry.state,
                 "settings": entry.settings,
+                "baseline_names": entry.marks,
             })
         })
         .collect();

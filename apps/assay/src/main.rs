@@ -5,6 +5,7 @@
 mod check;
 mod check_secrets;
 mod cli;
+mod compare;
 mod conclude;
 mod convert;
 mod doctor;
@@ -76,6 +77,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, cli.color),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),
         Command::Seal(arguments) => seal::seal(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments, cli.color),
+        Command::Mark(arguments) => compare::mark(&arguments),
         Command::List(arguments) => list::list(&arguments, cli.color),
         Command::Convert(arguments) => convert::convert(&arguments),
         Command::Init(arguments) => init::init(&arguments),

@@ -3,12 +3,13 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use model::comparison::Comparison;
 use model::result::{Exit, RunResult};
 use record::RunFolder;
 
 use crate::cli::{ColorChoice, Format, ReportArguments};
 use crate::terminal::say;
-use crate::{check_secrets, conclude, formats, list, seal, terminal};
+use crate::{check_secrets, compare, conclude, formats, list, seal, terminal};
 
 /// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
 /// the runs'.
@@ -38,6 +39,12 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
         return Ok(if is_clean { Exit::Ok } else { Exit::CouldNotRun });
     }
     tell_of_seals(&paths);
+    if let [baseline, candidate] = paths.as_slice()
+        && let Some(compared) = compared(baseline, candidate, arguments.format)?
+    {
+        compare::write(&compared, arguments.format, &arguments.output, colour)?;
+        return Ok(compared.exit());
+    }
     let all_at_once = match arguments.format {
         Format::Html => return page(&paths, &arguments.output),
         Format::Svg => Some((formats::figures(&paths, &arguments.output)?, String::new())),
@@ -66,6 +73,28 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
 fn tell_of_seals(paths: &[PathBuf]) {
     for run in paths.iter().filter_map(|path| RunFolder::open(path).ok()) {
         say!("assay: {}", seal::line(&run));
+    }
+}
+
+/// The comparison of two runs; `None` where they differ in what matters, which is said, or the form is that of single
+/// runs.
+fn compared(
+    baseline: &Path,
+    candidate: &Path,
+    format: Format,
+) -> Result<Option<Comparison>, String> {
+    if !matches!(format, Format::Text | Format::Md | Format::Json | Format::Html | Format::Junit) {
+        return Ok(None);
+    }
+    let side = |path: &Path| compare::side(&path.display().to_string(), Path::new("runs"), None);
+    let (baseline, candidate) = (side(baseline)?, side(candidate)?);
+    let asked = compare::Asked::of(None, false)?;
+    match compare::between(&baseline, &candidate, asked) {
+        Ok(compared) => Ok(Some(compared)),
+        Err(why) => {
+            say!("assay report: not compared: {why} with assay compare");
+            Ok(None)
+        }
     }
 }
 

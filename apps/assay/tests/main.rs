@@ -12,6 +12,7 @@ mod before_the_load;
 mod cometbft;
 mod cometbft_report;
 mod command_line;
+mod compare;
 mod connections;
 mod convert;
 mod crash;

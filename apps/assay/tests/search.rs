@@ -1,8 +1,9 @@
 //! The search for the highest rate, on real nodes whose limit is known.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Place, beside_others};
+use crate::harness::{Place, Running, beside_others, until};
 
 /// A search on echo, which refuses what is beyond `limit`.
 fn limited(limit: &str) -> String {
@@ -65,4 +66,57 @@ fn nothing_is_kept() {
     said.expect_code(99);
     assert_eq!(document["search"]["end"], "not_even", "{}", document["search"]);
     assert_eq!(document["search"]["confirmed_per_s"], Value::Null);
+}
+
+/// Claim: a search that was stopped by Ctrl-C goes on from its folder: its whole trials stay as they are, the one that was
+/// cut short is run anew, and the result is that of one search, which the folder alone gives again.
+#[test]
+fn goes_on_after_ctrl_c() {
+    let _beside = beside_others();
+    let place = Place::new();
+    place.write("find.toml", limited("60/s"));
+    let quietly = ["run", "find.toml", "--no-calibration", "--progress", "none"];
+    let running = Running::start(&mut place.command(&quietly));
+    let sealed = || {
+        let run = place.runs().pop()?;
+        let seals = walk(&run).into_iter().filter(|path| path.ends_with("seal.json")).collect();
+        Some::<Vec<std::path::PathBuf>>(seals).filter(|seals| seals.len() >= 2)
+    };
+    let whole = until(RUN_LIMIT, sealed).expect("two trials end");
+    running.signal(Signal::INT);
+    running.finish().expect_code(130);
+    let before: Vec<String> = whole.iter().map(text).collect();
+    let run = place.run_folder().display().to_string();
+    let said = place.assay(&["run", "--resume", &run, "--no-calibration", "--progress", "none"]);
+    said.expect_code(0);
+    assert_eq!(whole.iter().map(text).collect::<Vec<_>>(), before, "whole trials stay");
+    assert_eq!(place.runs().len(), 1, "it is the same run");
+    let summary = text(&place.run_folder().join("summary.json"));
+    let summary: Value = serde_json::from_str(&summary).expect("a result");
+    assert_eq!(
+        (&summary["search"]["end"], &summary["interrupted"]),
+        (&"found".into(), &false.into())
+    );
+    let (_, again) = place.report();
+    assert_eq!(again["search"], summary["search"]);
+    let statement = summary["statements"][0]["words"].as_str().unwrap_or_default();
+    assert!(statement.is_empty(), "a share is no time: {statement}");
+}
+
+/// A search is longer than most runs.
+const RUN_LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
+
+fn text(path: impl AsRef<std::path::Path>) -> String {
+    let path = path.as_ref();
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every file below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).map(|it| it.flatten().collect::<Vec<_>>());
+    let below = |path: std::path::PathBuf| match path.is_dir() {
+        true => walk(&path),
+        false => vec![path],
+    };
+    entries.unwrap_or_default().into_iter().flat_map(|entry| below(entry.path())).collect()
 }

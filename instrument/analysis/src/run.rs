@@ -8,7 +8,7 @@ use crate::audits::{audits_asked, repeatability};
 use crate::figures::combined;
 use crate::judge::expression::names_in;
 use crate::judge::verdict::{exit_of, failures_of, is_saturated, of_run};
-use crate::judge::{knee, minutes, search};
+use crate::judge::{knee, minutes, scalability, search, statement};
 use crate::names::metric_names::percentiles_named;
 use crate::show::tables;
 
@@ -81,6 +81,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
             borne.words = words;
         }
     }
+    scalability::add(plan, &mut settings);
     let audits = repeatability::audit(&settings);
     let search = search::result(plan, &settings, input.interrupted);
     let (verdict, reason) = match &search {
@@ -107,6 +108,7 @@ pub fn summarise(input: &RunInput<'_>, trials: Vec<(usize, TrialResult)>) -> Run
         tables: tables::all(plan, &settings),
         knee: knee::find(plan, &settings),
         load_series: knee::load_series(plan, &settings),
+        statements: statement::all(plan, input.environment, &settings, search.as_ref()),
         search,
         audits,
         audits_asked: audits_asked(),
@@ -168,6 +170,7 @@ fn setting_result(
         saturated: trials.iter().any(is_saturated),
         combined: combined::of(&trials),
         borne: None,
+        scalability: None,
         trials,
     };
     result.borne = minutes::borne(&SettingInput::of(plan, setting).thresholds, &result);

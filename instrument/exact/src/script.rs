@@ -50,6 +50,9 @@ pub struct Script {
     inside_max: usize,
     inside: BinaryHeap<Reverse<Instant>>,
     limit: Option<Bucket>,
+    window: Option<Counted>,
+    /// The number inside beyond which work takes longer, and how many times as long.
+    thrash: Option<(usize, f64)>,
     stalls: Vec<(Instant, Instant)>,
     held_up: Vec<(Instant, Instant)>,
     stopped: Vec<(Instant, Instant)>,
@@ -95,6 +98,8 @@ impl Script {
             inside_max: usize::MAX,
             inside: BinaryHeap::new(),
             limit: None,
+            window: None,
+            thrash: None,
             stalls: Vec::new(),
             held_up: Vec::new(),
             stopped: Vec::new(),
@@ -128,6 +133,20 @@ impl Script {
     #[must_use]
     pub fn limited(mut self, burst: u32, every: Duration) -> Self {
         self.limit = Some(Bucket { burst, tokens: burst, every, next: Instant::from_ns(i64::MIN) });
+        self
+    }
+
+    /// A limiter that counts by the window: so many from the beginning of each, the others are refused at once.
+    #[must_use]
+    pub fn limited_per_window(mut self, most: u32, window: Duration) -> Self {
+        self.window = Some(Counted { most, window, ends: Instant::from_ns(i64::MIN), taken: 0 });
+        self
+    }
+
+    /// It collapses: while more than so many are inside, work takes so many times as long.
+    #[must_use]
+    pub fn thrashing(mut self, beyond: usize, times: f64) -> Self {
+        self.thrash = Some((beyond, times));
         self
     }
 
@@ -266,11 +285,14 @@ impl Script {
         if self.limit.as_mut().is_some_and(|bucket| !bucket.takes(now)) {
             return refused(Word::Limited);
         }
+        if self.window.as_mut().is_some_and(|window| !window.takes(now)) {
+            return refused(Word::Limited);
+        }
         if self.is_full(now) {
             return refused(Word::Overloaded);
         }
         let at = self.departure(now);
-        if self.inside_max < usize::MAX {
+        if self.inside_max < usize::MAX || self.thrash.is_some() {
             self.inside.push(Reverse(at));
         }
         let entries = if lost { 0 } else { 1 + u32::from(repeated) };
@@ -290,7 +312,12 @@ impl Script {
     /// When what arrives now has been worked on: `max(now, earliest free worker) + work` (Lindley 1952; Kiefer and
     /// Wolfowitz 1955), and no work is done in a stall.
     fn departure(&mut self, now: Instant) -> Instant {
-        let work = self.law.draw();
+        let mut work = self.law.draw();
+        if let Some((beyond, times)) = self.thrash
+            && self.inside.len() > beyond
+        {
+            work = work.mul_f64(times);
+        }
         let Some(workers) = &mut self.workers else { return end_of(&self.stalls, now, work) };
         let mut free = workers.peek_mut().expect("a queue has a worker");
         let end = end_of(&self.stalls, now.max(free.0), work);
@@ -337,6 +364,31 @@ impl Bucket {
     }
 }
 
+/// Requests of the present window.
+struct Counted {
+    most: u32,
+    window: Duration,
+    ends: Instant,
+    taken: u32,
+}
+
+impl Counted {
+    fn takes(&mut self, now: Instant) -> bool {
+        if self.ends <= now {
+            // Windows follow each other from the first request on.
+            let first = self.ends == Instant::from_ns(i64::MIN);
+            self.ends = if first { now } else { self.ends };
+            while self.ends <= now {
+                self.ends = self.ends.plus(self.window);
+            }
+            self.taken = 0;
+        }
+        let takes = self.taken < self.most;
+        self.taken += u32::from(takes);
+        takes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,5 +427,20 @@ mod tests {
             [true, true, false, false, true, false, true]
         );
         assert_eq!([500, 500, 500, 510].map(&mut takes), [true, true, false, true]);
+        let mut script = Script::unbounded(Law::Constant(Duration::ZERO));
+        script = script.limited_per_window(2, 100 * MS);
+        let mut takes = |ms| script.serve(at(ms)) == answer(ms, Word::Committed);
+        assert_eq!(
+            [0, 40, 99, 100, 150, 160, 350].map(&mut takes),
+            [true, true, false, true, true, false, true]
+        );
+    }
+
+    /// Claim: beyond so many inside, work takes longer; where they have left, as long as before.
+    #[test]
+    fn thrashes() {
+        let mut one = Script::queue(1, Law::Constant(5 * MS)).thrashing(1, 3.0);
+        let served: Vec<Reply> = [0, 0, 0, 100].map(|ms| one.serve(at(ms))).to_vec();
+        assert_eq!(served, [5, 10, 25, 105].map(|ms| answer(ms, Word::Committed)));
     }
 }

@@ -5,6 +5,7 @@
 //! written the same way in a file, in a flag and in a report.
 
 pub mod check;
+pub mod comparison;
 pub mod facts;
 pub mod fault;
 mod final_stages;

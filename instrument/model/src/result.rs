@@ -13,8 +13,10 @@ mod ledger;
 mod minutes;
 mod node_stages;
 mod processor;
+mod scalability;
 mod search;
 mod sending;
+mod statement;
 mod steps;
 mod stream;
 mod table;
@@ -41,9 +43,13 @@ pub use node_stages::{
     LegResult, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult, WayResult,
 };
 pub use processor::{ProcessorOf, ProcessorResult};
-pub use search::{SearchClass, SearchEnd, SearchLimit, SearchResult, SearchRole, SearchTrial};
+pub use scalability::{ScalabilityLaw, ScalabilityResult};
+pub use search::{
+    SearchClass, SearchCollapse, SearchEnd, SearchLimit, SearchResult, SearchRole, SearchTrial,
+};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
+pub use statement::Statement;
 pub use steps::{StepResult, StepsResult};
 pub use stream::StreamResult;
 pub use table::{Cell, TableResult};
@@ -104,6 +110,9 @@ pub struct RunResult {
     /// The search for the highest rate that keeps the thresholds; null = settings were written by hand.
     #[serde(default)]
     pub search: Option<SearchResult>,
+    /// Every promise about a time, as a sentence that stands alone.
+    #[serde(default)]
+    pub statements: Vec<Statement>,
     /// Audits that look across trials (repeatability).
     pub audits: Vec<AuditResult>,
     /// The question of each audit of the trials and of the run, in the order of the list of audits.
@@ -159,6 +168,9 @@ pub struct SettingResult {
     /// Its load minute by minute; absent where no trial has a whole minute, or no threshold can be applied to one.
     #[serde(default)]
     pub borne: Option<BorneResult>,
+    /// Its place in a sweep over clients; absent where it is in none of six levels or more.
+    #[serde(default)]
+    pub scalability: Option<ScalabilityResult>,
     /// Trials in order.
     pub trials: Vec<TrialResult>,
 }

@@ -12,7 +12,7 @@ use crate::matrix::{Combination, Matrix};
 use crate::promise::{self, Declared, Known, Labels};
 use crate::rejected::{Rejected, reject};
 use crate::table::{Reading, Table};
-use crate::{keys, layer, matrix, order, parse, search, setting, trace, until};
+use crate::{against, keys, layer, matrix, order, parse, search, setting, trace, until};
 
 /// The most trials in all.
 const TRIALS_TOTAL_MAX: u64 = 100_000;
@@ -253,7 +253,9 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
     let most = u64::try_from(i64::MAX).expect("not negative");
     let seed = table.integer_or("seed", 0, most, keys::fixed_integer("seed"), reading);
     let trials_max = u32::try_from(TRIALS_MAX).expect("a small constant");
-    let trials = table.count_or("trials", 1, trials_max, keys::fixed_count("trials"), reading);
+    let by_turns = root.get("against").map(|_| against::TRIALS);
+    let default = by_turns.unwrap_or_else(|| keys::fixed_count("trials"));
+    let trials = table.count_or("trials", 1, trials_max, default, reading);
     let rule = if trials > 1 { "shuffled" } else { "as-written" };
     let order = table.one_of_or("order", &["shuffled", "as-written"], rule, reading);
     for (key, what) in UNBUILT {
@@ -267,8 +269,9 @@ fn head(root: &Options, file: &str, reading: &mut Reading<'_>) -> Head {
 }
 
 /// Top-level keys that are read by others.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 17] = [
     "system",
+    "against",
     "workload",
     "load",
     "probe",
@@ -322,6 +325,7 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
     let matrix = matrix::read(root, reading);
     let percentiles = promise::percentiles(root, reading);
     gathered.add(std::mem::take(&mut reading.effects));
+    let matrix = matrix.and_then(|matrix| against::expand(root, matrix, reading));
     let matrix = matrix.filter(|matrix| is_bearable(root, matrix, &head, reading));
     let settings = match &matrix {
         Some(matrix) => settings(root, matrix, &head, &mut gathered, reading),
@@ -348,7 +352,10 @@ fn read(root: &Options, input: &Input<'_>, reading: &mut Reading<'_>) -> Option<
             setting.expect = Some(verdict);
         }
     }
-    let order = order::order(settings.len(), head.trials, head.shuffled, head.seed);
+    let order = match root.get("against") {
+        Some(_) => order::by_turns(settings.len() / 2, head.trials, head.shuffled, head.seed),
+        None => order::order(settings.len(), head.trials, head.shuffled, head.seed),
+    };
     let plan = Plan {
         schema: PLAN_SCHEMA.to_owned(),
         name: head.name,

@@ -9,6 +9,7 @@
 //! thresholds come in through [`Outside`]. It must never fill in a value that `assay check --explain` does not show, and
 //! never pass over a key that it does not understand.
 
+mod against;
 mod arrival;
 mod batch;
 mod disk;
@@ -37,6 +38,7 @@ mod table;
 mod trace;
 mod until;
 
+pub use against::{SIDE_AXIS, SIDES};
 pub use fuzz::fuzz_experiment;
 pub use input::{
     CheckNames, Effective, Input, Mistake, Outside, Resolved, SETTINGS_MAX, SOURCE_BYTES_MAX,

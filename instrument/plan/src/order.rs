@@ -18,6 +18,18 @@ pub(crate) fn order(settings: usize, trials: u32, shuffled: bool, seed: Seed) ->
     order
 }
 
+/// Two settings that follow each other are the sides of a comparison: their trials run beside each other, now the one first
+/// and now the other, so that a drift of the host meets both alike.
+pub(crate) fn by_turns(pairs: usize, trials: u32, shuffled: bool, seed: Seed) -> Vec<(usize, u32)> {
+    let each = order(pairs, trials, shuffled, seed).into_iter().enumerate();
+    each.flat_map(|(place, (pair, trial))| {
+        let (first, second) = (2 * pair, 2 * pair + 1);
+        let sides = if place % 2 == 0 { [first, second] } else { [second, first] };
+        sides.map(|setting| (setting, trial))
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +44,16 @@ mod tests {
         sorted.sort_unstable();
         assert_ne!(first, sorted);
         assert_eq!(sorted, order(5, 4, false, Seed(7)));
+    }
+
+    /// Claim: each trial of a side stands beside that of the other, and either side comes first as often.
+    #[test]
+    fn sides_take_turns() {
+        let order = by_turns(1, 4, true, Seed(3));
+        assert_eq!(order.len(), 8);
+        assert!(order.chunks(2).all(|pair| pair[0].1 == pair[1].1 && pair[0].0 != pair[1].0));
+        let firsts: Vec<usize> = order.chunks(2).map(|pair| pair[0].0).collect();
+        assert_eq!(firsts, [0, 1, 0, 1]);
     }
 
     /// Claim: every one of three trials comes first about as often (no position is favoured).

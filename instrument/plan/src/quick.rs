@@ -36,6 +36,8 @@ pub struct UrlRun {
     pub connections: String,
     /// Engine threads; empty = the default.
     pub threads: String,
+    /// The other URL that is loaded by turns; empty = none.
+    pub against: String,
     /// The threshold whose highest rate is searched for; empty = no search.
     pub find: String,
     /// Threshold expressions.
@@ -63,6 +65,10 @@ pub fn from_url(run: &UrlRun) -> String {
             text.push_str(&format!("{table}{line}"));
             table = "";
         }
+    }
+    if !run.against.is_empty() {
+        text.push_str("\n[against.deploy]\n");
+        line(&mut text, "url", &quoted(&run.against));
     }
     text.push_str(&workload(run));
     text.push_str("\n[load]\n");

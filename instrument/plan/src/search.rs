@@ -29,7 +29,8 @@ pub(crate) fn read(
         table.require("find", find, "find = \"load.rate\"", reading);
     }
     let most = table.rate("most", reading);
-    let width = table.percent("width", reading);
+    let width = share(&mut table, "width", reading);
+    let margin = share(&mut table, "margin", reading);
     let hold = settings.first().map_or(Duration::ZERO, |setting| setting.load.duration);
     let part = u64::try_from((hold / BRACKET_PART).as_millis()).unwrap_or(u64::MAX);
     let bracket = Duration::from_millis(part / 100 * 100).max(BRACKET_MIN).min(hold);
@@ -59,6 +60,7 @@ pub(crate) fn read(
         from_per_s: from.as_per_second(),
         most_per_s: most.map_or(MOST_PER_S, Rate::as_per_second).min(MOST_PER_S),
         width: width.unwrap_or(WIDTH),
+        margin: margin.unwrap_or(MARGIN),
         bracket,
         hold,
         confirmations,
@@ -69,6 +71,23 @@ pub(crate) fn read(
 const MOST_PER_S: f64 = 10_000_000.0;
 /// Without `search.width`.
 const WIDTH: f64 = 0.05;
+/// Without `search.margin`.
+const MARGIN: f64 = 0.05;
+/// A rate has three significant digits.
+const SHARE_MIN: f64 = 0.01;
+/// Beyond it nothing is said of the limit.
+const SHARE_MAX: f64 = 0.5;
+
+/// A share that trials can be apart by.
+fn share(table: &mut Table<'_>, key: &'static str, reading: &mut Reading<'_>) -> Option<f64> {
+    let share = table.percent(key, reading)?;
+    if (SHARE_MIN..=SHARE_MAX).contains(&share) {
+        return Some(share);
+    }
+    let message = format!("`search.{key}` must be between 1% and 50%");
+    table.reject(key, message, None, reading);
+    None
+}
 
 fn open_rate(setting: &SettingPlan) -> Option<Rate> {
     match &setting.load.arrivals {

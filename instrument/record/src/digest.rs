@@ -19,7 +19,16 @@ pub const DIGESTS: &str = "seal.sha256";
 /// The name of its signature, in minisign's format.
 pub const SIGNATURE: &str = "seal.sha256.minisig";
 /// Files at the top of a run folder that are not sealed.
-const LEFT_OUT: [&str; 4] = [DIGESTS, SIGNATURE, "report.html", "report.md"];
+const LEFT_OUT: [&str; 8] = [
+    DIGESTS,
+    SIGNATURE,
+    "report.html",
+    "report.md",
+    "comparison.html",
+    "comparison.md",
+    "comparison.json",
+    "baseline-names.txt",
+];
 /// How deep folders are looked through.
 const DEPTH_MAX: usize = 32;
 /// The most files of a run.

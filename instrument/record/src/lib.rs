@@ -8,6 +8,7 @@
 //!   plan.toml                 the experiment as resolved
 //!   environment.json          host, tool, command
 //!   summary.json              the result document
+//!   baseline-names.txt        names that users gave it: src/baseline_names.rs
 //!   experiment.toml, …        texts that the app adds
 //!   seal.sha256               SHA-256 of every file but the reports, at the end of the run: src/digest.rs
 //!   settings/<key>/trial-<n>/ TrialFolder
@@ -32,6 +33,7 @@
 //! Files may be damaged, or a stranger's: only regular ones are opened, no link is followed, sizes are checked before memory
 //! is taken, checksums before Parquet is parsed, and every error names the file and what to do.
 
+mod baseline_names;
 mod carried;
 mod columns;
 mod digest;
@@ -48,6 +50,7 @@ mod node_events;
 mod numbered_words;
 mod observation_log;
 mod observations;
+mod resume;
 mod row_code;
 mod row_log;
 mod sampled_spans;

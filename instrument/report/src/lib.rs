@@ -6,6 +6,7 @@
 mod answer;
 mod called;
 mod check;
+mod compared;
 mod csv;
 mod figures;
 mod go_duration;
@@ -27,9 +28,13 @@ mod terminal;
 mod vegeta;
 
 pub use check::{CheckEffective, CheckFinding, CheckSetting, CheckView, check_text};
+pub use compared::{
+    comparison_body, comparison_json, comparison_junit, comparison_markdown, comparison_text,
+    trend_json, trend_text,
+};
 pub use csv::{csv, csv_of};
 pub use go_duration::{parse_go, show_go};
-pub use html::{Assets, PageError, html};
+pub use html::{Assets, PageError, comparison_page, html, trend_page};
 pub use json::{RESULT_SCHEMA, json};
 pub use junit::{junit, junit_of};
 pub use list::{ListEntry, WordListed, list_headline, list_table, word_list};

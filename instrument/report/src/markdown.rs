@@ -41,6 +41,11 @@ pub fn markdown(run: &RunResult) -> String {
         &format!("Audits: {}", tables::audit_count(&audits)),
         &objections(run, &shown),
     );
+    if !run.statements.is_empty() {
+        text.push_str("\n<details><summary>In one sentence each</summary>\n\n");
+        run.statements.iter().for_each(|it| text.push_str(&format!("- {}\n", safe(&it.words))));
+        text.push_str("\n</details>\n");
+    }
     for (title, grid) in details(run, &shown) {
         if !grid.is_empty() {
             let title = escape(&title);

@@ -148,6 +148,16 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         place: Place::WithResults,
         brief: Brief::OfAny,
         tables: |shown, _| {
+            let caption = "Goodput of each number of clients, and by the law";
+            let lines = tables::scalability_lines(shown).into_iter().map(Line::said).collect();
+            vec![Table { name: "scalability", caption, grid: tables::scalability(shown), lines }]
+        },
+        ..section("scalability", "Scalability", "How much do more clients bring?")
+    },
+    PageSection {
+        place: Place::WithResults,
+        brief: Brief::OfAny,
+        tables: |shown, _| {
             let caption = "Each stream by its own final stage";
             let lines = vec![Line::said(tables::streams_line())];
             vec![Table { name: "streams", caption, grid: tables::streams(shown), lines }]

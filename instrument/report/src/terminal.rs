@@ -39,6 +39,7 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     if run.search.is_none() || style.verbose {
         promises(&mut page, &shown);
     }
+    statements(&mut page, run, style.verbose);
     distrust::preflight(&mut page, &shown);
     numbers::numbers(&mut page, run, &shown, style.verbose);
     distrust::faults(&mut page, &shown);
@@ -49,6 +50,15 @@ pub fn terminal_body(run: &RunResult, style: Style) -> String {
     }
     provenance(&mut page, run, &shown, style.verbose);
     page.finish()
+}
+
+/// Promises as sentences that stand alone: of a search always, else where everything is asked for.
+fn statements(page: &mut Page, run: &RunResult, is_verbose: bool) {
+    if run.statements.is_empty() || !(is_verbose || run.search.is_some()) {
+        return;
+    }
+    page.heading("In one sentence", "");
+    run.statements.iter().for_each(|it| page.indented(Paint::Plain, &clean(&it.words)));
 }
 
 /// The last line: what the exit code means.

@@ -126,6 +126,10 @@ fn bisect(mut is_kept: impl FnMut(f64) -> bool) -> f64 {
     low
 }
 
+/// The design of which is promised that its median is within 5 %, and a claim 5 % too high in fewer than one of ten: trials
+/// twenty times as long as the interval of the rarest disturbance.
+const PROMISED: &str = "3 of 1,200 s";
+
 /// A claim and the seconds of load that it took.
 type Method = fn(Seed) -> (f64, usize);
 
@@ -134,6 +138,7 @@ fn this_search(hold: u64, confirmations: u32, seed: Seed) -> (f64, usize) {
         from_per_s: 100.0,
         most_per_s: 10_000.0,
         width: 0.05,
+        margin: 0.05,
         bracket: Duration::from_secs(30),
         hold: Duration::from_secs(hold),
         confirmations,
@@ -208,6 +213,7 @@ fn main() {
         ("this search, 5 of 600 s", |seed| this_search(600, 5, seed)),
         ("this search, 3 of 1,200 s", |seed| this_search(1_200, 3, seed)),
     ];
+    let mut broken = Vec::new();
     for (name, method) in methods {
         let mut all: Vec<(f64, usize)> =
             (0..seeds).map(|seed| method(Seed(seed).split(name))).collect();
@@ -224,5 +230,14 @@ fn main() {
             high as f64 / all.len() as f64 * 100.0,
             minutes / all.len() as f64
         );
+        let is_near = (at(0.5) / truth - 1.0).abs() <= 0.05;
+        let is_seldom_high = (high as f64) < 0.1 * all.len() as f64;
+        if name.ends_with(PROMISED) && !(is_near && is_seldom_high) && seeds >= 200 {
+            broken.push(name);
+        }
+    }
+    if !broken.is_empty() {
+        eprintln!("what is promised does not hold of: {}", broken.join("; "));
+        std::process::exit(1);
     }
 }

@@ -20,12 +20,15 @@ const BRACKET_STEP: f64 = 2.0;
 const NEAR_WIDTHS: f64 = 4.0;
 /// How far below the first rate the bracket goes.
 const BRACKET_LOW: f64 = 100.0;
-/// The confirmed rate is this much below the highest that passed, and the refuted one this much above it.
-pub const MARGIN: f64 = 0.05;
 /// Trials in a row without an answer.
 const UNTOLD_MAX: u32 = 3;
 /// Confirmations that failed and refutations that passed, together.
 const ROUNDS_MAX: u32 = 12;
+
+/// How far away the limit is taken to be where nothing is known of it, as a factor.
+const GUESS: f64 = 4.0;
+/// Trials of a search whose length is guessed.
+const GUESSED_MAX: usize = 1_000;
 
 /// The next trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,6 +125,34 @@ impl Search {
         }
     }
 
+    /// The highest rate that was kept, below every failure.
+    #[must_use]
+    pub fn kept_per_s(&self) -> Option<f64> {
+        self.kept.last().copied()
+    }
+
+    /// How long the rest of the search takes, each trial with this warm-up, if its trials agree and the limit is in the
+    /// middle of what is known, or, where no rate has failed yet, at four times the highest that was kept (at the
+    /// beginning, the first): half of the factor of sixteen that a search is told of.
+    #[must_use]
+    pub fn remaining(&self, warmup: Duration) -> Duration {
+        let low = self.kept_per_s();
+        let limit = match (low, self.failed) {
+            (Some(low), Some(high)) => (low * high).sqrt(),
+            (None, Some(high)) => high / GUESS,
+            (low, None) => low.unwrap_or(self.plan.from_per_s) * GUESS,
+        };
+        let (mut rest, mut length) = (self.clone(), Duration::ZERO);
+        for _ in 0..GUESSED_MAX {
+            let Some(ask) = rest.next() else { break };
+            length += ask.length + warmup;
+            let is_kept = ask.per_s <= limit;
+            let class = if is_kept { SearchClass::Kept } else { SearchClass::Failed };
+            rest.observe(Seen { class, through_per_s: ask.per_s.min(limit) });
+        }
+        length
+    }
+
     /// The highest rate that fresh trials confirmed.
     #[must_use]
     pub const fn confirmed_per_s(&self) -> Option<f64> {
@@ -207,7 +238,7 @@ impl Search {
             };
         };
         if high <= low * (1.0 + self.plan.width) {
-            return Phase::Confirm { per_s: rounded(low * (1.0 - MARGIN)), kept: 0 };
+            return Phase::Confirm { per_s: rounded(low * (1.0 - self.plan.margin)), kept: 0 };
         }
         let apart = 1.0 + self.plan.width / 2.0;
         let guess = through_per_s.filter(|guess| low * apart < *guess && *guess < high / apart);
@@ -233,7 +264,8 @@ impl Search {
         if per_s >= self.plan.most_per_s {
             return Phase::Ended(SearchEnd::AtLeast);
         }
-        let above = rounded(per_s / (1.0 - MARGIN) * (1.0 + MARGIN)).min(self.plan.most_per_s);
+        let margin = self.plan.margin;
+        let above = rounded(per_s / (1.0 - margin) * (1.0 + margin)).min(self.plan.most_per_s);
         Phase::Refute { per_s: above, kept: 0, failed: 0 }
     }
 

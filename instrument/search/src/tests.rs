@@ -6,6 +6,7 @@ const PLAN: SearchPlan = SearchPlan {
     from_per_s: 50.0,
     most_per_s: 100_000.0,
     width: 0.05,
+    margin: 0.05,
     bracket: Duration::from_secs(10),
     hold: Duration::from_secs(30),
     confirmations: 3,
@@ -39,7 +40,7 @@ fn a_fixed_capacity() {
         let (asked, search) = searched(&PLAN, up_to(capacity));
         assert_eq!(search.end(), Some(SearchEnd::Found), "{capacity}: {search:?}");
         let confirmed = search.confirmed_per_s().unwrap();
-        let least = capacity / (1.0 + PLAN.width) * (1.0 - MARGIN) * 0.99;
+        let least = capacity / (1.0 + PLAN.width) * (1.0 - PLAN.margin) * 0.99;
         assert!((least..=capacity).contains(&confirmed), "{capacity}: {confirmed}");
         let refuted = search.refuted_per_s().unwrap();
         assert!(refuted > capacity && refuted < confirmed * 1.12, "{capacity}: {refuted}");
@@ -111,4 +112,23 @@ fn three_digits() {
     for (per_s, said) in of {
         assert!((rounded(per_s) - said).abs() < 1e-9, "{per_s}: {}", rounded(per_s));
     }
+}
+
+/// Claim: where trials agree, the length that is foretold is that of the search, at its beginning for a limit four times the
+/// first rate, and at its end nothing.
+#[test]
+fn the_length_is_foretold() {
+    let warmup = Duration::from_secs(1);
+    let (asked, search) = searched(&PLAN, up_to(4.0 * PLAN.from_per_s));
+    let length: Duration = asked.iter().map(|ask| ask.length + warmup).sum();
+    assert_eq!(Search::new(&PLAN).remaining(warmup), length);
+    assert_eq!(search.remaining(warmup), Duration::ZERO);
+}
+
+/// Claim: with a width and a margin of 1 % a sharp limit is found to 2 %: a limiter of 50/s between 49 and 51.
+#[test]
+fn narrow() {
+    let (_, search) = searched(&SearchPlan { width: 0.01, margin: 0.01, ..PLAN }, up_to(50.0));
+    let (low, high) = (search.confirmed_per_s().unwrap(), search.refuted_per_s().unwrap());
+    assert!((49.0..=50.0).contains(&low) && (50.0..=51.0).contains(&high), "{low} {high}");
 }

@@ -122,6 +122,29 @@ fn chance(share: f64, samples: f64, allowed: f64, is_beyond: bool) -> f64 {
     }
 }
 
+/// As many independent samples as the excursions left of `all` when the test of `share` against `allowed` gave `chance`:
+/// at least so many, where the chance is too small to tell.
+#[must_use]
+pub fn worth(share: f64, all: f64, allowed: f64, chance_then: f64) -> f64 {
+    /// Below it one less a probability has no digits.
+    const CHANCE_MIN: f64 = 1e-14;
+    let is_beyond = share > allowed;
+    let wanted = chance_then.max(CHANCE_MIN);
+    if allowed <= 0.0 || allowed >= 1.0 || chance(share, all, allowed, is_beyond) >= wanted {
+        return all;
+    }
+    let (mut few, mut many) = (0.0, all);
+    for _ in 0..60 {
+        let middle = f64::midpoint(few, many);
+        if chance(share, middle, allowed, is_beyond) < wanted {
+            many = middle
+        } else {
+            few = middle
+        }
+    }
+    many
+}
+
 /// The number of windows from which on the chance is below `enough`, by halves.
 fn windows(enough: f64, chance_of: &dyn Fn(f64) -> f64) -> Option<f64> {
     if chance_of(WINDOWS_MAX) >= enough {
@@ -203,6 +226,19 @@ mod tests {
             let more = decide(&slots(|slot| slot % 2), 0.01, Some((&tail, 12e6)));
             assert_eq!(more, decide(&slots(|slot| slot % 2), 0.01, None), "too many are too many");
         }
+    }
+
+    /// Claim: what excursions leave of the samples can be found back from the chance.
+    #[test]
+    fn what_samples_are_worth() {
+        let slots = slots(|slot| 15 * u64::from(slot % 100 < 2));
+        let together = decide(&slots, 0.01, None);
+        let found = worth(90.0 / 6_000.0, 6_000.0, 0.01, together.chance);
+        assert!((60.0..=600.0).contains(&found), "{found}");
+        let again = chance(90.0 / 6_000.0, found, 0.01, true);
+        assert!((again - together.chance).abs() < 1e-6, "{again} {together:?}");
+        assert_eq!(worth(0.0, 9_000.0, 0.0, 1.0), 9_000.0);
+        assert!(worth(0.0, 9_000.0, 0.01, 0.0) > 1_000.0);
     }
 
     /// Claim: shares that no count can be beyond or within are no arithmetic: of nothing nothing is known, the largest of all

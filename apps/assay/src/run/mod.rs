@@ -15,6 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clock::{Clock, WallTime};
+use model::comparison::Comparison;
 use model::facts::{Calibration, Environment};
 use model::options::Problems;
 use model::plan::{AbortPlan, Arrivals, LinksPlan, LoadPlan, Plan, SettingPlan, Through};
@@ -24,6 +25,7 @@ use model::secret;
 use record::RunFolder;
 
 use crate::cli::{ColorChoice, RunArguments};
+use crate::compare::{self, Asked};
 use crate::experiment::{self, Experiment, Refusal};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
@@ -35,9 +37,15 @@ use trial::Trial;
 
 /// Runs it and says how it ended.
 pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
-    let experiment = match experiment::load(&arguments.what, &arguments.layers, &arguments.quick) {
-        Ok(experiment) => experiment,
+    let (experiment, stopped) = match begun(arguments) {
+        Ok(begun) => begun,
         Err(refusal) => return conclude::refused(refusal, colour),
+    };
+    let asked = Asked::of(arguments.compared.margin.as_deref(), arguments.compared.anyway);
+    let baseline = asked.and_then(|asked| Ok((baseline(arguments, &experiment, asked)?, asked)));
+    let (baseline, asked) = match baseline {
+        Ok(found) => found,
+        Err(message) => return conclude::refused(Refusal::Usage(message), colour),
     };
     if let Err(message) = safety::check(&experiment, arguments.i_own_this_target) {
         return conclude::refused(Refusal::Usage(message), colour);
@@ -50,7 +58,8 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
         say!("assay: {error}");
         return Exit::CouldNotRun;
     }
-    match carry_out(arguments, colour, &experiment) {
+    let against = Against { baseline, asked };
+    match carry_out(arguments, colour, &experiment, stopped, &against) {
         Ok(exit) => exit,
         Err(message) => {
             say!("assay: {message}");
@@ -59,10 +68,53 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
     }
 }
 
+/// The experiment, and the folder of the run that it goes on with.
+fn begun(arguments: &RunArguments) -> Result<(Experiment, Option<RunFolder>), Refusal> {
+    let Some(folder) = &arguments.resume else {
+        let what = arguments.what.as_deref().unwrap_or_default();
+        let experiment = experiment::load(what, &arguments.layers, &arguments.quick)?;
+        return Ok((experiment, None));
+    };
+    let run = RunFolder::open(folder).map_err(|error| Refusal::Usage(error.to_string()))?;
+    Ok((experiment::resumed(&run)?, Some(run)))
+}
+
+/// The run's baseline, which must be like it in what matters; told before anything is run.
+fn baseline(
+    arguments: &RunArguments,
+    experiment: &Experiment,
+    asked: Asked,
+) -> Result<Option<compare::Named>, String> {
+    let Some(word) = &arguments.baseline else { return Ok(None) };
+    let plan = &experiment.plan;
+    let found = compare::side(word, &arguments.runs, Some(&plan.name))?;
+    compare::check(&found, &plan::redact_plan(plan), &environment(), asked)?;
+    Ok(Some(found))
+}
+
+/// The other side of the run.
+struct Against {
+    baseline: Option<compare::Named>,
+    asked: Asked,
+}
+
+impl Against {
+    /// The comparison of the run that has ended: with its baseline, or of its own two sides; `None` if it has neither.
+    fn compared(&self, run: &RunFolder, result: &RunResult) -> Result<Option<Comparison>, String> {
+        if let Some(baseline) = &self.baseline {
+            return compare::against_baseline(baseline, run, result, self.asked).map(Some);
+        }
+        let plan = run.plan().map_err(|error| error.to_string())?;
+        Ok(compare::along(plan::SIDE_AXIS, &plan, result, self.asked))
+    }
+}
+
 fn carry_out(
     arguments: &RunArguments,
     colour: ColorChoice,
     experiment: &Experiment,
+    stopped: Option<RunFolder>,
+    against: &Against,
 ) -> Result<Exit, String> {
     only_own_files();
     tell_of_secrets();
@@ -71,14 +123,10 @@ fn carry_out(
     let beside = Beside::find(&arguments.pids, &arguments.scrape, Clock::start())?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
-    let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now())
-        .map_err(|e| e.to_string())?;
-    // Once more: since it was read, the systems have said what else is secret.
-    let text = plan::redact(&experiment.text);
-    run.write_text("experiment.toml", &text).map_err(|e| e.to_string())?;
-    run.write_plan(&plan::redact_plan(plan)).map_err(|e| e.to_string())?;
-    let environment = environment();
-    run.write_environment(&environment).map_err(|e| e.to_string())?;
+    let run = match stopped {
+        Some(run) => run,
+        None => create(arguments, experiment)?,
+    };
 
     let calibration = if arguments.no_calibration { None } else { calibrate() };
     if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
@@ -109,7 +157,21 @@ fn carry_out(
     if let Err(error) = run.seal_files() {
         say!("assay: the files of the run could not be sealed: {error}");
     }
-    show(arguments, colour, experiment, &run, &result, page.as_deref().ok())?;
+    let compared = match interrupt.is_set() {
+        true => None,
+        false => against.compared(&run, &result)?,
+    };
+    if let Some(compared) = &compared {
+        compare::keep(&run, compared)?;
+        let exit = Exit::of(result.exit_code).or(compared.exit());
+        if exit as i32 != result.exit_code {
+            // The stored result is of the run alone; the exit code is of both.
+            result.exit_code = exit as i32;
+            result.exit_meaning = exit.meaning().to_owned();
+        }
+    }
+    let compared = compared.as_ref();
+    show(arguments, colour, experiment, &run, &result, (page.as_deref().ok(), compared))?;
     if let Err(message) = page {
         say!(
             "assay: the report could not be written: {message}\nassay: try again: assay report --format html -o report.html {}",
@@ -130,6 +192,18 @@ fn own_places(plan: &Plan) -> (bool, bool) {
 /// Answers of a system and files of its nodes are their owner's alone, whatever the user's umask says.
 pub fn only_own_files() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
+/// The folder of a new run, with all that is known before it.
+fn create(arguments: &RunArguments, experiment: &Experiment) -> Result<RunFolder, String> {
+    let words = |error: record::RecordError| error.to_string();
+    let plan = &experiment.plan;
+    let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now()).map_err(words)?;
+    // Once more: since it was read, the systems have said what else is secret.
+    run.write_text("experiment.toml", &plan::redact(&experiment.text)).map_err(words)?;
+    run.write_plan(&plan::redact_plan(plan)).map_err(words)?;
+    run.write_environment(&environment()).map_err(words)?;
+    Ok(run)
 }
 
 /// The last line of an aborted run's message: the folder of its record, or nothing if it recorded nothing.
@@ -166,6 +240,15 @@ fn trials(run: &Run<'_>) -> Result<(), String> {
     for position in 0..plan.order.len() {
         if run.interrupt.is_set() {
             break;
+        }
+        if run.arguments.resume.is_some() {
+            let words = |error: record::RecordError| error.to_string();
+            let (setting, index) = plan.order[position];
+            let key = &plan.settings[setting].key;
+            if run.folder.is_whole(key, index).map_err(words)? {
+                continue;
+            }
+            run.folder.forget_trial(key, index).map_err(words)?;
         }
         one(run, plan, position, lengths[position + 1..].iter().sum())?;
     }
@@ -297,7 +380,7 @@ fn show(
     experiment: &Experiment,
     run: &RunFolder,
     result: &RunResult,
-    page: Option<&Path>,
+    (page, compared): (Option<&Path>, Option<&Comparison>),
 ) -> Result<(), String> {
     let style = terminal::stdout_style(colour, arguments.verbose);
     if arguments.json {
@@ -305,6 +388,10 @@ fn show(
     } else {
         terminal::print(&report::terminal_body(result, style))?;
         let folder = run.path().display();
+        if let Some(compared) = compared {
+            terminal::print(&report::comparison_body(compared, style))?;
+            terminal::print(&format!("compared     {folder}/comparison.html\n"))?;
+        }
         terminal::print(&format!("run folder   {folder}\n"))?;
         if let Some(page) = page {
             terminal::print(&format!("report       {}\n", page.display()))?;

@@ -290,6 +290,7 @@ fn trials_that_disagree(factor: i64) -> [u64; 3] {
             saturated: false,
             combined: None,
             borne: None,
+            scalability: None,
             trials: trials.to_vec(),
         };
         let found = super::repeatability::audit(&[setting]);

@@ -158,6 +158,7 @@ mod tests {
             saturated: false,
             combined: None,
             borne: None,
+            scalability: None,
             trials,
         }
     }

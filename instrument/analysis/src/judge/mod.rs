@@ -7,7 +7,9 @@ pub(crate) mod implicit;
 pub(crate) mod knee;
 pub(crate) mod minutes;
 pub(crate) mod resolution;
+pub(crate) mod scalability;
 pub(crate) mod search;
+pub(crate) mod statement;
 pub(crate) mod thresholds;
 pub(crate) mod verdict;
 

@@ -2,14 +2,18 @@
 
 use model::plan::{Level, Plan};
 use model::result::{
-    AuditOutcome, SearchClass, SearchEnd, SearchLimit, SearchResult, SearchTrial, SettingResult,
-    TrialResult, Verdict,
+    AuditOutcome, SearchClass, SearchCollapse, SearchEnd, SearchLimit, SearchResult, SearchTrial,
+    SettingResult, TrialResult, Verdict,
 };
 use search::{Search, Seen};
 
 use crate::audits::GENERATOR_BUSY;
 use crate::judge::knee;
 
+/// The class of what a rate limiter refused.
+const LIMITED: &str = "limited";
+/// Less goodput than this share of the most is a collapse, and no noise.
+const COLLAPSED: f64 = 0.9;
 /// From this share of what was due on, it is what limits.
 const LIMIT_SHARE: f64 = 0.01;
 
@@ -48,7 +52,9 @@ pub(crate) fn result(
         let seen = seen(trial);
         search.observe(seen);
         let (setting, per_s, role, class) = (key.clone(), ask.per_s, ask.role, seen.class);
-        trials.push(SearchTrial { setting, trial: *index, role, per_s, class });
+        let goodput_per_s = trial.rates.goodput_per_s;
+        let of = SearchTrial { setting, trial: *index, role, per_s, class, goodput_per_s };
+        trials.push(of);
         let is_lowest = last_bad.is_none_or(|(lowest, _)| per_s <= lowest);
         if class != SearchClass::Kept && is_lowest {
             last_bad = Some((per_s, trial));
@@ -63,6 +69,7 @@ pub(crate) fn result(
         hold_ns: i64::try_from(wanted.hold.as_nanos()).unwrap_or(i64::MAX),
         confirmations: wanted.confirmations,
         limit: last_bad.map(|(_, trial)| limit(trial)),
+        collapse: collapse(&trials),
         trials,
     })
 }
@@ -81,11 +88,14 @@ fn limit(trial: &TrialResult) -> SearchLimit {
     let counts = &trial.counts;
     #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
     let is_much = |count: u64| count as f64 > LIMIT_SHARE * counts.due.max(1) as f64;
+    let limited = counts.rejected_by_class.get(LIMITED).copied().unwrap_or(0);
     let disagrees = |it: &model::result::Fates| it.lost + it.duplicate + it.phantom > 0;
     if trial.fates.as_ref().is_some_and(disagrees) {
         SearchLimit::Loss
     } else if is_of_the_client(trial) {
         SearchLimit::Generator
+    } else if is_much(limited) {
+        SearchLimit::Limiter
     } else if is_much(counts.rejected) {
         SearchLimit::Admission
     } else if is_much(counts.unknown) {
@@ -95,6 +105,26 @@ fn limit(trial: &TrialResult) -> SearchLimit {
     } else {
         SearchLimit::Latency
     }
+}
+
+/// Where more load brings less: goodput below nine tenths of the most that a lower rate brought, at the highest rate, too.
+fn collapse(trials: &[SearchTrial]) -> Option<SearchCollapse> {
+    let told = || trials.iter().filter(|trial| trial.class != SearchClass::Untold);
+    let highest = told().max_by(|one, other| one.per_s.total_cmp(&other.per_s))?;
+    let most_below = |per_s: f64| {
+        told().filter(|it| it.per_s < per_s).map(|it| it.goodput_per_s).fold(0.0, f64::max)
+    };
+    let is_less = |it: &&SearchTrial| it.goodput_per_s < COLLAPSED * most_below(it.per_s);
+    let first = told()
+        .filter(is_less)
+        .filter(|_| is_less(&highest))
+        .min_by(|one, other| one.per_s.total_cmp(&other.per_s))?;
+    Some(SearchCollapse {
+        per_s: first.per_s,
+        most_per_s: most_below(highest.per_s),
+        least_per_s: highest.goodput_per_s,
+        at_per_s: highest.per_s,
+    })
 }
 
 /// Whether the generator, and not the system, was at its end.

@@ -16,6 +16,10 @@ pub struct SearchPlan {
     /// How far apart the highest rate that is kept and the lowest that is not may be at the end of the bisection, as a
     /// fraction of the lower one.
     pub width: f64,
+    /// How far below the highest rate that passed the confirming trials are, and how far above it the refuting ones, as a
+    /// fraction of it.
+    #[serde(default = "margin")]
+    pub margin: f64,
     /// The measured window of the trials that bracket the limit.
     #[serde(with = "duration_text")]
     pub bracket: Duration,
@@ -24,4 +28,9 @@ pub struct SearchPlan {
     pub hold: Duration,
     /// How many trials in a row confirm the result, and of how many the majority refutes the rate above it.
     pub confirmations: u32,
+}
+
+/// The margin of a plan of an earlier version.
+const fn margin() -> f64 {
+    0.05
 }

@@ -23,6 +23,9 @@ pub struct SearchResult {
     pub confirmations: u32,
     /// The limit that was reached first at the lowest rate that failed.
     pub limit: Option<SearchLimit>,
+    /// Where more load brings less; null = it did not, up to the highest rate that was tried.
+    #[serde(default)]
+    pub collapse: Option<SearchCollapse>,
     /// Every trial, in the order in which they were run.
     pub trials: Vec<SearchTrial>,
 }
@@ -40,6 +43,22 @@ pub struct SearchTrial {
     pub per_s: f64,
     /// Whether it kept the thresholds.
     pub class: SearchClass,
+    /// Its goodput, per second.
+    #[serde(default)]
+    pub goodput_per_s: f64,
+}
+
+/// A system that brings less the more is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchCollapse {
+    /// The lowest rate that was tried at which goodput is less than nine tenths of the most, per second.
+    pub per_s: f64,
+    /// The most goodput of any trial at a lower rate, per second.
+    pub most_per_s: f64,
+    /// The goodput of the highest rate that was tried, per second, and that rate.
+    pub least_per_s: f64,
+    /// The highest rate that was tried, per second.
+    pub at_per_s: f64,
 }
 
 /// The purpose of a trial.
@@ -90,7 +109,9 @@ pub enum SearchEnd {
 pub enum SearchLimit {
     /// This client could not send or read in time.
     Generator,
-    /// The system refused: its own limiter, or full queues.
+    /// A rate limiter of the system refused.
+    Limiter,
+    /// The system refused otherwise: full queues, no room.
     Admission,
     /// Transactions failed or were never answered.
     Failures,
@@ -125,6 +146,7 @@ impl SearchResult {
                 ),
             };
         };
+        let collapse = self.collapse.map_or_else(String::new, |it| it.in_words());
         let trials = match self.confirmations {
             1 => format!("a trial of {hold}"),
             trials => format!("{trials} trials of {hold}"),
@@ -133,7 +155,7 @@ impl SearchResult {
         match (self.end, self.refuted_per_s.map(rate)) {
             (Some(SearchEnd::AtLeast), _) => format!("{found}; no higher rate was allowed"),
             (Some(SearchEnd::Found), Some(refuted)) => {
-                format!("{found}; {refuted} does not{limit}")
+                format!("{found}; {refuted} does not{limit}{collapse}")
             }
             (Some(SearchEnd::Unsteady | SearchEnd::Untold), _) => {
                 format!("{found}; trials above it contradicted each other or could not tell")
@@ -151,12 +173,35 @@ impl SearchResult {
     }
 }
 
+impl SearchCollapse {
+    /// The end of a sentence.
+    fn in_words(self) -> String {
+        format!(
+            "; from {}/s on it collapses: of {}/s only {:.0}/s come through, of less load {:.0}/s did",
+            self.per_s, self.at_per_s, self.least_per_s, self.most_per_s
+        )
+    }
+}
+
+impl SearchClass {
+    /// The word in reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Failed => "failed",
+            Self::Untold => "cannot tell",
+        }
+    }
+}
+
 impl SearchLimit {
     /// The end of a sentence.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Generator => ": this client is the limit, and not the system",
+            Self::Limiter => ": the system's limiter refuses requests",
             Self::Admission => ": the system refuses requests",
             Self::Failures => ": requests stay without an answer",
             Self::Loss => ": its ledger disagrees with its answers",
@@ -182,12 +227,14 @@ mod tests {
                 hold_ns: 30_000_000_000,
                 confirmations: 3,
                 limit: Some(SearchLimit::Backlog),
+                collapse: None,
                 trials: vec![SearchTrial {
                     setting: String::new(),
                     trial: 0,
                     role: SearchRole::Bracket,
                     per_s: 50.0,
                     class: SearchClass::Failed,
+                    goodput_per_s: 40.0,
                 }],
             };
             found.in_words()

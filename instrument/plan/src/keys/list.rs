@@ -40,6 +40,18 @@ pub const KEYS: &[Key] = &[
         Table,
         "How the system is started or reached; the keys are the adapter's",
     ),
+    key(
+        "against.kind",
+        Rule("as system.kind"),
+        Text,
+        "Another system beside [system], loaded by turns with it and compared: its kind; then all of its deployment is written",
+    ),
+    key(
+        "against.deploy",
+        Nothing,
+        Table,
+        "Keys of the other side's deployment that differ from [system.deploy]",
+    ),
     key("workload", Nothing, Table, "The transactions; the keys are the adapter's"),
     key(
         "load.model",
@@ -333,6 +345,12 @@ pub const KEYS: &[Key] = &[
         Rule("5%"),
         Share,
         "Distance between the highest rate that passes and the lowest that fails at the end of the bisection",
+    ),
+    key(
+        "search.margin",
+        Rule("5%"),
+        Share,
+        "Distance of the confirming trials below the highest rate that passed, and of the refuting ones above it",
     ),
     key(
         "search.bracket",

@@ -5,6 +5,7 @@
 //! become markup.
 
 mod charts;
+mod compared;
 mod course;
 mod failures;
 mod fates;
@@ -31,6 +32,7 @@ use crate::tables::{Shown, shown_on_page};
 use markup::{Element, Writer, el};
 use numbers::Document;
 
+pub use compared::{comparison_page, trend_page};
 pub(crate) use failures::{failures, is_eventful};
 pub(crate) use header::header;
 pub(crate) use markup::Markup;
@@ -170,8 +172,6 @@ pub fn html(runs: &[(RunResult, RunPicture)], assets: &Assets) -> Result<String,
 }
 
 fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &Assets) -> String {
-    let style = format!("{SVG_STYLE}\n{}", assets.style);
-    let script = assets.script;
     let names: Vec<String> = runs.iter().map(|run| escape(&run.name)).collect();
     let title = format!("{} · Assay", names.join(", "));
     let entries = glossary::entries(runs.iter().flat_map(|run| &run.result.audits_asked));
@@ -196,20 +196,27 @@ fn document(runs: &[Run<'_>], packed_of: &[(RunResult, RunPicture)], assets: &As
     let none = terms::Terms::of(&[]);
     let mut list = Writer::new(&none);
     list.write(&words(&entries).into());
+    let data = pack::pack(packed_of);
+    let data =
+        format!("<script type=\"application/octet-stream\" id=\"assay-data\">{data}</script>\n");
+    let template = format!("<template id=\"svg-style\"><style>{SVG_STYLE}</style></template>\n");
+    page_of(&title, &format!("{}{}{template}{data}", body.finish(), list.finish()), assets)
+}
+
+/// A document with this title, escaped already, and this body; without a script if the assets have none.
+fn page_of(title: &str, body: &str, assets: &Assets) -> String {
+    let style = format!("{SVG_STYLE}\n{}", assets.style);
+    let script = match assets.script {
+        "" => String::new(),
+        script => format!("<script>{script}</script>\n"),
+    };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{policy}\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"Assay\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n{body}{words}{template}\
-         <script type=\"application/octet-stream\" id=\"assay-data\">{data}</script>\n\
-         <script>{script}</script>\n</body>\n</html>\n",
-        policy = policy::meta(&style, script),
-        body = body.finish(),
-        words = list.finish(),
-        template =
-            format_args!("<template id=\"svg-style\"><style>{SVG_STYLE}</style></template>\n"),
-        data = pack::pack(packed_of),
+         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n{body}{script}</body>\n</html>\n",
+        policy = policy::meta(&style, assets.script),
     )
 }
 

@@ -17,6 +17,11 @@ impl Document {
         Self(serde_json::to_value(run).expect("every map of a result has text keys"))
     }
 
+    /// One without a number, for pages that are not of a result.
+    pub(super) const fn empty() -> Self {
+        Self(Value::Null)
+    }
+
     /// The attributes of an element that shows a number: `data-v` and `data-k`. None if there is no number.
     pub(super) fn attributes(&self, source: &Source) -> Attributes {
         match source {

@@ -19,7 +19,17 @@ pub(crate) fn promises(run: &Run<'_>) -> Markup {
     if run.shown.is_empty() {
         return Markup::new();
     }
-    thresholds(run).and(audits(run)).and(checks(&run.shown))
+    thresholds(run).and(statements(run)).and(audits(run)).and(checks(&run.shown))
+}
+
+/// Each promise about a time as a sentence that stands alone; of a search in the open.
+fn statements(run: &Run<'_>) -> Markup {
+    let all = run.result.statements.iter().map(|it| text(&it.words)).collect();
+    let Some(all) = list("statements", all) else { return Markup::new() };
+    match run.result.search {
+        Some(_) => Markup::from(el("h3").text("In one sentence")).and(all),
+        None => details("statements", "In one sentence each", all.into()).into(),
+    }
 }
 
 /// Settings whose verdict was declared before the run.

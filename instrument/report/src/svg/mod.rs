@@ -6,6 +6,7 @@
 //! the description of the chart says so. What they draw may be empty, infinite or not a number; the text never is.
 
 mod canvas;
+mod compared;
 mod course;
 mod distribution;
 mod plot;
@@ -21,6 +22,7 @@ use model::result::RunResult;
 
 use canvas::{Canvas, Drawn};
 pub(crate) use canvas::{Inline, escape, escape_visible};
+pub(crate) use compared::{comparison as comparison_figures, trend as trend_figures};
 pub(crate) use course::course;
 pub(crate) use scale::Unit;
 

@@ -41,5 +41,5 @@ pub(crate) fn search(shown: &[Shown<'_>]) -> Grid {
 /// The meaning of the columns of [`search`].
 pub(crate) fn search_line() -> &'static str {
     "bracket: short trials that double the rate. bisect: between the highest that passed and the lowest that failed. confirm: \
-     fresh trials 5% below it, all of which must pass. refute: fresh trials 5% above it, most of which must fail."
+     fresh trials below it by the margin, all of which must pass. refute: fresh trials as far above it, most of which must fail."
 }

@@ -478,6 +478,7 @@ pub fn setting(key: &str, trials: Vec<TrialResult>) -> SettingResult {
         saturated: false,
         combined: (trials.len() > 1).then(|| combined(&trials)),
         borne: None,
+        scalability: None,
         trials,
     }
 }
@@ -518,6 +519,7 @@ pub fn run(name: &str, exit: Exit, reason: &str, settings: Vec<SettingResult>) -
         tables: Vec::new(),
         load_series: Vec::new(),
         search: None,
+        statements: Vec::new(),
         knee: String::new(),
         audits: Vec::new(),
         audits_asked: audits().iter().map(asked).collect(),

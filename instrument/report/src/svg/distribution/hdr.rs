@@ -77,7 +77,7 @@ pub(super) fn figure(of: &Curves<'_>) -> Figure {
 }
 
 /// Ticks at 0 %, 90 %, 99 % …; the half of the samples where there is room for it.
-fn ticks(nines: f64) -> Vec<Tick> {
+pub(in crate::svg) fn ticks(nines: f64) -> Vec<Tick> {
     let mut ticks = vec![Tick { value: 0.0, label: "0%".to_owned() }];
     if nines <= 6.0 {
         ticks.push(Tick { value: 2f64.log10(), label: "50%".to_owned() });
@@ -129,7 +129,7 @@ fn line(canvas: &mut Canvas, plot: &Plot, points: &[CurvePoint], of: &Distributi
 }
 
 /// Without points that lie within half a pixel of their neighbour.
-fn stepped(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(in crate::svg) fn stepped(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for point in points {
         let is_near = kept

@@ -7,6 +7,7 @@ mod boxes;
 mod ecdf;
 mod hdr;
 
+pub(super) use hdr::{stepped, ticks};
 use model::result::{CurvePoint, Distribution, RunResult};
 
 use super::Figure;
