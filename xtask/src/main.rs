@@ -36,7 +36,8 @@ cargo xtask COMMAND
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
   sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
   mutants [--seeds N] [WORD] the simulations against code that is wrong, in a copy: which seed of N (2000) finds each of the list's
-                       mutants (of those whose name or file has the word); fails where none does
+                       mutants (of those whose name or file has the word); fails where none does; --night: 20,000 new seeds, and those
+                       with which the right code fails are kept
   tidy [--write]       the arrow table of ARCHITECTURE.md against the manifests, and the rules of STYLE.md that a program can check (--write keeps lower counts of prose)
   docs [--write]       the book: its generated pages (--write makes them anew), its build, every link
   pictures             the two pictures at the top of README.md, made from a run of the demo
@@ -168,19 +169,21 @@ fn published(root: &Path, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// `[--seeds N] [WORD]`.
+/// `[--seeds N | --night] [WORD]`.
 fn mutants(root: &Path, words: &[&str]) -> Result<(), String> {
+    let of = |count| mutants::Seeds { first: 0, count };
     let (seeds, rest) = match words {
-        ["--seeds", seeds, rest @ ..] => (number(seeds)?, rest),
-        rest => (2_000, rest),
+        ["--night", rest @ ..] => (mutants::Seeds::of_a_night()?, rest),
+        ["--seeds", seeds, rest @ ..] => (of(number(seeds)?), rest),
+        rest => (of(2_000), rest),
     };
     match rest {
         [] => mutants::run(root, seeds, ""),
         [word] => mutants::run(root, seeds, word),
-        _ => {
-            Err("mutants takes --seeds N, then a word of the names of those that are meant"
-                .to_owned())
-        }
+        _ => Err(
+            "mutants takes --seeds N or --night, then a word of the names of those that are meant"
+                .to_owned(),
+        ),
     }
 }
 

@@ -2,11 +2,15 @@
 //! the checkout; the simulation of its world must find it, and the seed that does is printed. One that no seed finds shows
 //! nothing of the code and much of the simulator: it fails the command, unless the list says why no run could tell it apart.
 //!
+//! Every night the seeds are new (`--night`): the right code runs against 20,000 of them first, and a seed with which it fails
+//! is kept in the file of its world, where it always runs from then on.
+//!
 //! No build in use contains a mutant: there is no switch for them.
 
 mod list;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -38,6 +42,40 @@ enum World {
     System(&'static str, &'static str, &'static str),
 }
 
+impl World {
+    /// Where seeds are kept that have found something once.
+    fn kept_seeds(self) -> String {
+        match self {
+            Self::Consensus => "base/consensus/tests/simulation/kept_seeds.txt".to_owned(),
+            Self::Store => "base/sim/tests/kept_seeds.txt".to_owned(),
+            Self::System(name, _, example) => {
+                format!("systems/{name}/node/examples/{example}/kept_seeds.txt")
+            }
+        }
+    }
+}
+
+/// Which seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub count: u32,
+}
+
+impl Seeds {
+    /// New ones, which no run has had before.
+    pub fn of_a_night() -> Result<Self, String> {
+        let mut bytes = [0; 4];
+        let mut file = fs::File::open("/dev/urandom");
+        let read = file.as_mut().map_err(|error| error.to_string())?.read_exact(&mut bytes);
+        read.map_err(|error| format!("reading /dev/urandom: {error}"))?;
+        // So far apart that two nights hardly have one in common.
+        Ok(Self { first: u64::from(u32::from_le_bytes(bytes)) << 16, count: 20_000 })
+    }
+}
+
 /// What came of one.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
@@ -48,8 +86,9 @@ enum Came {
 }
 
 /// Runs all mutants whose name or file holds `word`, against so many seeds each.
-pub fn run(root: &Path, seeds: u32, word: &str) -> Result<(), String> {
+pub fn run(root: &Path, seeds: Seeds, word: &str) -> Result<(), String> {
     let copy = Copy::make(root)?;
+    println!("seeds from {} on, {} of them\n", seeds.first, seeds.count);
     println!("| mutant | where | found by |\n| --- | --- | --- |");
     let asked = MUTANTS.iter().filter(|it| it.name.contains(word) || it.file.contains(word));
     let (mut count, mut missed) = (0, Vec::new());
@@ -62,6 +101,9 @@ pub fn run(root: &Path, seeds: u32, word: &str) -> Result<(), String> {
                 copy.look(mutant.world, seeds)?
             {
                 let world = mutant.world;
+                if let Came::Found(Some(seed)) = came {
+                    keep(&root.join(world.kept_seeds()), seed)?;
+                }
                 return Err(format!("{world:?} does not hold without a mutant: {came:?}"));
             }
             are_right.push(mutant.world);
@@ -73,7 +115,7 @@ pub fn run(root: &Path, seeds: u32, word: &str) -> Result<(), String> {
             (Came::NotFound, Some(why)) => format!("nobody could: {why}"),
             (Came::NotFound, None) => {
                 missed.push(mutant.name);
-                format!("**not in {seeds} seeds**")
+                format!("**not in {} seeds**", seeds.count)
             }
             (Came::Found(_), Some(_)) => {
                 missed.push(mutant.name);
@@ -106,7 +148,17 @@ impl Copy {
     fn make(root: &Path) -> Result<Self, String> {
         let at = root.join("target/mutants/checkout");
         let listed = Command::new("git")
-            .args(["ls-files", "--", "*.rs", "*.toml", "Cargo.lock", "*.md", "*.c", "*.h"])
+            .args([
+                "ls-files",
+                "--",
+                "*.rs",
+                "*.toml",
+                "*kept_seeds.txt",
+                "Cargo.lock",
+                "*.md",
+                "*.c",
+                "*.h",
+            ])
             .current_dir(root)
             .output();
         let listed = listed.map_err(|error| format!("listing files with git: {error}"))?;
@@ -143,7 +195,7 @@ impl Copy {
         came
     }
 
-    fn look(&self, world: World, seeds: u32) -> Result<Came, String> {
+    fn look(&self, world: World, seeds: Seeds) -> Result<Came, String> {
         let (build, words) = match world {
             World::Consensus => {
                 let words = "test --release --quiet -p consensus --test simulation agreement_holds";
@@ -155,7 +207,10 @@ impl Copy {
             }
             World::System(_, package, example) => {
                 let words = format!("--release --quiet -p {package} --example {example}");
-                (format!("build {words}"), format!("run {words} -- 0 --seeds {seeds}"))
+                (
+                    format!("build {words}"),
+                    format!("run {words} -- {} --seeds {}", seeds.first, seeds.count),
+                )
             }
         };
         let built = self.cargo(&build, seeds)?;
@@ -169,16 +224,30 @@ impl Copy {
         })
     }
 
-    fn cargo(&self, words: &str, seeds: u32) -> Result<Output, String> {
+    fn cargo(&self, words: &str, seeds: Seeds) -> Result<Output, String> {
         let output = Command::new("cargo")
             .args(words.split(' '))
             .env("CARGO_TARGET_DIR", self.root.with_file_name("target"))
-            .env("CONSENSUS_SEEDS", seeds.to_string())
-            .env("STORE_SEEDS", seeds.to_string())
+            .env("CONSENSUS_FIRST", seeds.first.to_string())
+            .env("CONSENSUS_SEEDS", seeds.count.to_string())
+            .env("STORE_FIRST", seeds.first.to_string())
+            .env("STORE_SEEDS", seeds.count.to_string())
             .current_dir(&self.root)
             .output();
         output.map_err(|error| format!("starting cargo: {error}"))
     }
+}
+
+/// Writes a seed down that has found something, once.
+fn keep(path: &Path, seed: u64) -> Result<(), String> {
+    let known = fs::read_to_string(path).unwrap_or_default();
+    let line = seed.to_string();
+    if known.lines().any(|it| it == line) {
+        return Ok(());
+    }
+    println!("seed {seed} is kept in {}", path.display());
+    fs::write(path, format!("{known}{line}\n"))
+        .map_err(|error| format!("keeping seed {seed} in {}: {error}", path.display()))
 }
 
 /// The text with the mutant in it.
@@ -215,6 +284,18 @@ mod tests {
             names.push(mutant.name);
         }
         assert!(names.len() >= 38, "{}", names.len());
+    }
+
+    /// Claim: a seed that has found something is kept once, after those that were kept before; every world has its file.
+    #[test]
+    fn seeds_are_kept() {
+        let path = std::env::temp_dir().join(format!("kept-seeds-{}", std::process::id()));
+        fs::write(&path, "# said\n7\n").unwrap();
+        [9, 7, 9].iter().for_each(|seed| keep(&path, *seed).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# said\n7\n9\n");
+        fs::remove_file(&path).unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        MUTANTS.iter().for_each(|it| assert!(root.join(it.world.kept_seeds()).exists()));
     }
 
     /// Claim: the seed is read from its own line.

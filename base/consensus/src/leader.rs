@@ -30,6 +30,8 @@ pub(crate) struct Leadership {
     /// The last heartbeat.
     pub(crate) round: u64,
     pub(crate) heartbeat_at: Instant,
+    /// All up to here was chosen when the last heartbeat was sent.
+    chosen_at_heartbeat: Instance,
     pub(crate) reads: VecDeque<PendingRead>,
 }
 
@@ -50,6 +52,7 @@ impl Leadership {
             joining: None,
             round: 0,
             heartbeat_at: now,
+            chosen_at_heartbeat: last,
             reads: VecDeque::new(),
         }
     }
@@ -184,6 +187,7 @@ impl Replica {
             return;
         }
         lead.heartbeat_at = now.plus(by.config.heartbeat_every);
+        lead.chosen_at_heartbeat = by.chosen;
         for peer in &mut lead.peers {
             let is_silent = is_silent(peer);
             peer.tend(&by, is_silent, out);
@@ -331,8 +335,9 @@ impl Replica {
         self.propose_entry(Entry::Members(members), id, out);
     }
 
-    /// Proposes the change that brings a newcomer once that is no further behind than what may be open anyway: before,
-    /// a majority that needs it would have to wait for it.
+    /// Proposes the change that brings a newcomer once it lags by no more than what may be open anyway, or than what
+    /// was chosen since the last heartbeat: before, a majority that needs it would have to wait for it for longer. Under load a
+    /// follower may lag by more than a window all the time, and be no slower than others for that.
     fn let_in(&mut self, out: &mut Effects) {
         let (last, window) = (self.log.last(), self.config.window_max);
         let chosen = self.chosen;
@@ -340,7 +345,10 @@ impl Replica {
         let Some(joining) = &lead.joining else { return };
         let newcomer = lead.peers.iter().find(|peer| peer.id == joining.who);
         if lead.barrier <= chosen
-            && newcomer.is_some_and(|peer| peer.round > 0 && peer.acked + window > last)
+            && newcomer.is_some_and(|peer| {
+                let keeps_up = peer.acked + window > last || peer.acked >= lead.chosen_at_heartbeat;
+                peer.round > 0 && keeps_up
+            })
             && let Some(joining) = lead.joining.take()
         {
             self.propose_members(joining.members, joining.id, out);

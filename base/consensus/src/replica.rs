@@ -47,6 +47,10 @@ pub struct Replica {
     pub(crate) persisted: u64,
     /// Since when the disk has made nothing durable although something waits for it; `None`: nothing waits.
     pub(crate) disk_waits_since: Option<Instant>,
+    /// The next record when the disk had nothing left to do last, and since when.
+    idle: (u64, Instant),
+    /// Of each record before this one the log proves that it was durable, once it is idle.
+    marked: u64,
     /// What waits until so many records are durable.
     pub(crate) waiting: VecDeque<(u64, Waiting)>,
     pub(crate) role: Role,
@@ -65,6 +69,10 @@ pub struct Replica {
     /// It holds something else than a leader does: it takes part no more.
     has_diverged: bool,
 }
+
+/// How long nothing is appended before the log is marked as durable up to its end: a few heartbeats, and rarely enough that
+/// it costs nothing.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// What a replica is at present.
 #[derive(Debug)]
@@ -113,6 +121,8 @@ impl Replica {
             next_record: 0,
             persisted: 0,
             disk_waits_since: None,
+            idle: (0, Instant::ZERO),
+            marked: 0,
             waiting: VecDeque::new(),
             role: Role::Follower { leader: None },
             patience: Duration::ZERO,
@@ -151,6 +161,8 @@ impl Replica {
         }
         if self.next_record > self.persisted {
             self.disk_waits_since.get_or_insert(now);
+        } else {
+            self.mark_when_idle(now, out);
         }
         self.tell_leader(out);
         out.set_wake(self.wake_at());
@@ -353,6 +365,18 @@ impl Replica {
             self.durable += 1;
         }
         self.durable > before
+    }
+
+    /// Where nothing was appended for a while, appends the promise once more: whoever reads the log can then prove of each
+    /// record before that it was durable, and a damaged last one is never taken for the torn end of a write.
+    fn mark_when_idle(&mut self, now: Instant, out: &mut Effects) {
+        let (record, since) = self.idle;
+        if record != self.next_record {
+            self.idle = (self.next_record, now);
+        } else if record > self.marked && now.saturating_since(since) >= IDLE {
+            self.append(Record::Promised { ballot: self.promised }, out);
+            self.marked = self.next_record;
+        }
     }
 
     /// Appends a record; its number.

@@ -15,6 +15,10 @@ use crate::record::Record;
 use crate::replica::{Replica, Role, Waiting};
 use crate::value::Value;
 
+/// How many times as long the log may become while a follower is sent a snapshot: as long as a follower needs that takes in
+/// a snapshot at the rate at which entries come, where the state is a few times as long as what makes a snapshot due.
+const SENDING_FACTOR: u64 = 4;
+
 /// A snapshot that comes from a leader.
 #[derive(Debug)]
 pub(crate) struct Installing {
@@ -27,8 +31,14 @@ pub(crate) struct Installing {
 }
 
 impl Replica {
-    /// Asks for a snapshot once enough was delivered. Not while a follower is sent the last one: it would have to begin
-    /// anew.
+    /// Whether a snapshot comes from a leader and is not installed yet.
+    #[must_use]
+    pub fn is_installing(&self) -> bool {
+        self.installing.as_ref().is_some_and(|it| it.is_whole || it.head.through > self.chosen)
+    }
+
+    /// Asks for a snapshot once enough was delivered. While a follower is sent the last one it would have to begin anew, so
+    /// the log may become [`SENDING_FACTOR`] times as long: a follower that is slower than that does not let it grow on.
     pub(crate) fn want_snapshot(&mut self, out: &mut Effects) {
         if self.is_snapshot_wanted || self.weight_delivered < self.config.snapshot_after_bytes {
             return;
@@ -37,7 +47,8 @@ impl Replica {
             Role::Leader(lead) => lead.peers.iter().any(|peer| peer.transfer.is_some()),
             _ => false,
         };
-        if !sends {
+        let limit = self.config.snapshot_after_bytes.saturating_mul(SENDING_FACTOR);
+        if !sends || self.weight_delivered >= limit {
             self.is_snapshot_wanted = true;
             out.push(Effect::NeedSnapshot);
         }

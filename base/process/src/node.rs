@@ -59,6 +59,20 @@ pub enum Input<'a, M = Infallible> {
         /// Which of the node's cells.
         cell: usize,
     },
+    /// A part that was given to [`Outputs::extend`] is written: one input for each part, in their order.
+    Extended {
+        /// Which of the node's cells.
+        cell: usize,
+    },
+    /// The bytes that [`Outputs::read`] asked for: shorter than asked at the end of the content only.
+    Part {
+        /// Which of the node's cells.
+        cell: usize,
+        /// Where in its content.
+        offset: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
     /// The disk takes nothing now (it is full); what was asked waits, is tried again, and ends in
     /// [`Input::Persisted`] or [`Input::Replaced`] when there is room. Told once for what waits. A disk that fails
     /// otherwise ends the process, because nobody knows what a failed sync has kept.

@@ -178,6 +178,23 @@ impl<M> Outputs<M> {
         self.stores.push(host::Store::Replace { cell, content });
     }
 
+    /// Adds a part to what a cell is to hold next, for content too long to be held in memory: [`Outputs::replace`] adds the
+    /// last part, and from then on the cell holds all of them. [`crate::Input::Extended`] follows once for each part; a node
+    /// that waits for it before it makes the next one goes as fast as the disk does. After a crash the parts are gone.
+    pub fn extend(&mut self, cell: usize, part: Vec<u8>) {
+        self.stores.push(host::Store::Extend { cell, part });
+    }
+
+    /// Forgets the parts that a cell was given and does not hold yet.
+    pub fn drop_parts(&mut self, cell: usize) {
+        self.stores.push(host::Store::DropParts { cell });
+    }
+
+    /// Reads what a cell holds, from `offset` on: [`crate::Input::Part`] follows, with at most so many bytes.
+    pub fn read(&mut self, cell: usize, offset: u64, bytes_max: usize) {
+        self.stores.push(host::Store::Read { cell, offset, bytes_max });
+    }
+
     /// Hands `message` to another machine of this node.
     ///
     /// # Errors

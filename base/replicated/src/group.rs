@@ -13,7 +13,7 @@ use process::{Connection, Input, Outputs, Stored, StoredLog};
 use crate::frames::Frame;
 use crate::identity::{Identity, NUMBERS_MAX, number_of};
 use crate::links::Links;
-use crate::snapshots::{CELLS, Kind, Snapshots};
+use crate::snapshots::{CELLS, Incoming, Kind, Snapshots};
 use crate::standing::{Care, Standing};
 
 /// Where a group lies in its node.
@@ -53,14 +53,23 @@ pub enum Event {
         /// The id under which it was asked for.
         id: u64,
     },
-    /// Make a snapshot of what has been applied and hand it to [`Group::snapshot`], at leisure.
+    /// Make a snapshot of what has been applied by now: hand its first part to [`Group::snapshot`], and each later one at
+    /// [`Event::MoreSnapshot`]. Meanwhile entries are applied, and the snapshot is of the state before them.
     MakeSnapshot,
-    /// Take this snapshot's state instead of the present one. What comes next is applied to it.
+    /// The disk has the part before: hand over the next.
+    MoreSnapshot,
+    /// A part of another replica's snapshot: at offset 0 a new one begins, and one that was being made here, or that had come
+    /// in part, is given up.
+    InstallPart {
+        /// Where in it.
+        offset: u64,
+        /// The bytes that [`Group::snapshot`] was given there.
+        bytes: Value,
+    },
+    /// Take the state of the snapshot that has come in parts instead of the present one. What comes next is applied to it.
     Install {
         /// The last instance in it.
         through: Instance,
-        /// What [`Group::snapshot`] was given elsewhere.
-        bytes: Value,
     },
     /// A request was not begun, or was given up.
     Refused {
@@ -127,11 +136,11 @@ pub enum StartError {
 
 /// A group that stands where its disk says.
 #[derive(Debug)]
-pub struct Started {
+pub struct Started<'s> {
     /// The group.
     pub group: Group,
     /// The snapshot that the state machine begins with, and its last instance.
-    pub snapshot: Option<(Instance, Value)>,
+    pub snapshot: Option<(Instance, &'s [u8])>,
 }
 
 /// A replica in its node.
@@ -204,11 +213,11 @@ impl Group {
     ///
     /// # Errors
     /// When what is on the disk is damaged: the replica must not take part.
-    pub fn start(
+    pub fn start<'s>(
         mut config: Config,
         settings: &Settings,
-        stored: &Stored,
-    ) -> Result<Started, StartError> {
+        stored: &'s Stored,
+    ) -> Result<Started<'s>, StartError> {
         let standing = standing(&config, settings, stored)?;
         config.id = standing.identity().id;
         let empty = StoredLog::default();
@@ -217,7 +226,7 @@ impl Group {
         let replica =
             Replica::recover(config.clone(), first, log.iter().map(|(_, record)| record))?;
         let through = replica.snapshot().through;
-        let mut snapshots = Snapshots::new(settings.cell, stored);
+        let mut snapshots = Snapshots::new(settings.cell);
         let snapshot = match through {
             0 => None,
             _ => {
@@ -252,6 +261,12 @@ impl Group {
     #[must_use]
     pub const fn replica(&self) -> &Replica {
         &self.replica
+    }
+
+    /// The group's name, drawn when it was founded; 0 where the folder is blank.
+    #[must_use]
+    pub fn cluster(&self) -> u64 {
+        self.standing.identity().cluster
     }
 
     /// Its own number.
@@ -336,7 +351,22 @@ impl Group {
                     }
                     None => {}
                 }
-                self.write_snapshot(out);
+                self.snapshots.write_incoming(out);
+                self.look_at_snapshot();
+            }
+            Input::Extended { cell } if self.snapshots.is_its(cell) => {
+                if self.snapshots.extended(cell) {
+                    self.events.push_back(Event::MoreSnapshot);
+                }
+            }
+            Input::Part { cell, offset, bytes } if self.snapshots.is_its(cell) => {
+                if let Some((asked, is_last)) = self.snapshots.was_read(cell, offset, bytes.len()) {
+                    let (to, through, offset) = (asked.to, asked.through, asked.offset);
+                    let bytes = Value::from(bytes);
+                    let part =
+                        consensus::Input::SnapshotPart { to, through, offset, bytes, is_last };
+                    self.step(now, part, out);
+                }
             }
             other => return Some(other),
         }
@@ -362,10 +392,16 @@ impl Group {
         self.look_at_time(now, out);
     }
 
-    /// A snapshot of what has been applied up to and with `through`.
-    pub fn snapshot<M>(&mut self, through: Instance, bytes: Value, out: &mut Outputs<M>) {
-        self.snapshots.push(through, bytes, Kind::Made);
-        self.write_snapshot(out);
+    /// The next part of a snapshot of what had been applied up to and with `through` when its first part was given. `false`:
+    /// no more of it is wanted, because it is whole or has been given up.
+    pub fn snapshot<M>(
+        &mut self,
+        through: Instance,
+        bytes: &[u8],
+        is_last: bool,
+        out: &mut Outputs<M>,
+    ) -> bool {
+        self.snapshots.part(through, bytes, is_last, out)
     }
 
     /// What the node has to do next.
@@ -399,7 +435,7 @@ impl Group {
         for (from, message) in messages {
             self.replica.step(now, consensus::Input::Received { from, message }, &mut self.effects);
         }
-        self.carry_out(now, out);
+        self.carry_out(out);
     }
 
     /// The first wake-up of a life.
@@ -466,7 +502,7 @@ impl Group {
             return self.refuse_as_blank(&input);
         }
         self.replica.step(now, input, &mut self.effects);
-        self.carry_out(now, out);
+        self.carry_out(out);
     }
 
     /// Nothing is begun by one that does not know yet what it is called.
@@ -480,30 +516,17 @@ impl Group {
         self.events.push_back(Event::Refused { request, why });
     }
 
-    /// What consensus asks for. Answers to it that can be given at once make another round.
-    fn carry_out<M>(&mut self, now: Instant, out: &mut Outputs<M>) {
-        loop {
-            let mut parts = Vec::new();
-            let mut effects = std::mem::take(&mut self.effects);
-            for effect in effects.drain() {
-                self.carry_out_one(effect, &mut parts, out);
-            }
-            self.effects = effects;
-            if parts.is_empty() {
-                return;
-            }
-            for part in parts {
-                self.replica.step(now, part, &mut self.effects);
-            }
+    /// Carries out the effects that consensus asks for.
+    fn carry_out<M>(&mut self, out: &mut Outputs<M>) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain() {
+            self.carry_out_one(effect, out);
         }
+        self.effects = effects;
+        self.look_at_snapshot();
     }
 
-    fn carry_out_one<M>(
-        &mut self,
-        effect: Effect,
-        parts: &mut Vec<consensus::Input>,
-        out: &mut Outputs<M>,
-    ) {
+    fn carry_out_one<M>(&mut self, effect: Effect, out: &mut Outputs<M>) {
         match effect {
             Effect::Send { to, message } => self.links.send(to, &message, out),
             Effect::Append { number, record } => {
@@ -516,7 +539,7 @@ impl Group {
             Effect::Trim { records_before, snapshots_before } => {
                 out.trim(self.log, records_before);
                 self.snapshots.named(snapshots_before);
-                self.write_snapshot(out);
+                self.snapshots.write_incoming(out);
             }
             Effect::Deliver { instance, entry, proposal } => match entry {
                 Entry::Value(value) => {
@@ -526,20 +549,16 @@ impl Group {
                 Entry::Noop => {}
             },
             Effect::ReadReady { id, .. } => self.events.push_back(Event::Read { id }),
-            Effect::NeedSnapshot => self.events.push_back(Event::MakeSnapshot),
+            Effect::NeedSnapshot => self.snapshots.want(),
             Effect::ReadSnapshot { to, through, offset, bytes_max } => {
-                if let Some((bytes, is_last)) = self.snapshots.part(through, offset, bytes_max) {
-                    let part =
-                        consensus::Input::SnapshotPart { to, through, offset, bytes, is_last };
-                    parts.push(part);
-                }
+                self.snapshots.read(to, through, offset, bytes_max, out);
             }
             Effect::InstallPart { through, offset, bytes, is_last } => {
-                if let Some(whole) = self.snapshots.incoming(offset, &bytes, is_last) {
-                    self.events.push_back(Event::Install { through, bytes: whole.clone() });
-                    self.snapshots.push(through, whole, Kind::Installed);
-                    self.write_snapshot(out);
+                self.events.push_back(Event::InstallPart { offset, bytes: bytes.clone() });
+                if is_last {
+                    self.events.push_back(Event::Install { through });
                 }
+                self.snapshots.incoming(Incoming { through, offset, bytes, is_last }, out);
             }
             Effect::Refused { request: Request::ChangeMembers(id), .. } => {
                 self.changing.take_if(|_| id == self.changes);
@@ -557,9 +576,10 @@ impl Group {
         }
     }
 
-    fn write_snapshot<M>(&mut self, out: &mut Outputs<M>) {
-        if let Some((cell, content)) = self.snapshots.write() {
-            out.replace(cell, content);
+    /// Whether a snapshot is to be made now: one that a leader sends goes before it.
+    fn look_at_snapshot(&mut self) {
+        if self.snapshots.is_time(self.replica.is_installing()) {
+            self.events.push_back(Event::MakeSnapshot);
         }
     }
 

@@ -14,8 +14,8 @@
 //!   id that nobody had, it catches up without a vote, and takes the place of what was lost.
 //! * **Disk.** One log with the replica's records. Two cells with snapshots, written in turn, so that the one that the
 //!   log's head names is there until the next one holds.
-//! * **Snapshots** are bytes that the state machine makes and reads; the last one is kept in memory as well, for
-//!   followers that have to be sent it.
+//! * **Snapshots** are bytes that the state machine makes and reads part by part, while it goes on. They are on the disk and
+//!   never in memory as a whole: followers are sent what is read from there.
 //!
 //! It never looks into a value and knows no state machine.
 

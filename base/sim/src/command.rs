@@ -27,6 +27,8 @@ pub struct Command<'a, B> {
     pub count: u64,
     /// What may be broken on purpose, by name.
     pub broken: &'a [(&'a str, B)],
+    /// Seeds that have found something once, one a line: they run before several others.
+    pub kept: &'a str,
     /// What of the coverage is also told of the seed that had the least of it: as it is counted, and in words.
     pub least: &'a [(&'a str, &'a str)],
 }
@@ -45,7 +47,8 @@ impl<B: Copy> Command<'_, B> {
         };
         let (mut coverage, mut steps) = (Coverage::default(), 0);
         let mut least = vec![u64::MAX; self.least.len()];
-        for seed in asked.first..asked.first.saturating_add(asked.seeds) {
+        let kept = kept_seeds(self.kept).filter(|_| asked.seeds > 1);
+        for seed in kept.chain(asked.first..asked.first.saturating_add(asked.seeds)) {
             let once = || world(seed, asked.count, asked.broken);
             match caught(seed, once) {
                 Ok(ran) => {
@@ -107,6 +110,12 @@ impl<B: Copy> Command<'_, B> {
     }
 }
 
+/// The seeds of a file of kept ones: one a line, beside lines that begin with `#`.
+pub fn kept_seeds(text: &str) -> impl Iterator<Item = u64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.parse().expect("a kept seed is a number"))
+}
+
 /// A world, in which an assertion of a node is a finding like any other.
 fn caught(seed: u64, world: impl FnOnce() -> Result<Ran, Wrong>) -> Result<Ran, Wrong> {
     catch_unwind(AssertUnwindSafe(world)).unwrap_or_else(|_| {
@@ -136,6 +145,7 @@ mod tests {
             counted: "operations",
             count: 30,
             broken: &[("order", 'o'), ("reads", 'r')],
+            kept: "",
             least: &[],
         };
         let asked = |words: &str| {

@@ -91,7 +91,7 @@ struct Log {
 }
 
 /// Durable records from the first that was not trimmed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Durable {
     first: u64,
     records: std::collections::VecDeque<Vec<u8>>,
@@ -114,6 +114,10 @@ struct Cell {
     durable: Option<Vec<u8>>,
     writing: Option<Vec<u8>>,
     waiting: Option<Vec<u8>>,
+    /// Parts of what it is to hold next.
+    parts: Vec<u8>,
+    /// How many of them are not being written yet.
+    parts_waiting: usize,
 }
 
 /// How the process that used the disk has ended.
@@ -164,7 +168,36 @@ impl Disk {
     }
 
     pub(crate) fn replace(&mut self, cell: usize, content: Vec<u8>) {
-        self.cells[cell].waiting = Some(content);
+        let cell = &mut self.cells[cell];
+        let mut whole = std::mem::take(&mut cell.parts);
+        whole.extend_from_slice(&content);
+        cell.waiting = Some(whole);
+    }
+
+    pub(crate) fn extend(&mut self, cell: usize, part: &[u8]) {
+        self.cells[cell].parts.extend_from_slice(part);
+        self.cells[cell].parts_waiting += 1;
+    }
+
+    pub(crate) fn drop_parts(&mut self, cell: usize) {
+        self.cells[cell].parts.clear();
+    }
+
+    /// At most so many bytes of what a cell holds.
+    pub(crate) fn part(&self, cell: usize, offset: u64, bytes_max: usize) -> Vec<u8> {
+        let held = self.cells[cell].durable.as_deref().unwrap_or_default();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(held.len());
+        held[start..held.len().min(start + bytes_max)].to_vec()
+    }
+
+    /// Cells with parts whose writing can begin, each as often as it has parts.
+    pub(crate) fn begin_parts(&mut self, begun: &mut Vec<usize>) {
+        if self.is_full {
+            return;
+        }
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            begun.extend(std::iter::repeat_n(index, std::mem::take(&mut cell.parts_waiting)));
+        }
     }
 
     /// Logs whose next write can begin; they are writing from now on.
@@ -197,7 +230,10 @@ impl Disk {
     /// Whether something waits that a full disk does not take.
     pub(crate) fn is_stuck(&self) -> bool {
         let logs = self.logs.iter().any(|log| !log.is_writing && log.waiting.len() > 0);
-        let cells = self.cells.iter().any(|cell| cell.writing.is_none() && cell.waiting.is_some());
+        let waits = |cell: &Cell| {
+            cell.parts_waiting > 0 || cell.writing.is_none() && cell.waiting.is_some()
+        };
+        let cells = self.cells.iter().any(waits);
         self.is_full && (logs || cells)
     }
 
@@ -243,8 +279,22 @@ impl Disk {
                 cell.durable = Some(content);
             }
             cell.waiting = None;
+            cell.parts.clear();
+            cell.parts_waiting = 0;
         }
         crash
+    }
+
+    /// Another disk, which holds what this one holds durably.
+    pub(crate) fn copy(&self) -> Self {
+        let log = |log: &Log| Log { durable: log.durable.clone(), ..Log::default() };
+        let cell = |cell: &Cell| Cell { durable: cell.durable.clone(), ..Cell::default() };
+        Self {
+            logs: self.logs.iter().map(log).collect(),
+            cells: self.cells.iter().map(cell).collect(),
+            is_full: false,
+            is_slow: false,
+        }
     }
 
     /// Another disk takes its place, an empty one.

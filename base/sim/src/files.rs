@@ -291,11 +291,12 @@ impl Files for TornFiles {
         self.act(|tree| Ok(tree.files[tree.id(path)?].live.clone()))
     }
 
-    fn read_head(&self, path: &Path, bytes: &mut [u8]) -> io::Result<()> {
+    fn read_exact_at(&self, path: &Path, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.act(|tree| {
             let live = &tree.files[tree.id(path)?].live;
-            let head = live.get(..bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-            bytes.copy_from_slice(head);
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let there = live.get(start..start.saturating_add(bytes.len()));
+            bytes.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
             Ok(())
         })
     }

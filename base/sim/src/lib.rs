@@ -20,7 +20,7 @@ mod trace;
 mod weather;
 mod world;
 
-pub use command::{Command, Ran};
+pub use command::{Command, Ran, kept_seeds};
 pub use coverage::Coverage;
 pub use disk::DiskTimes;
 pub use files::TornFiles;

@@ -39,6 +39,16 @@ pub enum Fault {
         /// How long it is down.
         down: Duration,
     },
+    /// A process is killed, and begins again with a copy of what another one's disk holds durably: what whoever runs it does
+    /// where it cannot go on from its own. No weather draws it.
+    CopiedDisk {
+        /// Which process.
+        process: usize,
+        /// The owner of the disk that is copied.
+        of: usize,
+        /// How long it is down.
+        down: Duration,
+    },
     /// A process stands still while time goes on.
     Pause {
         /// Which process.

@@ -376,8 +376,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_kv(
         "a snapshot that is installed is not told to the state machine",
         GROUP,
-        "self.events.push_back(Event::Install { through, bytes: whole.clone() });",
-        "let _ = &whole;",
+        "self.events.push_back(Event::Install { through });",
+        "let _ = through;",
     ),
     Mutant {
         equivalent: Some(
@@ -387,14 +387,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
             "a head that becomes durable is taken to name the current snapshot",
             SNAPSHOTS,
             "pub(crate) fn named(&mut self, through: Instance) {\n        self.named = Some(through);",
-            "pub(crate) fn named(&mut self, _: Instance) {\n        self.named = self.current.as_ref().map(|(through, _)| *through);",
+            "pub(crate) fn named(&mut self, _: Instance) {\n        self.named = self.current.as_ref().map(|held| held.through);",
         )
     },
     of_kv(
         "the cell of the snapshot that the log names is written over",
         SNAPSHOTS,
-        "let is_settled = current.is_none() || current == self.named;",
-        "let is_settled = current.is_none() || current >= self.named;",
+        "let is_settled = through.is_none() || through == self.named;",
+        "let is_settled = through.is_none() || through >= self.named;",
     ),
     // Of the database.
     of_kv(

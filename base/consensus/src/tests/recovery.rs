@@ -58,6 +58,27 @@ fn a_ballot_is_used_once() {
     assert!(group.all[0].replica.ballot() > ballot);
 }
 
+/// Claim: a log to which nothing is appended for a while gets one record more, by which the last one before it is known to
+/// have been durable, and no other until something is appended again.
+#[test]
+fn the_last_record_is_known_to_be_durable() {
+    let mut group = Group::led(3, |_| {});
+    for value in 0..2 {
+        group.propose(0, value);
+        group.pass(Duration::from_millis(500));
+        let before = group.all[0].records.len();
+        group.pass(Duration::from_secs(2));
+        let records = &group.all[0].records;
+        assert_eq!(records.len(), before + 1);
+        let ballot = group.all[0].replica.ballot();
+        let mut promise = Vec::new();
+        Record::Promised { ballot }.encode(&mut promise);
+        assert_eq!(records.last(), Some(&promise));
+        group.pass(Duration::from_secs(5));
+        assert_eq!(group.all[0].records.len(), before + 1);
+    }
+}
+
 /// Claim: a promise that was given is kept in the next life.
 #[test]
 fn promises_are_kept() {

@@ -31,8 +31,29 @@ pub enum Store {
     Replace {
         /// Which cell.
         cell: usize,
-        /// The content.
+        /// The content, or the last part of it.
         content: Vec<u8>,
+    },
+    /// A part of what a cell is to hold next.
+    Extend {
+        /// Which cell.
+        cell: usize,
+        /// The part.
+        part: Vec<u8>,
+    },
+    /// The parts that a cell does not hold yet are not wanted any more.
+    DropParts {
+        /// Which cell.
+        cell: usize,
+    },
+    /// A part of what a cell holds is to be read.
+    Read {
+        /// Which cell.
+        cell: usize,
+        /// From which byte on.
+        offset: u64,
+        /// How many bytes at most.
+        bytes_max: usize,
     },
 }
 

@@ -290,13 +290,17 @@ impl<'a, M> Turns<'a, M> {
         let Some(keeping) = &self.keeping else { return };
         let now = self.clock.now();
         for done in &keeping.done {
-            let input = match *done {
+            let input = match done {
                 Done::Persisted { log, below } => {
-                    self.out.persisted(log, below);
-                    Input::Persisted { log, below }
+                    self.out.persisted(*log, *below);
+                    Input::Persisted { log: *log, below: *below }
                 }
-                Done::Replaced { cell } => Input::Replaced { cell },
-                Done::Full { log } => Input::Full { log },
+                Done::Replaced { cell } => Input::Replaced { cell: *cell },
+                Done::Extended { cell } => Input::Extended { cell: *cell },
+                Done::Part { cell, offset, bytes } => {
+                    Input::Part { cell: *cell, offset: *offset, bytes }
+                }
+                Done::Full { log } => Input::Full { log: *log },
             };
             self.node.step(now, input, &mut self.out);
         }

@@ -1,11 +1,12 @@
-//! Cells: small files that are replaced whole. The new content is written beside the old one and takes its name.
+//! Cells: small files that are replaced whole. The new content is written beside the old one and takes its name. It may come
+//! in parts, so that one that is as long as all that a node holds is never in memory as a whole.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::direct::Blocks;
-use super::files::Files;
+use super::direct::{BLOCK_BYTES, Blocks};
+use super::files::{Files, OpenFile};
 use super::segments::sync_folder;
 
 const MAGIC: [u8; 8] = *b"cell\x01\0\0\0";
@@ -31,37 +32,142 @@ pub(super) fn read(files: &dyn Files, path: &Path) -> Result<Option<Vec<u8>>, St
     Ok(Some(bytes))
 }
 
+/// At most so many bytes of what a cell holds, from `offset` on. The checksum is of the whole, and is not looked at.
+pub(super) fn read_part(
+    files: &dyn Files,
+    path: &Path,
+    offset: u64,
+    bytes_max: usize,
+) -> Result<Vec<u8>, StoreError> {
+    let failed = || StoreError::system("reading", path);
+    let behind_header = offset.saturating_add(HEADER_BYTES as u64);
+    let left = files.length(path).map_err(failed())?.saturating_sub(behind_header);
+    let mut bytes = vec![0; bytes_max.min(usize::try_from(left).unwrap_or(usize::MAX))];
+    if !bytes.is_empty() {
+        files.read_exact_at(path, &mut bytes, behind_header).map_err(failed())?;
+    }
+    Ok(bytes)
+}
+
 /// Replaces what a cell holds; durable when this returns.
 pub(super) fn replace(files: &dyn Files, path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let new = path.with_extension("new");
-    let failed = || StoreError::system("writing", &new);
-    let file = files.create(&new).map_err(failed())?;
-    let mut blocks = Blocks::default();
-    let head = blocks.buffer(HEADER_BYTES + content.len().min(PART_BYTES));
-    head.extend_from_slice(&MAGIC);
-    head.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
-    let mut at = 0;
-    let mut is_direct = file.set_direct(true);
+    let mut next = Next::begin(files, path)?;
     for part in content.chunks(PART_BYTES) {
-        blocks.buffer(part.len()).extend_from_slice(part);
-        at += loop {
-            match blocks.write(&*file, at) {
-                Err(error) if is_direct && error.kind() == io::ErrorKind::InvalidInput => {
-                    is_direct = file.set_direct(false);
-                }
-                written => break written.map_err(failed())? as u64,
-            }
+        next.push(part);
+        next.write()?;
+    }
+    next.finish(files)
+}
+
+/// The next content of a cell, on its way to the disk.
+#[derive(Debug)]
+pub(super) struct Next {
+    path: PathBuf,
+    /// Where it is written until it is whole.
+    beside: PathBuf,
+    file: Box<dyn OpenFile>,
+    blocks: Blocks,
+    /// Where in the file what is in `blocks` begins.
+    at: u64,
+    is_direct: bool,
+    /// The first block: written once more at the end, with the checksum.
+    head: Vec<u8>,
+    checksum: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl Next {
+    /// Nothing yet.
+    pub(super) fn begin(files: &dyn Files, path: &Path) -> Result<Self, StoreError> {
+        let beside = path.with_extension("new");
+        let file = files.create(&beside).map_err(StoreError::system("writing", &beside))?;
+        let is_direct = file.set_direct(true);
+        let mut next = Self {
+            path: path.to_owned(),
+            beside,
+            file,
+            blocks: Blocks::default(),
+            at: 0,
+            is_direct,
+            head: Vec::new(),
+            checksum: crc32fast::Hasher::new(),
+            bytes: 0,
         };
-        file.sync_data().map_err(unsynced(&new))?;
+        next.put(&MAGIC);
+        next.put(&[0; 4]);
+        Ok(next)
     }
-    if content.is_empty() {
-        blocks.write(&*file, at).map_err(failed())?;
+
+    /// Adds a part, which is then to be written.
+    pub(super) fn push(&mut self, part: &[u8]) {
+        self.checksum.update(part);
+        self.put(part);
     }
-    // Behind the end stand the zeros of the last block.
-    file.set_len((HEADER_BYTES + content.len()) as u64).map_err(failed())?;
-    file.sync_all().map_err(unsynced(&new))?;
-    files.rename(&new, path).map_err(StoreError::system("renaming", &new))?;
-    sync_folder(files, path.parent().unwrap_or(Path::new(".")))
+
+    fn put(&mut self, bytes: &[u8]) {
+        let to_head = bytes.len().min(BLOCK_BYTES - self.head.len());
+        self.head.extend_from_slice(&bytes[..to_head]);
+        self.blocks.buffer(bytes.len()).extend_from_slice(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// Writes and syncs what was pushed. Where the disk is full the same can be tried again.
+    pub(super) fn write(&mut self) -> Result<(), StoreError> {
+        self.at += write_blocks(
+            &mut self.blocks,
+            &*self.file,
+            self.at,
+            &mut self.is_direct,
+            &self.beside,
+        )?;
+        self.file.sync_data().map_err(unsynced(&self.beside))
+    }
+
+    /// Makes it what the cell holds; durable when this returns. Where the disk is full the same can be tried again.
+    pub(super) fn finish(&mut self, files: &dyn Files) -> Result<(), StoreError> {
+        self.write()?;
+        let checksum = self.checksum.clone().finalize();
+        self.head[MAGIC.len()..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        let mut head = Blocks::default();
+        head.buffer(self.head.len()).extend_from_slice(&self.head);
+        write_blocks(&mut head, &*self.file, 0, &mut self.is_direct, &self.beside)?;
+        // After the end stand the zeros of the last block.
+        let failed = StoreError::system("writing", &self.beside);
+        self.file.set_len(self.bytes).map_err(failed)?;
+        self.file.sync_all().map_err(unsynced(&self.beside))?;
+        files
+            .rename(&self.beside, &self.path)
+            .map_err(StoreError::system("renaming", &self.beside))?;
+        sync_folder(files, self.path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Removes what was written of it.
+    pub(super) fn give_up(self, files: &dyn Files) -> Result<(), StoreError> {
+        drop(self.file);
+        files.remove(&self.beside).map_err(StoreError::system("removing", &self.beside))
+    }
+}
+
+/// Writes blocks, around the kernel's cache where the file system can. Gives how many bytes were whole blocks.
+fn write_blocks(
+    blocks: &mut Blocks,
+    file: &dyn OpenFile,
+    at: u64,
+    is_direct: &mut bool,
+    path: &Path,
+) -> Result<u64, StoreError> {
+    loop {
+        match blocks.write(file, at) {
+            Err(error) if *is_direct && error.kind() == io::ErrorKind::InvalidInput => {
+                *is_direct = file.set_direct(false);
+            }
+            written => {
+                return written
+                    .map(|bytes| bytes as u64)
+                    .map_err(StoreError::system("writing", path));
+            }
+        }
+    }
 }
 
 /// Some file systems find out only at a sync that there is no room: the old content still has its name, so that

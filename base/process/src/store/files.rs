@@ -80,8 +80,8 @@ pub trait Files: Debug + Send + Sync {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Fills `bytes` with what a file begins with; [`io::ErrorKind::UnexpectedEof`] where it is shorter.
-    fn read_head(&self, path: &Path, bytes: &mut [u8]) -> io::Result<()>;
+    /// Fills `bytes` with what a file has at `offset`; [`io::ErrorKind::UnexpectedEof`] where it is shorter.
+    fn read_exact_at(&self, path: &Path, bytes: &mut [u8], offset: u64) -> io::Result<()>;
     /// The length of a file in bytes.
     fn length(&self, path: &Path) -> io::Result<u64>;
     /// Gives a file another name, in place of what had it.
@@ -123,8 +123,8 @@ impl Files for DiskFiles {
         fs::read(path)
     }
 
-    fn read_head(&self, path: &Path, bytes: &mut [u8]) -> io::Result<()> {
-        File::open(path)?.read_exact_at(bytes, 0)
+    fn read_exact_at(&self, path: &Path, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        File::open(path)?.read_exact_at(bytes, offset)
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {

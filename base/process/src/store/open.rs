@@ -155,7 +155,7 @@ fn start(files: &dyn Files, folder: &Path) -> Result<Option<u64>, StoreError> {
 
 fn header(files: &dyn Files, path: &Path) -> Result<Option<Header>, StoreError> {
     let mut bytes = [0; format::HEADER_BYTES];
-    match files.read_head(path, &mut bytes) {
+    match files.read_exact_at(path, &mut bytes, 0) {
         Ok(()) => Ok(format::read_header(&bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(StoreError::system("reading", path)(error)),

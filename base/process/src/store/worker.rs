@@ -175,8 +175,9 @@ impl Worker {
                 self.logs[*log].trim(*below, *log, &self.maker);
                 false
             }
-            host::Store::Replace { cell, content } => {
-                self.replacer.replace(*cell, std::mem::take(content));
+            _ => {
+                let order = std::mem::replace(store, host::Store::DropParts { cell: 0 });
+                self.replacer.order(order);
                 false
             }
         });

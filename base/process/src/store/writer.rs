@@ -24,7 +24,7 @@ const SPENT_MAX: usize = 4;
 const NODE_BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// What the node is to be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The records of a log below this number are durable.
     Persisted {
@@ -37,6 +37,20 @@ pub enum Done {
     Replaced {
         /// Which cell.
         cell: usize,
+    },
+    /// A part of what a cell is to hold next is written.
+    Extended {
+        /// Which cell.
+        cell: usize,
+    },
+    /// A part of what a cell holds.
+    Part {
+        /// Which cell.
+        cell: usize,
+        /// From which byte on.
+        offset: u64,
+        /// The bytes: fewer than were asked for at the content's end only.
+        bytes: Vec<u8>,
     },
     /// The disk is full.
     Full {

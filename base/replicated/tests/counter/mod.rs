@@ -17,6 +17,8 @@ const GROUP: u64 = 42;
 const PEERS_LISTENER: usize = 0;
 const CLIENTS_LISTENER: usize = 1;
 const PATIENCE: Duration = Duration::from_millis(1500);
+/// Bytes of a snapshot that are written at once: so few that it has several parts.
+const PART_BYTES: usize = 24;
 /// What a replica says that does not lead, in place of a client's name.
 const NOT_LEADER: u64 = u64::MAX;
 
@@ -77,6 +79,9 @@ pub struct Replica {
     /// Who waits for what was proposed here, by its id.
     waiting: BTreeMap<u64, (Connection, u64, u64)>,
     proposals: u64,
+    /// The rest of the snapshot that is being written.
+    making: Option<(Instance, Vec<u8>)>,
+    installing: Vec<u8>,
     pub installed: u64,
     pub made: u64,
 }
@@ -106,6 +111,15 @@ impl Replica {
         }
     }
 
+    /// A snapshot goes to the disk in parts of [`PART_BYTES`], while the replica goes on.
+    fn next_part(&mut self, out: &mut Outputs) {
+        let Some((through, rest)) = &mut self.making else { return };
+        let part: Vec<u8> = rest.drain(..rest.len().min(PART_BYTES)).collect();
+        if !self.group.snapshot(*through, &part, rest.is_empty(), out) {
+            self.making = None;
+        }
+    }
+
     fn follow(&mut self, event: Event, out: &mut Outputs) {
         match event {
             Event::Apply { instance, value, proposal } => {
@@ -122,11 +136,20 @@ impl Replica {
             }
             Event::MakeSnapshot => {
                 self.made += 1;
-                self.group.snapshot(self.applied, self.counts.write().into(), out);
+                self.making = Some((self.applied, self.counts.write()));
+                self.next_part(out);
             }
-            Event::Install { through, bytes } => {
+            Event::MoreSnapshot => self.next_part(out),
+            Event::InstallPart { offset, bytes } => {
+                self.making = None;
+                if offset == 0 {
+                    self.installing.clear();
+                }
+                self.installing.extend_from_slice(&bytes);
+            }
+            Event::Install { through } => {
                 self.installed += 1;
-                self.counts = Counts::read(&bytes);
+                self.counts = Counts::read(&self.installing);
                 self.applied = through;
             }
             Event::Refused { request: Request::Propose(id), why } => {
@@ -279,6 +302,8 @@ pub fn world(seed: u64, broken: Broken, change: fn(&mut Config)) -> World<Toy> {
                     applied,
                     waiting: BTreeMap::new(),
                     proposals: 0,
+                    making: None,
+                    installing: Vec::new(),
                     installed: 0,
                     made: 0,
                 }))]

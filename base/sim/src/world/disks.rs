@@ -14,12 +14,20 @@ impl<N: Node<M>, M> World<N, M> {
             (std::mem::take(&mut self.stores), std::mem::take(&mut self.records));
         self.outputs(place).take_stores(&mut stores, &mut records);
         let disk = &mut self.processes[place.process].disks[place.machine];
+        let mut reads = Vec::new();
         for store in stores.drain(..) {
             match store {
                 Store::Append { log, bytes, .. } => disk.append(log, &records[bytes]),
                 Store::Trim { log, below } => disk.trim(log, below),
                 Store::Replace { cell, content } => disk.replace(cell, content),
+                Store::Extend { cell, part } => disk.extend(cell, &part),
+                Store::DropParts { cell } => disk.drop_parts(cell),
+                Store::Read { cell, offset, bytes_max } => reads.push((cell, offset, bytes_max)),
             }
+        }
+        for (cell, offset, bytes_max) in reads {
+            let after = self.random.within(&self.settings.disks.sync);
+            self.later(after, What::Part { place, cell, offset, bytes_max });
         }
         (self.stores, self.records) = (stores, records);
         self.begin_writes(place);
@@ -54,6 +62,13 @@ impl<N: Node<M>, M> World<N, M> {
             );
         }
         begun.clear();
+        // One after the other, as they are told.
+        self.processes[place.process].disks[place.machine].begin_parts(&mut begun);
+        let mut takes = std::time::Duration::ZERO;
+        for cell in begun.drain(..) {
+            takes += self.random.within(&range);
+            self.later(takes, What::Extended { place, cell });
+        }
         self.begun = begun;
         if is_stuck && self.processes[place.process].machines[place.machine].tell_full() {
             self.coverage.count("a machine learnt that its disk is full");
@@ -79,6 +94,29 @@ impl<N: Node<M>, M> World<N, M> {
         self.begin_writes(place);
         let detail = u64::try_from(cell).expect("fits");
         self.step(place, "replaced", detail, Input::Replaced { cell })
+    }
+
+    pub(super) fn extended(&mut self, place: Place, cell: usize) -> Option<usize> {
+        if !self.is_alive(place) {
+            return None;
+        }
+        let detail = u64::try_from(cell).expect("fits");
+        self.step(place, "extended", detail, Input::Extended { cell })
+    }
+
+    pub(super) fn part(
+        &mut self,
+        place: Place,
+        cell: usize,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Option<usize> {
+        if !self.is_alive(place) {
+            return None;
+        }
+        let disk = &self.processes[place.process].disks[place.machine];
+        let bytes = disk.part(cell, offset, bytes_max);
+        self.step(place, "part", offset, Input::Part { cell, offset, bytes: &bytes })
     }
 
     /// A disk is well again: what waited is written.

@@ -39,6 +39,10 @@ pub(super) enum What {
     Logged { place: Place, log: usize },
     /// A cell's write has come to its end.
     Replaced { place: Place, cell: usize },
+    /// A part of what a cell is to hold next is written.
+    Extended { place: Place, cell: usize },
+    /// A part of what a cell holds is read.
+    Part { place: Place, cell: usize, offset: u64, bytes_max: usize },
     /// The first message of a machine's queue.
     Message(Place),
     /// A queue has room again: told to a machine.
@@ -111,6 +115,10 @@ impl<N: Node<M>, M> World<N, M> {
             What::Unreachable { from, peer } => self.unreachable(from, peer),
             What::Logged { place, log } => self.logged(place, log),
             What::Replaced { place, cell } => self.replaced(place, cell),
+            What::Extended { place, cell } => self.extended(place, cell),
+            What::Part { place, cell, offset, bytes_max } => {
+                self.part(place, cell, offset, bytes_max)
+            }
             What::Message(place) => self.message(place),
             What::Room { place, machine } => self.room(place, machine),
             What::Draw => self.draw(),
@@ -134,6 +142,8 @@ impl<N: Node<M>, M> World<N, M> {
             | What::Unreachable { from: place, .. }
             | What::Logged { place, .. }
             | What::Replaced { place, .. }
+            | What::Extended { place, .. }
+            | What::Part { place, .. }
             | What::Message(place)
             | What::Room { place, .. } => Some(*place),
             What::Arrive { wire, side, .. } | What::Ended { wire, side } => {

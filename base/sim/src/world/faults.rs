@@ -42,6 +42,12 @@ impl<N: Node<M>, M> World<N, M> {
                 self.processes[process].disks.iter_mut().for_each(Disk::lose);
                 self.coverage.count("disks lost");
             }
+            Fault::CopiedDisk { process, of, down } => {
+                self.crash(process, Loss::Killed, down);
+                let copies: Vec<Disk> = self.processes[of].disks.iter().map(Disk::copy).collect();
+                self.processes[process].disks = copies;
+                self.coverage.count("disks copied");
+            }
             Fault::Pause { process, pause } => {
                 let until = self.now.plus(pause);
                 let paused = &mut self.processes[process].paused_until;

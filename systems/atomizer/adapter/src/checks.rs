@@ -2,6 +2,7 @@
 //! that blocks follow each other. What a transaction spends and makes is computed from its number; that the chain holds
 //! exactly that, byte for byte, is what the ledger's reader has found out of each.
 
+use isolation::checks::SAME_STATE;
 use model::TxId;
 use model::check::EXAMPLES_MAX;
 use model::facts::LedgerEntry;
@@ -12,7 +13,7 @@ use crate::options;
 use crate::wallet::{SEED_VALUE, Wallet};
 
 /// All of them.
-pub(crate) const ALL: [Check; 3] = [
+pub(crate) const ALL: [Check; 4] = [
     Check {
         name: "no_double_spend",
         summary: "Is each output spent at most once over the whole chain?",
@@ -36,6 +37,7 @@ pub(crate) const ALL: [Check; 3] = [
         applies: always,
         start: |_| Box::new(Blocks { last: None, found: Found::default() }),
     },
+    SAME_STATE,
 ];
 
 const fn always(_: &CheckInput<'_>) -> bool {

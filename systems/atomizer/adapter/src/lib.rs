@@ -7,6 +7,7 @@
 //! the protocols, `ledger` reads the disk, `checks` judge what is on it, `stages` hands over what nodes stamped.
 
 mod archive;
+mod care;
 mod checks;
 mod known;
 mod ledger;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use model::plan::CLIENT;
 use sut::{Deployment, SutError, Testbed};
 use testbed::free_port;
 
+use crate::care::{Care, Tended};
 use crate::metrics;
 use crate::stages;
 use crate::standing::wait_until_led;
@@ -19,6 +20,9 @@ use crate::system::Atomizer;
 const ATOMIZER: &str = "atomizer";
 const ARCHIVER: &str = "archiver";
 const WATCHTOWER: &str = "watchtower";
+
+/// Where an atomizer keeps what it keeps, in its folder.
+const DATA: &str = "data";
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// The first atomizer leads when a trial begins, so that a fault can name it: the others wait longer for a leader.
@@ -75,19 +79,44 @@ fn keep_addresses(arguments: &mut [String], all: &[(&str, SocketAddr)]) {
     }
 }
 
+/// Draws what archivers have to know: of this trial alone, and in a file that only this user can read.
+fn archiver_key(bed: &Testbed) -> Result<PathBuf, SutError> {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let path = bed.folder().join("archiver.key");
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(bed.folder())?;
+        let mut key = [0_u8; 32];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
+        let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all(digits.as_bytes())
+    };
+    write().map_err(|error| {
+        SutError::Deploy(format!("writing the archivers' key {}: {error}", path.display()))
+    })?;
+    Ok(path)
+}
+
 /// Starts all of them.
 pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, SutError> {
     let names: Vec<String> = match of.atomizers {
         1 => vec![ATOMIZER.to_owned()],
         count => (0..count).map(|number| format!("{ATOMIZER}{number}")).collect(),
     };
+    let key = archiver_key(bed)?;
     let mut hosts = Vec::new();
     for name in &names {
         hosts.push(host(bed, name, PEERS_PORT)?);
     }
     let (mut atomizers, mut events, mut scrape) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..names.len() {
-        let (place, metrics) = start_atomizer(of, number, &names, &hosts, bed, &mut events)?;
+        let (place, metrics) = start_atomizer(of, number, &names, &hosts, &key, bed, &mut events)?;
         atomizers.push(place);
         scrape.push(metrics::atomizer(&names[number], metrics));
     }
@@ -96,6 +125,7 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
     let mut arguments = words(&["serve", "atomizer", "archiver", "--parent-pipe"]);
     arguments.push(format!("--data={}", archive.display()));
     arguments.push(format!("--sync={}", of.archive_sync));
+    arguments.push(format!("--key={}", key.display()));
     arguments.push("--listen=127.0.0.1:0".to_owned());
     arguments.push("--metrics=127.0.0.1:0".to_owned());
     for (name, place) in names.iter().zip(&atomizers) {
@@ -118,6 +148,13 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
     deployment.endpoints =
         names.iter().cloned().zip(atomizers.iter().map(|it| it.clients)).collect();
     wait_until_led(&deployment.endpoints, bed.clock(), READY_WITHIN)?;
+    let tended = |(name, place): (&String, &Place)| -> Result<Tended, SutError> {
+        let folder = bed.node_folder(name)?;
+        let data = (of.log != "memory").then(|| folder.join(DATA));
+        Ok(Tended { name: name.clone(), address: place.clients, data })
+    };
+    let tended: Vec<Tended> = names.iter().zip(&atomizers).map(tended).collect::<Result<_, _>>()?;
+    deployment.care = Some(Arc::new(Care(tended)));
     deployment.nodes = bed.nodes();
     deployment.scrape = scrape;
     deployment.folder = Some(archive.clone());
@@ -151,6 +188,7 @@ fn start_atomizer(
     number: usize,
     names: &[String],
     hosts: &[SocketAddr],
+    key: &Path,
     bed: &mut Testbed,
     events: &mut Vec<(String, PathBuf)>,
 ) -> Result<(Place, SocketAddr), SutError> {
@@ -166,9 +204,10 @@ fn start_atomizer(
         let dialled = bed.forward(name, &names[other], *address)?.unwrap_or(*address);
         arguments.push(format!("--peer={other}={dialled}"));
     }
+    arguments.push(format!("--archiver-key={}", key.display()));
     arguments.push(format!("--log={}", of.log));
     if of.log != "memory" {
-        arguments.push(format!("--data={}", folder.join("data").display()));
+        arguments.push(format!("--data={}", folder.join(DATA).display()));
     }
     if number > 0 && !of.arguments.iter().any(|it| it.starts_with("--election-timeout-ms")) {
         let patience = ELECTION_TIMEOUT_MS * FOLLOWER_PATIENCE;

@@ -43,7 +43,8 @@ pub(crate) fn wait_until_led(
     }
 }
 
-fn standing(of: SocketAddr) -> io::Result<Standing> {
+/// How an atomizer stands.
+pub(crate) fn standing(of: SocketAddr) -> io::Result<Standing> {
     let mut stream = TcpStream::connect_timeout(&of, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

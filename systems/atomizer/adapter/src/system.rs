@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use sut::{
-    Deployment, Endpoint, Kind, Ledger, Link, NodeEvents, NodeStage, Role, Session, SutError,
-    System, Testbed, Workload,
+    Deployment, Endpoint, Kind, Ledger, Link, NodeEvents, NodeStage, NodeState, Role, Session,
+    SutError, System, Testbed, Workload,
 };
 
 use crate::archive::ArchiveSession;
+use crate::care;
 use crate::known::Known;
 use crate::ledger::Chain;
 use crate::nodes::{self, Places};
@@ -225,6 +226,11 @@ impl System for Atomizer {
         let Some(wallet) = self.wallet.get() else { return Ok(None) };
         let chain = Chain::open(&places(of)?.archive, &self.known, *wallet)?;
         Ok(Some(Box::new(chain)))
+    }
+
+    fn states(&self, of: &Deployment) -> Vec<NodeState> {
+        let several = places(of).ok().filter(|places| places.atomizers.len() > 1);
+        several.map_or(Vec::new(), |places| care::states(places, of))
     }
 
     fn node_events(&self, of: &Deployment, to: &mut dyn NodeEvents) -> Result<(), SutError> {

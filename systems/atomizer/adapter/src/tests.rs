@@ -22,6 +22,11 @@ use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSessi
 use crate::wallet::{Shares, Sort, Wallet};
 use crate::workload::Spends;
 
+/// How an atomizer stands.
+fn stands(replica: u8, leader: u8, height: u64) -> Standing {
+    Standing { replica, leader, height, chain: 7, has_vote: true }
+}
+
 fn option(value: Value) -> Options {
     Options { value, span: Span::default() }
 }
@@ -106,11 +111,11 @@ fn who_does_not_lead() {
     let known = known();
     let mut session = SubmitSession::new(Arc::clone(&known), Refresh::every(1), 1, 64);
     let (mut bytes, mut out, mut marks) = (Vec::new(), Vec::new(), Marks::default());
-    write_standing(&mut bytes, &Standing { replica: 1, leader: 1, height: 5 });
+    write_standing(&mut bytes, &stands(1, 1, 5));
     assert_eq!(session.receive(&bytes, &mut out, &mut marks), Ok(bytes.len()));
     assert!(!marks.wants_close() && known.take_leader().is_none());
     bytes.clear();
-    write_standing(&mut bytes, &Standing { replica: 1, leader: 2, height: 5 });
+    write_standing(&mut bytes, &stands(1, 2, 5));
     assert_eq!(session.receive(&bytes[..9], &mut out, &mut marks), Ok(0));
     session.receive(&bytes, &mut out, &mut marks).unwrap();
     assert!(marks.wants_close());
@@ -123,7 +128,7 @@ fn who_does_not_lead() {
 #[test]
 fn blocks_between_answers() {
     let mut standing = Vec::new();
-    write_standing(&mut standing, &Standing { replica: 1, leader: 2, height: 5 });
+    write_standing(&mut standing, &stands(1, 2, 5));
     let said = [block(1, 0..40), block(2, 0..0), standing.clone(), block(3, 0..3)].concat();
     for piece in [1, 7, 100, said.len()] {
         let known = known();
@@ -162,7 +167,7 @@ fn heights_are_asked_for() {
     let (mut asked, mut said) = (Vec::new(), Vec::new());
     assert!(session.poll(&mut asked).is_some() && session.poll(&mut asked).is_some());
     assert_eq!(read_request(&asked[8..]), Ok(Asked::Standing), "once");
-    write_standing(&mut said, &Standing { replica: 1, leader: 1, height: 9 });
+    write_standing(&mut said, &stands(1, 1, 9));
     session.receive(&said, &mut Vec::new(), &mut marks).unwrap();
     assert!(session.poll(&mut asked).is_some() && asked.len() == 2 * 9);
     let mut height_of = |sort: Sort, attempt: u8| {

@@ -73,8 +73,9 @@ struct Writing {
 
 /// An archiver.
 pub struct Archiver {
-    /// Which of the archivers it is.
+    /// Which of the archivers it is, and what it shows for it.
     number: u8,
+    key: Hash,
     dials: Dials,
     /// The last block that was given to the log, and what it says of itself.
     appended: u64,
@@ -122,6 +123,7 @@ impl Archiver {
     pub fn new(atomizers: usize, stored: &Stored) -> Result<Self, NoArchive> {
         let mut archiver = Self {
             number: 0,
+            key: [0; 32],
             dials: Dials::new(atomizers),
             appended: 0,
             last: None,
@@ -164,10 +166,10 @@ impl Archiver {
         Ok(archiver)
     }
 
-    /// The one of this number, where there are several.
+    /// The one of this number, where there are several, with the key that the atomizers ask for.
     #[must_use]
-    pub fn numbered(mut self, number: u8) -> Self {
-        self.number = number;
+    pub fn numbered(mut self, number: u8, key: Hash) -> Self {
+        (self.number, self.key) = (number, key);
         self
     }
 
@@ -456,7 +458,7 @@ impl Node for Archiver {
                 self.dials.up(peer, connection);
                 self.forgotten[peer] = 0;
                 let out = out.send(connection);
-                write_archiver(out, self.number);
+                write_archiver(out, self.number, &self.key);
                 write_prune(out, self.durable + 1);
             }
             Input::Unreachable { peer } => self.dials.unreachable(now, peer),

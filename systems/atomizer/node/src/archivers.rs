@@ -30,9 +30,12 @@ impl Archivers {
     /// block, of `height`, counts as up to it. What was said last holds, so that one which has lost its disk is waited for.
     /// `None`: the connection is no archiver's.
     pub(crate) fn stored(&mut self, of: Connection, below: u64, height: u64) -> Option<()> {
-        let archiver = self.0.iter_mut().find(|it| it.connection == Some(of))?;
-        archiver.below = below.min(height + 1);
-        Some(())
+        let mut is_its = false;
+        for archiver in self.0.iter_mut().filter(|it| it.connection == Some(of)) {
+            archiver.below = below.min(height + 1);
+            is_its = true;
+        }
+        is_its.then_some(())
     }
 
     /// A connection has ended. What was stored stays stored.

@@ -221,6 +221,12 @@ impl Machine {
         self.digest
     }
 
+    /// The first bytes of the last block's hash, which is made of all blocks before it.
+    #[must_use]
+    pub fn chain(&self) -> u64 {
+        u64::from_le_bytes(*self.last.first_chunk().expect("a hash has 32 bytes"))
+    }
+
     /// Applies an entry; `discarded` is told of transactions that are not admitted, where it is wanted.
     ///
     /// # Panics

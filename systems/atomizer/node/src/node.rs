@@ -20,8 +20,8 @@ use crate::intake::{self, Intake};
 use crate::machine::{Discarded, Machine, Rules};
 use crate::metrics;
 use crate::order::Order;
-use crate::protocol::Refusals;
 use crate::protocol::request::{NOBODY, Standing, write_standing};
+use crate::protocol::{Hash, Refusals};
 use crate::stamps::Stamps;
 use crate::subscribers::{Missed, Subscribers};
 use crate::syncs::Syncs;
@@ -77,6 +77,8 @@ pub struct Options {
     pub refuses_early: bool,
     /// How many archivers store each block before it is forgotten here: numbers 0, 1, …
     pub archivers: u8,
+    /// The key that an archiver has to show; zeros where none was agreed on.
+    pub archiver_key: Hash,
     /// With so many bytes of blocks that not all archivers have stored, no transaction is taken.
     pub unarchived_bytes_max: u64,
     /// Fidelity switch: blocks go to clients, too.
@@ -158,6 +160,8 @@ pub struct Atomizer {
     syncs: Syncs,
     /// The group's log.
     log: usize,
+    /// The snapshot of another replica, as far as it has come.
+    installing: Vec<u8>,
 }
 
 impl Atomizer {
@@ -212,6 +216,7 @@ impl Atomizer {
             stamps: None,
             syncs: Syncs::default(),
             log: 0,
+            installing: Vec::new(),
         }
     }
 
@@ -259,6 +264,8 @@ impl Atomizer {
             replica: self.replica,
             leader: self.order.leader(self.replica).unwrap_or(NOBODY),
             height: self.machine.height(),
+            chain: self.machine.chain(),
+            has_vote: self.order.group().is_none_or(Group::has_vote),
         }
     }
 

@@ -80,10 +80,10 @@ impl Order {
         }
     }
 
-    /// Hands over a snapshot of what has been carried out.
-    pub(crate) fn snapshot(&mut self, bytes: Vec<u8>, out: &mut Outputs) {
+    /// Hands over a snapshot of what has been carried out: it is short, so it has one part.
+    pub(crate) fn snapshot(&mut self, bytes: &[u8], out: &mut Outputs) {
         if let Kind::Agreed { group, applied } = &mut self.0 {
-            group.snapshot(*applied, bytes.into(), out);
+            group.snapshot(*applied, bytes, true, out);
         }
     }
 
@@ -107,7 +107,7 @@ impl Order {
                 let event = group.next_event();
                 match &event {
                     Some(Event::Apply { instance, .. }) => *applied = *instance,
-                    Some(Event::Install { through, .. }) => *applied = *through,
+                    Some(Event::Install { through }) => *applied = *through,
                     _ => {}
                 }
                 event

@@ -6,7 +6,10 @@ mod events;
 mod watchtower;
 
 use std::io::Read as _;
+use std::path::Path;
 use std::process::ExitCode;
+
+use crate::protocol::Hash;
 
 const USAGE: &str = "\
 The nodes of a published digital currency. See systems/atomizer/README.md for what is spoken.
@@ -51,6 +54,23 @@ fn draw() -> Result<u64, String> {
     let read = std::fs::File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut bytes));
     read.map_err(|error| format!("reading /dev/urandom: {error}"))?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+/// The archivers' key, in a file that only those who run atomizers and archivers can read.
+fn key(path: &Path) -> Result<Hash, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("reading the archivers' key {}: {error}", path.display()))?;
+    let digits = text.trim();
+    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    let key = bytes.filter(|_| digits.len() == 64).and_then(|bytes| bytes.try_into().ok());
+    key.ok_or_else(|| {
+        format!(
+            "{}: expected 64 hexadecimal digits, got {} bytes of something else; write some with `openssl rand -hex 32`",
+            path.display(),
+            digits.len()
+        )
+    })
 }
 
 /// What was stamped is all in its file after this.

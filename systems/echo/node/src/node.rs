@@ -292,6 +292,8 @@ impl Node for EchoNode {
             | Input::Drained(_)
             | Input::Persisted { .. }
             | Input::Replaced { .. }
+            | Input::Extended { .. }
+            | Input::Part { .. }
             | Input::Full { .. }
             | Input::Room { .. }
             | Input::TurnEnd => {}

@@ -51,7 +51,7 @@ impl Control {
 
     /// What everything but how the replica stands begins with; it waits until it is known who leads.
     pub(crate) fn hello(&mut self) -> io::Result<()> {
-        match self.ask(protocol::write_hello)? {
+        match self.ask(|out| protocol::write_hello(out, 0))? {
             Reply::Welcome(_) => Ok(()),
             other => Err(strange(&other)),
         }

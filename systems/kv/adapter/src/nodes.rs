@@ -61,6 +61,8 @@ pub(crate) struct Places {
     pub(crate) leader: usize,
     /// The position that was learned before anything was sent.
     pub(crate) since: u64,
+    /// The number of the database.
+    pub(crate) database: u64,
     /// How one connects.
     pub(crate) tls: Option<Tls>,
 }
@@ -74,7 +76,7 @@ impl Places {
     ) -> Result<Self, SutError> {
         let clock = bed.clock();
         let deadline = clock.now().plus(READY_WITHIN);
-        let mut places = Self { replicas, leader: 0, since: 0, tls };
+        let mut places = Self { replicas, leader: 0, since: 0, database: 0, tls };
         loop {
             let states: Vec<io::Result<State>> =
                 places.replicas.iter().map(|place| places.state(place)).collect();
@@ -86,6 +88,7 @@ impl Places {
                 && known.clone().all(|state| leads.is_some_and(|it| it.replica == state.leader));
             if let (true, Some(leader)) = (is_agreed, leads) {
                 places.leader = if alone { 0 } else { usize::from(leader.replica) };
+                places.database = leader.database;
                 places.since = known.map(|state| state.position).max().unwrap_or(0);
                 return Ok(places);
             }

@@ -42,6 +42,8 @@ pub(crate) struct Common {
     pub(crate) in_flight_max: u32,
     /// The position that was learned before anything was sent for the trial's clients.
     pub(crate) since: u64,
+    /// The number of the trial's database: another one that listens where a replica did is not spoken with.
+    pub(crate) database: u64,
     /// Whether a transaction whose fate is unknown is sent again: then one that was not taken is, too.
     pub(crate) resends: bool,
     /// Which kinds only read.
@@ -257,7 +259,7 @@ fn strange(why: &str) -> ProtocolError {
 
 impl Session for KvSession {
     fn open(&mut self, out: &mut Vec<u8>) {
-        protocol::write_hello(out);
+        protocol::write_hello(out, self.common.database);
     }
 
     fn is_ready(&self) -> bool {

@@ -58,6 +58,7 @@ impl Kv {
             run_mark: self.run_mark,
             in_flight_max: self.in_flight_max,
             since,
+            database: 0,
             resends: self.resends,
             reads: self.kinds().iter().map(|kind| !kind.is_recorded).collect(),
             observes: match self.sort {
@@ -123,7 +124,10 @@ impl System for Kv {
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
         let places = places(to)?;
         let address = places.replicas[places.leader].address;
-        let session = KvSession::new(self.common(places.since), self.leader(role, index));
+        let session = KvSession::new(
+            Common { database: places.database, ..self.common(places.since) },
+            self.leader(role, index),
+        );
         Ok(Link::Wire(Endpoint { address, tls: places.tls.clone() }, Box::new(session)))
     }
 

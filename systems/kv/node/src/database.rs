@@ -24,6 +24,7 @@ pub mod transaction;
 pub use fuzz::fuzz_transaction;
 use group::Request;
 use sessions::{Admitted, Sessions};
+use snapshot::Freeze;
 use tables::{Change, Tables};
 use transaction::Transaction;
 
@@ -119,6 +120,8 @@ pub struct Database {
     repeated: u64,
     /// What the transaction at hand has changed; kept for its memory.
     undo: Vec<Change>,
+    /// The snapshot that is being written, if one is.
+    frozen: Option<Box<Freeze>>,
 }
 
 impl Database {
@@ -133,6 +136,7 @@ impl Database {
             position: 0,
             repeated: 0,
             undo: Vec::new(),
+            frozen: None,
         }
     }
 
@@ -188,6 +192,9 @@ impl Database {
         transaction: &[u8],
         out: &mut Vec<u8>,
     ) -> Applied {
+        if let Some(frozen) = &mut self.frozen {
+            frozen.before_session(&self.sessions, client);
+        }
         let place = match self.sessions.admit(client, sequence, since, self.position) {
             Admitted::Next(place) => place,
             Admitted::Repeated(place) if self.limits.forgets_results => place,
@@ -210,6 +217,7 @@ impl Database {
             undo: &mut self.undo,
             position: self.position,
             is_full,
+            frozen: self.frozen.as_deref_mut(),
         };
         let (status, table) = execution.run(transaction, hint, out);
         if table != hint {
@@ -223,6 +231,32 @@ impl Database {
     /// refused. It belongs to no session: to read again does no harm.
     pub fn read(&self, transaction: &[u8], out: &mut Vec<u8>) -> Status {
         execute::read(&self.tables, self.position, transaction, out)
+    }
+
+    /// Begins a snapshot of what is there now: [`Database::next_chunk`] writes it while transactions go on.
+    pub fn freeze(&mut self) {
+        self.frozen = Some(Box::new(Freeze::new(self)));
+    }
+
+    /// Appends the next chunk of the snapshot to `out`; `false`: it was the last, or there is no snapshot.
+    pub fn next_chunk(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(mut frozen) = self.frozen.take() else { return false };
+        frozen.next_chunk(&self.tables, &self.sessions, out);
+        if !frozen.is_over() {
+            self.frozen = Some(frozen);
+        }
+        self.frozen.is_some()
+    }
+
+    /// Whether a snapshot is being written.
+    #[must_use]
+    pub const fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Gives the snapshot up.
+    pub fn thaw(&mut self) {
+        self.frozen = None;
     }
 
     /// A number that two databases share only if they hold the same, whatever way they came to it.

@@ -38,7 +38,7 @@ fn check_answers(pieces: &[&[u8]]) {
     let mut node = Rehearsal::new(node());
     let connection = node.open(CLIENTS_LISTENER);
     let mut hello = Vec::new();
-    protocol::write_hello(&mut hello);
+    protocol::write_hello(&mut hello, 0);
     node.send(connection, &hello);
     for piece in pieces {
         if node.is_open(connection) {
@@ -106,7 +106,7 @@ mod tests {
         protocol::write_read(&mut read, 8, 1, &reads);
         protocol::write_ledger_request(&mut questions, 0);
         protocol::write_status_request(&mut questions);
-        protocol::write_hello(&mut questions);
+        protocol::write_hello(&mut questions, 0);
         for (name, seed) in [("submit", submit), ("read", read), ("questions", questions)] {
             let path = seeds().join(name);
             if std::env::var_os("KV_SEEDS").is_some() {

@@ -12,6 +12,7 @@ use wire::frames::{LENGTH_BYTES, next_frame};
 
 use crate::database::group::Group as GroupOf;
 use crate::database::results::write_failed;
+use crate::database::snapshot::SnapshotReader;
 use crate::database::{Database, Limits, Status};
 use crate::ledger::Ledger;
 use crate::metrics;
@@ -60,8 +61,12 @@ pub struct KvNode {
     is_disk_full: bool,
     counts: Counts,
     scratch: Vec<u8>,
-    /// How long the last snapshot was.
-    snapshot_bytes: usize,
+    /// The last entry of the snapshot that is being written.
+    snapshot_through: u64,
+    /// A chunk of it; kept for its memory.
+    chunk: Vec<u8>,
+    /// The snapshot of another replica that comes in parts.
+    installing: Option<Box<SnapshotReader>>,
     /// What was asked for last, and how many entries had been carried out.
     digest: Option<(u64, Digest)>,
 }
@@ -150,7 +155,9 @@ impl KvNode {
             is_disk_full: false,
             counts: Counts::default(),
             scratch: Vec::new(),
-            snapshot_bytes: 0,
+            snapshot_through: 0,
+            chunk: Vec::new(),
+            installing: None,
             digest: None,
         }
     }
@@ -227,7 +234,11 @@ impl KvNode {
         let leader = self.leader();
         let line = &mut self.lines[connection.index()];
         match request {
-            Request::Hello(version) => {
+            Request::Hello { database, .. } if self.order.is_another(database) => {
+                write_refused(out.send(connection), 0, Why::OtherDatabase, leader);
+                out.close(connection);
+            }
+            Request::Hello { version, .. } => {
                 line.is_greeted = version == VERSION;
                 let is_greeted = line.is_greeted;
                 if is_greeted && leader == NOBODY {
@@ -246,6 +257,7 @@ impl KvNode {
                     entries: self.counts.entries,
                     is_disk_full: self.is_disk_full,
                     has_vote: self.order.has_vote(),
+                    database: self.order.database(),
                 };
                 write_state(out.send(connection), &state);
             }

@@ -21,13 +21,19 @@ pub(crate) enum Event {
         /// Its id.
         id: u64,
     },
-    /// Make a snapshot.
+    /// Begin a snapshot.
     MakeSnapshot,
-    /// Take this one.
-    Install {
-        /// The snapshot.
+    /// The next part of it is wanted.
+    MoreSnapshot,
+    /// A part of another replica's.
+    InstallPart {
+        /// Where in it; at 0 a new one begins.
+        offset: u64,
+        /// The part.
         bytes: Value,
     },
+    /// Take what came in parts.
+    Install,
     /// Something was refused.
     Refused {
         /// What.
@@ -81,6 +87,16 @@ impl Order {
         }
     }
 
+    /// The number of its database; 0 where none was drawn.
+    pub(crate) fn database(&self) -> u64 {
+        self.group().map_or(0, Group::cluster)
+    }
+
+    /// Whether this is the number of another database.
+    pub(crate) fn is_another(&self, database: u64) -> bool {
+        ![0, self.database()].contains(&database) && self.database() != 0
+    }
+
     /// Whether it has a vote.
     pub(crate) fn has_vote(&self) -> bool {
         self.group().is_none_or(Group::has_vote)
@@ -121,10 +137,17 @@ impl Order {
         }
     }
 
-    /// Hands over a snapshot of what has been carried out.
-    pub(crate) fn snapshot(&mut self, bytes: Vec<u8>, out: &mut Outputs) {
-        if let Kind::Agreed { group, applied } = &mut self.0 {
-            group.snapshot(*applied, bytes.into(), out);
+    /// Hands over a part of a snapshot of all up to entry `through`. Whether more of it is wanted.
+    pub(crate) fn snapshot(
+        &mut self,
+        through: u64,
+        part: &[u8],
+        is_last: bool,
+        out: &mut Outputs,
+    ) -> bool {
+        match &mut self.0 {
+            Kind::Alone(_) => false,
+            Kind::Agreed { group, .. } => group.snapshot(through, part, is_last, out),
         }
     }
 
@@ -151,9 +174,13 @@ impl Order {
                 }
                 replicated::Event::Read { id } => Event::Read { id },
                 replicated::Event::MakeSnapshot => Event::MakeSnapshot,
-                replicated::Event::Install { through, bytes } => {
+                replicated::Event::MoreSnapshot => Event::MoreSnapshot,
+                replicated::Event::InstallPart { offset, bytes } => {
+                    Event::InstallPart { offset, bytes }
+                }
+                replicated::Event::Install { through } => {
                     *applied = through;
-                    Event::Install { bytes }
+                    Event::Install
                 }
                 replicated::Event::Refused { request, why } => Event::Refused { request, why },
                 replicated::Event::Leader(leader) => Event::Leader(leader),

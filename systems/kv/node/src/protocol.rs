@@ -43,7 +43,12 @@ mod word {
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// The first: which version the client speaks.
-    Hello(u16),
+    Hello {
+        /// The version that the client speaks.
+        version: u16,
+        /// The database that it means, by the number that a [`State`] says; 0: any.
+        database: u64,
+    },
     /// Transactions for the log.
     Submit {
         /// The client's own number for it, told back.
@@ -111,7 +116,10 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
     }
     let mut reader = Reader(payload);
     let request = match reader.byte()? {
-        word::HELLO => Request::Hello(reader.array().map(u16::from_le_bytes)?),
+        word::HELLO => Request::Hello {
+            version: reader.array().map(u16::from_le_bytes)?,
+            database: if reader.0.is_empty() { 0 } else { reader.u64()? },
+        },
         word::SUBMIT => {
             let number = reader.u64()?;
             let bytes = std::mem::take(&mut reader.0);
@@ -136,11 +144,12 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
     if reader.0.is_empty() { Ok(request) } else { Err(Malformed) }
 }
 
-/// Asks for a [`Reply::Welcome`].
-pub fn write_hello(out: &mut Vec<u8>) {
+/// Asks for a [`Reply::Welcome`] of a replica of this database; 0: of any.
+pub fn write_hello(out: &mut Vec<u8>, database: u64) {
     write_frame(out, |out| {
         out.push(word::HELLO);
         out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&database.to_le_bytes());
     });
 }
 
@@ -193,6 +202,8 @@ pub enum Why {
     Malformed = 3,
     /// This replica keeps no ledger.
     NoLedger = 4,
+    /// It is a replica of another database than the client means; the connection ends.
+    OtherDatabase = 5,
 }
 
 impl Why {
@@ -202,6 +213,7 @@ impl Why {
             2 => Self::Busy,
             3 => Self::Malformed,
             4 => Self::NoLedger,
+            5 => Self::OtherDatabase,
             _ => return None,
         })
     }
@@ -277,6 +289,8 @@ pub struct State {
     pub is_disk_full: bool,
     /// Whether it has a vote in its group. One whose folder was empty has none until it has caught up.
     pub has_vote: bool,
+    /// The number that was drawn for its database when that was founded; 0: it is of none yet, or alone.
+    pub database: u64,
 }
 
 /// What a replica holds: two that have come to one position are to say one digest.
@@ -328,6 +342,7 @@ pub fn read_reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
             entries: reader.u64()?,
             is_disk_full: reader.byte()? != 0,
             has_vote: reader.byte()? != 0,
+            database: reader.u64()?,
         }),
         word::DIGESTED => Reply::Digest(Digest { position: reader.u64()?, digest: reader.u64()? }),
         _ => return Err(Malformed),
@@ -416,6 +431,7 @@ pub fn write_state(out: &mut Vec<u8>, state: &State) {
         out.extend_from_slice(&state.position.to_le_bytes());
         out.extend_from_slice(&state.entries.to_le_bytes());
         out.extend_from_slice(&[state.is_disk_full.into(), state.has_vote.into()]);
+        out.extend_from_slice(&state.database.to_le_bytes());
     });
 }
 

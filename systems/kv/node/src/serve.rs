@@ -459,8 +459,8 @@ fn open(command: &Command, ledger: Ledger) -> Result<(KvNode, Option<Store>), St
     let torn: usize = stored.logs.iter().map(StoredLog::torn_bytes).sum();
     if torn > 0 {
         say(&format!(
-            "the log ended in {torn} bytes that are no whole record, and they were cut: a write that was under way when the replica ended; \
-             of a replica that had been idle for long it is damage to the last record"
+            "the log ended in {torn} bytes that are no whole record, and they were cut: a write that was under way when the replica ended \
+             (of one that had been idle for a second nothing that was acknowledged is among them)"
         ));
     }
     let (config, settings) = config(command)?;

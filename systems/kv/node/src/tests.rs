@@ -1,7 +1,8 @@
 //! The replica by dialogue, in virtual time.
 
-use process::Connection;
 use process::rehearsal::Rehearsal;
+use process::{Connection, Stored};
+use replicated::{Config, Members, ReplicaId, Settings};
 use wire::frames::next_frame;
 
 use crate::database::compose::{Composer, published};
@@ -9,6 +10,7 @@ use crate::database::results::{Given, ResultReader};
 use crate::database::transaction::Literal;
 use crate::database::{Limits, Status, group};
 use crate::ledger::{Ledger, read_entry};
+use crate::node::PEERS_LISTENER;
 use crate::protocol::{self, Reply, Why, read_reply};
 use crate::{CLIENTS_LISTENER, KvNode, METRICS_LISTENER};
 
@@ -19,7 +21,7 @@ fn node() -> Rehearsal<KvNode> {
 fn greeted(node: &mut Rehearsal<KvNode>) -> Connection {
     let connection = node.open(CLIENTS_LISTENER);
     let mut hello = Vec::new();
-    protocol::write_hello(&mut hello);
+    protocol::write_hello(&mut hello, 0);
     node.send(connection, &hello);
     let bytes = node.take_bytes(connection);
     let frame = next_frame(&bytes).unwrap().unwrap();
@@ -227,6 +229,35 @@ fn long_results_leave_in_pieces() {
     assert_eq!(firsts, [(0, 4), (4, 4)]);
 }
 
+/// Claim: a client that means another database is refused and hung up on; one that means this one, or any, is not.
+#[test]
+fn another_database() {
+    let (database, disk) = (9_u64.to_le_bytes(), 5_u64.to_le_bytes());
+    let identity = [&database[..], &[0, 0], &disk, &[1, 0], &disk].concat();
+    let stored = Stored { cells: vec![None, None, Some(identity)], ..Stored::default() };
+    let config = Config::new(ReplicaId(0), Members::new(&[ReplicaId(0)]).unwrap());
+    let settings = Settings {
+        service: 1,
+        disk: 5,
+        peers: Vec::new(),
+        listener: PEERS_LISTENER,
+        log: 0,
+        cell: 0,
+        unsent_bytes_max: 1 << 20,
+    };
+    let node = KvNode::of_group(config, &settings, &stored, Limits::default(), Ledger::nowhere());
+    let mut node = Rehearsal::new(node.unwrap());
+    for (database, is_taken) in [(0, true), (9, true), (8, false)] {
+        let connection = node.open(CLIENTS_LISTENER);
+        let mut hello = Vec::new();
+        protocol::write_hello(&mut hello, database);
+        node.send(connection, &hello);
+        assert_eq!(node.is_open(connection), is_taken, "{database}");
+        let said = replies(&node.take_bytes(connection));
+        assert_eq!(said.contains(&Said::Refused(0, Why::OtherDatabase)), !is_taken, "{database}");
+    }
+}
+
 /// Claim: what is not of the protocol is refused and ends its connection: another version, no hello, garbage, lengths that
 /// cannot be; nobody else is hurt, and the metrics count it.
 #[test]
@@ -234,15 +265,15 @@ fn strange_bytes_end_their_connection() {
     let mut node = node();
     let good = greeted(&mut node);
     let mut old = Vec::new();
-    protocol::write_hello(&mut old);
-    let last = old.len() - 2;
-    old[last] = 99;
+    protocol::write_hello(&mut old, 0);
+    // After the length of the frame and its first byte.
+    old[5] = 99;
     let mut short_group = submission(1, 0..1, 1);
     let at = 4 + 1 + 8 + 8;
     short_group[at] = 2;
     let greeting = {
         let mut hello = Vec::new();
-        protocol::write_hello(&mut hello);
+        protocol::write_hello(&mut hello, 0);
         hello
     };
     let cases = [

@@ -195,7 +195,7 @@ impl Replica {
     fn client(&self) -> Client {
         let mut client = self.encrypted(Some(&self.papers));
         let mut hello = Vec::new();
-        protocol::write_hello(&mut hello);
+        protocol::write_hello(&mut hello, 0);
         client.send(&hello);
         assert!(matches!(client.reply(), Said::Welcome));
         client
@@ -325,7 +325,7 @@ fn strangers_are_refused() {
     for papers in [None, Some(&others), Some(&same_name), Some(&expired)] {
         let mut stranger = replica.encrypted(papers);
         let mut hello = Vec::new();
-        protocol::write_hello(&mut hello);
+        protocol::write_hello(&mut hello, 0);
         // Its own side stands before the other has seen its certificate.
         let _ = stranger.stream.write_all(&hello);
         assert_eq!(stranger.reply(), Said::End);

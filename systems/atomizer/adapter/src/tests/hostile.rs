@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atomizer_node::protocol::block::{HEAD_BYTES, Head, write_block_head};
 use atomizer_node::protocol::errors::{Error, Why, write_errors};
-use atomizer_node::protocol::request::{STANDING_BYTES, Standing, write_standing};
+use atomizer_node::protocol::request::{STANDING_BYTES, write_standing};
 use atomizer_node::protocol::status::{
     Question, Status, read_question, write_best_height, write_status_answer,
 };
@@ -17,7 +17,7 @@ use sut::conformance::Step::{Close, Drip, Flood, Hush, Right, Say, Wait};
 use sut::conformance::{Behaviour, Peer, Subject, hostile_conformance};
 use sut::{Session, Workload};
 
-use super::{archived, block, known, nothing_yet, told, wallet};
+use super::{archived, block, known, nothing_yet, stands, told, wallet};
 use crate::archive::ArchiveSession;
 use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSession};
 use crate::watch::{ANSWER_BYTES_MAX, UNREAD_MAX, WatchSession};
@@ -87,7 +87,7 @@ fn play_watching(
 fn submissions() {
     let said = |leader| {
         let mut out = Vec::new();
-        write_standing(&mut out, &Standing { replica: 1, leader, height: 5 });
+        write_standing(&mut out, &stands(1, leader, 5));
         out
     };
     let (leads, follows, nobody) = (said(1), said(2), said(255));

@@ -23,6 +23,7 @@ const COMMAND: Command<'_, Broken> = Command {
     counted: "transactions",
     count: 2_000,
     broken: &Broken::NAMES,
+    kept: include_str!("kept_seeds.txt"),
     least: &[(world::DONE, "transactions"), (world::LED, "times that an atomizer began to lead")],
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atomizer_node::archiver::{self, Archiver};
+use atomizer_node::archiver::{self, Archiver, Trouble};
 use atomizer_node::intake::Bounds;
 use atomizer_node::machine::{Broken as Rule, Rules};
 use atomizer_node::node::{
@@ -23,8 +23,14 @@ use crate::sender::Sender;
 pub const ATOMIZERS: usize = 3;
 pub const DEPTH: u64 = 2;
 const ARCHIVER: usize = ATOMIZERS;
-const WATCHTOWER: usize = ATOMIZERS + 1;
-const SENDERS: std::ops::Range<usize> = ATOMIZERS + 2..ATOMIZERS + 4;
+/// An archiver whose disk is lost now and then: what it lacks may be forgotten by all atomizers.
+const OTHER_ARCHIVER: usize = ATOMIZERS + 1;
+const WATCHTOWER: usize = ATOMIZERS + 2;
+const SENDERS: std::ops::Range<usize> = ATOMIZERS + 3..ATOMIZERS + 5;
+/// The key that archivers know and senders do not.
+const KEY: [u8; 32] = [7; 32];
+/// Disks of atomizers that are lost in a world, and of the other archiver.
+const DISKS_LOST_MAX: u64 = 4;
 /// The weather lasts until the transactions are done, and this at most.
 const BUSY_MAX: Duration = Duration::from_secs(60);
 /// Quiet enough for everybody to come back.
@@ -87,18 +93,22 @@ impl Node for Part {
 pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
     let mut world = World::new(seed, sim::Settings::default());
     (0..ATOMIZERS).for_each(|index| add_atomizer(&mut world, seed, index, plan.broken));
-    add_archiver(&mut world, plan.broken);
+    add_archiver(&mut world, 0, plan.broken);
+    add_archiver(&mut world, 1, Broken::Nothing);
     add_watchtower(&mut world);
     SENDERS.for_each(|index| add_sender(&mut world, index));
     let mut watch = Watch::default();
-    let mut weather = Weather::all(ATOMIZERS + 1, Instant::ZERO.plus(BUSY_MAX));
+    let mut weather = Weather::all(ATOMIZERS + 2, Instant::ZERO.plus(BUSY_MAX));
     weather.every = Duration::from_millis(10)..=Duration::from_millis(150);
     weather.lasts = Duration::from_millis(10)..=Duration::from_millis(400);
     world.begin_weather(weather);
     let step = Duration::from_millis(100);
+    let mut lost = Lost::default();
     while world.now() < Instant::ZERO.plus(BUSY_MAX) && !has_seen_enough(&world, plan.transactions)
     {
         world.run(world.now().plus(step), |world, process| watch.look(world, process))?;
+        lost.lose(&mut world, seed);
+        lost.mend(&mut world);
     }
     for process in SENDERS {
         if let Some(Part::Sender(sender)) = world.node_mut(process, 0) {
@@ -106,12 +116,61 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
         }
     }
     world.end_weather();
-    world.run(world.now().plus(QUIET), |world, process| watch.look(world, process))?;
+    for _ in 0..QUIET.as_millis() / step.as_millis() {
+        world.run(world.now().plus(step), |world, process| watch.look(world, process))?;
+        lost.mend(&mut world);
+    }
     // What counts is what the archiver finds on its disk.
     world.happens(&Fault::Power { process: ARCHIVER, down: step });
     world.run(world.now().plus(4 * step), |world, process| watch.look(world, process))?;
     at_the_end(&mut world, &watch).map_err(|what| world.wrong(what))?;
     Ok(Ran { steps: world.steps(), coverage: world.coverage().clone() })
+}
+
+/// Disks that were lost.
+#[derive(Default)]
+struct Lost {
+    atomizers: u64,
+    archivers: u64,
+}
+
+impl Lost {
+    /// Takes a disk away: of an atomizer where all have a vote, so that a majority keeps its disks; of the other archiver as
+    /// often, where it has stored something.
+    fn lose(&mut self, world: &mut World<Part>, seed: u64) {
+        let down = Duration::from_millis(50);
+        let is_let_in = |index| {
+            atomizer(world, index).and_then(|node| node.order().group()).is_some_and(|group| {
+                group.has_vote() && group.replica().members().count() == ATOMIZERS
+            })
+        };
+        if self.atomizers < DISKS_LOST_MAX && (0..ATOMIZERS).all(is_let_in) {
+            let place = seed.wrapping_add(self.atomizers) % ATOMIZERS as u64;
+            let process = usize::try_from(place).expect("few");
+            world.happens(&Fault::LostDisk { process, down });
+            self.atomizers += 1;
+        }
+        let has_stored = matches!(
+            world.node(OTHER_ARCHIVER, 0),
+            Some(Part::Archiver(it)) if it.durable() > 3
+        );
+        if has_stored && self.archivers < self.atomizers {
+            world.happens(&Fault::LostDisk { process: OTHER_ARCHIVER, down });
+            self.archivers += 1;
+        }
+    }
+
+    /// Where the other archiver says that what it lacks is forgotten, it is given a copy of the first one's disk.
+    fn mend(&self, world: &mut World<Part>) {
+        let is_in_trouble = matches!(
+            world.node(OTHER_ARCHIVER, 0),
+            Some(Part::Archiver(it)) if matches!(it.trouble(), Some(Trouble::Pruned { .. }))
+        );
+        if is_in_trouble {
+            let down = Duration::from_millis(50);
+            world.happens(&Fault::CopiedDisk { process: OTHER_ARCHIVER, of: ARCHIVER, down });
+        }
+    }
 }
 
 fn id(index: usize) -> ReplicaId {
@@ -143,7 +202,8 @@ fn options(broken: Broken) -> Options {
             entry_bytes: 1000,
         },
         ignores_height_zero: false,
-        archivers: 1,
+        archivers: 2,
+        archiver_key: KEY,
         refuses_early: true,
         unarchived_bytes_max: 1 << 20,
         broadcasts_to_all: false,
@@ -191,16 +251,17 @@ fn add_atomizer(world: &mut World<Part>, seed: u64, index: usize, broken: Broken
     );
 }
 
-fn add_archiver(world: &mut World<Part>, broken: Broken) {
+fn add_archiver(world: &mut World<Part>, number: u8, broken: Broken) {
     let peers = (0..ATOMIZERS).map(|it| target(it, BLOCKS_LISTENER)).collect();
     world.add(
         Process {
-            name: "archiver".to_owned(),
+            name: format!("archiver{number}"),
             machines: vec![Machine { peers, logs: 1, cells: 0 }],
         },
         Box::new(move |start| {
             let node = Archiver::new(ATOMIZERS, &start.stored[0]);
-            let node = node.unwrap_or_else(|error| panic!("the archiver: {error}"));
+            let node = node.unwrap_or_else(|error| panic!("archiver {number}: {error}"));
+            let node = node.numbered(number, KEY);
             let is_broken = broken == Broken::Archiver;
             let node = if is_broken { node.saying_stored_early() } else { node };
             vec![Part::Archiver(Box::new(node))]
@@ -334,6 +395,15 @@ fn at_the_end(world: &mut World<Part>, watch: &Watch) -> Result<(), String> {
         return Err(format!("the archiver: {trouble}"));
     }
     let seen = watch.chain.len() as u64;
+    let Some(Part::Archiver(other)) = world.node(OTHER_ARCHIVER, 0) else {
+        return Err("the other archiver is down".to_owned());
+    };
+    if let Some(trouble) = other.trouble() {
+        return Err(format!("the other archiver: {trouble}"));
+    }
+    if other.durable() + 3 < seen {
+        return Err(format!("the other archive ends with block {}", other.durable()));
+    }
     if archiver.durable() + 1 < seen {
         return Err(format!(
             "the archive ends with block {}, and {seen} were seen",

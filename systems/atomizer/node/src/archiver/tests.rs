@@ -52,7 +52,7 @@ fn of(peer: u32) -> Connection {
 
 impl Scene {
     fn new(stored: &Stored) -> Self {
-        let node = Archiver::new(2, stored).unwrap().numbered(1);
+        let node = Archiver::new(2, stored).unwrap().numbered(1, [0; 32]);
         let mut scene = Self { node, out: Outputs::default(), now: Instant::ZERO };
         for peer in 0..2 {
             scene.out.open(of(peer));
@@ -100,7 +100,7 @@ fn says_who_it_is() {
     let mut scene = Scene::new(&stored(&blocks));
     let bytes = std::mem::take(scene.out.pending(of(0)).unwrap().0);
     let first = next_frame(&bytes, 100).unwrap().unwrap();
-    assert_eq!(read_request(first.payload), Ok(Request::Archiver(1)));
+    assert_eq!(read_request(first.payload), Ok(Request::Archiver(1, &[0; 32])));
     let second = next_frame(&bytes[first.used..], 100).unwrap().unwrap();
     assert_eq!(read_request(second.payload), Ok(Request::Prune(3)));
 }

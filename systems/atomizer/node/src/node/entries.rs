@@ -174,18 +174,25 @@ impl Atomizer {
             }
             Event::MakeSnapshot => {
                 self.counts.snapshots_made += 1;
-                self.order.snapshot(self.machine.write_snapshot(), out);
+                self.order.snapshot(&self.machine.write_snapshot(), out);
             }
-            Event::Install { bytes, .. } => {
+            Event::InstallPart { offset, bytes } => {
+                if offset == 0 {
+                    self.installing.clear();
+                }
+                self.installing.extend_from_slice(&bytes);
+            }
+            Event::Install { .. } => {
                 self.counts.snapshots_installed += 1;
+                let bytes = std::mem::take(&mut self.installing);
                 self.machine = Machine::read_snapshot(self.options.rules, &bytes)
-                    .expect("it is as another replica made it, checked on its way");
+                    .expect("it is as another replica made it");
             }
             Event::Leader(leader) => self.led_by(now, leader, out),
             Event::Refused { .. } => {
                 (self.ledger_proposed, self.block_proposed) = (false, None);
             }
-            Event::Read { .. } => {}
+            Event::Read { .. } | Event::MoreSnapshot => {}
         }
     }
 

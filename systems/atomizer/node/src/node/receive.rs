@@ -142,12 +142,16 @@ impl Atomizer {
         let listener = self.lines[connection.index()].listener;
         match request {
             Request::Alive => {}
-            Request::Archiver(number) if listener == BLOCKS_LISTENER => {
+            Request::Archiver(number, key)
+                if listener == BLOCKS_LISTENER && *key == self.options.archiver_key =>
+            {
                 self.archivers.begin(connection, number).ok_or(Malformed::Count)?;
             }
             Request::Prune(below) => {
                 if self.options.rules.broken == Broken::AnybodyPrunes {
-                    self.archivers.begin(connection, 0);
+                    for number in 0..self.options.archivers {
+                        self.archivers.begin(connection, number);
+                    }
                 }
                 let height = self.machine.height();
                 self.archivers.stored(connection, below, height).ok_or(Malformed::Tag)?;

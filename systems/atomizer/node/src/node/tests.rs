@@ -40,6 +40,7 @@ fn options() -> Options {
         refuses_early: true,
         archivers: 1,
         unarchived_bytes_max: 1 << 20,
+        archiver_key: [0; 32],
         broadcasts_to_all: false,
         is_silent: false,
     }
@@ -159,7 +160,7 @@ fn blocks_and_errors() {
     scene.wait(2 * INTERVAL);
     assert_eq!(scene.blocks(), [(3, vec![]), (4, vec![])]);
     let mut bytes = Vec::new();
-    request::write_archiver(&mut bytes, 0);
+    request::write_archiver(&mut bytes, 0, &[0; 32]);
     request::write_get_block(&mut bytes, 2);
     request::write_prune(&mut bytes, 3);
     scene.send(1, &bytes);
@@ -235,12 +236,26 @@ fn too_much() {
     scene.notify(0, 5, 2, &[5]);
     assert_eq!(scene.errors(), [not_taken(5)]);
     let mut bytes = Vec::new();
-    request::write_archiver(&mut bytes, 0);
+    request::write_archiver(&mut bytes, 0, &[0; 32]);
     request::write_prune(&mut bytes, 3);
     scene.send(1, &bytes);
     scene.notify(0, 6, 2, &[6]);
     scene.wait(INTERVAL);
     assert_eq!(scene.blocks(), [(2, vec![1, 2]), (3, vec![6])]);
+}
+
+/// Claim: whoever says that it is an archiver and does not know the archivers' key loses its connection and prunes nothing.
+#[test]
+fn archivers_show_their_key() {
+    for (key, kept) in [([7; 32], 0), ([8; 32], 3), ([0; 32], 3)] {
+        let mut scene = Scene::new(Options { archiver_key: [7; 32], ..options() });
+        scene.wait(3 * INTERVAL - Duration::from_millis(1));
+        let mut bytes = Vec::new();
+        request::write_archiver(&mut bytes, 0, &key);
+        request::write_prune(&mut bytes, 4);
+        scene.send(1, &bytes);
+        assert_eq!(scene.node.machine().kept().iter().len(), kept, "{key:?}");
+    }
 }
 
 /// Claim: blocks are forgotten on the word of archivers alone, once all of them have said it, and none that is not made yet:
@@ -249,7 +264,7 @@ fn too_much() {
 fn only_archivers_prune() {
     let says = |number: Option<u8>, below: u64| {
         let mut bytes = Vec::new();
-        number.iter().for_each(|it| request::write_archiver(&mut bytes, *it));
+        number.iter().for_each(|it| request::write_archiver(&mut bytes, *it, &[0; 32]));
         request::write_prune(&mut bytes, below);
         bytes
     };
@@ -397,5 +412,7 @@ fn standing() {
     scene.send(0, &bytes);
     let (said, _) = scene.said(0);
     let frame = next_frame(&said, 64).unwrap().unwrap();
-    assert_eq!(read_standing(frame.payload), Ok(Standing { replica: 0, leader: 0, height: 1 }));
+    let chain = scene.node.machine().chain();
+    let standing = Standing { replica: 0, leader: 0, height: 1, chain, has_vote: true };
+    assert_eq!((read_standing(frame.payload), chain != 0), (Ok(standing), true));
 }

@@ -1,7 +1,7 @@
 //! What an atomizer is asked, and what it says to those that ask.
 
 use super::transaction::{INPUTS_MAX, Transaction};
-use super::{Malformed, REQUEST_BYTES_MAX, Reader, put_u64, write_frame};
+use super::{Hash, Malformed, REQUEST_BYTES_MAX, Reader, put_u64, write_frame};
 
 mod tag {
     pub const NOTIFY: u8 = 0;
@@ -23,8 +23,9 @@ pub enum Request<'a> {
     GetBlock(u64),
     /// Who leads is wanted. Not in the published system, whose clients send to all.
     Standing,
-    /// Whoever is connected is the archiver of this number. Not in the published system, where anybody prunes.
-    Archiver(u8),
+    /// Whoever is connected is the archiver of this number, and shows the archivers' key. Not in the published system, where
+    /// anybody prunes.
+    Archiver(u8, &'a Hash),
     /// Nothing is wanted: whoever only listens learns by it whether the other side is still there.
     Alive,
 }
@@ -69,7 +70,7 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
         tag::PRUNE => Request::Prune(reader.u64()?),
         tag::GET_BLOCK => Request::GetBlock(reader.u64()?),
         tag::STANDING => Request::Standing,
-        tag::ARCHIVER => Request::Archiver(reader.byte()?),
+        tag::ARCHIVER => Request::Archiver(reader.byte()?, reader.hash()?),
         tag::ALIVE => Request::Alive,
         _ => return Err(Malformed::Tag),
     };
@@ -121,9 +122,13 @@ pub fn write_get_block(out: &mut Vec<u8>, height: u64) {
     write_number(out, tag::GET_BLOCK, height);
 }
 
-/// Says that whoever sends this is the archiver `number`: what it stores may be forgotten once all archivers have it.
-pub fn write_archiver(out: &mut Vec<u8>, number: u8) {
-    write_frame(out, |out| out.extend_from_slice(&[tag::ARCHIVER, number]));
+/// Says that whoever sends this is the archiver `number`, which knows the archivers' key: what it stores may be forgotten once
+/// all archivers have it.
+pub fn write_archiver(out: &mut Vec<u8>, number: u8, key: &Hash) {
+    write_frame(out, |out| {
+        out.extend_from_slice(&[tag::ARCHIVER, number]);
+        out.extend_from_slice(key);
+    });
 }
 
 /// Says nothing.
@@ -156,16 +161,22 @@ pub struct Standing {
     pub leader: u8,
     /// The height of its last block.
     pub height: u64,
+    /// The first bytes of that block's hash: two that hold the same chain say the same of one height.
+    pub chain: u64,
+    /// Whether it has a vote. One whose folder was empty has none until it has caught up.
+    pub has_vote: bool,
 }
 
 /// Bytes of a standing in its frame.
-pub const STANDING_BYTES: usize = super::FRAME_HEADER_BYTES + 1 + 1 + 8;
+pub const STANDING_BYTES: usize = super::FRAME_HEADER_BYTES + 1 + 1 + 8 + 8 + 1;
 
 /// Appends it in its frame.
 pub fn write_standing(out: &mut Vec<u8>, standing: &Standing) {
     write_frame(out, |out| {
         out.extend_from_slice(&[standing.replica, standing.leader]);
         put_u64(out, standing.height);
+        put_u64(out, standing.chain);
+        out.push(u8::from(standing.has_vote));
     });
 }
 
@@ -175,8 +186,13 @@ pub fn write_standing(out: &mut Vec<u8>, standing: &Standing) {
 /// When the bytes are none.
 pub fn read_standing(payload: &[u8]) -> Result<Standing, Malformed> {
     let mut reader = Reader(payload);
-    let standing =
-        Standing { replica: reader.byte()?, leader: reader.byte()?, height: reader.u64()? };
+    let standing = Standing {
+        replica: reader.byte()?,
+        leader: reader.byte()?,
+        height: reader.u64()?,
+        chain: reader.u64()?,
+        has_vote: reader.byte()? != 0,
+    };
     reader.end()?;
     Ok(standing)
 }

@@ -84,8 +84,8 @@ fn there_and_back() {
     request::write_prune(&mut out, 5);
     assert_eq!(read_request(payload(&out)), Ok(Request::Prune(5)));
     out.clear();
-    request::write_archiver(&mut out, 3);
-    assert_eq!(read_request(payload(&out)), Ok(Request::Archiver(3)));
+    request::write_archiver(&mut out, 3, &[9; 32]);
+    assert_eq!(read_request(payload(&out)), Ok(Request::Archiver(3, &[9; 32])));
     out.clear();
     request::write_alive(&mut out);
     assert_eq!(read_request(payload(&out)), Ok(Request::Alive));
@@ -96,7 +96,7 @@ fn there_and_back() {
     request::write_standing_request(&mut out);
     assert_eq!(read_request(payload(&out)), Ok(Request::Standing));
     out.clear();
-    let standing = Standing { replica: 1, leader: 2, height: 3 };
+    let standing = Standing { replica: 1, leader: 2, height: 3, chain: 4, has_vote: true };
     request::write_standing(&mut out, &standing);
     assert_eq!(out.len(), request::STANDING_BYTES);
     assert_eq!(read_standing(payload(&out)), Ok(standing));

@@ -8,9 +8,9 @@ use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 use process::{Input, Node, Outputs};
 
-use super::{end_events, events};
+use super::{end_events, events, key};
 use crate::archiver::{Archiver, disk};
-use crate::protocol::BLOCK_BYTES_MAX;
+use crate::protocol::{BLOCK_BYTES_MAX, Hash};
 
 const USAGE: &str = "\
 An archiver: it stores blocks.
@@ -18,6 +18,7 @@ An archiver: it stores blocks.
   --data FOLDER          where it stores them (needed)
   --atomizer ADDRESS     where an atomizer sends blocks; once for each
   --number NUMBER        which of the archivers it is: 0, 1, … (0)
+  --key FILE             what the atomizers were told with --archiver-key
   --listen ADDRESS       where its last blocks can be asked for (127.0.0.1:0)
   --metrics ADDRESS      where it says its metrics over HTTP (127.0.0.1:0)
   --sync WHAT            what is synced before a block counts as stored: data or none (data)
@@ -34,6 +35,7 @@ struct Command {
     data: Option<PathBuf>,
     atomizers: Vec<SocketAddr>,
     number: u8,
+    key: Hash,
     listen: SocketAddr,
     metrics: SocketAddr,
     store: StoreOptions,
@@ -47,6 +49,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         data: None,
         atomizers: Vec::new(),
         number: 0,
+        key: [0; 32],
         listen: listen_address("0")?,
         metrics: listen_address("0")?,
         store: StoreOptions { sync: Sync::Data, segment_bytes: BLOCK_BYTES_MAX + (2 << 20) },
@@ -64,6 +67,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--data" => command.data = Some(words.text()?.into()),
             "--atomizer" => command.atomizers.push(words.address()?),
             "--number" => command.number = words.number()?,
+            "--key" => command.key = key(words.text()?.as_ref())?,
             "--listen" => command.listen = words.address()?,
             "--metrics" => command.metrics = words.address()?,
             "--sync" => {
@@ -105,7 +109,7 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
             .map_err(|error| error.to_string())?;
     let node = Archiver::new(command.atomizers.len(), &stored)
         .map_err(|error| format!("{}: {error}", folder.display()))?
-        .numbered(command.number);
+        .numbered(command.number, command.key);
     drop(stored);
     shell = shell.keeping(store);
     let mut node = Ending(node);

@@ -9,7 +9,7 @@ use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 use replicated::{CELL_NAMES, Config, Members, ReplicaId, Settings};
 
-use super::{draw, end_events, events};
+use super::{draw, end_events, events, key};
 use crate::intake;
 use crate::machine::Rules;
 use crate::node::{Atomizer, Options, PEERS_LISTENER, Rung};
@@ -43,6 +43,7 @@ An atomizer.
   --partial-bytes-max B  bytes of transactions that wait for attestations; more are refused (67108864)
   --queue-bytes-max B    bytes of transactions that wait for the log; more are refused (268435456)
   --archivers COUNT      a block is forgotten once so many archivers have stored it (1)
+  --archiver-key FILE    what an archiver has to know, 64 hexadecimal digits; without it anybody may say that it is one
   --unarchived-bytes-max B  with so many bytes of blocks that not all archivers have stored nothing is taken (536870912)
   --no-archiver          nobody stores blocks: only the last 16 can be asked for
   --up-to STAGE          how far transactions go: receive, accumulate, log, apply or block (block)
@@ -124,6 +125,7 @@ impl Command {
             ignores_height_zero: false,
             refuses_early: true,
             archivers: 1,
+            archiver_key: [0; 32],
             unarchived_bytes_max: 512 << 20,
             broadcasts_to_all: false,
             is_silent: false,
@@ -181,6 +183,7 @@ impl Command {
             "--queue-bytes-max" => options.bounds.queue_bytes_max = words.number()?,
             "--partial-bytes-max" => options.bounds.partial_bytes_max = words.number()?,
             "--archivers" => options.archivers = words.number()?,
+            "--archiver-key" => options.archiver_key = key(words.text()?.as_ref())?,
             "--unarchived-bytes-max" => options.unarchived_bytes_max = words.number()?,
             "--no-archiver" => options.rules.blocks_max = Some(BLOCKS_WITHOUT_ARCHIVER),
             "--up-to" => {

@@ -114,7 +114,7 @@ impl Client {
                     out.close(before);
                 }
                 self.is_welcome = false;
-                protocol::write_hello(out.send(connection));
+                protocol::write_hello(out.send(connection), 0);
                 out.wake_at(now.plus(PATIENCE));
             }
             Input::Unreachable { .. } => {

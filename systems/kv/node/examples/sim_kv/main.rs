@@ -20,6 +20,7 @@ const COMMAND: Command<'_, Broken> = Command {
     counted: "operations",
     count: 2_000,
     broken: &Broken::NAMES,
+    kept: include_str!("kept_seeds.txt"),
     least: &[
         (world::DONE, "operations"),
         (world::LED, "times that a replica began to lead"),

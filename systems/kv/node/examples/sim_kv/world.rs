@@ -13,7 +13,7 @@ use kv_node::ledger::Ledger;
 use kv_node::{CLIENTS_LISTENER, KvNode, PEERS_LISTENER};
 use process::{Input, Node, Outputs};
 use replicated::{Config, Members, ReplicaId, Settings};
-use sim::{Machine, Process, Ran, Target, Weather, World, Wrong};
+use sim::{Fault, Machine, Process, Ran, Target, Weather, World, Wrong};
 
 use crate::client::Client;
 
@@ -23,6 +23,9 @@ const CLIENTS: usize = 4;
 const BUSY_MAX: Duration = Duration::from_secs(60);
 /// Quiet enough for everybody to come back.
 const QUIET: Duration = Duration::from_secs(4);
+
+/// Disks that are lost in a world.
+const DISKS_LOST_MAX: u64 = 4;
 
 /// Names of counts.
 pub const LED: &str = "times that a replica began to lead";
@@ -78,8 +81,16 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
     weather.lasts = Duration::from_millis(10)..=Duration::from_millis(400);
     world.begin_weather(weather);
     let step = Duration::from_millis(100);
+    let mut lost = 0;
     while world.now() < Instant::ZERO.plus(BUSY_MAX) && !has_seen_enough(&world, plan.operations) {
         world.run(world.now().plus(step), |world, process| watch.look(world, process))?;
+        // One at a time: a majority keeps its disks.
+        if lost < DISKS_LOST_MAX && are_all_let_in(&world) {
+            let place = seed.wrapping_add(lost) % u64::try_from(REPLICAS).expect("few");
+            let process = usize::try_from(place).expect("few");
+            world.happens(&Fault::LostDisk { process, down: step / 2 });
+            lost += 1;
+        }
     }
     for process in REPLICAS..REPLICAS + CLIENTS {
         if let Some(Part::Client(client)) = world.node_mut(process, 0) {
@@ -98,6 +109,17 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
         }
     }
     Ok(Ran { steps: world.steps(), coverage: world.coverage().clone() })
+}
+
+/// Whether all are up and have a vote, and none counts on one that lost its disk.
+fn are_all_let_in(world: &World<Part>) -> bool {
+    (0..REPLICAS).all(|index| match world.node(index, 0) {
+        Some(Part::Replica(node)) => node
+            .order()
+            .group()
+            .is_some_and(|group| group.has_vote() && group.replica().members().count() == REPLICAS),
+        _ => false,
+    })
 }
 
 fn others(index: usize) -> impl Iterator<Item = usize> {

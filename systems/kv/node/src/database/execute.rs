@@ -3,6 +3,7 @@
 use super::Status;
 use super::map::Value;
 use super::results::{self, Results};
+use super::snapshot::{Change as Changes, Freeze};
 use super::tables::{Change, Done, Table, Tables, look};
 use super::transaction::{Action, Literal, Malformed, Operation, Path, TABLES_MAX, Transaction};
 
@@ -18,6 +19,8 @@ pub struct Execution<'d> {
     pub position: u64,
     /// Whether nothing that needs memory may be done.
     pub is_full: bool,
+    /// The snapshot that is being written, if one is.
+    pub frozen: Option<&'d mut Freeze>,
 }
 
 /// A transaction's tables: their names, and where they are.
@@ -105,6 +108,14 @@ impl Execution<'_> {
             None => self.make(operation.table, number, named),
         };
         let (version, path) = (self.position, &operation.path);
+        if let Some(frozen) = &mut self.frozen {
+            let change = match operation.action {
+                Action::Append(_) => Changes::Append,
+                Action::Delete => Changes::Delete,
+                _ => Changes::Other,
+            };
+            frozen.before_change(self.tables, place, path, change);
+        }
         let mut sum = None;
         let done = match &operation.action {
             Action::Put(value) => self.tables.store(place, path, value, true, version)?,

@@ -25,6 +25,20 @@ pub struct Length {
     last: usize,
 }
 
+impl Length {
+    /// How many elements there were.
+    #[must_use]
+    pub const fn elements(&self) -> u32 {
+        self.elements
+    }
+
+    /// Bytes of all of them, as encoded.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl List {
     /// How many elements there are.
     #[must_use]

@@ -131,7 +131,9 @@ impl Map {
         self.note(last);
     }
 
-    fn place(&self, key: &[u8]) -> Option<usize> {
+    /// Where in their order the entry of `key` stands.
+    #[must_use]
+    pub fn place(&self, key: &[u8]) -> Option<usize> {
         match &self.index {
             None => self.entries.iter().position(|entry| entry.key.bytes() == key),
             Some(index) => index.get(key).map(|at| *at as usize),

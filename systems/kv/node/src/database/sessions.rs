@@ -103,6 +103,15 @@ impl Sessions {
         self.places.get(&client).map_or(u32::MAX, |place| self.slots[*place as usize].table_hint)
     }
 
+    /// The places whose sessions a request of a client may change.
+    pub fn places_of(&self, client: u64) -> impl Iterator<Item = usize> {
+        let own = self.places.get(&client).map(|place| *place as usize);
+        let is_full = own.is_none() && self.slots.len() >= self.sessions_max;
+        let looked_at = if is_full { LOOKED_AT_MAX } else { 0 };
+        let (cursor, count) = (self.cursor, self.slots.len());
+        own.into_iter().chain((0..looked_at).map(move |more| (cursor + more) % count))
+    }
+
     /// The session at a place.
     #[must_use]
     pub fn at(&self, place: usize) -> &Session {

@@ -2,12 +2,12 @@
 
 use clock::Instant;
 use process::Outputs;
-use replicated::{Refusal, Request, Value};
+use replicated::{Refusal, Request};
 
 use super::submissions::Asked;
 use super::{ANSWERS_BYTES_MAX, Event, KvNode};
 use crate::database::group::Group;
-use crate::database::snapshot::{SnapshotReader, SnapshotWriter};
+use crate::database::snapshot::{CHUNK_BYTES_MAX, SnapshotReader};
 use crate::database::transaction::{Malformed, Reader};
 use crate::database::{Applied, Database, LOOKED_AHEAD, Limits};
 use crate::protocol::{Reads, Why, write_refused, write_results};
@@ -63,15 +63,16 @@ impl KvNode {
             Event::MakeSnapshot => {
                 self.counts.snapshots_made += 1;
                 self.ledger.flush();
-                let bytes = write_snapshot(&self.database, self.snapshot_bytes);
-                self.snapshot_bytes = bytes.len();
-                self.order.snapshot(bytes, out);
+                self.database.freeze();
+                self.snapshot_through = self.order.applied();
+                self.write_snapshot(out);
             }
-            Event::Install { bytes, .. } => {
+            Event::MoreSnapshot => self.write_snapshot(out),
+            Event::InstallPart { offset, bytes } => self.take_part(offset, &bytes),
+            Event::Install => {
                 self.counts.snapshots_installed += 1;
-                let limits = self.database.limits();
-                self.database = read_snapshot(limits, &bytes)
-                    .expect("it is as another replica made it, checked on its way");
+                let whole = self.installing.take().and_then(|reader| reader.finish().ok());
+                self.database = whole.expect("it is as another replica made it");
             }
             Event::Refused { request, why } => self.refused(request, why, out),
             Event::Leader(leader) => self.led_by(leader, out),
@@ -168,12 +169,34 @@ impl KvNode {
     }
 }
 
-/// The one before had so many bytes.
-fn write_snapshot(database: &Database, bytes_before: usize) -> Vec<u8> {
-    let mut bytes = Value::buffer(bytes_before);
-    let mut writer = SnapshotWriter::new(database);
-    while writer.next_chunk(&mut bytes) {}
-    bytes
+impl KvNode {
+    /// The next part of a snapshot: a chunk, so that what clients ask for between two waits for no more than that.
+    fn write_snapshot(&mut self, out: &mut Outputs) {
+        if !self.database.is_frozen() {
+            return;
+        }
+        let mut chunk = std::mem::take(&mut self.chunk);
+        chunk.clear();
+        let has_more = self.database.next_chunk(&mut chunk);
+        if !self.order.snapshot(self.snapshot_through, &chunk, !has_more, out) {
+            self.database.thaw();
+        }
+        // One chunk with a long value is no reason to keep so much.
+        if chunk.capacity() <= 2 * CHUNK_BYTES_MAX {
+            self.chunk = chunk;
+        }
+    }
+
+    /// A part of another replica's snapshot: it is read as it comes, beside what is held, which is let go once it is whole.
+    fn take_part(&mut self, offset: u64, bytes: &[u8]) {
+        if offset == 0 {
+            self.database.thaw();
+            self.installing = Some(Box::new(SnapshotReader::new(self.database.limits())));
+        }
+        if let Some(reader) = &mut self.installing {
+            reader.take(bytes).expect("it is as another replica made it");
+        }
+    }
 }
 
 /// The database that a snapshot was made of.
