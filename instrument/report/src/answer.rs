@@ -73,7 +73,7 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let sentence =
         if run.interrupted && !shown.is_empty() { format!("So far: {said}") } else { said };
     let sentence = match ledger_words(shown) {
-        // What was lost outweighs how long the rest took.
+        // Losses outweigh how long the rest took.
         Some(ledger) if ledger.starts_with("Of") => format!("{ledger}. {sentence}"),
         Some(ledger) => format!("{} {ledger}.", sentence.trim_end()),
         None => sentence,

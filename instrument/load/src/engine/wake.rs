@@ -74,7 +74,7 @@ impl WakeUps {
         }
     }
 
-    /// What had come in an undisturbed wait took so long to be read.
+    /// Reading after an undisturbed wait took so long.
     pub(super) const fn has_read(&mut self, reading_ns: i64) {
         let found = towards(self.reading_ns, reading_ns);
         self.reading_ns = if found > LEAD_NS_MAX { LEAD_NS_MAX } else { found };
