@@ -76,7 +76,12 @@ fn nothing_that_can_succeed() {
         let (again, document) = place.report();
         again.expect_code(99);
         assert_eq!(number(&trial(&document)["counts"]["due"]), 0);
-        assert!(place.run_folder().join("report.html").is_file());
+        let page = std::fs::read_to_string(place.run_folder().join("report.html")).expect("a page");
+        assert!(!page.contains("no request failed"), "nothing was sent");
+        assert!(
+            words.contains("Next: look in the system's own log for the test request"),
+            "{words}"
+        );
         let all_the_same = server.run(&place, &["--no-preflight", "--threshold=success == 100%"]);
         all_the_same.expect_code(99).expect_stdout("success == 100%");
         let sent = server.asked.load(Ordering::SeqCst) - times;

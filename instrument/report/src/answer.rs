@@ -5,17 +5,20 @@
 
 use model::quantity::show_count;
 use model::result::{
-    Answer as Told, RunResult, SearchRole, SearchTrial, StepResult, ThresholdResult, TrialResult,
-    Verdict,
+    Answer as Told, AuditOutcome, AuditResult, RunResult, SearchRole, SearchTrial, StepResult,
+    ThresholdResult, TrialResult, Verdict,
 };
 
-use crate::figures::{failed, latency, of_all_due, percent, plural, rate, share, span_ns};
+use crate::figures::{failed, latency, of_all_due, percent, plural, rate, ratio, share, span_ns};
 use crate::paint::{Paint, clean};
 use crate::svg::settings::{Series, load_series};
 use crate::tables::{self, Shown, final_latency};
 
 /// Series of loads that a sentence names.
 const NAMED_MAX: usize = 3;
+
+/// Where a larger share failed than this, that is the answer.
+const MOST: f64 = 0.5;
 
 /// The answer.
 pub(crate) struct Answer<'a> {
@@ -57,6 +60,9 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let said = match (shown, series.as_slice()) {
         _ if run.search.is_some() => format!("{}.", run.reason),
         ([], _) => "Nothing was measured.".to_owned(),
+        _ if run.verdict == Verdict::Invalid && own_lag_decides(shown) => {
+            "No answer: this machine's own lag decides.".to_owned()
+        }
         _ if run.verdict == Verdict::Invalid => {
             "No answer: the numbers that would decide are not valid.".to_owned()
         }
@@ -67,10 +73,29 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let sentence =
         if run.interrupted && !shown.is_empty() { format!("So far: {said}") } else { said };
     let sentence = match ledger_words(shown) {
+        // Losses outweigh how long the rest took.
+        Some(ledger) if ledger.starts_with("Of") => format!("{ledger}. {sentence}"),
         Some(ledger) => format!("{} {ledger}.", sentence.trim_end()),
         None => sentence,
     };
     Answer { sentence, focus, focus_label }
+}
+
+/// Whether nothing makes the run invalid but the instrument's own lag: then its numbers stand, as what they may be.
+pub(crate) fn own_lag_decides(shown: &[Shown<'_>]) -> bool {
+    let of_lag = |trial: &TrialResult| {
+        let mut invalid = trial.thresholds.iter().filter(|it| it.answer == Told::Invalid);
+        let is_void = trial.audits.iter().any(|it| !it.voids.is_empty());
+        !is_void && invalid.any(|it| it.voided_by.is_empty() && !it.counted.is_empty())
+    };
+    let mut invalid = shown.iter().filter(|row| row.trial.verdict == Verdict::Invalid).peekable();
+    invalid.peek().is_some() && invalid.all(|row| of_lag(row.trial))
+}
+
+/// Whether the load was withheld, because no test request before it succeeded.
+pub(crate) fn is_withheld(trial: &TrialResult) -> bool {
+    let is_failed = |it: &AuditResult| it.outcome == AuditOutcome::Failed && it.name == "preflight";
+    trial.counts.due == 0 && trial.audits.iter().any(is_failed)
 }
 
 /// Target, load and length: `http://127.0.0.1:8080, 100/s for 10s`.
@@ -320,6 +345,9 @@ fn whole_percent(of: f64) -> String {
 /// One setting: what its steps say, or how long it takes and what failed.
 fn of_one(row: &Shown<'_>) -> String {
     let trial = row.trial;
+    if is_withheld(trial) {
+        return "The load was not sent: the test request before it failed.".to_owned();
+    }
     if let Some(steps) = trial.steps.as_ref().filter(|it| !it.steps.is_empty()) {
         return of_steps(&steps.steps, steps.knee);
     }
@@ -329,14 +357,14 @@ fn of_one(row: &Shown<'_>) -> String {
     let silence = silence.map_or_else(String::new, |ns| {
         format!("; during the faults nothing was committed for up to {}", latency(Some(ns)))
     });
-    let rates = &trial.rates;
-    format!(
-        "Goodput is {}/s of {}/s offered; {of}{p50}{}; {}{silence}.",
-        rate(rates.goodput_per_s),
-        rate(rates.offered_per_s),
-        p99_words(row),
-        failed_words(std::slice::from_ref(row))
-    )
+    let (goodput, offered) = (rate(trial.rates.goodput_per_s), rate(trial.rates.offered_per_s));
+    let (p99, lost) = (p99_words(row), failed_words(std::slice::from_ref(row)));
+    if ratio(failed(&trial.counts), trial.counts.due) > MOST {
+        return format!(
+            "{lost}; goodput is {goodput}/s of {offered}/s offered; {of}{p50}{p99}{silence}."
+        );
+    }
+    format!("Goodput is {goodput}/s of {offered}/s offered; {of}{p50}{p99}; {lost}{silence}.")
 }
 
 /// A load that rises in one trial.

@@ -4,7 +4,7 @@
 
 use model::result::{Answer, AuditOutcome, RunResult, TrialResult, Verdict};
 
-use crate::answer::limits;
+use crate::answer::{is_withheld, limits};
 use crate::figures::{failed, latency, ratio};
 use crate::tables::{self, Shown, final_latency};
 
@@ -54,6 +54,10 @@ fn longer(shown: &[Shown<'_>]) -> String {
 }
 
 fn after_failure(trial: &TrialResult) -> String {
+    if is_withheld(trial) {
+        return "look in the system's own log for the test request, and at its URL, method and headers"
+            .to_owned();
+    }
     let disagrees = |fates: &model::result::Fates| fates.lost + fates.duplicate + fates.phantom > 0;
     if trial.fates.as_ref().is_some_and(disagrees) {
         return "look for the transactions named below in the system's own log: its answers and its ledger disagree"

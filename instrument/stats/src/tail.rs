@@ -1,4 +1,4 @@
-//! What samples below a limit say of those beyond it, where few or none are: how many would come together, and how steeply
+//! Samples below a limit tell of those beyond it, where few or none are: how many would come together, and how steeply
 //! the distribution would have to fall to leave as many as are allowed beyond the limit and none beyond the largest seen.
 //!
 //! A window that met no excursion beyond a limit shows nothing of how large one is; its lower levels do. Without them a busy
@@ -23,9 +23,9 @@ const FAR: f64 = 10.0;
 /// A distribution's levels below its tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
-    /// Of each of [`BELOW`], how many samples beyond it come together.
+    /// How many samples beyond each of [`BELOW`] come together.
     sizes: [f64; BELOW.len()],
-    /// Of the level in the middle: its value, the share beyond it, and how many of these come together.
+    /// The level in the middle.
     middle: Level,
     largest: f64,
 }

@@ -158,7 +158,7 @@ pub(crate) struct Engine<'t> {
     /// The last turn did not block.
     is_spinning: bool,
     /// Whether one answer is all that comes on a connection after a request, and nothing has been written because of one:
-    /// then nobody waits for its being read, and its stamp is of it alone.
+    /// its being read is then awaited by nothing, and its stamp is of it alone.
     answers_are_alone: bool,
     /// How late waits end here.
     wake_ups: WakeUps,

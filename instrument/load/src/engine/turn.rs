@@ -184,7 +184,7 @@ impl Engine<'_> {
             let something_came = self.handle_events(driver);
             self.wake_ups.woke(self.now, something_came);
             if something_came && self.wake_ups.is_undisturbed() {
-                // What has come is read first, and what is sent now leaves so much later.
+                // Answers were read first, and a send leaves so much later.
                 let woke = self.now;
                 let reading_ns = self.read_clock() - woke;
                 self.wake_ups.has_read(reading_ns);

@@ -7,9 +7,9 @@
 
 use model::Stamp;
 
-/// Where a wake-up takes longer than this, somebody else has the processor: spinning would take it from them, and sends
-/// would be no sooner.
-const LEAD_NS_MAX: i64 = 50_000;
+/// Where a wake-up takes longer than this, with the kernel's handing over of what has come meanwhile, somebody else has the
+/// processor: spinning would take it from them, and sends would be no sooner.
+const LEAD_NS_MAX: i64 = 80_000;
 /// The assumed time of a wake-up until the first ones have been seen: an idle virtual machine's.
 const LATE_NS_FIRST: i64 = 20_000;
 const LATE_NS_MIN: i64 = 1_000;
@@ -74,7 +74,7 @@ impl WakeUps {
         }
     }
 
-    /// What had come in an undisturbed wait took so long to be read.
+    /// Reading after an undisturbed wait took so long.
     pub(super) const fn has_read(&mut self, reading_ns: i64) {
         let found = towards(self.reading_ns, reading_ns);
         self.reading_ns = if found > LEAD_NS_MAX { LEAD_NS_MAX } else { found };
@@ -168,8 +168,8 @@ mod tests {
             (20_000, 400_000, false, 20_000),
             (20_000, 400_001, false, 0),
             (20_000, 3_000_000, false, 0),
-            (50_000, 80_000, false, 50_000),
-            (50_001, 80_000, false, 0),
+            (80_000, 80_000, false, 80_000),
+            (80_001, 80_000, false, 0),
             (20_000, 80_000, true, 0),
         ] {
             let found = lead_ns(late_ns, typical_ns, is_shared);

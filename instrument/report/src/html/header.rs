@@ -10,7 +10,7 @@ use super::markup::{Element, Markup, coded, el, list, pairs, paragraph, said, te
 use super::numbers::Document;
 use super::tables::{of_cells, words};
 use super::{Run, charts};
-use crate::answer::{answer, subject_words};
+use crate::answer::{answer, own_lag_decides, subject_words};
 use crate::figures::{failed, plural, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Source};
 use crate::next::next_words;
@@ -24,8 +24,14 @@ pub(crate) fn header(run: &Run<'_>) -> Markup {
     let mut cautions: Vec<Markup> = Vec::new();
     let strong = |of: &str| Markup::from(el("strong").text(of)).and(said(" "));
     if result.verdict == Verdict::Invalid && !run.shown.is_empty() {
-        let why = format!("{}.", holds_not(run));
-        cautions.push(strong("Do not use the numbers below:").and(text(&why)));
+        cautions.push(match own_lag_decides(&run.shown) {
+            true => strong("This machine was late:").and(said(
+                "numbers that its own lag moves are printed as ranges; the others hold.",
+            )),
+            false => {
+                strong("Do not use the numbers below:").and(text(&format!("{}.", holds_not(run))))
+            }
+        });
     }
     if result.interrupted {
         cautions.push(strong("Interrupted:").and(said("this is what was recorded until then.")));

@@ -98,13 +98,13 @@ fn answers(queue: &Queue, p99: f64, lag: OwnLag, seconds: f64, seeds: u64) -> An
 
 /// The worst of all systems and lags in windows of one length, with its place.
 struct Worst {
-    /// Of the innocent with a tenth of room, the share that is failed.
+    /// The share of the innocent with a tenth of room that is failed.
     failed: (f64, String),
-    /// Of the guilty by a tenth or more, the share that is met with `confidence`.
+    /// The share of the guilty by a tenth or more that is met with `confidence`.
     sure: (f64, String),
     /// The same without the systems whose windows may have met nothing of what makes them guilty.
     sure_of_seen: (f64, String),
-    /// Of the innocent with a limit of an hour, the share that is not met with `confidence`.
+    /// The share of the innocent with a limit of an hour that is not met with `confidence`.
     hour: (f64, String),
 }
 
