@@ -19,8 +19,6 @@ const PART: u32 = 2_000;
 /// The keys being read.
 pub(crate) struct Keys {
     member: SocketAddr,
-    /// Whether the member answers with what it has itself, whatever others have.
-    is_local: bool,
     run_mark: u64,
     prefix: String,
     /// The revision that the next part begins at; `None`: all were read.
@@ -30,9 +28,9 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// The keys at a member, whose first part is read at once: a member that cannot serve says so.
-    pub(crate) fn new(member: SocketAddr, run_mark: u64, is_local: bool) -> io::Result<Self> {
+    pub(crate) fn new(member: SocketAddr, run_mark: u64) -> io::Result<Self> {
         let (prefix, held) = (prefix(run_mark), VecDeque::new());
-        let mut keys = Self { member, is_local, run_mark, prefix, next: Some(1), held };
+        let mut keys = Self { member, run_mark, prefix, next: Some(1), held };
         keys.more()?;
         Ok(keys)
     }
@@ -52,7 +50,6 @@ impl Keys {
         let body = json!({
             "key": text(self.prefix.as_bytes()), "range_end": text(&end), "limit": PART.to_string(),
             "min_create_revision": from.to_string(), "sort_target": "CREATE", "sort_order": "ASCEND",
-            "serializable": self.is_local,
         });
         let answer = ask(self.member, "/v3/kv/range", &body.to_string())?;
         let found = answer["kvs"].as_array().cloned().unwrap_or_default();
@@ -100,14 +97,9 @@ impl Ledger for Keys {
     }
 
     fn way(&self) -> String {
-        let Self { member, is_local, .. } = self;
-        if *is_local {
-            return format!(
-                "what the member at {member} has itself, by serializable ranges: the cluster has no leader any more"
-            );
-        }
         format!(
-            "the keys by linearizable ranges from the member at {member}, in the order of their revisions"
+            "the keys by linearizable ranges from the member at {}, in the order of their revisions",
+            self.member
         )
     }
 }

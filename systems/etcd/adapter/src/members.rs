@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::plan::CLIENT;
 use serde_json::Value;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, free_port, install};
+use testbed::{NodeSpec, install};
 use wire::http1::{Asked, Limits, ResponseReader};
 
 use crate::gateway::post;
@@ -38,6 +38,8 @@ const LIMITS: Limits =
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     pub(crate) count: u8,
+    /// The trial's mark, of which the addresses are made.
+    pub(crate) run_mark: u64,
     pub(crate) program: Option<PathBuf>,
     /// Options of the server, by its own names, beside those that the testbed gives.
     pub(crate) arguments: Vec<String>,
@@ -60,13 +62,13 @@ impl Members {
             count => (0..count).map(|number| format!("{NODE}{number}")).collect(),
         };
         let mut places = Vec::new();
-        for name in &names {
+        for (number, name) in names.iter().enumerate() {
             let address = |host: Ipv4Addr, port| SocketAddr::new(IpAddr::V4(host), port);
             places.push(match bed.network_address(name)? {
                 Some(own) => (address(own, CLIENTS_PORT), address(own, MEMBERS_PORT)),
                 None => {
-                    let own = Ipv4Addr::LOCALHOST;
-                    (address(own, free_port()?), address(own, free_port()?))
+                    let own = loopback(self.run_mark, number);
+                    (address(own, CLIENTS_PORT), address(own, MEMBERS_PORT))
                 }
             });
         }
@@ -102,6 +104,14 @@ impl Members {
         let folder = bed.node_folder(&names[0])?;
         Ok((addresses, folder))
     }
+}
+
+/// An address of a member's own. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has for itself no
+/// connection of another process takes a port between its choice and its use.
+fn loopback(run_mark: u64, number: usize) -> Ipv4Addr {
+    let [_, .., a, b] = run_mark.to_be_bytes();
+    let last = u8::try_from(number + 1).expect("few members");
+    Ipv4Addr::new(127, 64 + a % 128, b, last)
 }
 
 /// Asks a member one question.

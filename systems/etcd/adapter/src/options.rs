@@ -52,7 +52,12 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         return None;
     }
     Some(Box::new(Etcd {
-        members: Members { count: u8::try_from(count.unwrap_or(3)).ok()?, program, arguments },
+        members: Members {
+            count: u8::try_from(count.unwrap_or(3)).ok()?,
+            run_mark: request.run_mark,
+            program,
+            arguments,
+        },
         attach,
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         run_mark: request.run_mark,

@@ -115,13 +115,10 @@ impl System for Etcd {
             let now = of.clock.now();
             let is_over = now >= deadline || of.stop.load(Ordering::Relaxed);
             let mut last = None;
-            // A cluster that has lost too much to agree on anything still has what its members have.
-            for is_local in [false, true].into_iter().take(if is_over { 2 } else { 1 }) {
-                for member in members.iter().rev() {
-                    match Keys::new(*member, self.run_mark, is_local) {
-                        Ok(keys) => return Ok(Some(Box::new(keys))),
-                        Err(error) => last = Some(error),
-                    }
+            for member in members.iter().rev() {
+                match Keys::new(*member, self.run_mark) {
+                    Ok(keys) => return Ok(Some(Box::new(keys))),
+                    Err(error) => last = Some(error),
                 }
             }
             if is_over {

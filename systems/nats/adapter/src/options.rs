@@ -74,6 +74,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     Some(Box::new(Nats {
         servers: Servers {
             count: u8::try_from(count.unwrap_or(3)).ok()?,
+            run_mark: request.run_mark,
             program,
             version,
             sync_interval,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::plan::CLIENT;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, free_port, install};
+use testbed::{NodeSpec, install};
 
 use crate::control::Control;
 use crate::stream::READY_WITHIN;
@@ -25,6 +25,8 @@ const SERVERS_PORT: u16 = 6222;
 #[derive(Clone, Debug)]
 pub(crate) struct Servers {
     pub(crate) count: u8,
+    /// The trial's mark, of which the addresses are made.
+    pub(crate) run_mark: u64,
     pub(crate) program: Option<PathBuf>,
     /// A version that is pinned beside the newest.
     pub(crate) version: Option<String>,
@@ -44,6 +46,14 @@ struct Plan {
     name: String,
     clients: SocketAddr,
     servers: SocketAddr,
+}
+
+/// An address of a server's own. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has for itself no
+/// connection of another process takes a port between its choice and its use.
+fn loopback(run_mark: u64, number: usize) -> Ipv4Addr {
+    let [_, .., a, b] = run_mark.to_be_bytes();
+    let last = u8::try_from(number + 1).expect("few servers");
+    Ipv4Addr::new(127, 64 + a % 128, b, last)
 }
 
 impl Servers {
@@ -68,13 +78,13 @@ impl Servers {
             count => (0..count).map(|number| format!("{NODE}{number}")).collect(),
         };
         let mut plans = Vec::new();
-        for name in names {
+        for (number, name) in names.into_iter().enumerate() {
             let address = |host: Ipv4Addr, port| SocketAddr::new(IpAddr::V4(host), port);
             let (clients, servers) = match bed.network_address(&name)? {
                 Some(own) => (address(own, CLIENTS_PORT), address(own, SERVERS_PORT)),
                 None => {
-                    let own = Ipv4Addr::LOCALHOST;
-                    (address(own, free_port()?), address(own, free_port()?))
+                    let own = loopback(self.run_mark, number);
+                    (address(own, CLIENTS_PORT), address(own, SERVERS_PORT))
                 }
             };
             plans.push(Plan { name, clients, servers });
