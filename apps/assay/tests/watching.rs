@@ -39,7 +39,7 @@ fn serve(mut stream: TcpStream, count: &AtomicU64, good: u64) {
     }
 }
 
-/// The body of GET /metrics; nothing while nobody listens.
+/// The body of GET /metrics; nothing while the port is closed.
 fn metrics(address: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream
@@ -170,11 +170,11 @@ fn a_broken_threshold_ends_the_trial() {
     let place = Place::new();
     let more = "[[threshold]]\nexpr = \"success >= 99%\"\nabort = \"2s\"\n[[threshold]]\nexpr = \"p99 < 10s\"\nabort = \"1m\"\n";
     let text = experiment(fails_after(100), "5m", more);
-    let (said, document) =
-        place.experiment_with(&text, &["--no-calibration", "--progress", "none"]);
+    let (said, document) = place.experiment(&text);
     said.expect_code(99)
-        .expect_stderr("the load was ended early: `success >= 99%` was broken for 2.00 s");
-    let first = said.stdout.lines().take(4).collect::<Vec<_>>().join("\n");
+        .expect_stderr("the load was ended early: `success >= 99%` was broken for 2s");
+    let shown = place.assay(&["report"]).stdout;
+    let first = shown.lines().take(4).collect::<Vec<_>>().join("\n");
     assert!(first.contains("ended early"), "{first}");
     let due = trial(&document)["counts"]["due"].as_u64().expect("a count");
     assert!((200..15_000).contains(&due), "{due} of 30,000");
@@ -188,10 +188,10 @@ fn a_hopeless_load_ends() {
     let _beside = beside_others();
     let place = Place::new();
     let text = experiment(fails_after(0), "5m", "") + "[workload]\npreflight = false\n";
-    let (said, document) =
-        place.experiment_with(&text, &["--no-calibration", "--progress", "none"]);
-    said.expect_code(99).expect_stderr("transactions was committed in 10.0 s");
-    let first = said.stdout.lines().take(4).collect::<Vec<_>>().join("\n");
+    let (said, document) = place.experiment(&text);
+    said.expect_code(99).expect_stderr("transactions was committed in 10s");
+    let shown = place.assay(&["report"]).stdout;
+    let first = shown.lines().take(4).collect::<Vec<_>>().join("\n");
     assert!(first.contains("ended early: none of "), "{first}");
     assert_eq!(trial(&document)["counts"]["committed"], 0);
     for (abort, words) in [

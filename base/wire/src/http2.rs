@@ -6,11 +6,15 @@
 //! CONNECT, extended frames (they are skipped, as RFC 9113 §4.1 asks).
 
 mod client;
+#[cfg(test)]
+mod client_tests;
+mod fields;
 mod frame;
 mod hpack;
 mod huffman;
 
-pub use client::{Answer, Client, Ended, Limits, Request, request_block};
+pub use client::{Answer, Client, Ended, Limits, Request};
+pub use fields::request_block;
 
 /// Why a connection is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +46,7 @@ pub enum Http2Error {
     /// A window that overflows.
     #[error("a flow-control window beyond 2^31 − 1")]
     Window,
-    /// Frames for a stream that has ended, or that nobody began.
+    /// Frames for a stream that has ended, or that was never begun.
     #[error("frames on a stream that no request is outstanding on")]
     Unasked,
     /// Control frames without end.

@@ -170,7 +170,7 @@ pub struct LoadPlan {
     /// The stage that counts as committed for the load; empty = the trial's ([`MeasurePlan::until`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub until: String,
-    /// What becomes of it where it cannot come to anything.
+    /// The treatment of a load that cannot come to anything.
     #[serde(default)]
     pub hopeless: Hopeless,
 }

@@ -365,7 +365,7 @@ impl Made {
 
 /// One connection's protocol as a value: requests out, marks in. No socket, no clock, no retry, no thread.
 ///
-/// What a user does after an answer is said with [`Marks::follows`], and sent by the engine when it is due: it may come on any
+/// A user's next transaction is announced with [`Marks::follows`], and sent by the engine when it is due: it may come on any
 /// connection of the role, so that what is known of the user travels in the payload.
 ///
 /// The engine calls [`Session::submit`] for at most [`Session::in_flight_max`] unresolved transactions at a

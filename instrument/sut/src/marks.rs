@@ -144,7 +144,7 @@ impl Marks {
         true
     }
 
-    /// What follows a transaction, with its payload.
+    /// The follow-up of a transaction, with its payload.
     #[must_use]
     pub fn follow_up(&self, tx: TxId) -> Option<(Next, &[u8])> {
         let (_, next, place) = self.follow_ups.iter().find(|(of, ..)| *of == tx)?;

@@ -15,7 +15,7 @@ const SOURCES_MAX: usize = 16;
 /// Metrics of one page that are kept; the first in alphabetical order.
 const METRICS_MAX: usize = 100;
 
-/// What is looked at beside the load.
+/// Processes and pages that are sampled beside the load.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     /// Processes, by name.
@@ -80,7 +80,7 @@ fn processes(wanted: &str) -> Result<Vec<NodeFacts>, String> {
     Ok(found.iter().enumerate().map(|(nth, pid)| node(name(nth), *pid)).collect())
 }
 
-/// What the kernel calls a process: the first fifteen bytes of its program's name.
+/// The kernel's name of a process: the first fifteen bytes of its program's name.
 fn name_of(pid: u32) -> Option<String> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(name.trim_end().to_owned())

@@ -52,7 +52,7 @@ const HOPELESS_LAG_NS: i64 = SECOND_NS;
 /// Fewer transactions than this say nothing.
 const ENDED_MIN: u64 = 20;
 
-/// What has ended so far.
+/// Transactions that have ended so far.
 #[derive(Default)]
 pub struct Ended {
     /// By kind and outcome.
@@ -114,11 +114,11 @@ impl Ended {
         &mut self.seconds[place]
     }
 
-    /// What ended in the last so many seconds before `now`.
+    /// Transactions that ended in the last so many seconds before `now`, and in the rest of the second in which these began.
     fn since(&self, now_ns: i64, length: Duration) -> Window {
         let from = now_ns - i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
         let mut window = Window { ended: 0, committed: 0, times: [0; FINE] };
-        for second in self.seconds.iter().filter(|second| second.at * SECOND_NS >= from) {
+        for second in self.seconds.iter().filter(|second| (second.at + 1) * SECOND_NS > from) {
             window.ended += second.ended;
             window.committed += second.committed;
             for (sum, count) in window.times.iter_mut().zip(second.times.iter()) {
@@ -359,7 +359,7 @@ mod tests {
         };
         assert_eq!(at(&good, "success >= 99%", 0), None);
         assert_eq!(at(&good, "p99 < 100ms", 0), None);
-        let said = "`success >= 99%` was broken for 5.00 s: 0.0 % of 100 transactions";
+        let said = "`success >= 99%` was broken for 5s: 0.0 % of 100 transactions";
         assert_eq!(at(&bad, "success >= 99%", 0).as_deref(), Some(said));
         assert_eq!(at(&bad, "success >= 99%", 6), None, "not yet five seconds of the window");
         assert!(at(&bad, "p50 < 1s", 0).unwrap().contains('∞'));
@@ -377,7 +377,7 @@ mod tests {
         let why = hopeless(&ended(&failed), 10_000 * MS, None).unwrap();
         assert_eq!(
             (why.why.as_str(), why.is_machine),
-            ("none of 100 transactions was committed in 10.0 s", false)
+            ("none of 100 transactions was committed in 10s", false)
         );
         let mut one = failed.clone();
         one.push(row(50, 5, Outcome::Committed));

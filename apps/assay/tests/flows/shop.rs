@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-/// What it did.
+/// Its counts.
 #[derive(Default)]
 pub struct Counts {
     pub requests: AtomicU64,

@@ -1,6 +1,6 @@
 //! Frames (RFC 9113 §4): nine bytes that say how long, of what type, with which flags, of which stream; then the payload.
 
-/// What stands before each payload.
+/// The bytes before each payload.
 pub(super) const HEAD_BYTES: usize = 9;
 /// The longest payload that is taken: what both sides may send unless they say otherwise.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 16_384;

@@ -77,7 +77,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     ))
 }
 
-/// What the schedule made due, per second of the window. What follows an answer is due by that: no plan says how much of it
+/// Transactions that the schedule made due, per second of the window. Whatever follows an answer is due by that: no plan says how much of it
 /// there is.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn offered_per_s(evidence: &Evidence<'_>) -> f64 {

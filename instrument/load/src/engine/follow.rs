@@ -1,4 +1,4 @@
-//! What follows an answer: a transaction that its session announced, of the same client, due so long after the answer was
+//! Follow-ups: a transaction that its session announced, of the same client, due so long after the answer was
 //! read. Until then it waits here, where no connection is taken up by it. A user who has begun goes on in the drain; when the
 //! load is stopped, what he would have done is shed.
 
@@ -13,11 +13,11 @@ use super::{Engine, Stream, Waiting};
 use crate::source::Prepared;
 use crate::trial::whole_ns;
 
-/// What follows answers in one stream.
+/// The follow-ups of one stream.
 #[derive(Default)]
 pub(super) struct FollowUps {
     waiting: BinaryHeap<Reverse<FollowUp>>,
-    /// What was announced of the transaction that is being ended.
+    /// The follow-up that was announced of the transaction that is being ended.
     announced: Option<(TxId, Next, Vec<u8>)>,
     /// How many there were.
     count: u64,

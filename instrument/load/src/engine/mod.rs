@@ -62,7 +62,7 @@ struct Stream {
     batching: Option<Box<Batching>>,
     /// Resends, where the plan has them.
     resends: Option<Box<Resends>>,
-    /// What follows answers and is not due yet.
+    /// Follow-ups that are not due yet.
     follow_ups: FollowUps,
     /// Connections that have room, the longest idle first. An entry is checked when it is taken.
     idle: VecDeque<u32>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{parse_duration, parse_percent};
 
-/// What becomes of a load that cannot come to anything.
+/// The treatment of a load that cannot come to anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hopeless {

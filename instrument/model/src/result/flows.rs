@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the schedule began, what followed, and how the flows went.
+/// Users who began, their later transactions, and how the flows went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowsResult {

@@ -161,7 +161,7 @@ fn without_targets(workload: &mut Section<'_>, problems: &mut Problems) {
     }
 }
 
-/// What a user's next step cannot do with.
+/// Reports keys that do not go with flows.
 fn fit_for_flows(
     request: &Request<'_>,
     (pipeline, is_http2): (u64, bool),

@@ -39,7 +39,7 @@ pub(crate) struct HttpSystem {
     pub(crate) requests: Arc<Requests>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) order: Order,
-    /// What users do beside the targets, or instead of them.
+    /// The flows of users beside the targets, or instead of them.
     pub(crate) flows: Option<Arc<Flows>>,
     pub(crate) pipeline: u32,
     /// Requests outstanding on an HTTP/2 connection; absent: it is HTTP/1.1.

@@ -44,7 +44,7 @@ pub(crate) struct Flows {
     pub(crate) sizes: Sizes,
     /// Names of values, by their place.
     pub(crate) names: Vec<String>,
-    /// What users know from the beginning.
+    /// Values that users know from the beginning.
     pub(crate) initial: Vec<(usize, Template)>,
     pub(crate) data: Option<Data>,
     pub(crate) line_use: LineUse,
@@ -52,7 +52,7 @@ pub(crate) struct Flows {
     pub(crate) has_compression: bool,
 }
 
-/// What users begin.
+/// A flow that users begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) name: String,

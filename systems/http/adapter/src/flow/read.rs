@@ -20,7 +20,7 @@ use step::{Writing, Written};
 /// Redirects that a step may follow.
 const REDIRECTS_MAX: u64 = 20;
 
-/// What flows are read with.
+/// The surroundings of the flows.
 pub(crate) struct Around<'a> {
     pub(crate) folder: &'a Path,
     /// Headers of every request.

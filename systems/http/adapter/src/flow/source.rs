@@ -14,7 +14,7 @@ use crate::workload::Source as Targets;
 /// The users of one engine thread.
 pub(crate) struct Source {
     plan: Arc<Flows>,
-    /// What weighs beside the flows, if anything does.
+    /// The targets, if they weigh beside the flows.
     targets: Option<Targets>,
     seed: Seed,
     worker: u32,

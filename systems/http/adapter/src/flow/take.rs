@@ -1,4 +1,4 @@
-//! What a user takes from an answer: its status, a header, a cookie, a place in its JSON, what a pattern finds in its body.
+//! Values that a user takes from an answer: its status, a header, a cookie, a place in its JSON, what a pattern finds in its body.
 
 use model::{Class, Outcome};
 use regex_lite::Regex;
@@ -28,7 +28,7 @@ pub(crate) struct Take {
     /// As the experiment writes it, for messages.
     pub(crate) written: Box<str>,
     pub(crate) source: Source,
-    /// What it is where the answer has none; absent: the step has failed.
+    /// Its stand-in where the answer has none; absent: the step has failed.
     pub(crate) otherwise: Option<Box<[u8]>>,
 }
 

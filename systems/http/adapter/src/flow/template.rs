@@ -14,7 +14,7 @@ const HEAD_VALUE_BYTES_MAX: usize = 16 << 10;
 /// A value that is filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// What the user knows under a name.
+    /// A value that the user knows under a name.
     Value(usize),
     /// A column of his line of the data.
     Column(usize),
@@ -149,7 +149,7 @@ fn push_text(parts: &mut Vec<Part>, plain: &mut Vec<u8>) {
     }
 }
 
-/// What stands between braces, if it can be a name: other text is sent as it is.
+/// The word between braces, if it can be a name: other text is sent as it is.
 fn word_of(inside: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(inside).ok()?.trim();
     let can_be = |c: char| c.is_ascii_alphanumeric() || "_-.$: |".contains(c);

@@ -23,7 +23,7 @@ pub(crate) struct User {
     pub(crate) random: Random,
     /// How often he went back, by loop.
     pub(crate) loops: Vec<u32>,
-    /// What he knows, by variable.
+    /// His values, by variable.
     pub(crate) values: Vec<Vec<u8>>,
     pub(crate) jar: Jar,
 }

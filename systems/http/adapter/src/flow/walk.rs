@@ -96,7 +96,7 @@ impl Walk {
         Asking { asked: step.asked(), expects: step.expects, body_bytes }
     }
 
-    /// What an answer comes to, and what follows it; what is wrong with it is written to `text`.
+    /// The outcome of an answer, and its follow-up; an error is written to `text`.
     pub(crate) fn conclude(
         &mut self,
         rules: &Rules,
@@ -156,7 +156,7 @@ impl Walk {
             && !location.is_empty()
     }
 
-    /// What follows a redirect.
+    /// The follow-up of a redirect.
     ///
     /// # Errors
     /// When there were too many, or it leads elsewhere.

@@ -235,7 +235,7 @@ impl Making {
         text
     }
 
-    /// What an answer says that a later request may hold.
+    /// Keeps the values of an answer that a later request may hold.
     fn answer(&mut self, answer: &Answer, origin: &Origin) {
         let Some(step) = self.steps.len().checked_sub(1) else { return };
         let header = |wanted: &str| {

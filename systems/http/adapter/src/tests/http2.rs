@@ -70,7 +70,7 @@ fn peer() -> Peer {
                 }
             }
         }
-        // What was held back comes when nothing more was asked.
+        // The held answer comes when nothing more was asked.
         out.append(&mut held);
         out
     })

@@ -243,7 +243,7 @@ impl WrittenTake<'_> {
     }
 }
 
-/// What a step is made with.
+/// The surroundings of a step.
 pub(super) struct Writing<'a> {
     /// Names that are known before it.
     pub(super) names: Names<'a>,
