@@ -6,6 +6,7 @@
 
 pub mod frames;
 pub mod http1;
+pub mod http2;
 pub mod metrics;
 pub mod websocket;
 

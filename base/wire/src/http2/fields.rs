@@ -1,0 +1,53 @@
+//! Fields of requests and answers (RFC 9113 §8): which names and values may stand there, and a request's block.
+
+use super::hpack::write_field;
+
+/// The header block of a request, the same each time that it is sent. `headers` have their names in any case; those that only
+/// HTTP/1.1 has are left out, and `Host` is the authority.
+#[must_use]
+pub fn request_block(
+    method: &str,
+    scheme: &str,
+    authority: &str,
+    target: &str,
+    headers: &[(&str, &[u8])],
+) -> Vec<u8> {
+    let mut block = Vec::new();
+    let host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let authority = host.map_or(authority.as_bytes(), |(_, host)| host);
+    write_field(&mut block, ":method", method.as_bytes());
+    write_field(&mut block, ":scheme", scheme.as_bytes());
+    write_field(&mut block, ":authority", authority);
+    write_field(&mut block, ":path", target.as_bytes());
+    for (name, value) in headers {
+        let name = name.to_ascii_lowercase();
+        let is_own = name == "host" || name == "te" && !value.eq_ignore_ascii_case(b"trailers");
+        if !is_own && is_field(name.as_bytes(), value) {
+            write_field(&mut block, &name, value);
+        }
+    }
+    block
+}
+
+/// A status of three digits.
+pub(super) fn status_of(value: &[u8]) -> Option<u16> {
+    let is_status = value.len() == 3 && value.iter().all(u8::is_ascii_digit) && value[0] != b'0';
+    is_status.then(|| value.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0')))
+}
+
+/// The length of a body.
+pub(super) fn length_of(value: &[u8]) -> Option<u64> {
+    let is_length = !value.is_empty() && value.len() <= 18 && value.iter().all(u8::is_ascii_digit);
+    is_length.then(|| value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// Names in lower case, values without line ends, and nothing that only HTTP/1.1 has (§8.2).
+pub(super) fn is_field(name: &[u8], value: &[u8]) -> bool {
+    const OF_CONNECTIONS: [&[u8]; 5] =
+        [b"connection", b"proxy-connection", b"keep-alive", b"transfer-encoding", b"upgrade"];
+    let is_name = !name.is_empty()
+        && name.iter().all(|b| b.is_ascii_graphic() && !b.is_ascii_uppercase() && *b != b':');
+    is_name
+        && !OF_CONNECTIONS.contains(&name)
+        && !value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+}
