@@ -27,7 +27,7 @@ const CLOCK_STARTS: [(&str, usize); 7] = [
     // The trial's.
     ("apps/assay/src/run/trial.rs", 1),
     // What the instrument reaches by itself, before any trial.
-    ("apps/assay/src/run/mod.rs", 1),
+    ("apps/assay/src/run/mod.rs", 2),
     ("apps/assay/src/doctor.rs", 1),
     ("apps/assay/src/init.rs", 1),
     // How long a command of an installation may take.

@@ -163,6 +163,16 @@ pub struct RunArguments {
     /// How progress is shown on standard error
     #[arg(long, value_enum, default_value_t = ProgressChoice::Auto)]
     pub progress: ProgressChoice,
+    /// Serve what the run does in OpenMetrics while it runs, at http://ADDRESS/metrics: 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Sample a process of the target's on this host (its number, or all of a name): processor, memory, descriptors; may be
+    /// given several times
+    #[arg(long = "pid", value_name = "PID|NAME")]
+    pub pids: Vec<String>,
+    /// Sample the metrics that the target serves in Prometheus's format; may be given several times
+    #[arg(long, value_name = "URL")]
+    pub scrape: Vec<String>,
     /// Confirm that a target which is neither loopback nor private may be loaded with more than 1,000/s
     #[arg(long)]
     pub i_own_this_target: bool,
@@ -235,6 +245,9 @@ pub struct QuickArguments {
     /// Do not verify the server's certificate (with a URL); the report says so
     #[arg(long, short = 'k')]
     pub insecure: bool,
+    /// Speak HTTP/2: with https by ALPN, with http from the first byte on (with a URL)
+    #[arg(long)]
+    pub http2: bool,
     /// Search for the highest rate that keeps this threshold, such as 'p99 < 100ms'; it begins with --rate, and --duration
     /// is how long a rate must be sustained
     #[arg(long, value_name = "EXPRESSION")]
@@ -372,6 +385,9 @@ pub struct InitArguments {
     /// Which host's requests to keep; the most frequent one otherwise
     #[arg(long, value_name = "HOST", requires = "from")]
     pub host: Option<String>,
+    /// Make one user's flow of a recording: what an answer says and a later request holds is carried on
+    #[arg(long, requires = "from")]
+    pub flow: bool,
     /// Take operations beyond GET and HEAD from a description too
     #[arg(long, requires = "from")]
     pub all_methods: bool,
@@ -388,6 +404,8 @@ pub enum Template {
     Stages,
     /// A ledger read back, of an honest system and of a liar
     Ledger,
+    /// Users of an HTTP API who log in, keep a token and go on
+    Flow,
 }
 
 /// Arguments of `assay doctor`.

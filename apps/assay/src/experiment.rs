@@ -252,6 +252,7 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
         (!quick.expects.is_empty(), "--expect"),
         (quick.targets.is_some(), "--targets"),
         (quick.insecure, "--insecure"),
+        (quick.http2, "--http2"),
     ] {
         if given {
             return Err(Refusal::Usage(format!(
@@ -360,6 +361,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         url,
         targets,
         insecure: quick.insecure,
+        http2: quick.http2,
         method: text(&quick.method),
         headers,
         body,

@@ -26,6 +26,7 @@ const fn template(template: Template) -> &'static str {
         Template::Echo => include_str!("../templates/echo.toml"),
         Template::Stages => include_str!("../templates/stages.toml"),
         Template::Ledger => include_str!("../templates/ledger.toml"),
+        Template::Flow => include_str!("../templates/flow.toml"),
     }
 }
 
@@ -61,8 +62,11 @@ fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
         }
         None => (read(from)?, None),
     };
-    let options =
-        ImportOptions { host: arguments.host.as_deref(), all_methods: arguments.all_methods };
+    let options = ImportOptions {
+        host: arguments.host.as_deref(),
+        all_methods: arguments.all_methods,
+        is_flow: arguments.flow,
+    };
     let shown =
         if is_standard(from) { "standard input".to_owned() } else { from.display().to_string() };
     let mut found = http_adapter::import(&shown, &bytes, &options)?;
@@ -77,6 +81,9 @@ fn imported(from: &Path, arguments: &InitArguments) -> Result<(), String> {
         say!("assay init: and {} notes more", found.notes.len() - NOTES_MAX);
     }
     let name = name_of(from);
+    if found.steps.is_some() {
+        return put(&experiment(&found, &name, None), arguments.output.as_deref());
+    }
     let uses_file_itself = found.targets.is_none();
     if uses_file_itself && url.is_some() {
         return Err(format!("{shown} is a list of targets; save it to a file and give its path"));

@@ -20,6 +20,7 @@ mod pages;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::flows::shop::Shop;
 use crate::harness::{self, ASSAY, Echo, Place, Said, beside_others, finish, locked, say};
 use pages::{Block, Step};
 
@@ -152,6 +153,7 @@ fn follow(root: &Path, page: &Path) -> Tally {
 struct Desk {
     place: Place,
     server: Echo,
+    shop: Shop,
     programs: PathBuf,
 }
 
@@ -161,7 +163,8 @@ impl Desk {
         let programs = place.path().join("programs");
         std::fs::create_dir(&programs).expect("the temporary folder can be written");
         std::os::unix::fs::symlink(ASSAY, programs.join("assay")).expect("a link can be made");
-        Self { place, server: Echo::start(&["--service=2ms", "--servers=64"]), programs }
+        let server = Echo::start(&["--service=2ms", "--servers=64"]);
+        Self { place, server, shop: Shop::start(), programs }
     }
 
     /// Keeps the file that a block is, and resolves the experiment that it is.
@@ -202,6 +205,7 @@ impl Desk {
     fn with_addresses(&self, text: &str) -> String {
         text.replace("127.0.0.1:8080", &self.server.http)
             .replace("localhost:8080", &self.server.http)
+            .replace("127.0.0.1:8090", &self.shop.address.to_string())
             .replace("127.0.0.1:4000", &self.server.frames)
     }
 

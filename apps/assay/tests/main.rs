@@ -22,6 +22,7 @@ mod ethereum;
 mod exec;
 mod expectations;
 mod experiments;
+mod flows;
 mod folder;
 mod formats;
 mod freeze;
@@ -43,6 +44,7 @@ mod resends;
 mod search;
 mod secrets;
 mod stumbles;
+mod watching;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

@@ -25,6 +25,11 @@ impl Nginx {
     /// With a certificate of these constraints, if it is to speak TLS. `None`, said by name, if a program is
     /// not installed.
     fn start(test: &str, constraints: Option<&str>) -> Option<Self> {
+        Self::start_with(test, constraints, "")
+    }
+
+    /// The same, with more words of `listen`.
+    fn start_with(test: &str, constraints: Option<&str>, more: &str) -> Option<Self> {
         let Some(nginx) = program("nginx") else {
             harness::say(&format!("SKIPPED nginx tests: {test}: nginx is not installed"));
             return None;
@@ -50,7 +55,7 @@ impl Nginx {
              http {{ access_log {here}/access.log; client_body_temp_path {here}/body;
                proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;
                uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi; default_type text/html;
-               server {{ listen {address}{ssl}; root {here}/pages; {tls}
+               server {{ listen {address}{ssl}{more}; root {here}/pages; {tls}
                  location = /limited {{ return 429; }} location = /broken {{ return 500; }}
                  location = /busy {{ return 503; }} location = /moved {{ return 302 /; }} }} }}"
         );
@@ -467,4 +472,64 @@ fn for_each_file(folder: &Path, f: &mut dyn FnMut(&Path, &[u8])) {
             f(&path, &std::fs::read(&path).unwrap());
         }
     }
+}
+
+/// Claim: nginx is loaded over HTTP/2, by prior knowledge and by ALPN over TLS, with many requests on few connections: it has
+/// seen each of them as HTTP/2, and the counts are its own.
+#[test]
+fn over_http2() {
+    let _beside = beside_others();
+    for constraints in [None, Some("CA:FALSE")] {
+        let Some(nginx) = Nginx::start_with("HTTP/2", constraints, " http2") else { return };
+        let scheme = if constraints.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/index.html", nginx.server.address);
+        let place = Place::new();
+        let load =
+            ["--clients", "64", "--connections", "4", "--duration", "30s", "--warmup", "0s", "-k"];
+        let load = &load[..if constraints.is_some() { 9 } else { 8 }];
+        let more = [
+            "--http2",
+            "--set",
+            "load.transactions_max=3000",
+            "--no-calibration",
+            "--progress",
+            "none",
+        ];
+        let said = place
+            .assay(&["run", &url].iter().chain(load).chain(&more).copied().collect::<Vec<_>>());
+        assert!([0, 97].contains(&said.code), "{}\n{}", said.stdout, said.stderr);
+        let (_, document) = place.report();
+        let counts = &trial(&document)["counts"];
+        assert_eq!(counts["due"], 3_000, "{counts}");
+        // A connection is given up after a thousand requests, and what was on its way then was not processed.
+        let committed = counts["committed"].as_u64().unwrap();
+        assert!(committed > 2_700, "{counts}");
+        let log = std::fs::read_to_string(nginx.place.path().join("access.log")).unwrap();
+        let seen = log.lines().filter(|line| line.contains("\"GET /index.html HTTP/2.0\" 200"));
+        assert_eq!(seen.count() as u64, committed, "{counts}");
+    }
+}
+
+/// Claim: a server that speaks no HTTP/2 is told so, by what it answers.
+#[test]
+fn no_http2() {
+    let Some(nginx) = Nginx::start("no HTTP/2", None) else { return };
+    let place = Place::new();
+    let url = nginx.url("/index.html");
+    let said = place.assay(&[
+        "run",
+        &url,
+        "--http2",
+        "--rate",
+        "5/s",
+        "--duration",
+        "1s",
+        "--no-calibration",
+    ]);
+    assert_ne!(said.code, 0);
+    assert!(
+        said.stderr.contains("the server answers in HTTP/1.1, and not in HTTP/2"),
+        "{}",
+        said.stderr
+    );
 }

@@ -166,7 +166,9 @@ impl Read {
             folder.for_each_ledger_entry(|entry, content| analysis.entry(entry, content))?;
         }
         let (result, picture) = analysis.finish_with_picture(&folder.events()?, &folder.faults()?);
-        let interrupted = !facts.complete || !facts.interrupted().is_empty();
+        let is_ended_early = facts.load.ended_early.is_some();
+        let is_cut = !facts.interrupted().is_empty() && !is_ended_early;
+        let interrupted = !facts.complete || is_cut;
         Ok(Some(Self {
             setting: index,
             result,

@@ -197,7 +197,9 @@ impl<'a> TrialAnalysis<'a> {
             let beyond = &mut self.limits.beyond;
             beyond.received(&self.figures.received);
             let evaluated = thresholds::evaluate_all(trial.thresholds, beyond, &result);
-            result.thresholds.splice(0..0, evaluated);
+            // Why the load was ended before its time is the first thing to say.
+            let at = usize::from(facts.load.ended_early.is_some());
+            result.thresholds.splice(at..at, evaluated);
         }
         (result.verdict, result.reason) = verdict::of_trial(&result);
         let mut picture = picture::of_trial(

@@ -62,6 +62,8 @@ pub(crate) struct Connection {
     pub freed_at: Stamp,
     pub is_queued_idle: bool,
     pub is_dirty: bool,
+    /// Nothing more can be submitted on it in this life.
+    pub is_draining: bool,
     /// Whether a transaction on it was answered since it was opened.
     pub is_proven: bool,
     /// How many were.
@@ -107,6 +109,7 @@ impl Connection {
             freed_at: 0,
             is_queued_idle: false,
             is_dirty: false,
+            is_draining: false,
             is_proven: false,
             answers: 0,
             was_open: false,
@@ -118,12 +121,15 @@ impl Connection {
 
     /// Whether its last transaction left it without room.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.count >= self.room_max
+        self.is_draining || self.list.count >= self.room_max
     }
 
     /// How many more transactions it can carry.
     pub(crate) fn room(&self) -> usize {
-        self.room_max.saturating_sub(self.list.count) as usize
+        match self.is_draining {
+            true => 0,
+            false => self.room_max.saturating_sub(self.list.count) as usize,
+        }
     }
 
     /// The most that may be outstanding on it.
@@ -139,6 +145,11 @@ impl Connection {
     /// Whether a transaction can go now.
     pub(crate) fn has_room(&self) -> bool {
         self.phase == Phase::Open && !self.is_full()
+    }
+
+    /// Whether its last transaction has ended, and none can follow.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_draining && self.list.count == 0
     }
 
     /// Whether nothing that it lost waits to be sent on it again.
@@ -181,6 +192,7 @@ impl Connection {
         self.wire.clear();
         self.replies = 0;
         self.rest.clear();
+        self.is_draining = false;
         self.session.reset();
         self.is_proven = false;
         self.answers = 0;

@@ -45,6 +45,8 @@ pub(crate) struct Source {
     spare: Vec<Vec<u8>>,
     spare_max: usize,
     next_number: u64,
+    /// How many were prepared for due times; the other numbers went to those that follow answers.
+    begun: u64,
     numbers: Numbers,
     /// Taken in all, and since the last [`Source::fill`].
     taken: u64,
@@ -79,6 +81,7 @@ impl Source {
             spare: Vec::new(),
             spare_max,
             next_number: 0,
+            begun: 0,
             numbers,
             taken: 0,
             taken_lately: 0,
@@ -136,7 +139,7 @@ impl Source {
     pub(crate) fn missing(&self) -> (usize, usize) {
         let missing = match &self.ahead {
             Ahead::Queue { prepared, max } => {
-                let left = self.numbers.count_max.saturating_sub(self.next_number);
+                let left = self.numbers.count_max.saturating_sub(self.begun);
                 (max - prepared.len().min(*max)).min(usize::try_from(left).unwrap_or(usize::MAX))
             }
             Ahead::Clients { .. } if self.is_used_up() => 0,
@@ -167,11 +170,28 @@ impl Source {
         }
     }
 
-    fn prepare(&mut self, client: Option<u32>) -> Prepared {
+    /// One that follows an answer, with the payload that its session wrote. It takes the next number, beyond those that are
+    /// prepared ahead.
+    pub(crate) fn follow(&mut self, made: Made, payload: Vec<u8>) -> Prepared {
+        let (number, id) = self.number();
+        Prepared { id, number, made, payload }
+    }
+
+    /// An empty buffer for a payload.
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn number(&mut self) -> (u64, TxId) {
         let number = self.next_number;
         self.next_number += 1;
-        let id = self.numbers.first_id + number * self.numbers.stride;
-        let mut payload = self.spare.pop().unwrap_or_default();
+        (number, self.numbers.first_id + number * self.numbers.stride)
+    }
+
+    fn prepare(&mut self, client: Option<u32>) -> Prepared {
+        let (number, id) = self.number();
+        self.begun += 1;
+        let mut payload = self.buffer();
         let made = self.workload.next(id, client, &mut payload);
         assert!(
             client.is_none_or(|client| client == made.client),

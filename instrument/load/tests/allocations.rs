@@ -15,8 +15,8 @@ use model::facts::{Event, WorkerFacts};
 use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, ResendPlan, SettingPlan};
 use model::{Class, Observations, Outcome, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
-    System, Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, Next, ProtocolError, Role, Session,
+    SutError, System, Testbed, Transaction, Workload,
 };
 
 thread_local! {
@@ -52,27 +52,35 @@ const TRANSACTIONS: u64 = 120_000;
 static AT_SETTLED: AtomicU64 = AtomicU64::new(0);
 static AT_END: AtomicU64 = AtomicU64::new(0);
 
-struct Reports;
+/// Counts its calls: a flow has two transactions, of which it makes the first.
+struct Reports {
+    calls: u64,
+    each: u64,
+}
 
 impl Workload for Reports {
     fn next(&mut self, id: u64, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
         payload.extend_from_slice(&id.to_le_bytes());
         let count = ALLOCATIONS.with(Cell::get);
-        if id == SETTLED {
+        self.calls += 1;
+        if self.calls * self.each == SETTLED {
             AT_SETTLED.store(count, Relaxed);
-        } else if id == TRANSACTIONS - 1 {
+        } else if self.calls * self.each == TRANSACTIONS {
             AT_END.store(count, Relaxed);
         }
         Made::of(0, client)
     }
 }
 
-/// Whether what comes back is an error.
-struct Echo(bool);
+/// Whether what comes back is an error, and the transactions that another one follows.
+struct Echo(bool, Option<Vec<u64>>);
 
 impl Session for Echo {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        out.extend_from_slice(tx.payload);
+        out.extend_from_slice(&tx.id.to_le_bytes());
+        if let Some(first) = self.1.as_mut().filter(|_| tx.payload.len() == 8) {
+            first.push(tx.id);
+        }
         8
     }
     fn receive(
@@ -83,6 +91,13 @@ impl Session for Echo {
     ) -> Result<usize, ProtocolError> {
         for id in bytes.chunks_exact(8) {
             let id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
+            let first = self.1.as_mut();
+            let place = first.as_ref().and_then(|first| first.iter().position(|of| *of == id));
+            if let (Some(first), Some(place)) = (first, place) {
+                first.swap_remove(place);
+                let next = Next { kind: 0, after: Duration::ZERO };
+                assert!(marks.follows(id, next, |payload| payload.extend_from_slice(b"a user")));
+            }
             match (self.0, id % 2) {
                 (false, _) => marks.reached(id, 0, 0, 8),
                 (true, 0) => marks.ended(id, OVERLOADED, 503, 8, "503 Service Unavailable"),
@@ -106,6 +121,7 @@ const LIMITED: Outcome = Outcome::Rejected(Class::Limited);
 struct EchoSystem {
     address: SocketAddr,
     fails: bool,
+    follows: bool,
 }
 
 impl System for EchoSystem {
@@ -119,10 +135,12 @@ impl System for EchoSystem {
         Ok(Deployment::new(bed.clock()))
     }
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Reports)
+        Box::new(Reports { calls: 0, each: 1 + u64::from(self.follows) })
     }
     fn connect(&self, _to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
-        Ok(Link::Wire(Endpoint { address: self.address, tls: None }, Box::new(Echo(self.fails))))
+        let first = self.follows.then(Vec::new);
+        let session = Box::new(Echo(self.fails, first));
+        Ok(Link::Wire(Endpoint { address: self.address, tls: None }, session))
     }
 }
 
@@ -161,7 +179,8 @@ fn serve() -> SocketAddr {
 
 /// Claim: a hundred thousand transactions, answered, recorded and gone, allocate next to nothing: not one in a
 /// thousand of them does. No more do as many of which each fails with a text, and none of these takes the lock of
-/// the table of texts but the first of each; nor as many that leave in batches, or that are kept to be sent again.
+/// the table of texts but the first of each; nor as many that leave in batches, that are kept to be sent again, or of which
+/// every other follows an answer.
 #[test]
 fn transactions_do_not_allocate() {
     let lookups = |facts: &WorkerFacts| facts.error_lookups;
@@ -176,6 +195,7 @@ fn transactions_do_not_allocate() {
     let resend = ResendPlan { attempts_max: 3, after: Duration::from_secs(5) };
     let kept = allocate_next_to_nothing(&Way { resend: Some(resend), ..Way::default() });
     assert_eq!(kept.resent, 0);
+    allocate_next_to_nothing(&Way { follows: true, ..Way::default() });
 }
 
 /// How transactions go.
@@ -184,6 +204,7 @@ struct Way {
     fails: bool,
     batch: Option<BatchPlan>,
     resend: Option<ResendPlan>,
+    follows: bool,
 }
 
 /// Runs the load, and gives the engine's counts.
@@ -191,13 +212,13 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
     let load = LoadPlan {
         backlog_max: 1_000,
         batch: way.batch,
-        transactions_max: TRANSACTIONS,
+        transactions_max: TRANSACTIONS / (1 + u64::from(way.follows)),
         resend: way.resend,
         ..LoadPlan::plain(Arrivals::closed(64), 4, Duration::from_secs(60))
     };
     let measure = MeasurePlan { ledger: false, ..MeasurePlan::default() };
     let plan = SettingPlan { measure, ..SettingPlan::plain("echo", load) };
-    let system = EchoSystem { address: serve(), fails: way.fails };
+    let system = EchoSystem { address: serve(), fails: way.fails, follows: way.follows };
     let mut rows = Counted::default();
     let setup = Setup {
         plan: &plan,

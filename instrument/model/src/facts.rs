@@ -172,6 +172,9 @@ pub struct LoadFacts {
     pub interrupted: String,
     /// Whether nothing was sent at all, because no kind can succeed ([`DeclaredFacts::is_hopeless`]).
     pub is_withheld: bool,
+    /// Why the instrument ended the load before its time, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
     /// Counters of the engine, by worker.
     pub workers: Vec<WorkerFacts>,
     /// Client-visible shape of the connection: `plain` or the TLS version and cipher.
@@ -182,6 +185,16 @@ pub struct LoadFacts {
     pub congestion_control: String,
     /// Largest jump of the wall clock against the monotonic line during the trial, nanoseconds.
     pub wall_step_ns: i64,
+}
+
+/// Why a load was ended before its time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndedEarly {
+    /// In words.
+    pub why: String,
+    /// Whether the machine that sends is the reason, and not the system.
+    pub is_machine: bool,
 }
 
 impl Default for LoadFacts {
@@ -195,6 +208,7 @@ impl Default for LoadFacts {
             drain_left: 0,
             interrupted: String::new(),
             is_withheld: false,
+            ended_early: None,
             workers: Vec::new(),
             transport: String::new(),
             driver: String::new(),
@@ -251,19 +265,39 @@ pub struct KindFacts {
     /// Whether the ledger records it. One that is not recorded (a read) cannot be lost, and has no business in the
     /// ledger.
     pub is_recorded: bool,
+    /// Its place in a flow, if it is a step of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepFacts>,
+}
+
+/// The place of a kind in a flow: a user's transactions, each of which follows the answer to the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFacts {
+    /// The flow's name.
+    pub flow: String,
+    /// Whether a transaction of this kind begins the flow: it is due by the schedule, where the others follow an answer.
+    pub is_first: bool,
+    /// Whether nothing can follow it.
+    pub is_last: bool,
 }
 
 impl KindFacts {
     /// A kind that the ledger records.
     #[must_use]
     pub fn recorded(name: impl Into<String>) -> Self {
-        Self { name: name.into(), is_recorded: true }
+        Self { name: name.into(), is_recorded: true, step: None }
     }
 
     /// A kind that leaves nothing in the ledger.
     #[must_use]
     pub fn read(name: impl Into<String>) -> Self {
-        Self { name: name.into(), is_recorded: false }
+        Self { name: name.into(), is_recorded: false, step: None }
+    }
+
+    /// A step of a flow, which the ledger records.
+    #[must_use]
+    pub fn of_flow(name: impl Into<String>, step: StepFacts) -> Self {
+        Self { step: Some(step), ..Self::recorded(name) }
     }
 
     /// Names of kinds.

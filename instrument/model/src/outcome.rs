@@ -73,7 +73,7 @@ impl fmt::Display for Class {
 }
 
 /// The outcome of a transaction for its client. Unknown is an answer; it is never rounded to success or failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// It reached the stage that the experiment calls final.
     Committed,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod abort;
 mod disk;
 mod fault;
 mod links;
@@ -16,6 +17,7 @@ mod plain;
 mod search;
 mod words;
 
+pub use abort::{ABORT_AFTER_MAX, AbortPlan, Hopeless};
 pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
 pub use fault::{CutWay, FaultPlan, FaultValue};
 pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
@@ -168,6 +170,9 @@ pub struct LoadPlan {
     /// The stage that counts as committed for the load; empty = the trial's ([`MeasurePlan::until`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub until: String,
+    /// The treatment of a load that cannot come to anything.
+    #[serde(default)]
+    pub hopeless: Hopeless,
 }
 
 /// Which connections carry a client's transactions.
@@ -403,13 +408,16 @@ pub struct ThresholdPlan {
     /// How sure it must be to hold, as a fraction of one; null = what is not resolved only warns.
     #[serde(default)]
     pub confidence: Option<f64>,
+    /// Broken for so long while the load runs, it ends the trial; null = it is judged at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abort: Option<Duration>,
 }
 
 impl ThresholdPlan {
     /// A threshold of every setting.
     #[must_use]
     pub fn new(expr: impl Into<String>, level: Level) -> Self {
-        Self { expr: expr.into(), at: BTreeMap::new(), level, confidence: None }
+        Self { expr: expr.into(), at: BTreeMap::new(), level, confidence: None, abort: None }
     }
 }
 

@@ -5,6 +5,7 @@ mod audit;
 mod check;
 mod combined;
 mod fault;
+mod flows;
 mod groups;
 mod health;
 mod latency;
@@ -30,6 +31,7 @@ pub use audit::{
 pub use check::CheckResult;
 pub use combined::{CombinedQuantile, CombinedResult};
 pub use fault::FaultResult;
+pub use flows::{FlowResult, FlowsResult};
 pub use groups::{ErrorResult, GroupResult};
 pub use health::HealthResult;
 pub use latency::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile};
@@ -237,6 +239,9 @@ pub struct TrialResult {
     /// Step by step; absent where the load has no steps.
     #[serde(default)]
     pub steps: Option<StepsResult>,
+    /// Flows of users; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsResult>,
     /// By kind (target, operation).
     pub kinds: Vec<GroupResult>,
     /// By the system's own code.

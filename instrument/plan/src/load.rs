@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use model::options::{Options, Value};
-use model::plan::{Affinity, Arrivals, LoadPlan, Pacing, ResendPlan, Schedule};
+use model::plan::{Affinity, Arrivals, Hopeless, LoadPlan, Pacing, ResendPlan, Schedule};
 use model::quantity::{show_count, show_duration};
 
 use crate::arrival;
@@ -78,6 +78,12 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
     let affinity = affinity(&mut table, connections < connections_max, shape.as_ref(), reading);
     let resend = resend(&mut table, timeout, reading);
     let until = until(&mut table, reading);
+    let words = ["end", "go_on"];
+    let hopeless = match table.one_of_or("hopeless", &words, keys::fixed("load.hopeless"), reading)
+    {
+        Some("go_on") => Hopeless::GoOn,
+        _ => Hopeless::End,
+    };
     let (warmup, duration) = window(&mut table, shape.as_ref(), reading);
     let shape = shape.map(|shape| shape.cut(warmup + duration));
     if let Some(shape) = &shape {
@@ -101,6 +107,7 @@ pub(crate) fn read(options: &Options, reading: &mut Reading<'_>) -> Option<LoadP
         affinity,
         resend,
         until,
+        hopeless,
     })
 }
 

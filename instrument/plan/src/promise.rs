@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use model::names::DeclaredNames;
 use model::options::{Options, Problem, Span, Value};
-use model::plan::{Axis, Level, TablePlan, ThresholdPlan};
+use model::plan::{ABORT_AFTER_MAX, AbortPlan, Axis, Level, TablePlan, ThresholdPlan};
 use model::quantity::parse_percent;
 use model::result::Verdict;
 
@@ -77,12 +78,33 @@ pub(crate) fn thresholds(
                 _ => Level::Fail,
             };
         let confidence = table.one_of("confidence", &["95%"], reading).map(|_| 0.95);
+        let abort = abort(&mut table, expr, reading);
         table.finish(reading);
         if let Some(expr) = expr {
-            thresholds.push(ThresholdPlan { at, confidence, ..ThresholdPlan::new(expr, level) });
+            thresholds.push(ThresholdPlan {
+                at,
+                confidence,
+                abort,
+                ..ThresholdPlan::new(expr, level)
+            });
         }
     }
     thresholds
+}
+
+/// How long a threshold has to be broken while the load runs, to end it.
+fn abort(table: &mut Table<'_>, expr: Option<&str>, reading: &mut Reading<'_>) -> Option<Duration> {
+    let after = table.duration("abort", reading)?;
+    if !(Duration::from_secs(1)..=ABORT_AFTER_MAX).contains(&after) {
+        let message = "`abort` must lie between 1s and 10m: so long a threshold is broken before it ends the trial";
+        table.reject("abort", message, None, reading);
+        return None;
+    }
+    if let Some(Err(message)) = expr.map(|expr| AbortPlan::parse(expr, after)) {
+        table.reject("abort", message, None, reading);
+        return None;
+    }
+    Some(after)
 }
 
 /// Whether a threshold can be evaluated in every setting that it is of.

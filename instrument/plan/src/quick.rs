@@ -8,6 +8,8 @@ pub struct UrlRun {
     pub url: String,
     /// Whether the server's certificate is not verified.
     pub insecure: bool,
+    /// Whether HTTP/2 is spoken.
+    pub http2: bool,
     /// Request method; empty = the adapter's default.
     pub method: String,
     /// Header lines: name and value. `env:NAME` and `${NAME}` are read from the environment by the adapter when it
@@ -53,9 +55,14 @@ pub fn from_url(run: &UrlRun) -> String {
         text.push_str("[system.deploy]\n");
         line(&mut text, "url", &quoted(&run.url));
     }
-    if run.insecure {
-        let table = if run.url.is_empty() { "[system.deploy]\n" } else { "" };
-        text.push_str(&format!("{table}insecure = true\n"));
+    let mut table = if run.url.is_empty() { "[system.deploy]\n" } else { "" };
+    for (is_given, line) in
+        [(run.insecure, "insecure = true\n"), (run.http2, "http_version = \"2\"\n")]
+    {
+        if is_given {
+            text.push_str(&format!("{table}{line}"));
+            table = "";
+        }
     }
     text.push_str(&workload(run));
     text.push_str("\n[load]\n");

@@ -150,7 +150,8 @@ impl Place {
     fn under(&self, key: &str) -> Self {
         match (self, key) {
             (Self::Secret(name), _) => Self::Secret(name.clone()),
-            (Self::Axes, _) | (Self::Any, "include" | "exclude" | "expect") => Self::Axes,
+            // `take` says where an answer has a value, under the value's name.
+            (Self::Axes, _) | (Self::Any, "include" | "exclude" | "expect" | "take") => Self::Axes,
             (_, "headers") => Self::Headers,
             (_, "body" | "url" | "path" | "targets_text") => Self::Sent,
             (_, name) if secret::is_secret_name(name) => Self::Secret(name.to_owned()),
@@ -254,6 +255,21 @@ fn each(options: &Options, place: &Place, f: &mut impl FnMut(Span, &str, &[Secre
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: places that a flow fills in are no secrets, whatever they are called, and what stands beside them is.
+    #[test]
+    fn places_of_a_flow() {
+        let flow = "[[workload.step]]\npath = \"/a?token={{token}}\"\ntake = { token = \"json:/data/token\" }\n\
+                    headers = { Authorization = \"Bearer {{token}}\", X-Csrf-Token = \"{{csrf}}\" }\n\
+                    body = '{\"password\":\"{{password | json}}\"}'\n";
+        assert_eq!(redact(flow), flow);
+        let with_secret = flow.replace("{{password | json}}", "hunter22");
+        let redacted = redact(&with_secret);
+        assert!(
+            !redacted.contains("hunter22") && redacted.contains("Bearer {{token}}"),
+            "{redacted}"
+        );
+    }
 
     /// Claim: secrets in header tables, header lines and URLs go; references, other values, comments and
     /// layout stay byte for byte, and the file says what to set.

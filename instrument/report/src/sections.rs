@@ -167,6 +167,16 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
     PageSection {
         place: Place::WithResults,
         brief: Brief::OfAny,
+        tables: |shown, _| {
+            let lines = tables::flow_lines(shown).into_iter().map(Line::said).collect();
+            let caption = "Users who went through a flow, and how they ended";
+            vec![Table { name: "flows", caption, grid: tables::flows(shown), lines }]
+        },
+        ..section("flows", "Flows", "How did users get through?")
+    },
+    PageSection {
+        place: Place::WithResults,
+        brief: Brief::OfAny,
         tables: |shown, extent| {
             let promised = tables::promised(shown);
             // Who asks one load has asked for no promise, and nobody waits for its pages.

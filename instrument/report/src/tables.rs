@@ -6,6 +6,7 @@
 mod audits;
 mod connections;
 mod faults;
+mod flows;
 mod groups;
 mod latency;
 mod ledger;
@@ -30,6 +31,7 @@ pub(crate) use audits::{
 };
 pub(crate) use connections::{connections, connections_line};
 pub(crate) use faults::faults;
+pub(crate) use flows::{flow_lines, flows};
 pub(crate) use groups::{
     GROUPS_MAX, class_pointer, errors, failed_parts, failure_classes, groups, groups_of,
 };

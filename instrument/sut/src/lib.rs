@@ -18,11 +18,11 @@ use std::time::Duration;
 
 pub use channel::Channel;
 use clock::{Clock, WallTime};
-pub use marks::{Answer, Mark, Marks, TEXT_CHARS_MAX, cut, shown};
+pub use marks::{Answer, FOLLOW_UP_BYTES_MAX, Mark, Marks, Next, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
-pub use model::facts::NodeState;
 use model::facts::{ClockRelation, CodeRemark, LedgerEntry, NodeFacts, PreflightFinding};
+pub use model::facts::{NodeState, StepFacts};
 pub use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
@@ -364,6 +364,9 @@ impl Made {
 }
 
 /// One connection's protocol as a value: requests out, marks in. No socket, no clock, no retry, no thread.
+///
+/// A user's next transaction is announced with [`Marks::follows`], and sent by the engine when it is due: it may come on any
+/// connection of the role, so that what is known of the user travels in the payload.
 ///
 /// The engine calls [`Session::submit`] for at most [`Session::in_flight_max`] unresolved transactions at a
 /// time and hands over every byte that arrives. After a `ProtocolError`, after [`Abandon::Close`] and after

@@ -1,6 +1,9 @@
 //! Findings of a session in the bytes that arrived. The engine stamps all marks of one receipt with the time
 //! at which the receipt came out of the kernel.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use model::observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 use model::{NO_STAMP, Outcome, TxId};
 
@@ -45,6 +48,18 @@ impl Answer {
     pub const NO_TEXT: u16 = u16::MAX;
 }
 
+/// A transaction that follows another one's answer, of the same client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Index into [`crate::System::kinds`].
+    pub kind: u32,
+    /// How long after the answer was read it is due.
+    pub after: Duration,
+}
+
+/// The longest payload of a transaction that follows another one.
+pub const FOLLOW_UP_BYTES_MAX: usize = 1 << 20;
+
 /// The longest text of an error that is kept, in characters: what a server says is for people, and there are many.
 pub const TEXT_CHARS_MAX: usize = 200;
 
@@ -76,9 +91,12 @@ pub struct Marks {
     texts: Vec<String>,
     text_count: usize,
     close: bool,
+    drain: bool,
     unasked_bytes: u64,
     observations: Observations,
     observations_left_out: u64,
+    follow_ups: Vec<(TxId, Next, Range<usize>)>,
+    payloads: Vec<u8>,
 }
 
 /// The most bytes of observations that one receipt may bring: several times what a receipt is long, for answers that
@@ -110,6 +128,29 @@ impl Marks {
         self.observations.push(Observation { tx, at: NO_STAMP, bytes });
     }
 
+    /// Another transaction of its client follows `tx`, which this receipt ends: said before the mark that ends it, and only of
+    /// one that was submitted on this connection. `write` appends the payload that a session will be given with it, up to
+    /// [`FOLLOW_UP_BYTES_MAX`]; a longer one is not kept, and nothing follows: says so with `false`. Nothing follows either
+    /// where the answer came too late, or the load is stopped.
+    pub fn follows(&mut self, tx: TxId, next: Next, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let start = self.payloads.len();
+        write(&mut self.payloads);
+        let end = self.payloads.len();
+        if end - start > FOLLOW_UP_BYTES_MAX {
+            self.payloads.truncate(start);
+            return false;
+        }
+        self.follow_ups.push((tx, next, start..end));
+        true
+    }
+
+    /// The follow-up of a transaction, with its payload.
+    #[must_use]
+    pub fn follow_up(&self, tx: TxId) -> Option<(Next, &[u8])> {
+        let (_, next, place) = self.follow_ups.iter().find(|(of, ..)| *of == tx)?;
+        Some((*next, &self.payloads[place.clone()]))
+    }
+
     /// Observations, without stamps: the engine puts the receipt's.
     #[must_use]
     pub const fn observations(&self) -> &Observations {
@@ -125,6 +166,18 @@ impl Marks {
     /// The connection is to be closed after this receipt (`Connection: close`).
     pub fn close(&mut self) {
         self.close = true;
+    }
+
+    /// No transaction can follow on the connection, and those that are outstanding are still answered (a GOAWAY): it is closed
+    /// when the last of them has ended.
+    pub const fn drain(&mut self) {
+        self.drain = true;
+    }
+
+    /// Whether [`Marks::drain`] was called since the last [`Marks::clear`].
+    #[must_use]
+    pub const fn wants_drain(&self) -> bool {
+        self.drain
     }
 
     /// So many bytes came that no request had asked for. Said beside the `ProtocolError`, or without one where they do no
@@ -162,9 +215,12 @@ impl Marks {
         self.list.clear();
         self.text_count = 0;
         self.close = false;
+        self.drain = false;
         self.unasked_bytes = 0;
         self.observations.clear();
         self.observations_left_out = 0;
+        self.follow_ups.clear();
+        self.payloads.clear();
     }
 
     fn keep(&mut self, text: &str) -> u16 {

@@ -1,12 +1,15 @@
 //! `assay run`: the experiment from file to verdict. The trial itself is in [`trial`].
 
+mod beside;
 mod faults;
 mod ledger;
+mod metrics;
 mod node_events;
 mod progress;
 mod safety;
 mod search;
 mod trial;
+mod watch;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use clock::{Clock, WallTime};
 use model::facts::{Calibration, Environment};
 use model::options::Problems;
-use model::plan::{Arrivals, LoadPlan, Plan, SettingPlan};
+use model::plan::{AbortPlan, Arrivals, LoadPlan, Plan, SettingPlan};
 use model::quantity::show_count;
 use model::result::{Exit, RunResult};
 use model::secret;
@@ -25,6 +28,8 @@ use crate::experiment::{self, Experiment, Refusal};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
 use crate::{conclude, terminal};
+use beside::Beside;
+use metrics::Metrics;
 use progress::{Progress, Title};
 use trial::Trial;
 
@@ -55,6 +60,8 @@ fn carry_out(
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     tell_of_secrets();
     let interrupt = Interrupt::listen()?;
+    let metrics = serve_metrics(arguments)?;
+    let beside = Beside::find(&arguments.pids, &arguments.scrape, Clock::start())?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
     let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now())
@@ -72,7 +79,8 @@ fn carry_out(
     }
     let progress = Progress::start(arguments.progress, colour);
     let (folder, interrupt) = (&run, &interrupt);
-    let all = Run { arguments, experiment, folder, interrupt, progress, calibration };
+    let all =
+        Run { arguments, experiment, folder, interrupt, progress, metrics, beside, calibration };
     if let Err(error) = trials(&all) {
         let error = format!("{error}{}", what_is_kept(&run));
         if interrupt.is_set() {
@@ -119,6 +127,8 @@ struct Run<'a> {
     folder: &'a RunFolder,
     interrupt: &'a Interrupt,
     progress: Progress,
+    metrics: Option<Metrics>,
+    beside: Beside,
     calibration: Option<Calibration>,
 }
 
@@ -170,10 +180,31 @@ fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(
         calibration: run.calibration.clone(),
         interrupt: run.interrupt,
         progress: &run.progress,
+        metrics: run.metrics.as_ref(),
+        beside: &run.beside,
+        aborts: aborts(plan, setting),
         title,
         has_preflight: !run.arguments.no_preflight,
     })
     .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))
+}
+
+/// The thresholds of a setting that may end its trials early.
+fn aborts(plan: &Plan, setting: &SettingPlan) -> Vec<AbortPlan> {
+    let is_of = |at: &std::collections::BTreeMap<String, String>| {
+        at.iter().all(|(axis, label)| setting.values.get(axis) == Some(label))
+    };
+    let of = plan.thresholds.iter().filter(|threshold| is_of(&threshold.at));
+    of.filter_map(|it| AbortPlan::parse(&it.expr, it.abort?).ok()).collect()
+}
+
+/// Serves the run's metrics, where they are asked for.
+fn serve_metrics(arguments: &RunArguments) -> Result<Option<Metrics>, String> {
+    let Some(address) = arguments.metrics else { return Ok(None) };
+    let metrics = Metrics::default();
+    let bound = metrics.serve(address)?;
+    say!("assay: metrics of this run: http://{bound}/metrics");
+    Ok(Some(metrics))
 }
 
 /// Tells the user what only he can keep secret.

@@ -8,20 +8,23 @@ use std::time::Duration;
 use clock::{Clock, CpuTime};
 use load::{Control, Live, Loaded, RowSink, Setup};
 use model::facts::{
-    AfterFacts, Calibration, DeclaredFacts, Event, LoadFacts, MetricSample, PreflightFinding,
-    TrialFacts,
+    AfterFacts, Calibration, DeclaredFacts, Event, KindFacts, LoadFacts, MetricSample,
+    PreflightFinding, TrialFacts,
 };
-use model::plan::SettingPlan;
+use model::plan::{AbortPlan, SettingPlan};
 use model::series::{self, SeriesFacts};
-use model::{Observations, Row, Seed};
+use model::{FinalStages, Observations, Row, Seed};
 use record::{ObservationLogWriter, RowLogWriter, RunFolder, TrialFolder};
 use sut::{Deployment, System};
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
+use super::beside::Beside;
 use super::faults::{self, Faults};
 use super::ledger::{self, Acknowledged};
+use super::metrics::Metrics;
 use super::node_events;
 use super::progress::{Progress, Title};
+use super::watch::{Watched, Watchman};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
 
@@ -59,6 +62,12 @@ pub struct Trial<'a> {
     pub interrupt: &'a Interrupt,
     /// The display.
     pub progress: &'a Progress,
+    /// Processes and metrics of a target that Assay has not started.
+    pub beside: &'a Beside,
+    /// Where its metrics are served, if they are.
+    pub metrics: Option<&'a Metrics>,
+    /// Thresholds that may end it early.
+    pub aborts: Vec<AbortPlan>,
     /// The trial's line on the display.
     pub title: Title,
     /// Whether the pass over every kind before the load is made.
@@ -83,6 +92,8 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
     let mut deployment = deployed.map_err(|e| e.to_string())?;
     deployment.stop = trial.interrupt.flag();
+    deployment.nodes.extend(trial.beside.nodes.iter().cloned());
+    deployment.scrape.extend(trial.beside.scrape.iter().cloned());
     // The folder holds what is known from the first moment, so that a crash leaves one that can be read.
     let declared = declare(trial, &deployment)?;
     if trial.interrupt.is_set() {
@@ -109,6 +120,7 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     }
     trial.system.finished(&deployment);
     facts.after.nodes = bed.nodes();
+    facts.after.nodes.append(&mut trial.beside.after());
     facts.after.network = bed.network_report();
     facts.after.disks = bed.disk_report();
     facts.complete = true;
@@ -242,6 +254,11 @@ fn load_it(
     let live = Arc::new(Live::default());
     trial.interrupt.attach(Arc::clone(&control));
     trial.progress.trial(trial.title.clone(), Arc::clone(&live));
+    let watched = Watched::new(Arc::clone(&live));
+    if let Some(metrics) = trial.metrics {
+        let kinds = KindFacts::names(&declared.kinds);
+        metrics.trial(trial.title.clone(), kinds, watched.clone());
+    }
 
     let clock = bed.clock();
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
@@ -249,9 +266,12 @@ fn load_it(
     let scraper = start_scraper(clock, deployment)?;
     let faults = faults::start(trial.setting, folder, bed, deployment, (&live, &sampler))?;
     let stages = trial.system.stages();
+    let final_stages = trial.setting.final_stages(&stages);
+    let watchman =
+        Watchman::start(watched.clone(), Arc::clone(&control), trial.setting, trial.aborts.clone());
     let setup = Setup {
         plan: trial.setting,
-        final_stages: trial.setting.final_stages(&stages),
+        final_stages,
         stages,
         system: trial.system,
         deployment,
@@ -267,11 +287,13 @@ fn load_it(
         events: Vec::new(),
         acknowledged: Acknowledged::default(),
         declared: trial.setting.measure.ledger.then_some(declared),
+        watched: (watched, final_stages),
     };
     // The links' switch and the disks are threads of this process, and no part of the generator.
     let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
     let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
     let loaded = load::run(setup, &mut sink);
+    let ended_early = watchman.finish().filter(|_| !trial.interrupt.is_set());
     let testbed = testbed_cpu().saturating_sub(testbed_before);
     let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
     trial.progress.pause();
@@ -279,7 +301,12 @@ fn load_it(
     let closed =
         log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
     let closed = closed.map_err(|e| e.to_string());
-    let Loaded { facts, start } = loaded.map_err(|e| e.to_string())?;
+    let Loaded { mut facts, start } = loaded.map_err(|e| e.to_string())?;
+    if let Some(ended) = &ended_early {
+        facts.interrupted = format!("ended early: {}", ended.why);
+        say!("assay: the load was ended early: {}", ended.why);
+    }
+    facts.ended_early = ended_early;
     trial.interrupt.say_what_was_left(facts.drain_left);
     let mut after = AfterFacts {
         generator_cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
@@ -325,6 +352,8 @@ struct FolderSink<'a> {
     acknowledged: Acknowledged,
     /// The trial's declarations, where the ledger is read.
     declared: Option<&'a DeclaredFacts>,
+    /// Who watches, and the stages at which streams end.
+    watched: (Watched, FinalStages),
 }
 
 impl RowSink for FolderSink<'_> {
@@ -332,6 +361,8 @@ impl RowSink for FolderSink<'_> {
         if let Some(declared) = self.declared {
             self.acknowledged.rows(rows, declared);
         }
+        let (watched, ends) = &self.watched;
+        watched.rows(rows, *ends);
         self.log.append(rows).and_then(|()| self.log.flush()).map_err(|error| error.to_string())
     }
 

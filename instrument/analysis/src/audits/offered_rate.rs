@@ -21,11 +21,10 @@ pub(super) const AUDIT: Audit = Audit {
 };
 
 pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
-    let rates = &evidence.result.rates;
     let finding = finding(evidence);
-    match rates.planned_per_s {
+    match evidence.result.rates.planned_per_s {
         Some(planned) if planned > 0.0 => finding
-            .with("due", relative(rates.offered_per_s, planned))
+            .with("due", relative(offered_per_s(evidence), planned))
             .with("sent", relative(sent_per_s(evidence), planned)),
         _ => finding,
     }
@@ -37,22 +36,23 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
         return skipped("the plan asks for no rate (closed loop or max)");
     };
     if planned == 0.0 {
-        return if rates.offered_per_s == 0.0 {
+        return if offered_per_s(evidence) == 0.0 {
             ok("no load was planned, none was offered")
         } else {
-            failed(format!("no load was planned, {:.1}/s was offered", rates.offered_per_s))
+            failed(format!("no load was planned, {:.1}/s was offered", offered_per_s(evidence)))
         };
     }
     if evidence.is_cut() && evidence.load_changes() {
         return skipped("the trial was cut off, and its load changes over time");
     }
     let scatter = scatter(evidence, planned);
-    let offered = relative(rates.offered_per_s, planned);
+    let due_per_s = offered_per_s(evidence);
+    let offered = relative(due_per_s, planned);
     let sent_per_s = sent_per_s(evidence);
     let sent = relative(sent_per_s, planned);
     let said = format!(
         "planned {planned:.1}/s, due {:.1}/s ({}), sent {:.1}/s ({})",
-        rates.offered_per_s,
+        due_per_s,
         signed(offered),
         sent_per_s,
         signed(sent)
@@ -77,12 +77,23 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     ))
 }
 
+/// Transactions that the schedule made due, per second of the window. Whatever follows an answer is due by that: no plan says how much of it
+/// there is.
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+fn offered_per_s(evidence: &Evidence<'_>) -> f64 {
+    match &evidence.result.flows {
+        Some(flows) => flows.begun as f64 / (evidence.result.window_ns as f64 / 1e9),
+        None => evidence.result.rates.offered_per_s,
+    }
+}
+
 /// Transactions that were due in the window and sent at all, per second of it. Those of the drain are in it: it was sent late,
 /// and the backlog tells of that.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn sent_per_s(evidence: &Evidence<'_>) -> f64 {
     let counts = evidence.result.background.as_ref().unwrap_or(&evidence.result.counts);
-    counts.sent as f64 / (evidence.result.window_ns as f64 / 1e9)
+    let sent = evidence.result.flows.as_ref().map_or(counts.sent, |flows| flows.begun_sent);
+    sent as f64 / (evidence.result.window_ns as f64 / 1e9)
 }
 
 /// By how much of the planned count chance and rounding move what is due.

@@ -34,6 +34,7 @@ pub(crate) mod tally;
 pub(crate) mod timeline;
 pub(crate) mod traces;
 pub(crate) mod under_way;
+pub(crate) mod user_flows;
 pub(crate) mod vegeta;
 pub(crate) mod way;
 pub(crate) mod without_lag;
@@ -57,6 +58,7 @@ use tally::{Streams, Tally};
 use timeline::TimelineTally;
 use traces::Traces;
 use under_way::UnderWay;
+use user_flows::UserFlows;
 use vegeta::Vegeta;
 use way::Way;
 use without_lag::WithoutLag;
@@ -82,6 +84,7 @@ parts! {
         phases: Option<Phases>,
         vegeta: Vegeta,
         groups: Groups,
+        user_flows: UserFlows,
         page: Page,
         stated: Stated,
         node_stages: Option<NodeStages>,

@@ -107,7 +107,9 @@ struct Outright {
     broken: fn(&TrialFacts) -> Option<String>,
 }
 
-const OUTRIGHT: [Outright; 3] = [
+const OUTRIGHT: [Outright; 5] = [
+    Outright { name: "load goes to its end", level: Level::Fail, broken: ended_early },
+    Outright { name: "load can be sent", level: Level::Invalid, broken: could_not_be_sent },
     Outright { name: "preflight", level: Level::Fail, broken: nothing_succeeds },
     Outright { name: "ledger stands its audit", level: Level::Fail, broken: ledger_refused },
     Outright { name: "ledger can be read", level: Level::Invalid, broken: ledger_unreadable },
@@ -148,6 +150,19 @@ fn nothing_succeeds(facts: &TrialFacts) -> Option<String> {
     };
     let after = "nothing was sent after that; --no-preflight sends the load all the same";
     Some(format!("{who}: {}; {after}", named.join(", ")))
+}
+
+fn ended_early(facts: &TrialFacts) -> Option<String> {
+    early(facts, false)
+}
+
+fn could_not_be_sent(facts: &TrialFacts) -> Option<String> {
+    early(facts, true)
+}
+
+fn early(facts: &TrialFacts, is_machine: bool) -> Option<String> {
+    let ended = facts.load.ended_early.as_ref().filter(|it| it.is_machine == is_machine)?;
+    Some(format!("ended early: {}", ended.why))
 }
 
 fn ledger_refused(facts: &TrialFacts) -> Option<String> {

@@ -18,6 +18,7 @@ fn threshold(expr: &str) -> ThresholdPlan {
         at: Default::default(),
         level: Level::Saturated,
         confidence: None,
+        abort: None,
     }
 }
 

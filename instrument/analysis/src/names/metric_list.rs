@@ -5,8 +5,8 @@
 //! numbers of stages and series are made of parts and stand in `metric_names`.
 
 use model::result::{
-    BatchesResult, Family, Fates, HealthResult, LatencyResult, ProcessorOf, StatedLatency,
-    TrialResult,
+    BatchesResult, Family, Fates, FlowResult, HealthResult, LatencyResult, ProcessorOf,
+    StatedLatency, TrialResult,
 };
 use model::series::OWN_PROCESSOR;
 
@@ -41,11 +41,12 @@ pub(crate) enum Section {
     Connections,
     Attempts,
     Fates,
+    Flows,
     Stated,
     Vegeta,
 }
 
-use Section::{Attempts, Connections, Latencies, Rates, Stated, Vegeta};
+use Section::{Attempts, Connections, Flows, Latencies, Rates, Stated, Vegeta};
 use Unit::{Bytes, Count, Ns, Number, PerSecond, Ratio};
 
 const BYTES: &[Need] = &[Need::of(Family::Bytes)];
@@ -242,6 +243,36 @@ pub(crate) const ENTRIES: &[Entry] = &[
     }),
     entry("errors", Count, Rates, FAILURES, "transactions with an error text", |t| {
         some(t.errors.iter().map(|error| error.count).sum())
+    }),
+    entry(
+        "flow.completed",
+        Count,
+        Flows,
+        SUCCESS,
+        "users who began in the window and came to the end of their flow",
+        |t| Some(to_f64(flows(t)?.completed)),
+    ),
+    entry("flow.max", Ns, Flows, RESPONSE, "longest flow of those that were completed", |t| {
+        flows(t)?.max_ns.map(to_f64)
+    }),
+    entry("flow.p50", Ns, Flows, RESPONSE, "median flow of those that were completed", |t| {
+        flows(t)?.p50_ns.map(to_f64)
+    }),
+    entry(
+        "flow.p99",
+        Ns,
+        Flows,
+        RESPONSE,
+        "p99 of all flows that were begun, from when the first transaction was due to the last answer, thinking included; what \
+         was not completed counts as infinite",
+        |t| Some(flows(t)?.p99_of_all_ns.map_or(f64::INFINITY, to_f64)),
+    ),
+    entry("flow.rate", PerSecond, Flows, SUCCESS, "flows that were completed, per second", |t| {
+        Some(flows(t)?.completed_per_s)
+    }),
+    entry("flow.success", Ratio, Flows, SUCCESS, "completed of the flows that were begun", |t| {
+        let all = flows(t)?;
+        Some(to_f64(all.completed) / to_f64(all.begun))
     }),
     entry(
         "goodput",
@@ -483,6 +514,11 @@ fn health(trial: &TrialResult, of: fn(&HealthResult) -> u64) -> Option<f64> {
     trial.health.as_ref().map(|health| to_f64(of(health)))
 }
 
+/// All flows together; none where no user began one.
+fn flows(trial: &TrialResult) -> Option<&FlowResult> {
+    trial.flows.as_ref().map(|flows| &flows.all).filter(|all| all.begun > 0)
+}
+
 fn stated(trial: &TrialResult) -> Option<&StatedLatency> {
     trial.stated.as_ref()
 }
@@ -536,7 +572,8 @@ mod tests {
         let page = std::fs::read_to_string(path).unwrap();
         let mut made = page.clone();
         for section in
-            [Latencies, Rates, Connections, Attempts, Section::Fates, Stated, Vegeta].into_iter()
+            [Latencies, Rates, Connections, Attempts, Section::Fates, Flows, Stated, Vegeta]
+                .into_iter()
         {
             let (begin, end) = (format!("<!-- names: {section:?} -->\n"), "<!-- end -->");
             let from =

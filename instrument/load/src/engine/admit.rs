@@ -24,8 +24,9 @@ impl Engine<'_> {
                 continue;
             }
             self.resend(index);
+            self.take_follow_ups(index);
             if self.is_loading {
-                self.take_due(index);
+                self.take_due(index, self.now);
                 self.saturate(index);
             }
             self.dispatch(index);
@@ -33,8 +34,9 @@ impl Engine<'_> {
         }
     }
 
-    fn take_due(&mut self, index: usize) {
-        while let Some((due, client)) = self.streams[index].demand.take_due(self.now) {
+    /// Takes what was due at `until` or before.
+    pub(super) fn take_due(&mut self, index: usize, until: Stamp) {
+        while let Some((due, client)) = self.streams[index].demand.take_due(until) {
             self.facts.due += 1;
             let stream = &mut self.streams[index];
             stream.last_due = due;
@@ -44,7 +46,7 @@ impl Engine<'_> {
     }
 
     /// Gives a due transaction to a connection if it need not wait for one.
-    fn place(&mut self, index: usize, waiting: Waiting) {
+    pub(super) fn place(&mut self, index: usize, waiting: Waiting) {
         let stream = &mut self.streams[index];
         let home = self.trial.home(waiting.prepared.made.client, stream.backlog.homes());
         let free = match home {

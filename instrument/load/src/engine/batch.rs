@@ -259,6 +259,9 @@ impl Engine<'_> {
     pub(super) fn batch(&mut self, index: usize) {
         self.sweep(index);
         self.resend_in_batches(index);
+        while let Some(waiting) = self.follow_up_due(index) {
+            self.queue(index, waiting);
+        }
         if self.is_loading {
             while let Some((due, client)) = self.streams[index].demand.take_due(self.now) {
                 self.facts.due += 1;

@@ -4,12 +4,13 @@
 //! submits; [`batch`] holds back what is to leave together; [`turn`] is the event loop around it, with [`pace`]
 //! deciding how to wait and [`wake`] knowing how late that ends; [`receive`] turns bytes into marks, and [`receipts`] knows how late they were read; [`settle`] ends transactions and writes their rows; [`connect`] opens, loses and reopens
 //! connections; [`resend`] sends again what is unknown, where the plan says so; [`route`] carries marks that belong to
-//! another worker.
+//! another worker; [`follow`] keeps what is due because an answer came.
 
 mod admit;
 mod backlog;
 mod batch;
 mod connect;
+mod follow;
 mod observe;
 mod pace;
 mod receipts;
@@ -40,6 +41,7 @@ use wake::WakeUps;
 
 use backlog::{Backlog, Waiting};
 use batch::Batching;
+use follow::FollowUps;
 use receipts::Receipts;
 use resend::Resends;
 pub(crate) use route::Routes;
@@ -60,6 +62,8 @@ struct Stream {
     batching: Option<Box<Batching>>,
     /// Resends, where the plan has them.
     resends: Option<Box<Resends>>,
+    /// Follow-ups that are not due yet.
+    follow_ups: FollowUps,
     /// Connections that have room, the longest idle first. An entry is checked when it is taken.
     idle: VecDeque<u32>,
     timeout_ns: i64,
@@ -185,6 +189,11 @@ impl Engine<'_> {
     /// How many transactions are due and wait.
     fn waiting(&self) -> usize {
         self.streams.iter().map(Stream::waiting).sum()
+    }
+
+    /// How many transactions follow answers and are not due yet.
+    fn following(&self) -> usize {
+        self.streams.iter().map(|stream| stream.follow_ups.len()).sum()
     }
 
     /// How many transactions are outstanding.

@@ -78,10 +78,12 @@ impl Engine<'_> {
     }
 
     fn next_due(&self) -> Option<Stamp> {
+        let following = self.streams.iter().filter_map(|stream| stream.follow_ups.next_due()).min();
         if !self.is_loading {
-            return None;
+            return following;
         }
-        self.streams.iter().filter_map(|stream| stream.demand.next_due()).min()
+        let scheduled = self.streams.iter().filter_map(|stream| stream.demand.next_due());
+        scheduled.chain(following).min()
     }
 
     /// The next timer, timeout or end of a wait in the backlog.
@@ -105,6 +107,7 @@ impl Engine<'_> {
         let [stream] = self.streams.as_slice() else { return false };
         let is_awaited = stream.demand.follows_answers()
             || stream.demand.is_clients()
+            || stream.follow_ups.has_any()
             || stream.batching.is_some()
             || !stream.backlog.is_empty()
             || !stream.resends_nothing();

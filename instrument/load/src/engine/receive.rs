@@ -73,13 +73,14 @@ impl Engine<'_> {
         let mut marks = std::mem::take(&mut self.marks);
         marks.clear();
         let result = self.connections[connection as usize].deliver(bytes, &mut marks);
+        self.connections[connection as usize].is_draining |= marks.wants_drain();
         self.apply(connection, &marks);
         self.facts.connections.unasked_bytes += marks.unasked_bytes();
         if let Err(error) = result {
             self.breaks_protocol(connection, &error.0);
             let text = format!("not the protocol: {}", error.0);
             self.drop_connection(connection, &text);
-        } else if marks.wants_close() {
+        } else if marks.wants_close() || self.connections[connection as usize].is_drained() {
             self.facts.connections.closed += 1;
             self.drop_connection(connection, "the connection was closed by the system");
         } else if self.connections[connection as usize].phase == Phase::Greeting {
@@ -132,7 +133,10 @@ impl Engine<'_> {
             let found = Found { tx, read: self.now, arrived: self.receipts.at, what };
             let owner = self.owner_of(tx);
             if owner == self.worker {
-                self.settle(found);
+                match marks.follow_up(tx) {
+                    None => self.settle(found),
+                    Some((next, payload)) => self.settle_followed(found, next, payload),
+                }
             } else {
                 self.routes.send(owner, found);
             }

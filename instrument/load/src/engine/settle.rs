@@ -56,7 +56,7 @@ impl Engine<'_> {
             }
             Known::Answered if at.has_repeated(number) => self.facts.repeated_answers += 1,
             // Of a client whose turn has not come: numbers are given out before they are sent.
-            Known::Answered if at.demand.is_clients() && at.source.holds(number) => {
+            Known::Answered if at.is_out_of_order() && at.source.holds(number) => {
                 self.count_phantom(tx);
             }
             Known::Answered => self.count_duplicate(tx),
@@ -188,7 +188,9 @@ impl Engine<'_> {
         } else {
             self.facts.answered += 1;
         }
-        here.demand.client_is_back(row.client, read);
+        if !here.goes_on(&row, outcome, read) {
+            here.demand.client_is_back(row.client, read);
+        }
         self.rows.push(row, &mut self.facts);
     }
 
@@ -247,6 +249,7 @@ impl Engine<'_> {
                 self.end_unsent(stream, waiting, Outcome::Shed, "");
                 count += 1;
             }
+            count += self.end_follow_ups(stream);
             count += self.end_waiting(stream, Outcome::Shed, "");
             count += self.end_parked(stream, STILL_OUTSTANDING);
             for connection in 0..self.connections.len() {

@@ -8,7 +8,7 @@ use model::{PROBE_BASE, Stamp};
 use sut::{Link, Role, Session};
 
 use super::settle::Rows;
-use super::{Backlog, Batching, Engine, Receipts, Resends, Routes, Stream};
+use super::{Backlog, Batching, Engine, FollowUps, Receipts, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::{Demand, Presence, Think};
 use crate::links::odd_one;
@@ -174,7 +174,8 @@ fn main_stream(trial: &Trial<'_>, worker: u32) -> Stream {
         // A client's connection is always the same, so that there are never more of them.
         Affinity::Client => (connections, Backlog::own(connections)),
     };
-    let slack = clients(load).map_or(0, |count| share_count(count, worker, workers));
+    let slack = clients(load)
+        .map_or(ahead_of_follow_ups(trial), |count| share_count(count, worker, workers));
     Stream {
         demand: main_demand(trial, worker),
         pending: Pending::new(slack),
@@ -208,6 +209,12 @@ pub(crate) fn main_source(trial: &Trial<'_>, worker: u32) -> Source {
     let (first_id, stride) = (u64::from(worker), u64::from(workers));
     let numbers = Numbers { first_id, stride, count_max: numbers_max(trial, worker) };
     Source::new(workload(trial, worker), whose, numbers)
+}
+
+/// How far the numbers of transactions that follow answers are beyond those that are prepared ahead.
+fn ahead_of_follow_ups(trial: &Trial<'_>) -> u32 {
+    let has_flows = trial.setup.system.kinds().iter().any(|kind| kind.step.is_some());
+    if has_flows { trial.setup.plan.load.lookahead } else { 0 }
 }
 
 /// How many clients bring the main load, if clients do.
@@ -312,6 +319,7 @@ fn stream(index: u8, source: Source, first_id: u64, stride: u64, timeout: Durati
         backlog_max: 0,
         batching: None,
         resends: None,
+        follow_ups: FollowUps::default(),
         idle: VecDeque::new(),
         timeout_ns: whole_ns(timeout).max(1),
         open: 0,

@@ -286,7 +286,7 @@ impl Engine<'_> {
             }
             end.drain.begin(self.now, self.trial.window.drain_max_ns);
         }
-        let is_through = self.outstanding() == 0 && self.waiting() == 0;
+        let is_through = self.outstanding() == 0 && self.waiting() == 0 && self.following() == 0;
         if is_through && !end.is_through {
             end.is_through = true;
             self.trial.worker_is_through();

@@ -7,6 +7,7 @@ mod calls;
 mod channels;
 mod failures;
 mod floods;
+mod follow_ups;
 mod late;
 mod pool;
 mod receiving;

@@ -12,8 +12,8 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, SettingPlan};
 use model::quantity::Rate;
 use model::{Class, FinalStages, Observation, Observations, Outcome, Row, Seed, Stamp};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
-    System, Testbed, Tls, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session,
+    StepFacts, SutError, System, Testbed, Tls, Transaction, Workload,
 };
 
 use crate::threads::{Choice, run_with};
@@ -198,6 +198,10 @@ struct ToySession {
     /// Transactions that were submitted and not yet gathered, where it frames what leaves together.
     gathers: bool,
     held: Vec<u8>,
+    /// How many transactions a flow has and how long after each answer the next one is due, where there are flows.
+    flow: Option<(u8, Duration)>,
+    /// The step of each transaction that is outstanding.
+    steps: Vec<(u64, u8)>,
 }
 
 impl Session for ToySession {
@@ -217,6 +221,9 @@ impl Session for ToySession {
         } else {
             let out = if self.gathers { &mut self.held } else { out };
             out.extend_from_slice(&frame(tx.id, u8::try_from(tx.kind).expect("small")));
+        }
+        if self.flow.is_some() {
+            self.steps.push((tx.id, if tx.payload.len() == 1 { tx.payload[0] } else { 0 }));
         }
         u32::try_from(tx.payload.len()).expect("small")
     }
@@ -241,12 +248,17 @@ impl Session for ToySession {
                 _ if id == SUBSCRIBE => self.is_ready = true,
                 _ if id == NOISE && self.replies => out.extend_from_slice(answer),
                 _ if id == NOISE => {}
+                REFUSE if self.flow.is_some() => {
+                    self.announce(id, marks);
+                    marks.ended(id, Outcome::Rejected(Class::BadRequest), 400, 0, "refused");
+                }
                 REFUSE => marks.ended(id, Outcome::Rejected(Class::BadRequest), 400, 0, "refused"),
                 GARBAGE => return Err(ProtocolError("no such code".to_owned())),
                 stage => {
                     if self.reads {
                         marks.observed(id, answer);
                     }
+                    self.announce(id, marks);
                     marks.reached(id, stage, 200, 9);
                 }
             }
@@ -274,6 +286,20 @@ impl Session for ToySession {
         self.is_ready = !self.observes;
         self.asked.clear();
         self.held.clear();
+        self.steps.clear();
+    }
+}
+
+impl ToySession {
+    /// Says what follows a transaction of a flow.
+    fn announce(&mut self, id: u64, marks: &mut Marks) {
+        let Some((count, after)) = self.flow else { return };
+        let Some(at) = self.steps.iter().position(|(of, _)| *of == id) else { return };
+        let (_, step) = self.steps.swap_remove(at);
+        if step + 1 < count {
+            let next = sut::Next { kind: 1, after };
+            assert!(marks.follows(id, next, |payload| payload.push(step + 1)));
+        }
     }
 }
 
@@ -314,6 +340,8 @@ pub struct ToySystem {
     pub gathers: bool,
     /// For how long each session but the first holds its thread up at every tenth answer.
     pub holds: Duration,
+    /// Transactions of a flow, and how long after an answer the next one is due.
+    pub flow: Option<(u8, Duration)>,
 }
 
 impl ToySystem {
@@ -332,6 +360,7 @@ impl ToySystem {
             replies: false,
             gathers: false,
             holds: Duration::ZERO,
+            flow: None,
         }
     }
 }
@@ -342,6 +371,11 @@ impl System for ToySystem {
     }
 
     fn kinds(&self) -> Vec<Kind> {
+        if let Some((count, _)) = self.flow {
+            let step = |is_first, is_last| StepFacts { flow: "flow".into(), is_first, is_last };
+            let first = Kind::of_flow("first", step(true, count == 1));
+            return vec![first, Kind::of_flow("later", step(false, false))];
+        }
         vec![Kind::recorded("even"), Kind::recorded("odd")]
     }
 
@@ -350,7 +384,8 @@ impl System for ToySystem {
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(ToyWorkload { kinds: 2, clients: self.clients })
+        let kinds = if self.flow.is_some() { 1 } else { 2 };
+        Box::new(ToyWorkload { kinds, clients: self.clients })
     }
 
     fn connect(&self, _to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
@@ -368,6 +403,8 @@ impl System for ToySystem {
             answers: 0,
             gathers: self.gathers,
             held: Vec::new(),
+            flow: self.flow,
+            steps: Vec::new(),
         };
         let endpoint = Endpoint { address: self.address, tls: self.tls.clone() };
         Ok(Link::Wire(endpoint, Box::new(session)))

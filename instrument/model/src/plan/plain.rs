@@ -44,6 +44,7 @@ impl LoadPlan {
             affinity: Default::default(),
             resend: None,
             until: String::new(),
+            hopeless: Default::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where secrets stand in a text that a user wrote: a URL, the lines of a request, a body (JSON, XML, a form), a command
 //! line. They are known by the name before them, by a scheme (`Bearer …`), by their form (a JSON web token), or as the
-//! password of a URL. References to the environment are none.
+//! password of a URL. References to the environment are none, and neither are places that a flow fills in (`{{token}}`).
 
 use std::ops::Range;
 
@@ -280,8 +280,13 @@ fn quoted_end(text: &str, quote: char, escape: usize) -> usize {
 /// Keeps a span that is something and no reference.
 fn push(text: &str, range: Range<usize>, variable: &str, found: &mut Vec<SecretSpan>) {
     let value = &text[range.clone()];
-    let is_none =
-        value.trim().is_empty() || value == MARK || value.contains("${") || is_reference(value);
+    // Text in braces is a place that a step of a flow fills in.
+    let is_place = value.starts_with("{{");
+    let is_none = value.trim().is_empty()
+        || is_place
+        || value == MARK
+        || value.contains("${")
+        || is_reference(value);
     if !is_none {
         found.push(SecretSpan { range, variable: variable.to_owned() });
     }

@@ -211,6 +211,12 @@ pub const KEYS: &[Key] = &[
         "Transactions prepared ahead, each thread",
     ),
     key(
+        "load.hopeless",
+        Fixed("end"),
+        Word(&["end", "go_on"]),
+        "A load of which nothing was committed in its first ten seconds, or that this machine sends a second late for ten seconds: ended, or carried on",
+    ),
+    key(
         "load.pacing",
         Fixed("balanced"),
         Word(&["exact", "balanced", "coalesced"]),
@@ -360,6 +366,12 @@ pub const KEYS: &[Key] = &[
         Nothing,
         Word(&["95%"]),
         "Certainty that is needed to call it met; with less it is undecided. Without this key the counts alone decide",
+    ),
+    key(
+        "threshold[].abort",
+        Nothing,
+        Duration,
+        "Broken over so long while the load runs, it ends the trial. For success and pNN",
     ),
     key(
         "links.through",

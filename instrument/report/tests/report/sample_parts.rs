@@ -390,6 +390,7 @@ pub fn trial(key: &str) -> TrialResult {
         health: None,
         processor: processor(30 * S),
         steps: None,
+        flows: None,
         kinds: vec![group("GET /", 1_500, &[], 412 * US)],
         codes: vec![group("200", 1_500, &[], 412 * US)],
         errors: Vec::new(),

@@ -345,7 +345,7 @@ fn kinds(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<Kind> {
         workload.reject("kinds", message, None, problems);
         return vec![Kind::recorded("put")];
     }
-    let kind = |name: &str| Kind { name: name.to_owned(), is_recorded: name != READ };
+    let kind = |name: &str| if name == READ { Kind::read(name) } else { Kind::recorded(name) };
     names.into_iter().map(kind).collect()
 }
 

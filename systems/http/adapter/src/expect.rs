@@ -22,7 +22,7 @@ const GOT_CHARS_MAX: usize = 60;
 pub(crate) struct Expected {
     list: Vec<Expectation>,
     /// Of targets that have none of their own; an index of the list.
-    of_all: Option<u16>,
+    pub(crate) of_all: Option<u16>,
     of_target: Vec<(String, Span, u16)>,
 }
 
@@ -73,7 +73,8 @@ impl Expected {
         expected
     }
 
-    fn add(&mut self, section: Section<'_>, problems: &mut Problems) -> Option<u16> {
+    /// One more, of one request. Gives its place.
+    pub(crate) fn add(&mut self, section: Section<'_>, problems: &mut Problems) -> Option<u16> {
         let index = u16::try_from(self.list.len()).ok()?;
         self.list.push(Expectation::read(section, problems));
         Some(index)

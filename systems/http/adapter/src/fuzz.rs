@@ -58,7 +58,8 @@ fn check(target: &Target) {
 /// # Panics
 /// If it is not.
 pub fn fuzz_import(bytes: &[u8]) {
-    let options = crate::import::ImportOptions { host: None, all_methods: true };
+    let is_flow = bytes.len() % 2 == 1;
+    let options = crate::import::ImportOptions { host: None, all_methods: true, is_flow };
     let Ok(found) = crate::import::import("(bytes)", bytes, &options) else { return };
     if let Some(text) = &found.targets {
         let read = targets::parse(text, Format::Json).expect("an import makes a target file");

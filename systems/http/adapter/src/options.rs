@@ -14,6 +14,7 @@ use model::options::{Options, Problems, Section, Value};
 use model::secret;
 use sut::{Request, System, Tls};
 
+use crate::flow::read as steps;
 use crate::requests::{Requests, Wish};
 use crate::rules::Rules;
 use crate::system::HttpSystem;
@@ -23,7 +24,7 @@ use crate::url::{self, Origin, Place};
 use crate::workload::Order;
 
 /// The longest body of one request.
-const BODY_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of a body that are looked through for secrets: passwords stand at its beginning, and files may be large.
 const SECRETS_BYTES_MAX: usize = 64 << 10;
@@ -34,6 +35,9 @@ const COOKIE_BYTES_MIN: usize = 8;
 /// The deepest pipeline. Beyond it nothing is gained (facts: the cost falls 40-fold at 64) and a lost
 /// connection loses everything in it.
 const PIPELINE_MAX: u64 = 1024;
+
+/// Streams of an HTTP/2 connection, unless the experiment says otherwise: common servers take 100 and more.
+const STREAMS: u64 = 64;
 
 /// Builds the system, or reports everything that is wrong.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
@@ -54,26 +58,49 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
     let before = problems.list.len();
     let server = Server::read(request, problems);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let rules = Rules::read(&mut workload, problems);
+    let mut rules = Rules::read(&mut workload, problems);
     let headers = headers(&mut workload, problems);
-    workload.integer("redirects", 0, 0, problems);
     let pipeline = workload.integer("pipeline", 1, PIPELINE_MAX, problems).unwrap_or(1);
+    let streams = streams(&mut workload, &server, pipeline, &rules, problems);
     let has_preflight = workload.boolean("preflight", problems).unwrap_or(true);
-    let given = targets_of(&mut workload, request.folder, problems);
+    let around =
+        steps::Around { folder: request.folder, headers: &headers, load: request.load, kinds: 0 };
+    let flows = steps::Given::read(&mut workload, &around, problems);
+    let given = match &flows {
+        Some(flows) if !flows.has_targets() => {
+            without_targets(&mut workload, problems);
+            None
+        }
+        _ => targets_of(&mut workload, request.folder, problems),
+    };
     let order = order(&mut workload, problems);
     let places = Reading {
         workload: &workload,
         folder: request.folder,
         base: server.place.as_ref(),
-        headers,
+        headers: headers.clone(),
         correlate: rules.correlate.as_deref(),
+        is_http2: server.is_http2,
     };
     // A base URL that is wrong has been reported; targets are not judged by its absence.
     let given = given.filter(|_| server.place.is_some() || !server.has_url);
-    let built = given.and_then(|given| places.requests(&given, problems));
+    let built = match (&flows, given) {
+        (Some(flows), None) if !flows.has_targets() => {
+            places.origin(&[], problems).map(|origin| (origin, Requests::default()))
+        }
+        (_, given) => given.and_then(|given| places.requests(&given, problems)),
+    };
     workload.finish(problems);
     let (origin, mut requests) = built?;
     rules.expected.bind(&mut requests, problems);
+    let kinds = u32::try_from(requests.kinds.len()).expect("bounded by KINDS_MAX");
+    let around = steps::Around { kinds, ..around };
+    let flows =
+        flows.and_then(|given| given.flows(&origin, &around, &mut rules.expected, problems));
+    if let Some(flows) = &flows {
+        rules.serve_flows(flows.read_bodies(), flows.read_heads());
+        fit_for_flows(request, (pipeline, server.is_http2), &rules, problems);
+    }
     let tls = server.tls(&origin, problems);
     (problems.list.len() == before).then(|| HttpSystem {
         origin,
@@ -81,11 +108,78 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
         requests: Arc::new(requests),
         rules: Arc::new(rules),
         order,
+        flows: flows.map(Arc::new),
         pipeline: u32::try_from(pipeline).expect("bounded by PIPELINE_MAX"),
-        has_preflight,
+        streams,
+        has_preflight: has_preflight && !server.is_http2,
         is_insecure: server.is_insecure,
         patience: request.load.map_or(Duration::MAX, |load| load.timeout),
     })
+}
+
+/// How many requests are outstanding on an HTTP/2 connection; nothing: it is HTTP/1.1.
+fn streams(
+    workload: &mut Section<'_>,
+    server: &Server,
+    pipeline: u64,
+    rules: &Rules,
+    problems: &mut Problems,
+) -> Option<u32> {
+    let streams = workload.integer("streams", 1, PIPELINE_MAX, problems);
+    if !server.is_http2 {
+        if streams.is_some() {
+            let message = "`workload.streams` is for HTTP/2";
+            let help = "write http_version = \"2\" in [system.deploy], or leave it out";
+            workload.reject("streams", message, Some(help.to_owned()), problems);
+        }
+        return None;
+    }
+    let unfit = [("pipeline", pipeline > 1), ("correlate", rules.correlate.is_some())];
+    for (key, _) in unfit.iter().filter(|(_, is_given)| *is_given) {
+        let message =
+            format!("`workload.{key}` is for HTTP/1.1: over HTTP/2 each answer says whose it is");
+        workload.reject(
+            key,
+            message,
+            Some("leave it out; `streams` says how many are outstanding".to_owned()),
+            problems,
+        );
+    }
+    Some(u32::try_from(streams.unwrap_or(STREAMS)).expect("bounded by PIPELINE_MAX"))
+}
+
+/// A workload of flows alone has no other requests.
+fn without_targets(workload: &mut Section<'_>, problems: &mut Problems) {
+    workload.one_of("kind", &["flow"], problems);
+    for key in ["format", "order", "method", "path", "body", "body_file", "targets", "targets_text"]
+    {
+        if workload.raw(key).is_some() {
+            let message = format!("`workload.{key}` says nothing beside [[workload.step]]");
+            let help = "leave it out, or give targets a weight: [workload.weights] targets = 1";
+            workload.reject(key, message, Some(help.to_owned()), problems);
+        }
+    }
+}
+
+/// Reports keys that do not go with flows.
+fn fit_for_flows(
+    request: &Request<'_>,
+    (pipeline, is_http2): (u64, bool),
+    rules: &Rules,
+    problems: &mut Problems,
+) {
+    let load = request.load;
+    let unfit = [
+        ("workload.pipeline", pipeline > 1),
+        ("http_version = \"2\"", is_http2),
+        ("workload.correlate", rules.correlate.is_some()),
+        ("load.batch", load.is_some_and(|load| load.batch.is_some())),
+        ("load.resend", load.is_some_and(|load| load.resend.is_some())),
+    ];
+    for (key, _) in unfit.iter().filter(|(_, is_given)| *is_given) {
+        let message = format!("`{key}` and [[workload.step]] do not go together");
+        problems.add(request.workload.span, message, Some(format!("leave `{key}` out")));
+    }
 }
 
 /// `[system.deploy]`.
@@ -95,6 +189,7 @@ struct Server {
     ca: Option<(String, Vec<u8>)>,
     server_name: Option<String>,
     is_insecure: bool,
+    is_http2: bool,
     span: model::options::Span,
 }
 
@@ -138,9 +233,9 @@ impl Server {
         });
         let server_name = deploy.string("server_name", problems).map(str::to_owned);
         let is_insecure = deploy.boolean("insecure", problems).unwrap_or(false);
-        deploy.one_of("http_version", &["1.1"], problems);
+        let is_http2 = deploy.one_of("http_version", &["1.1", "2"], problems) == Some("2");
         deploy.finish(problems);
-        Self { has_url, place, ca, server_name, is_insecure, span }
+        Self { has_url, place, ca, server_name, is_insecure, is_http2, span }
     }
 
     /// `Some(None)` for http.
@@ -156,7 +251,7 @@ impl Server {
         }
         let name = self.server_name.as_deref().unwrap_or(&origin.host);
         let ca = self.ca.as_ref().map(|(path, pem)| (path.as_str(), pem.as_slice()));
-        let trust = Trust { ca, is_insecure: self.is_insecure };
+        let trust = Trust { ca, is_insecure: self.is_insecure, is_http2: self.is_http2 };
         match crate::tls::tls(name, trust) {
             Ok(tls) => Some(Some(tls)),
             Err(message) => {
@@ -334,10 +429,17 @@ fn headers(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<(String, 
 
 /// A text with the variables of the environment that it names (`${NAME}`): secrets then stand in no file. What it holds
 /// that is secret is known from here on.
-fn given(text: &str) -> Result<String, String> {
+pub(crate) fn given(text: &str) -> Result<String, String> {
     let value = secret::expand(text, &variable)?;
     taint(&value);
     Ok(value)
+}
+
+/// The same of bytes, such as a body.
+pub(crate) fn given_bytes(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let bytes = secret::expand_bytes(bytes, &variable)?;
+    taint(beginning(&bytes));
+    Ok(bytes)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -349,7 +451,7 @@ fn taint(text: &str) {
 }
 
 /// A header's value, which may also be `env:NAME`, or `Bearer env:NAME`.
-fn looked_up(header: &str, text: &str) -> Result<String, String> {
+pub(crate) fn looked_up(header: &str, text: &str) -> Result<String, String> {
     let value =
         secret::expand(text, &variable).map_err(|why| format!("header `{header}`: {why}"))?;
     if secret::is_secret_name(header) || secret::looks_secret(&value) {
@@ -392,9 +494,22 @@ struct Reading<'a, 'b> {
     base: Option<&'a Place>,
     headers: Vec<(String, String)>,
     correlate: Option<&'a str>,
+    is_http2: bool,
 }
 
 impl Reading<'_, '_> {
+    /// The server: that of the base URL, else the first that a target names.
+    fn origin(&self, targets: &[Target], problems: &mut Problems) -> Option<Origin> {
+        let first = || targets.iter().find_map(|target| target.place.origin.clone());
+        let origin = self.base.and_then(|base| base.origin.clone()).or_else(first);
+        if origin.is_none() {
+            let help = "add a line such as: url = \"http://127.0.0.1:8080/\"".to_owned();
+            let message = "`system.deploy.url` is missing, and no target names a server";
+            problems.add(self.workload.span(), message, Some(help));
+        }
+        origin
+    }
+
     /// Prepares every request, or reports what is wrong with each.
     fn requests(&self, given: &Given, problems: &mut Problems) -> Option<(Origin, Requests)> {
         let (targets, name, folder) = match given {
@@ -406,18 +521,9 @@ impl Reading<'_, '_> {
         let at = |target: &Target| {
             name.map_or_else(String::new, |name| format!("{name}:{}: ", target.line))
         };
-        let first = || targets.iter().find_map(|target| target.place.origin.clone());
-        let Some(origin) = self.base.and_then(|base| base.origin.clone()).or_else(first) else {
-            let help = "add a line such as: url = \"http://127.0.0.1:8080/\"".to_owned();
-            problems.add(
-                self.workload.span(),
-                "`system.deploy.url` is missing, and no target names a server",
-                Some(help),
-            );
-            return None;
-        };
+        let origin = self.origin(targets, problems)?;
         let (mut requests, mut files, mut wrong) =
-            (Requests::new(self.correlate), HashMap::new(), Vec::new());
+            (Requests::new(self.correlate).for_http2(self.is_http2), HashMap::new(), Vec::new());
         for target in targets {
             let prepared = self.wish(target, &origin, folder, &mut files);
             let prepared = prepared.and_then(|wish| requests.add(&origin, &wish));
@@ -496,7 +602,7 @@ fn file(
 }
 
 /// A file's content, up to a bound.
-fn bytes_of(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+pub(crate) fn bytes_of(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let read = || {
         let mut bytes = Vec::new();
         File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;

@@ -2,6 +2,8 @@
 //! answer. What may pass (a lost connection, a failure of the server's) is tried a few times. Bounded in count and in time;
 //! says what it left out.
 
+mod flows;
+
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -101,11 +103,14 @@ impl Pass<'_> {
             mark_stray(Some(&mut finding), questioner.stray_bytes());
             findings.push(finding);
         }
+        let tried = findings.len();
+        if let Some(flows) = &self.system.flows {
+            self.walk(flows, &mut questioner, deadline, &mut findings)?;
+        }
         self.clock.sleep_until(self.clock.now().plus(STRAY_WAIT));
         // A connection that is not there any more has nothing behind its answer.
         let _ = questioner.connect(STRAY_WAIT);
         mark_stray(findings.last_mut(), questioner.stray_bytes());
-        let tried = findings.len();
         if tried < all.len() {
             findings.push(left_out(tried, all.len(), tried_max));
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use wire::http1::{Asked, write_request};
+use wire::http2::request_block;
 
 use crate::url::Origin;
 
@@ -38,6 +39,8 @@ pub(crate) struct Wish {
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) bytes: Box<[u8]>,
+    /// Over HTTP/2: how much of the bytes is the header block; the rest is the body.
+    pub(crate) block_bytes: usize,
     pub(crate) body_bytes: u32,
     pub(crate) kind: u32,
     pub(crate) asked: Asked,
@@ -59,6 +62,8 @@ pub(crate) struct Requests {
     pub(crate) kinds: Vec<String>,
     /// The header that carries the id of each transaction.
     correlate: Option<String>,
+    /// Whether they are written for HTTP/2.
+    is_http2: bool,
     bytes: usize,
     by_hash: HashMap<u64, Vec<u32>>,
     kind_by_name: HashMap<String, u32>,
@@ -69,6 +74,11 @@ impl Requests {
     /// Requests that carry the ids of their transactions in a header, if one is named.
     pub(crate) fn new(correlate: Option<&str>) -> Self {
         Self { correlate: correlate.map(str::to_owned), ..Self::default() }
+    }
+
+    /// The same for HTTP/2, if so.
+    pub(crate) fn for_http2(self, is_http2: bool) -> Self {
+        Self { is_http2, ..self }
     }
 
     /// Adds a request to the end of the sequence.
@@ -99,6 +109,7 @@ impl Requests {
         let name = name(wish);
         let kind = self.kind(&name);
         self.prepared.push(Prepared {
+            block_bytes: bytes.len() - wish.body.len().min(bytes.len()),
             bytes: bytes.into_boxed_slice(),
             body_bytes: u32::try_from(wish.body.len())
                 .map_err(|_| "a body is too long".to_owned())?,
@@ -114,6 +125,9 @@ impl Requests {
 
     /// The bytes of a request, and where its id goes.
     fn written(&self, origin: &Origin, wish: &Wish) -> Result<(Vec<u8>, Option<usize>), String> {
+        if self.is_http2 {
+            return Ok((written_for_http2(origin, wish), None));
+        }
         let Some(header) = &self.correlate else { return Ok((written(origin, wish), None)) };
         if wish.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header)) {
             return Err(format!(
@@ -165,21 +179,38 @@ fn name(wish: &Wish) -> String {
     }
 }
 
-/// Host, User-Agent and Accept first, each unless the wish brings its own.
+/// A header block, and the body after it.
+fn written_for_http2(origin: &Origin, wish: &Wish) -> Vec<u8> {
+    let authority = origin.authority();
+    let mut headers = headers(&authority, wish);
+    let length = wish.body.len().to_string();
+    if !wish.body.is_empty() {
+        headers.push(("content-length", length.as_bytes()));
+    }
+    let scheme = if origin.is_tls { "https" } else { "http" };
+    let mut bytes = request_block(&wish.method, scheme, &authority, &wish.target, &headers);
+    bytes.extend_from_slice(&wish.body);
+    bytes
+}
+
 fn written(origin: &Origin, wish: &Wish) -> Vec<u8> {
     let authority = origin.authority();
-    let own = [("Host", authority.as_str()), ("User-Agent", USER_AGENT), ("Accept", "*/*")];
-    let is_brought =
-        |name: &str| wish.headers.iter().any(|(brought, _)| brought.eq_ignore_ascii_case(name));
-    let headers: Vec<(&str, &[u8])> = own
-        .into_iter()
-        .filter(|(name, _)| !is_brought(name))
-        .chain(wish.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .map(|(name, value)| (name, value.as_bytes()))
-        .collect();
+    let headers = headers(&authority, wish);
     let mut bytes = Vec::new();
     write_request(&mut bytes, &wish.method, &wish.target, &headers, &wish.body);
     bytes
+}
+
+/// Host, User-Agent and Accept first, each unless the wish brings its own.
+fn headers<'a>(authority: &'a str, wish: &'a Wish) -> Vec<(&'a str, &'a [u8])> {
+    let own = [("Host", authority), ("User-Agent", USER_AGENT), ("Accept", "*/*")];
+    let is_brought =
+        |name: &str| wish.headers.iter().any(|(brought, _)| brought.eq_ignore_ascii_case(name));
+    own.into_iter()
+        .filter(|(name, _)| !is_brought(name))
+        .chain(wish.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        .map(|(name, value)| (name, value.as_bytes()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,10 @@ pub(crate) struct Rules {
     limited_texts: Vec<String>,
     pub(crate) expected: Expected,
     body_kept_max: usize,
+    /// The same, where something reads bodies.
+    body_kept_wanted: usize,
+    /// Whether flows read heads.
+    keeps_heads: bool,
     /// The header that carries a request's id there and back.
     pub(crate) correlate: Option<String>,
 }
@@ -103,10 +107,32 @@ impl Rules {
             || limited_pointer.is_some()
             || !limited_texts.is_empty()
             || expected.reads_bodies();
-        let kept = if reads_bodies { kept.min(BODY_KEPT_MAX) } else { 0 };
-        let body_kept_max = usize::try_from(kept).expect("bounded by BODY_KEPT_MAX");
+        let wanted = usize::try_from(kept.min(BODY_KEPT_MAX)).expect("bounded by BODY_KEPT_MAX");
         let correlate = correlate(workload, problems);
-        Self { statuses, error, limited_pointer, limited_texts, expected, body_kept_max, correlate }
+        Self {
+            statuses,
+            error,
+            limited_pointer,
+            limited_texts,
+            expected,
+            body_kept_max: if reads_bodies { wanted } else { 0 },
+            body_kept_wanted: wanted,
+            keeps_heads: false,
+            correlate,
+        }
+    }
+
+    /// Flows read bodies, or heads, or expect something of a step's answer.
+    pub(crate) fn serve_flows(&mut self, read_bodies: bool, read_heads: bool) {
+        if read_bodies || self.expected.reads_bodies() {
+            self.body_kept_max = self.body_kept_wanted;
+        }
+        self.keeps_heads = read_heads;
+    }
+
+    /// Whether heads have to be kept.
+    pub(crate) fn reads_heads(&self) -> bool {
+        self.keeps_heads || self.expected.reads_headers()
     }
 
     /// Bounds on answers: bodies are kept only if a rule reads them.
@@ -223,7 +249,7 @@ impl Said {
 }
 
 /// `404 Not Found`, as the server wrote it.
-fn status_line(answered: &Answered<'_>, text: &mut String) {
+pub(crate) fn status_line(answered: &Answered<'_>, text: &mut String) {
     write!(text, "{}", answered.response.status).expect("a String takes any text");
     if !answered.reason.is_empty() {
         text.push(' ');
@@ -232,7 +258,7 @@ fn status_line(answered: &Answered<'_>, text: &mut String) {
     cut(text);
 }
 
-fn cut(text: &mut String) {
+pub(crate) fn cut(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
         // Half a secret would not be known for one later.
         if let Cow::Owned(scrubbed) = secret::scrub(text) {

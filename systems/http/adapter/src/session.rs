@@ -1,5 +1,5 @@
 //! One HTTP/1.1 connection as a value: prepared requests out, answers in order back. It never follows a
-//! redirect, never asks again, and never holds a request back.
+//! redirect, never asks again, and never holds a request back: what a user of a flow does next is said beside his answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,6 +8,8 @@ use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::http1::{Asked, Response, ResponseReader};
 
+use crate::flow::Flows;
+use crate::flow::walk::{Asking, Walk};
 use crate::requests::{ID_PLACE, Requests};
 use crate::rules::{Answered, Rules};
 
@@ -20,6 +22,8 @@ struct Outstanding {
     tx: TxId,
     asked: Asked,
     expects: Option<u16>,
+    /// Whether it is a step of the user that the session holds.
+    is_step: bool,
 }
 
 /// The state of a connection.
@@ -31,6 +35,8 @@ pub(crate) struct HttpSession {
     outstanding: VecDeque<Outstanding>,
     pipeline: u32,
     text: String,
+    /// The user whose step is outstanding, where there are flows: one at a time.
+    walk: Option<Walk>,
 }
 
 impl HttpSession {
@@ -38,14 +44,55 @@ impl HttpSession {
     pub(crate) fn new(requests: Arc<Requests>, rules: Arc<Rules>, pipeline: u32) -> Self {
         let reader = reader(&rules);
         let outstanding = VecDeque::with_capacity(pipeline as usize);
-        Self { requests, rules, reader, outstanding, pipeline, text: String::with_capacity(256) }
+        let text = String::with_capacity(256);
+        Self { requests, rules, reader, outstanding, pipeline, text, walk: None }
+    }
+
+    /// The same, for users who go through flows.
+    pub(crate) fn walking(self, flows: Option<Arc<Flows>>) -> Self {
+        assert!(flows.is_none() || self.pipeline == 1, "a connection holds one user at a time");
+        Self { walk: flows.map(Walk::new), ..self }
+    }
+
+    /// Ends the outstanding step of a user, and says what he does next.
+    fn conclude_step(&mut self, at: Outstanding, response: Response, marks: &mut Marks) {
+        let Self { walk, reader, rules, text, .. } = self;
+        let walk = walk.as_mut().expect("a step was written by it");
+        let answered = Answered {
+            response,
+            reason: reader.reason(),
+            body: reader.body(),
+            has_body: at.asked != Asked::Head,
+            head: reader.kept_head(),
+            expects: at.expects,
+        };
+        let (mut outcome, next) = walk.conclude(rules, &answered, reader.location(), text);
+        if let Some(next) = next
+            && !marks.follows(at.tx, next, |payload| walk.write_state(payload))
+        {
+            outcome = Outcome::Rejected(Class::Client);
+            text.clear();
+            text.push_str("the values of a user are longer than a MiB together");
+        }
+        let (status, bytes_in) = (response.status, bytes_of(response));
+        match outcome {
+            Outcome::Committed => marks.reached(at.tx, COMMITTED, status, bytes_in),
+            outcome => marks.ended(at.tx, outcome, status, bytes_in, text),
+        }
+        if !response.keep_alive {
+            marks.close();
+        }
     }
 
     /// Ends the oldest outstanding transaction with the answer.
     fn conclude(&mut self, response: Response, marks: &mut Marks) -> Result<(), ProtocolError> {
-        let Some(&Outstanding { tx, asked, expects }) = self.outstanding.front() else {
+        let Some(&at) = self.outstanding.front() else { return Ok(()) };
+        if at.is_step {
+            self.outstanding.pop_front();
+            self.conclude_step(at, response, marks);
             return Ok(());
-        };
+        }
+        let Outstanding { tx, asked, expects, .. } = at;
         let echo = match &self.rules.correlate {
             None => Echo::Same,
             Some(_) => Echo::of(self.reader.watched(), tx),
@@ -63,7 +110,7 @@ impl HttpSession {
             head: self.reader.kept_head(),
             expects,
         };
-        let bytes_in = u32::try_from(response.body_bytes).unwrap_or(u32::MAX);
+        let bytes_in = bytes_of(response);
         match self.rules.judge(&answered, &mut self.text) {
             Outcome::Committed if echo == Echo::None => {
                 let name = self.rules.correlate.as_deref().unwrap_or_default();
@@ -81,10 +128,14 @@ impl HttpSession {
     }
 }
 
+fn bytes_of(response: Response) -> u32 {
+    u32::try_from(response.body_bytes).unwrap_or(u32::MAX)
+}
+
 /// A reader of answers, with what the rules ask of their heads.
 pub(crate) fn reader(rules: &Rules) -> ResponseReader {
     let mut reader = ResponseReader::new(rules.limits());
-    if rules.expected.reads_headers() {
+    if rules.reads_heads() {
         reader = reader.keeping_heads();
     }
     match &rules.correlate {
@@ -119,6 +170,12 @@ pub(crate) fn id_digits(tx: TxId) -> [u8; ID_PLACE.len()] {
 
 impl Session for HttpSession {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        if let Some(walk) = self.walk.as_mut().filter(|_| tx.payload.len() > INDEX_BYTES) {
+            let asking = walk.request(tx.payload, tx.id, tx.given.unix_ns(), out);
+            let Asking { asked, expects, body_bytes } = asking;
+            self.outstanding.push_back(Outstanding { tx: tx.id, asked, expects, is_step: true });
+            return body_bytes;
+        }
         let prepared = &self.requests.prepared[index(tx)];
         let start = out.len();
         out.extend_from_slice(&prepared.bytes);
@@ -126,7 +183,7 @@ impl Session for HttpSession {
             out[start + at..][..ID_PLACE.len()].copy_from_slice(&id_digits(tx.id));
         }
         let (asked, expects) = (prepared.asked, prepared.expects);
-        self.outstanding.push_back(Outstanding { tx: tx.id, asked, expects });
+        self.outstanding.push_back(Outstanding { tx: tx.id, asked, expects, is_step: false });
         prepared.body_bytes
     }
 
@@ -180,9 +237,12 @@ impl Session for HttpSession {
     }
 }
 
+/// The length of a payload that names a request; that of a user is longer.
+const INDEX_BYTES: usize = 4;
+
 /// Which request the transaction is. The payload says so where the kind alone does not.
-fn index(tx: &Transaction<'_>) -> usize {
-    match <[u8; 4]>::try_from(tx.payload) {
+pub(crate) fn index(tx: &Transaction<'_>) -> usize {
+    match <[u8; INDEX_BYTES]>::try_from(tx.payload) {
         Ok(index) => u32::from_le_bytes(index) as usize,
         Err(_) => tx.kind as usize,
     }

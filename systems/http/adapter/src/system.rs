@@ -10,8 +10,12 @@ use clock::Clock;
 use model::Seed;
 use model::facts::{CodeRemark, PreflightFinding};
 use sut::ask::{AskError, Questioner};
-use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Tls, Workload};
+use sut::{
+    Deployment, Endpoint, Kind, Link, Role, Session, SutError, System, Testbed, Tls, Workload,
+};
 
+use crate::flow::{self, Flows};
+use crate::http2_session::Http2Session;
 use crate::preflight::Pass;
 use crate::requests::Requests;
 use crate::rules::Rules;
@@ -35,7 +39,11 @@ pub(crate) struct HttpSystem {
     pub(crate) requests: Arc<Requests>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) order: Order,
+    /// The flows of users beside the targets, or instead of them.
+    pub(crate) flows: Option<Arc<Flows>>,
     pub(crate) pipeline: u32,
+    /// Requests outstanding on an HTTP/2 connection; absent: it is HTTP/1.1.
+    pub(crate) streams: Option<u32>,
     pub(crate) has_preflight: bool,
     /// Whether the server's certificate is not verified.
     pub(crate) is_insecure: bool,
@@ -74,16 +82,18 @@ impl HttpSystem {
         if !failures.is_empty() {
             deployment.facts.insert("http.addresses_not_used".to_owned(), failures.join("; "));
         }
-        deployment
-            .facts
-            .insert("http.targets".to_owned(), self.requests.sequence.len().to_string());
+        let targets = self.requests.sequence.len().to_string();
+        deployment.facts.insert("http.targets".to_owned(), targets);
+        if let Some(flows) = &self.flows {
+            deployment.facts.insert("http.steps".to_owned(), flows.steps.len().to_string());
+        }
         Ok(deployment)
     }
 
     /// For what comes before the load, which never uses it.
     pub(crate) fn questioner(&self, address: SocketAddr, clock: Clock) -> Questioner {
         let mut questioner = Questioner::new(address, self.tls.clone(), self.rules.limits(), clock);
-        if self.rules.expected.reads_headers() {
+        if self.rules.reads_heads() {
             questioner = questioner.keeping_heads();
         }
         match &self.rules.correlate {
@@ -123,7 +133,8 @@ impl System for HttpSystem {
 
     /// Nothing is read back, so what a ledger would record is not asked.
     fn kinds(&self) -> Vec<Kind> {
-        self.requests.kinds.iter().map(Kind::recorded).collect()
+        let steps = self.flows.iter().flat_map(|flows| flows.kinds());
+        self.requests.kinds.iter().map(Kind::recorded).chain(steps).collect()
     }
 
     fn fidelity(&self) -> Vec<String> {
@@ -141,8 +152,16 @@ impl System for HttpSystem {
         self.attach(bed.clock())
     }
 
-    fn workload(&self, seed: Seed, worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Source::new(self.requests.clone(), self.order, seed, worker))
+    fn workload(&self, seed: Seed, worker: u32, workers: u32) -> Box<dyn Workload> {
+        let targets = Source::new(self.requests.clone(), self.order, seed, worker);
+        match &self.flows {
+            None => Box::new(targets),
+            Some(flows) => {
+                let users =
+                    flow::source::Source::new(flows.clone(), Some(targets), seed, worker, workers);
+                Box::new(users)
+            }
+        }
     }
 
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {
@@ -150,8 +169,15 @@ impl System for HttpSystem {
             return Err(SutError::Deploy("an HTTP server has no such connection".to_owned()));
         }
         let (_, address) = to.endpoints[index as usize % to.endpoints.len()];
-        let session = HttpSession::new(self.requests.clone(), self.rules.clone(), self.pipeline);
-        Ok(Link::Wire(Endpoint { address, tls: self.tls.clone() }, Box::new(session)))
+        let (requests, rules) = (self.requests.clone(), self.rules.clone());
+        let session: Box<dyn Session> = match self.streams {
+            Some(streams) => Box::new(Http2Session::new(requests, rules, streams)),
+            None => {
+                let session = HttpSession::new(requests, rules, self.pipeline);
+                Box::new(session.walking(self.flows.clone()))
+            }
+        };
+        Ok(Link::Wire(Endpoint { address, tls: self.tls.clone() }, session))
     }
 
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {

@@ -4,8 +4,10 @@ mod attaching;
 mod building;
 mod conforming;
 mod dialogue;
+mod flows;
 mod hostile;
 mod hostile_list;
+mod http2;
 mod nginx;
 mod server;
 

@@ -23,6 +23,8 @@ pub(crate) struct Trust<'a> {
     pub(crate) ca: Option<(&'a str, &'a [u8])>,
     /// Whether any certificate will do.
     pub(crate) is_insecure: bool,
+    /// Whether HTTP/2 is asked for (ALPN), and not HTTP/1.1.
+    pub(crate) is_http2: bool,
 }
 
 /// The configuration for a server called `name`.
@@ -49,7 +51,8 @@ pub(crate) fn tls(name: &str, trust: Trust<'_>) -> Result<Tls, String> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = config.with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols =
+        vec![if trust.is_http2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }];
     Ok(Tls { config: Arc::new(config), server_name })
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::secrets::{REMOVED, is_secret, looks_secret, masked_pairs, names_secret};
+use super::secrets::{REMOVED, is_carried, is_secret, looks_secret, masked_pairs, names_secret};
 
 /// What became of a body.
 pub(super) enum Masked {
@@ -50,7 +50,8 @@ fn mask(value: &mut Value, count: &mut usize) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
-                if is_secret(name) && !value.is_null() {
+                let is_carried = value.as_str().is_some_and(is_carried);
+                if is_secret(name) && !value.is_null() && !is_carried {
                     *count += 1;
                     *value = Value::from(REMOVED);
                 } else {

@@ -9,7 +9,7 @@ const NOTES_MAX: usize = 60;
 pub(super) fn text(imported: &Imported, name: &str, targets_file: Option<&str>) -> String {
     let mut text = format!(
         "# {} from {}.\n",
-        counted(imported.target_count, "target"),
+        counted(imported.target_count, if imported.steps.is_some() { "step" } else { "target" }),
         comment(&imported.form)
     );
     for note in imported.notes.iter().take(NOTES_MAX) {
@@ -26,6 +26,11 @@ pub(super) fn text(imported: &Imported, name: &str, targets_file: Option<&str>) 
         None => text.push_str(
             "url = \"http://127.0.0.1:8080\"   # the file names no server: put yours here\n",
         ),
+    }
+    if let Some(steps) = &imported.steps {
+        text.push_str(&format!("\n[workload]\nkind = \"flow\"\n{steps}"));
+        text.push_str(LOAD_OF_USERS);
+        return text;
     }
     text.push_str("\n[workload]\nkind    = \"targets\"\n");
     match (targets_file, &imported.targets) {
@@ -65,13 +70,26 @@ expr = "success == 100%"
 expr = "p99 < 1s"
 "#;
 
+const LOAD_OF_USERS: &str = r#"
+[load]
+model    = "open"                 # users come by this rate, and do not wait for each other
+arrival  = "poisson"
+rate     = "5/s"
+warmup   = "2s"
+duration = "30s"
+timeout  = "30s"
+
+[[threshold]]
+expr = "flow.success == 100%"
+"#;
+
 /// On one line, and nothing that a terminal or a parser would obey.
-fn comment(text: &str) -> String {
+pub(super) fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A TOML string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

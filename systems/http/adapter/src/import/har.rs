@@ -33,24 +33,24 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recorded {
-    method: String,
-    url: String,
+pub(super) struct Recorded {
+    pub(super) method: String,
+    pub(super) url: String,
     #[serde(default, deserialize_with = "or_empty")]
-    headers: Vec<Pair>,
-    post_data: Option<PostData>,
+    pub(super) headers: Vec<Pair>,
+    pub(super) post_data: Option<PostData>,
 }
 
 #[derive(Deserialize)]
-struct Pair {
-    name: String,
-    value: Option<String>,
+pub(super) struct Pair {
+    pub(super) name: String,
+    pub(super) value: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PostData {
-    mime_type: Option<String>,
+pub(super) struct PostData {
+    pub(super) mime_type: Option<String>,
     text: Option<String>,
     #[serde(default, deserialize_with = "or_empty")]
     params: Vec<Pair>,
@@ -58,7 +58,7 @@ struct PostData {
 }
 
 /// Some browsers' extensions and proxies write null where there is nothing.
-fn or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
+pub(super) fn or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -95,7 +95,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
             _ => counts.cannot_be_sent += 1,
         }
     }
-    let (origin, others) = chosen(&requests, options.host)?;
+    let (origin, others) = chosen(requests.iter().map(|(origin, ..)| origin), options.host)?;
     let mut lines = TargetLines::default();
     let mut secret_headers = Vec::new();
     for (_, target, recorded) in requests.into_iter().filter(|(other, ..)| *other == origin) {
@@ -115,6 +115,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
         target_count: lines.count,
         notes: notes(&counts, &others, lines.beyond, &secret_headers),
         targets: Some(lines.text),
+        steps: None,
         secret_headers,
     })
 }
@@ -128,12 +129,12 @@ fn opens_websocket(request: &Recorded) -> bool {
 }
 
 /// The server to load, and the others with how many requests went to them.
-fn chosen(
-    requests: &[(Origin, String, Recorded)],
+fn chosen<'a>(
+    requests: impl Iterator<Item = &'a Origin>,
     host: Option<&str>,
 ) -> Result<(Origin, Vec<(Origin, usize)>), String> {
     let mut origins: Vec<(Origin, usize)> = Vec::new();
-    for (origin, ..) in requests {
+    for origin in requests {
         match origins.iter_mut().find(|(known, _)| known == origin) {
             Some((_, count)) => *count += 1,
             None => origins.push((origin.clone(), 1)),
@@ -164,11 +165,21 @@ fn chosen(
     Ok((origin, origins))
 }
 
+/// The server to load, of those that URLs name.
+pub(super) fn most_frequent<'a>(
+    urls: impl Iterator<Item = &'a str>,
+    host: Option<&str>,
+) -> Result<Origin, String> {
+    let origins: Vec<Origin> =
+        urls.filter_map(|url| url::parse(&graphic(&without_user(url))).ok()?.origin).collect();
+    chosen(origins.iter(), host).map(|(origin, _)| origin)
+}
+
 const TYPE: &str = "Content-Type";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Headers of one connection, and those that are written anew (RFC 9110, section 7.6.1).
-const NOT_COPIED: [&str; 14] = [
+pub(super) const NOT_COPIED: [&str; 14] = [
     "connection",
     "content-length",
     "expect",
@@ -247,7 +258,7 @@ fn request(
 }
 
 /// The body, if the recording has it.
-fn bytes_of(data: PostData, content_type: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes_of(data: PostData, content_type: &str) -> Option<Vec<u8>> {
     match (data.text, data.encoding.as_deref()) {
         (Some(text), Some("base64")) => STANDARD.decode(text).ok(),
         (Some(text), _) if !text.is_empty() || data.params.is_empty() => Some(text.into_bytes()),

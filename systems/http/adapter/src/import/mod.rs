@@ -6,6 +6,7 @@
 mod body;
 mod experiment;
 mod har;
+mod har_flow;
 mod openapi;
 mod secrets;
 mod target_file;
@@ -25,6 +26,8 @@ pub struct ImportOptions<'a> {
     pub host: Option<&'a str>,
     /// Operations of an OpenAPI description beyond GET and HEAD.
     pub all_methods: bool,
+    /// A recording becomes one user's flow, with what answers said carried on to later requests.
+    pub is_flow: bool,
 }
 
 /// What was found.
@@ -38,6 +41,8 @@ pub struct Imported {
     pub target_count: usize,
     /// The targets in vegeta's JSON form; `None` if the file is a target file and can be used as it is.
     pub targets: Option<String>,
+    /// Steps of a flow, as they stand in an experiment.
+    pub steps: Option<String>,
     /// What was left out, changed or made up: sentences.
     pub notes: Vec<String>,
     /// Names of headers that carry secrets and were left out.
@@ -51,6 +56,8 @@ pub struct Imported {
 pub fn import(name: &str, bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let found = match form_of(bytes) {
+        Form::Har if options.is_flow => har_flow::import(bytes, options),
+        _ if options.is_flow => Err("a flow is made of a recording (HAR), whose answers say what is carried on".to_owned()),
         Form::Har => har::import(bytes, options),
         Form::OpenApiJson => openapi::import_json(bytes, options),
         Form::OpenApiYaml => openapi::import_yaml(bytes, options),
@@ -60,7 +67,7 @@ pub fn import(name: &str, bytes: &[u8], options: &ImportOptions<'_>) -> Result<I
         Form::Targets => target_file::import(bytes),
     };
     let found = found.map(|mut found| {
-        if found.targets.is_none() && options.host.is_some() {
+        if found.targets.is_none() && found.steps.is_none() && options.host.is_some() {
             found.notes.push("a target file is used as it is: --host changes nothing".to_owned());
         }
         if options.all_methods && !found.form.starts_with("OpenAPI") {

@@ -39,6 +39,7 @@ pub(super) fn masked_pairs(pairs: &str) -> (String, usize) {
         .map(|pair| match pair.split_once('=') {
             Some((name, value))
                 if !value.is_empty()
+                    && !is_carried(value)
                     && (is_secret(&decoded(name)) || looks_secret(&decoded(value))) =>
             {
                 count += 1;
@@ -48,6 +49,11 @@ pub(super) fn masked_pairs(pairs: &str) -> (String, usize) {
         })
         .collect();
     (masked.join("&"), count)
+}
+
+/// Whether a value is one that a flow takes from an answer.
+pub(super) fn is_carried(value: &str) -> bool {
+    value.starts_with("{{") && value.ends_with("}}")
 }
 
 /// A URL without the name and password of its user.

@@ -174,7 +174,11 @@ fn broken_options() {
             r#"{"headers":{"A":"env:ASSAY_TEST_NOT_SET"}}"#,
             "header `A`: the environment variable `ASSAY_TEST_NOT_SET` is not set; set it (export ASSAY_TEST_NOT_SET=…), or write $${ASSAY_TEST_NOT_SET} where ${ASSAY_TEST_NOT_SET} itself is meant",
         ),
-        (url, r#"{"redirects":5}"#, "`workload.redirects` must lie between 0 and 0, but is 5"),
+        (
+            url,
+            r#"{"redirects":5}"#,
+            "`workload.redirects` is for flows, and there is no [[workload.step]] (write the request as a step: assay init --template flow shows one)",
+        ),
         (url, r#"{"pipeline":0}"#, "`workload.pipeline` must lie between 1 and 1024, but is 0"),
         (
             url,

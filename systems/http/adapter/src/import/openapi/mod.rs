@@ -89,6 +89,7 @@ fn import(value: &Value, options: &ImportOptions<'_>) -> Result<Imported, String
         url: server.url,
         target_count: found.lines.count,
         targets: Some(found.lines.text),
+        steps: None,
         notes,
         secret_headers,
     })

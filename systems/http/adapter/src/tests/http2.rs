@@ -1,0 +1,269 @@
+//! HTTP/2 against peers that are functions of bytes: honest ones, for the contract's suite, and a list of what a server may do.
+
+use sut::conformance::{
+    Behaviour, Peer, Seen, Step, Subject, hostile_conformance, session_conformance,
+    system_conformance,
+};
+use sut::{Link, Mark, Marks, Role, Session, System as _, Transaction, Workload};
+
+use super::{built, system};
+use crate::system::HttpSystem;
+
+const SERVER: &str = "http://127.0.0.1:8080/";
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+/// The most unread bytes that a session may leave: a frame that is not whole.
+const UNREAD_MAX: usize = 9 + 16_384;
+
+fn of(workload: &str) -> HttpSystem {
+    let deploy = format!("{{\"url\":\"{SERVER}\",\"http_version\":\"2\"}}");
+    built(&deploy, workload, std::path::Path::new(".")).unwrap()
+}
+
+fn session(system: &HttpSystem) -> Box<dyn Session> {
+    let address = "127.0.0.1:8080".parse().unwrap();
+    let to = sut::Deployment {
+        endpoints: vec![("http".into(), address)],
+        ..sut::Deployment::new(clock::Clock::start())
+    };
+    match system.connect(&to, Role::Submit, 0).unwrap() {
+        Link::Wire(_, session) => session,
+        _ => panic!("an HTTP server is reached over a wire"),
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A server that greets, and answers each request with 200 and `ok`, the second of three before the first.
+fn peer() -> Peer {
+    let (mut received, mut has_greeted, mut held) = (Vec::new(), false, Vec::new());
+    Box::new(move |bytes| {
+        received.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        if !has_greeted && received.len() >= PREFACE.len() {
+            assert!(received.starts_with(PREFACE));
+            received.drain(..PREFACE.len());
+            has_greeted = true;
+            out.extend_from_slice(SETTINGS);
+        }
+        while has_greeted && received.len() >= 9 {
+            let length = usize::from(received[0]) << 16
+                | usize::from(received[1]) << 8
+                | usize::from(received[2]);
+            if received.len() < 9 + length {
+                break;
+            }
+            let (kind, flags) = (received[3], received[4]);
+            let stream = u32::from_be_bytes(received[5..9].try_into().unwrap());
+            received.drain(..9 + length);
+            if kind <= 1 && flags & 1 == 1 {
+                let mut answer = frame(1, 4, stream, &[0x88]);
+                answer.extend(frame(0, 1, stream, b"ok"));
+                if stream % 6 == 1 && held.is_empty() {
+                    held = answer;
+                } else {
+                    out.extend(answer);
+                    out.append(&mut held);
+                }
+            }
+        }
+        // The held answer comes when nothing more was asked.
+        out.append(&mut held);
+        out
+    })
+}
+
+/// Claim: sessions and systems keep the contract over HTTP/2, with one stream and with many, with bodies and without.
+#[test]
+fn http2_conforms() {
+    for streams in [1, 16] {
+        let system = of(&format!(
+            "{{\"streams\":{streams},\"targets_text\":\"GET /a\\nPOST /b\\nContent-Type: text/plain\\n\\nGET /c\\n\"}}"
+        ));
+        let made = || session(&system);
+        let source = || -> Box<dyn Workload> { system.workload(model::Seed(1), 0, 1) };
+        session_conformance(&Subject::new(&made, &peer, &source)).unwrap();
+        system_conformance(&system).unwrap();
+    }
+}
+
+/// Claim: the same requests go out as over HTTP/1.1, kinds and outcomes are the same, and a request that was given up is told
+/// to the server.
+#[test]
+fn a_dialogue() {
+    let system = of(
+        r#"{"method":"POST","path":"/tx?a","body":"{}","headers":{"Connection":"close","X-Id":"7"},"streams":4}"#,
+    );
+    assert_eq!(sut::Kind::names(&system.kinds()), ["POST /tx?a"]);
+    let (mut session, mut out, mut marks) = (session(&system), Vec::new(), Marks::default());
+    session.open(&mut out);
+    assert!(out.starts_with(PREFACE) && !session.is_ready());
+    let mut greeted = Vec::new();
+    session.receive(SETTINGS, &mut greeted, &mut marks).unwrap();
+    assert!(session.is_ready() && greeted == b"\0\0\0\x04\x01\0\0\0\0");
+    for tx in 0..4 {
+        out.clear();
+        assert_eq!(session.submit(&Transaction::new(tx, 0, &[]), &mut out), 2);
+        let text = String::from_utf8_lossy(&out);
+        assert!(text.contains("/tx?a") && text.contains("x-id") && text.ends_with("{}"), "{text}");
+        assert!(!text.contains("connection"), "what only HTTP/1.1 has is left out");
+    }
+    session.abandon(1);
+    let answers = [
+        frame(1, 5, 7, &[0x8d]),
+        frame(3, 0, 1, &[0, 0, 0, 7]),
+        frame(1, 4, 5, &[0x88]),
+        frame(7, 0, 0, &[0, 0, 0, 7, 0, 0, 0, 0]),
+        frame(0, 1, 5, b"ok"),
+    ]
+    .concat();
+    out.clear();
+    session.receive(&answers, &mut out, &mut marks).unwrap();
+    let said: Vec<String> = marks
+        .list()
+        .iter()
+        .map(|mark| match mark {
+            Mark::Reached { tx, code, bytes_in, .. } => format!("{tx} {code} {bytes_in}"),
+            Mark::Ended { tx, answer } => format!("{tx} {} {}", answer.outcome, marks.text(answer)),
+        })
+        .collect();
+    let expected = [
+        "3 rejected(bad_request) 404 Not Found",
+        "0 rejected(overloaded) not processed: REFUSED_STREAM",
+        "2 200 2",
+    ];
+    assert_eq!(said, expected);
+    assert!(marks.wants_drain() && !marks.wants_close());
+    assert!(out.starts_with(&frame(3, 0, 3, &[0, 0, 0, 8])), "{out:?}");
+}
+
+/// Claim: of each behaviour the session sees what must be seen, however its bytes are cut.
+#[test]
+fn hostile_servers() {
+    let answer = [frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"ok")].concat();
+    let say = |frames: &[Vec<u8>]| frames.concat();
+    let ok = || frame(1, 4, 1, &[0x88]);
+    let ping = frame(6, 0, 0, b"12345678");
+    let list: Vec<(&str, Vec<u8>, Seen)> = vec![
+        (
+            "answers in HTTP/1.1",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+            Seen::Broken,
+        ),
+        ("answers on a stream of nobody's", frame(1, 5, 9, &[0x88]), Seen::Broken),
+        ("answers on a stream of its own", frame(1, 5, 2, &[0x88]), Seen::Broken),
+        ("answers twice", say(&[answer.clone(), answer.clone()]), Seen::BrokenBehind),
+        (
+            "sends a body behind the end",
+            say(&[answer.clone(), frame(0, 1, 1, b"more")]),
+            Seen::BrokenBehind,
+        ),
+        ("sends a body before the headers", frame(0, 1, 1, b"ok"), Seen::Broken),
+        ("pushes", frame(5, 4, 1, &[0, 0, 0, 2, 0x88]), Seen::Broken),
+        ("sends a frame that is too long", frame(0, 0, 1, &[0; 16_385]), Seen::Broken),
+        ("sends headers that cannot be read", frame(1, 5, 1, &[0xff; 8]), Seen::Broken),
+        ("uses a field that is in no table", frame(1, 5, 1, &[0x88, 0xfe]), Seen::Broken),
+        ("has no status", frame(1, 5, 1, b"\0\x01a\x01b"), Seen::Broken),
+        ("has a name in upper case", frame(1, 5, 1, b"\x88\0\x01A\x01b"), Seen::Broken),
+        (
+            "has a header of HTTP/1.1",
+            frame(1, 5, 1, b"\x88\0\x0aconnection\x05close"),
+            Seen::Broken,
+        ),
+        ("has two statuses", frame(1, 5, 1, &[0x88, 0x8d]), Seen::Broken),
+        ("interrupts a header block", say(&[frame(1, 0, 1, &[0x88]), ping.clone()]), Seen::Broken),
+        ("continues what was not begun", frame(9, 4, 1, &[0x88]), Seen::Broken),
+        ("pads more than there is", say(&[ok(), frame(0, 9, 1, b"\x09ok")]), Seen::Broken),
+        ("overflows a window", say(&[frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])]), Seen::Broken),
+        ("gives a window of nothing", frame(8, 0, 1, &[0; 4]), Seen::Broken),
+        ("sends settings of half a length", frame(4, 0, 0, &[0; 5]), Seen::Broken),
+        ("takes its settings back", frame(4, 0, 0, &[0, 3, 0, 0, 0, 1]), Seen::Broken),
+        (
+            "gives the connection up with an error",
+            frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 11]),
+            Seen::Broken,
+        ),
+        ("resets the stream", frame(3, 0, 1, &[0, 0, 0, 2]), Seen::Failed),
+        ("refuses the stream", frame(3, 0, 1, &[0, 0, 0, 7]), Seen::Failed),
+        ("goes without having processed it", frame(7, 0, 0, &[0; 8]), Seen::Failed),
+        ("answers 500", frame(1, 5, 1, &[0x8e]), Seen::Failed),
+        ("stops in the body", say(&[ok(), frame(0, 0, 1, b"o")]), Seen::Failed),
+        (
+            "sends interim answers and pings first",
+            say(&[frame(1, 4, 1, b"\x08\x03103"), ping, answer.clone()]),
+            Seen::Fine,
+        ),
+        (
+            "sends frames of kinds that nobody knows",
+            say(&[frame(0x77, 0xff, 1, b"x"), answer.clone()]),
+            Seen::Fine,
+        ),
+        (
+            "sends a priority and padding",
+            say(&[frame(1, 0x2c, 1, b"\x01\0\0\0\0\x10\x88\0"), frame(0, 9, 1, b"\x02ok\0\0")]),
+            Seen::Fine,
+        ),
+        (
+            "ends with trailers",
+            say(&[ok(), frame(0, 0, 1, b"ok"), frame(1, 5, 1, b"\0\x01a\x01b")]),
+            Seen::Fine,
+        ),
+    ];
+    let steps: Vec<[Step<'_>; 2]> = list
+        .iter()
+        .map(|(_, bytes, seen)| {
+            let after = if *seen == Seen::Failed { Step::Hush } else { Step::Wait(0) };
+            [Step::Say(bytes), after]
+        })
+        .collect();
+    let mut behaviours: Vec<Behaviour<'_>> = list
+        .iter()
+        .zip(&steps)
+        .map(|((does, _, seen), answers)| Behaviour {
+            name: does,
+            does,
+            greets: &[],
+            answers,
+            seen: *seen,
+        })
+        .collect();
+    let pings = frame(6, 0, 0, b"12345678");
+    let empty = frame(0, 0, 1, b"");
+    let endless = [[Step::Flood(&pings, &pings)], [Step::Flood(&pings, &empty)]];
+    behaviours.push(Behaviour {
+        name: "pings",
+        does: "pings without end",
+        greets: &[],
+        answers: &endless[0],
+        seen: Seen::Broken,
+    });
+    assert!(behaviours.len() >= 30);
+    let system = of("{\"streams\":2}");
+    let made = || session(&system);
+    let source = || -> Box<dyn Workload> { system.workload(model::Seed(1), 0, 1) };
+    hostile_conformance(&Subject::new(&made, &peer, &source), &behaviours, UNREAD_MAX).unwrap();
+}
+
+/// Claim: what is for one version alone is refused with the other.
+#[test]
+fn mistakes() {
+    for (deploy, workload, expected) in [
+        ("\"1.1\"", r#"{"streams":4}"#, "`workload.streams` is for HTTP/2 ("),
+        ("\"2\"", r#"{"pipeline":4}"#, "`workload.pipeline` is for HTTP/1.1: "),
+        ("\"2\"", r#"{"correlate":"header:x-id"}"#, "`workload.correlate` is for HTTP/1.1: "),
+        (
+            "\"2\"",
+            r#"{"step":[{"path":"/"}]}"#,
+            "`http_version = \"2\"` and [[workload.step]] do not go together",
+        ),
+        ("\"3\"", "{}", "`system.deploy.http_version` cannot be `3`; it is one of 1.1, 2"),
+    ] {
+        let deploy = format!("{{\"url\":\"{SERVER}\",\"http_version\":{deploy}}}");
+        let wrong = built(&deploy, workload, std::path::Path::new(".")).map(drop).unwrap_err();
+        assert!(wrong.iter().any(|it| it.starts_with(expected)), "{workload}: {wrong:?}");
+    }
+    assert_eq!(system(SERVER, "{}").streams, None);
+}
