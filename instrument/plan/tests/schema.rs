@@ -18,10 +18,11 @@ type Keys = BTreeSet<String>;
 const UNBUILT: [&str; 6] = ["metrics", "events", "plots", "every", "outage", "limiter"];
 
 /// Every table of the file: how to write it with an unknown key in it, and where it stands in the schema.
-const TABLES: [(&str, &str, &str); 26] = [
+const TABLES: [(&str, &str, &str); 27] = [
     ("", "", "zz0 = 1\n[system]\nkind = 'echo'\n[load]\nrate = '1/s'"),
     ("system", "/properties/system", "[system]\nkind = 'echo'\nzz0 = 1\n[load]\nrate = '1/s'"),
     ("load", "/properties/load", "[load]\nrate = '1/s'\nzz0 = 1"),
+    ("against", "/properties/against", "[against]\nzz0 = 1"),
     ("search", "/properties/search", "[search]\nzz0 = 1"),
     ("load", "/properties/load", "[load]\nmodel = 'closed'\nclients = 1\nzz0 = 1"),
     ("load.ramp", "/properties/load/properties/ramp", "[load.ramp]\nzz0 = 1"),
