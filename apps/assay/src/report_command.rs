@@ -18,7 +18,11 @@ pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
         say!("assay report: {message}");
         return Exit::Usage;
     }
-    match write(arguments, colour) {
+    // A record may be a stranger's, with values that no run leaves: arithmetic that stops over one is an error of the record's.
+    let written = std::panic::catch_unwind(|| write(arguments, colour)).unwrap_or_else(|_| {
+        Err("expected the record of a run, got values that no run leaves (see above); restore the folder from a copy".to_owned())
+    });
+    match written {
         Ok(worst) if arguments.verdict || arguments.check_secrets => worst,
         Ok(_) => Exit::Ok,
         Err(message) => {
@@ -38,18 +42,32 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
         terminal::print(&text)?;
         return Ok(if is_clean { Exit::Ok } else { Exit::CouldNotRun });
     }
-    tell_of_seals(&paths);
-    if let [baseline, candidate] = paths.as_slice()
+    let seals = seals(&paths);
+    let exit = write_form(&paths, arguments, colour)?;
+    // Other forms are for other programs, whose standard error is to be empty where nothing is wrong.
+    if matches!(arguments.format, Format::Text) {
+        seals.iter().for_each(|line| say!("assay: {line}"));
+    }
+    Ok(exit)
+}
+
+/// The report in the form that was asked for.
+fn write_form(
+    paths: &[PathBuf],
+    arguments: &ReportArguments,
+    colour: ColorChoice,
+) -> Result<Exit, String> {
+    if let [baseline, candidate] = paths
         && let Some(compared) = compared(baseline, candidate, arguments.format)?
     {
         compare::write(&compared, arguments.format, &arguments.output, colour)?;
         return Ok(compared.exit());
     }
     let all_at_once = match arguments.format {
-        Format::Html => return page(&paths, &arguments.output),
-        Format::Svg => Some((formats::figures(&paths, &arguments.output)?, String::new())),
-        Format::Csv => Some(formats::joined(&paths, report::csv_of)?),
-        Format::Junit => Some(formats::joined(&paths, report::junit_of)?),
+        Format::Html => return page(paths, &arguments.output),
+        Format::Svg => Some((formats::figures(paths, &arguments.output)?, String::new())),
+        Format::Csv => Some(formats::joined(paths, report::csv_of)?),
+        Format::Junit => Some(formats::joined(paths, report::junit_of)?),
         _ => None,
     };
     if let Some((results, text)) = all_at_once {
@@ -60,7 +78,7 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     }
     let mut text = String::new();
     let mut worst = Exit::Ok;
-    for path in &paths {
+    for path in paths {
         let result = read(path)?;
         text.push_str(&form(&result, arguments, colour));
         worst = worse(worst, &result);
@@ -69,11 +87,19 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     Ok(worst)
 }
 
-/// Says for each run whether its files are those that were sealed: a report may be of a folder that was changed.
-fn tell_of_seals(paths: &[PathBuf]) {
+/// Says of each run whose files are not those that were sealed that it is so, before anything is made of them. Gives what is
+/// to be said of the others once there is a report.
+fn seals(paths: &[PathBuf]) -> Vec<String> {
+    let mut others = Vec::new();
     for run in paths.iter().filter_map(|path| RunFolder::open(path).ok()) {
-        say!("assay: {}", seal::line(&run));
+        let name =
+            if paths.len() > 1 { format!("{}: ", run.path().display()) } else { String::new() };
+        match seal::line(&run) {
+            seal::Line::Holds(line) | seal::Line::Absent(line) => others.push(name + &line),
+            seal::Line::Broken(line) => say!("assay: {name}{line}"),
+        }
     }
+    others
 }
 
 /// The comparison of two runs; `None` where they differ in what matters, which is said, or the form is that of single

@@ -38,22 +38,30 @@ pub fn seal(arguments: &SealArguments) -> Exit {
 }
 
 /// A line on whether a run's files are those that were sealed, for whoever reads its report.
-pub fn line(run: &RunFolder) -> String {
-    let name = run.path().display();
+pub enum Line {
+    /// They are.
+    Holds(String),
+    /// Nothing says so.
+    Absent(String),
+    /// They are not, or the seal is none.
+    Broken(String),
+}
+
+/// How a run's files stand to its seal, in words.
+pub fn line(run: &RunFolder) -> Line {
     match run.check_seal() {
         Ok(FilesSeal::Holds { files }) => {
-            let signed = if run.path().join(SIGNATURE).exists() {
-                format!("; signed: assay seal --verify KEY {name}")
-            } else {
-                String::new()
-            };
-            format!("all {files} files of {name} are as they were sealed{signed}")
+            let is_signed = run.path().join(SIGNATURE).exists();
+            let signed = if is_signed { "; signed: see assay seal --verify KEY" } else { "" };
+            Line::Holds(format!("all {files} files are as they were sealed{signed}"))
         }
-        Ok(FilesSeal::Absent) => {
-            format!("{name} has no seal over its files: nothing says whether they were changed")
+        Ok(FilesSeal::Absent) => Line::Absent(
+            "the run has no seal over its files: nothing says whether they were changed".to_owned(),
+        ),
+        Ok(FilesSeal::Broken { why }) => {
+            Line::Broken(format!("the run IS NOT AS IT WAS SEALED: {}", named(&why)))
         }
-        Ok(FilesSeal::Broken { why }) => format!("{name} IS NOT AS IT WAS SEALED: {}", named(&why)),
-        Err(error) => format!("the seal of {name} cannot be read: {error}"),
+        Err(error) => Line::Broken(format!("the seal of the run cannot be read: {error}")),
     }
 }
 

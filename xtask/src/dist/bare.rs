@@ -23,9 +23,9 @@ pub fn run(release: &Release<'_>) -> Result<Made, String> {
     let system = release.root.join("target/dist/debian");
     if !system.join("usr/bin/dpkg").exists() {
         let _ = std::fs::remove_dir_all(&system);
-        // The distribution of this host, from where its packages come.
+        // The release of this host, from where its packages come.
         let made = succeeds(
-            Command::new("debootstrap").args(["--variant=minbase", "stable"]).arg(&system),
+            Command::new("debootstrap").arg("--variant=minbase").arg(codename()).arg(&system),
         );
         if let Err(why) = made {
             let _ = std::fs::remove_dir_all(&system);
@@ -34,6 +34,14 @@ pub fn run(release: &Release<'_>) -> Result<Made, String> {
     }
     tried(&system, &package)?;
     Ok(Made::Tried)
+}
+
+/// `bookworm`, or what the newest is called where this host is no Debian.
+fn codename() -> String {
+    let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let is_debian = text.lines().any(|line| line == "ID=debian");
+    let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    name.filter(|_| is_debian).unwrap_or("stable").to_owned()
 }
 
 fn the_package(release: &Release<'_>) -> Option<std::path::PathBuf> {

@@ -148,18 +148,11 @@ fn a_refusal_names_its_setting() {
     std::fs::copy(harness::ASSAY, &to).expect("a file can be copied");
     std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
     // In a namespace of its own the number of further ones can be set to none, for that one alone.
-    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid=1 --regid=1 --clear-groups --inh-caps=-all \
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \
                   ./assay run demo-kv --profile=toy --progress=none --no-calibration";
     let mut command = std::process::Command::new("unshare");
     command
-        .args([
-            "--user",
-            "--map-users=0,0,65536",
-            "--map-groups=0,0,65536",
-            "--setuid=0",
-            "--setgid=0",
-        ])
-        .args(["sh", "-c", script])
+        .args(["--user", "--map-root-user", "sh", "-c", script])
         .current_dir(place.path())
         .env("HOME", place.path())
         .env("ASSAY_TEST_PLACE", place.path())

@@ -126,6 +126,7 @@ fn borne(key: &str, held: u64, minutes: u64, in_doubt: &[&str]) -> SettingResult
         expect: None,
         saturated: false,
         combined: None,
+        scalability: None,
         borne: Some(BorneResult {
             minutes,
             held,

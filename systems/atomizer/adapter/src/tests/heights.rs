@@ -60,6 +60,7 @@ fn staircase() -> LoadPlan {
         affinity: Default::default(),
         resend: None,
         until: String::new(),
+        hopeless: Default::default(),
     }
 }
 
