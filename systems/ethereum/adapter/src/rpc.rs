@@ -28,6 +28,7 @@ const LIMITS: Limits = Limits {
 /// A node, asked by JSON-RPC.
 pub struct Rpc {
     questioner: Questioner,
+    path: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +49,13 @@ impl Rpc {
     /// Nothing is opened before something is asked.
     #[must_use]
     pub fn new(address: SocketAddr, clock: Clock) -> Self {
-        Self { questioner: Questioner::new(address, None, LIMITS, clock) }
+        Self::at_path(address, "/", clock)
+    }
+
+    /// The same where JSON-RPC is served at another path than the first.
+    #[must_use]
+    pub fn at_path(address: SocketAddr, path: &'static str, clock: Clock) -> Self {
+        Self { questioner: Questioner::new(address, None, LIMITS, clock), path }
     }
 
     /// Where it asks.
@@ -122,7 +129,7 @@ impl Rpc {
         let host = self.questioner.address().to_string();
         let headers: [(&str, &[u8]); 2] =
             [("Host", host.as_bytes()), ("Content-Type", b"application/json")];
-        write_request(&mut request, "POST", "/", &headers, question.to_string().as_bytes());
+        write_request(&mut request, "POST", self.path, &headers, question.to_string().as_bytes());
         let answer = self.questioner.ask(&request, Asked::Other, PATIENCE);
         Ok(answer.map_err(|error| error.to_string())?.body)
     }

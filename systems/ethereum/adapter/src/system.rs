@@ -207,7 +207,9 @@ impl System for Ethereum {
         let payment = json!([{
             "from": hex::text(&from.address), "to": hex::text(&last.address), "value": "0x1",
         }]);
-        let cost = rpc.number("eth_estimateGas", payment);
+        let gas = rpc.number("eth_estimateGas", payment);
+        let held = funds::balance(&mut rpc, &from.address);
+        let cost = gas.and_then(|gas| affordable(gas, self.fee_max, held?));
         let is_taken = cost.is_ok();
         let detail =
             cost.map_or_else(|why| why, |gas| format!("would be taken, for {gas} units of gas"));
@@ -230,7 +232,36 @@ impl System for Ethereum {
     }
 }
 
+/// The gas of a transfer, if an account that has so much may offer so much for a unit of it: a node takes no transfer whose
+/// account could not pay the most that it offers.
+fn affordable(gas: u64, fee_max: u128, held: u128) -> Result<u64, String> {
+    let most = fee_max.saturating_mul(u128::from(gas));
+    if held > most {
+        return Ok(gas);
+    }
+    Err(format!(
+        "expected an account to hold more than {most} wei, which is {gas} units of gas at fee_max_gwei, got {held}; \
+         lower fee_max_gwei"
+    ))
+}
+
 fn endpoint(of: &Deployment, name: &str) -> Result<SocketAddr, SutError> {
     let found = of.endpoint(name);
     found.ok_or_else(|| SutError::Deploy("the deployment has no address of a node".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: what a funder gives an account does not pay for the dearest gas that is offered unless told otherwise, and
+    /// that is said before the load; a hundredth of it is.
+    #[test]
+    fn funds_of_a_funder() {
+        let gwei = 1_000_000_000;
+        let refused = affordable(21_000, 10_000 * gwei, FUNDS_HELD).unwrap_err();
+        assert!(refused.contains("lower fee_max_gwei"), "{refused}");
+        assert_eq!(affordable(21_000, 100 * gwei, FUNDS_HELD), Ok(21_000));
+        assert_eq!(affordable(21_000, 10_000 * gwei, FUNDS), Ok(21_000));
+    }
 }
