@@ -5,13 +5,13 @@
 set -eu
 bin=${BIN:-$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)}
 at=$(mktemp -d)
-trap 'stop 2>/dev/null || true; rm -rf "$at"' EXIT
+trap 'kill -INT "$server" 2>/dev/null && wait "$server" || true; rm -rf "$at"' EXIT
 export LC_ALL=C PGHOST="$at" PGUSER=assay PGDATABASE=postgres
 "$bin/initdb" -D "$at/data" -U assay --auth=trust --data-checksums --no-instructions >/dev/null
 # All of its processes at once, each by its id: backends are in no group of the first one's.
 stop() { kill -9 "$server" $(ps -o pid= --ppid "$server"); }
 start() {
-  "$bin/postgres" -D "$at/data" -c listen_addresses= -c unix_socket_directories="$at" >>"$at/log" 2>&1 &
+  "$bin/postgres" -D "$at/data" -c listen_addresses= -c dynamic_shared_memory_type=mmap -c unix_socket_directories="$at" >>"$at/log" 2>&1 &
   server=$!
   until psql -Xqtc 'SELECT 1' >/dev/null 2>&1; do sleep 0.1; done
 }
