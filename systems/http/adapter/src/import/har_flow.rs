@@ -451,7 +451,7 @@ mod tests {
     const HAR: &str = r#"{"log":{"version":"1.2","entries":[
         {"request":{"method":"POST","url":"http://shop.example/login","headers":[{"name":"Content-Type","value":"application/json"},
             {"name":"sec-fetch-mode","value":"cors"},{"name":"Cookie","value":"old=1"}],
-            "postData":{"mimeType":"application/json","text":"{\"user\":\"ann\",\"password\":\"hunter22\"}"}},
+            "postData":{"mimeType":"application/json","text":"{\"login\":\"ann\",\"password\":\"hunter22\"}"}},
          "response":{"status":200,"headers":[],"content":{"mimeType":"application/json","text":"{\"data\":{\"token\":\"tok-123456\",\"cart\":98765}}"}}},
         {"request":{"method":"GET","url":"http://shop.example/app.js","headers":[]},
          "response":{"status":200,"headers":[],"content":{"mimeType":"text/javascript","text":"x"}}},
@@ -474,7 +474,7 @@ mod tests {
 [[workload.step]]
 name = "POST /login"
 path = "/login"
-body = "{\"password\":\"REMOVED\",\"user\":\"ann\"}"
+body = "{\"login\":\"ann\",\"password\":\"REMOVED\"}"
 headers = { "Content-Type" = "application/json" }
 take = { "token" = "json:/data/token", "cart" = "json:/data/cart" }
 

@@ -114,11 +114,6 @@ fn broken_options() {
             "`system.deploy.uri` is not a key that Assay knows (did you mean `url`?)",
         ),
         (
-            r#"{"url":"http://a/","http_version":"2"}"#,
-            "{}",
-            "`system.deploy.http_version` cannot be `2`; it is one of 1.1",
-        ),
-        (
             r#"{"url":"http://a/","server_name":"b"}"#,
             "{}",
             "`ca`, `server_name` and `insecure` of `system.deploy` are for https, but the server is http://a:80",
