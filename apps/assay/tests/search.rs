@@ -91,7 +91,7 @@ fn goes_on_after_ctrl_c() {
     said.expect_code(0);
     assert_eq!(whole.iter().map(text).collect::<Vec<_>>(), before, "whole trials stay");
     assert_eq!(place.runs().len(), 1, "it is the same run");
-    let summary = text(&place.run_folder().join("summary.json"));
+    let summary = text(place.run_folder().join("summary.json"));
     let summary: Value = serde_json::from_str(&summary).expect("a result");
     assert_eq!(
         (&summary["search"]["end"], &summary["interrupted"]),

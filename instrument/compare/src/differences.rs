@@ -61,7 +61,8 @@ impl Found {
 }
 
 fn hosts(baseline: &Environment, candidate: &Environment, all: &mut Found) {
-    let texts: [(&str, fn(&Environment) -> String); 6] = [
+    type Text = (&'static str, fn(&Environment) -> String);
+    let texts: [Text; 6] = [
         ("assay", |it| it.assay.clone()),
         ("host.cpu", |it| it.cpu.clone()),
         ("host.cpus", |it| it.cpus.to_string()),
@@ -117,7 +118,8 @@ fn plans(baseline: &Plan, candidate: &Plan, all: &mut Found) {
 fn setting(one: &SettingPlan, other: &SettingPlan, without: &[&str], all: &mut Found) {
     let mut found = Found::default();
     found.add("system.kind", one.system.kind.clone(), other.system.kind.clone(), true);
-    let parts: [(&str, fn(&SettingPlan) -> Value, bool); 8] = [
+    type Part = (&'static str, fn(&SettingPlan) -> Value, bool);
+    let parts: [Part; 8] = [
         ("system.deploy", |it| value(&it.system.deploy), false),
         ("workload", |it| value(&it.system.workload), true),
         ("load", |it| value(&it.load), true),

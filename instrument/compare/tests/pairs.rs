@@ -18,7 +18,7 @@ fn run(mean_us: u64, seed: u64, more: &str, folder: &std::path::Path) -> Ran {
         let seed = Seed(seed).split_index("work", u64::from(trial));
         Script::queue(2, Law::Exponential(mean, seed))
     };
-    exact::run(&experiment, Client::default(), &script, folder).unwrap()
+    exact::run(&experiment, Client::default(), &script, folder).expect("a run in virtual time")
 }
 
 fn side<'a>(label: &str, runs: &[&'a Ran]) -> Side<'a> {
@@ -31,7 +31,7 @@ fn compared(one: &[&Ran], other: &[&Ran]) -> Comparison {
 }
 
 fn number<'a>(of: &'a Comparison, name: &str) -> &'a ComparedNumber {
-    of.numbers.iter().find(|it| it.name == name).unwrap()
+    of.numbers.iter().find(|it| it.name == name).expect("a number of both sides")
 }
 
 /// Claim: a service that takes a fifth longer is worse, with a ratio above one in whose interval the other way round is the

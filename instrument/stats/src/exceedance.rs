@@ -87,7 +87,7 @@ pub fn decide(slots: &[Counts], allowed_share: f64, below: Option<(&Tail, f64)>)
     let is_beyond = beyond > allowed_share * all;
     let to_slot = |of: &Counts| Slot { count: to_f64(of.all), sum: to_f64(of.beyond) };
     let seen = excursions::size(&slots.iter().map(to_slot).collect::<Vec<_>>());
-    let below = below.filter(|(tail, limit)| !is_beyond && !(beyond <= 0.0 && tail.is_far(*limit)));
+    let below = below.filter(|(tail, limit)| !(is_beyond || beyond <= 0.0 && tail.is_far(*limit)));
     let size = below.map_or(seen, |(tail, _)| tail.size(allowed_share).max(seen));
     let fall = below.filter(|_| beyond <= 0.0);
     let fall = fall.and_then(|(tail, limit)| tail.beyond_largest(limit, allowed_share));

@@ -127,12 +127,9 @@ fn linear(levels: &[Level], free: &[bool; 3]) -> Option<[f64; 3]> {
         }
     }
     for held in (0..3).filter(|index| !free[*index]) {
-        for other in 0..3 {
-            matrix[other][held] = 0.0;
-            matrix[held][other] = 0.0;
-        }
+        matrix.iter_mut().for_each(|row| row[held] = 0.0);
+        matrix[held] = [0.0; 4];
         matrix[held][held] = 1.0;
-        matrix[held][3] = 0.0;
     }
     for pivot in 0..3 {
         let best = (pivot..3)
@@ -143,8 +140,9 @@ fn linear(levels: &[Level], free: &[bool; 3]) -> Option<[f64; 3]> {
         }
         for row in (0..3).filter(|row| *row != pivot) {
             let factor = matrix[row][pivot] / matrix[pivot][pivot];
-            for column in pivot..4 {
-                matrix[row][column] -= factor * matrix[pivot][column];
+            let from = matrix[pivot];
+            for (value, by) in matrix[row].iter_mut().zip(from).skip(pivot) {
+                *value -= factor * by;
             }
         }
     }

@@ -30,11 +30,14 @@ const STATIC: [(&str, &str); 61] = [
     ("transfer-encoding", ""), ("user-agent", ""), ("vary", ""), ("via", ""), ("www-authenticate", ""),
 ];
 
+/// A name and its value.
+type Field = (Box<[u8]>, Box<[u8]>);
+
 /// The reader of a connection's header blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     /// Newest first.
-    fields: VecDeque<(Box<[u8]>, Box<[u8]>)>,
+    fields: VecDeque<Field>,
     bytes: usize,
     bytes_max: usize,
     name: Vec<u8>,

@@ -60,8 +60,7 @@ fn holds(setting: &SettingResult) -> bool {
     let voids = |it: &model::result::AuditResult| {
         it.voids.iter().any(|void| void.family == Family::Committed)
     };
-    !setting.trials.is_empty()
-        && setting.trials.iter().all(|trial| !trial.audits.iter().any(|it| voids(it)))
+    !setting.trials.is_empty() && setting.trials.iter().all(|trial| !trial.audits.iter().any(voids))
 }
 
 fn result(law: &Scalability, most: u64) -> ScalabilityLaw {

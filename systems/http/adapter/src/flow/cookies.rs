@@ -176,10 +176,9 @@ impl Jar {
         }
         let length = domain_buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
         let domain = &domain_buffer[..length];
-        if !domain.is_empty() && domain != host {
-            if !domain.contains(&b'.') || !domain_matches(host, domain) {
-                return;
-            }
+        let is_own = domain.is_empty() || domain == host;
+        if !is_own && (!domain.contains(&b'.') || !domain_matches(host, domain)) {
+            return;
         }
         if !domain.is_empty() {
             cookie.domain = domain;

@@ -37,7 +37,7 @@ fn change(database: &mut Database, random: &mut Random, sequence: u64) {
             3 => composer.append(table, &[b"m", b"l"], Literal::Bytes(&value)),
             4 | 5 => composer.append(table, &[b"list"], Literal::Bytes(&value)),
             6 => composer.delete(table, &[&key]),
-            7 => composer.delete(table, &[&[b"m", &b"list"[..]][random.below(2) as usize]]),
+            7 => composer.delete(table, &[[b"m", &b"list"[..]][random.below(2) as usize]]),
             _ => composer.put(table, &[b"m"], Literal::Map),
         };
     }
