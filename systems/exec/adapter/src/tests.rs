@@ -22,7 +22,7 @@ fn list(names: &[&str]) -> Vec<String> {
 
 fn words(stages: &[&str], kinds: &[&str]) -> Arc<Vocabulary> {
     let steps = list(&["queued"]);
-    Arc::new(Vocabulary { stages: list(stages), kinds: list(kinds), steps })
+    Arc::new(Vocabulary { stages: list(stages), kinds: list(kinds), steps, keys: None })
 }
 
 fn session(words: &Arc<Vocabulary>, in_flight_max: u32) -> LineSession {

@@ -33,6 +33,7 @@ pub(super) fn start(command: &[&str], channels: u32) -> Start {
             stages: list(&["committed"]),
             kinds: list(&["submit"]),
             steps: Vec::new(),
+            keys: None,
         },
         channels,
         in_flight_max: 64,
