@@ -148,7 +148,7 @@ impl Sequencer {
         if !self.links.is_empty() {
             return Ok(());
         }
-        if bytes.len() % RESUMED_BYTES != 0 {
+        if !bytes.len().is_multiple_of(RESUMED_BYTES) {
             return Err(Malformed::Short);
         }
         let each = bytes.chunks(RESUMED_BYTES).map(|it| match it.split_first() {

@@ -394,11 +394,14 @@ impl Storage {
     }
 }
 
+/// A bucket's place, and what it has.
+type Answered = (usize, Result<Option<Vec<u8>>, String>);
+
 /// What stands under one name.
 pub struct Wholes {
     storage: Arc<Storage>,
     name: String,
-    ends: mpsc::Receiver<(usize, Result<Option<Vec<u8>>, String>)>,
+    ends: mpsc::Receiver<Answered>,
     gather: Gather,
     none: usize,
     got: usize,

@@ -65,7 +65,7 @@ pub struct Plan {
 pub enum Part {
     Queue(Box<Queue>),
     Timestamp(Timestamp),
-    Sequencer(Sequencer),
+    Sequencer(Box<Sequencer>),
     Bucket(Bucket),
     Maker(Box<Maker>),
     Client(Client),
@@ -203,7 +203,7 @@ fn add_services(world: &mut World<Part>, seed: u64, broken: Broken) {
             let it = Sequencer::new(sequencer_key(), "simulated", trust(), delay, &start.stored[0]);
             let it = it.expect("its own");
             let is_broken = broken == Broken::Numbers;
-            vec![Part::Sequencer(if is_broken { it.saying_early() } else { it })]
+            vec![Part::Sequencer(Box::new(if is_broken { it.saying_early() } else { it }))]
         }),
     );
 }

@@ -141,9 +141,10 @@ impl Stores {
             let found = store.list(Some(&prefix)).take(NAMES_MAX);
             let found = found.filter_map(|it| async { it.ok().map(|it| it.location.to_string()) });
             // A bucket that does not answer lists nothing; others do.
-            let listed =
-                self.runtime.block_on(timeout(20 * self.attempt_max, found.collect::<Vec<_>>()));
-            names.extend(listed.unwrap_or_default());
+            let listed = async {
+                timeout(20 * self.attempt_max, found.collect::<Vec<_>>()).await.unwrap_or_default()
+            };
+            names.extend(self.runtime.block_on(listed));
         }
     }
 }

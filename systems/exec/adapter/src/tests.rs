@@ -30,7 +30,7 @@ fn session(words: &Arc<Vocabulary>, in_flight_max: u32) -> LineSession {
 }
 
 fn letters() -> Box<dyn Workload> {
-    Box::new(Letters { seed: Seed(3), payload_bytes: 9, kinds: 2 })
+    Box::new(Letters::of(Seed(3), 9, 2))
 }
 
 /// The ids in the lines of a request.

@@ -28,6 +28,12 @@ impl Workload for Letters {
 }
 
 impl Letters {
+    /// Letters, of each kind in turn.
+    #[cfg(test)]
+    pub(crate) const fn of(seed: Seed, payload_bytes: usize, kinds: u64) -> Self {
+        Self { seed, payload_bytes, is_binary: false, kinds, weights: Vec::new() }
+    }
+
     fn kind(&self, id: TxId) -> u32 {
         let kind = if self.weights.is_empty() {
             id % self.kinds
