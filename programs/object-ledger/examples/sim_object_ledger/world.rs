@@ -64,7 +64,7 @@ pub struct Plan {
 /// A process of the world.
 pub enum Part {
     Queue(Box<Queue>),
-    Timestamp(Timestamp),
+    Timestamp(Box<Timestamp>),
     Sequencer(Box<Sequencer>),
     Bucket(Bucket),
     Maker(Box<Maker>),
@@ -193,7 +193,8 @@ fn add_services(world: &mut World<Part>, seed: u64, broken: Broken) {
         Box::new(|_| {
             let delay = Delay::always(Duration::from_millis(3));
             let (key, unix_ns) = (timestamp_key(), 1_700_000_000_000_000_000);
-            vec![Part::Timestamp(Timestamp::new(key, genesis("simulated"), unix_ns, delay))]
+            let it = Timestamp::new(key, genesis("simulated"), unix_ns, delay);
+            vec![Part::Timestamp(Box::new(it))]
         }),
     );
     world.add(

@@ -97,15 +97,15 @@ fn sequencer_that_started_over() {
 }
 
 fn asks(address: &str, kind: u8, payload: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let length = u32::try_from(9 + payload.len()).unwrap().to_be_bytes();
+    let mut stream = TcpStream::connect(address).expect("it answers");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it answers");
+    let length = u32::try_from(9 + payload.len()).expect("it answers").to_be_bytes();
     let frame = [&length[..], &[kind], &1_u64.to_be_bytes(), payload].concat();
-    stream.write_all(&frame).unwrap();
+    stream.write_all(&frame).expect("it answers");
     let mut head = [0; 4];
-    stream.read_exact(&mut head).unwrap();
-    let mut body = vec![0; usize::try_from(u32::from_be_bytes(head)).unwrap()];
-    stream.read_exact(&mut body).unwrap();
+    stream.read_exact(&mut head).expect("it answers");
+    let mut body = vec![0; usize::try_from(u32::from_be_bytes(head)).expect("it answers")];
+    stream.read_exact(&mut body).expect("it answers");
     body
 }
 
@@ -138,8 +138,8 @@ fn strangers() {
 fn rewrite(ledger: &Ledger, bucket: usize, with: impl Fn(&[u8]) -> Vec<u8>) {
     for kind in ["sequence", "proposal", "batch"] {
         for path in ledger.objects(bucket, kind) {
-            let bytes = with(&fs::read(&path).unwrap());
-            fs::write(path, bytes).unwrap();
+            let bytes = with(&fs::read(&path).expect("the folder is ours"));
+            fs::write(path, bytes).expect("the folder is ours");
         }
     }
 }
