@@ -185,6 +185,8 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Up, SutError> {
 fn secret_file(wish: &Wish, bed: &Testbed) -> Result<PathBuf, SutError> {
     let failed = |why: std::io::Error| SutError::Deploy(format!("writing the secret: {why}"));
     let path = std::path::absolute(bed.folder().join("ledger-secret")).map_err(failed)?;
+    // Nothing of the trial has a file yet.
+    std::fs::create_dir_all(bed.folder()).map_err(failed)?;
     std::fs::write(&path, format!("trial {:016x} of this host\n", wish.run_mark))
         .map_err(failed)?;
     Ok(path)
