@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::data::Malformed;
+use crate::data::{Hash, Malformed};
+use crate::known::{Secret, Side};
 use crate::protocol::{PAYLOAD_BYTES_MAX, Refused, kind, next_frame, write_frame};
 
 /// How long a connection may take to be there.
@@ -56,8 +57,14 @@ impl Service {
     /// The service at an address. It is connected when it is first asked, and again after a connection has ended.
     #[must_use]
     pub fn at(address: &str) -> Self {
+        Self::known(address, None)
+    }
+
+    /// The service at an address, which shares a secret with us.
+    #[must_use]
+    pub fn known(address: &str, secret: Option<Secret>) -> Self {
         let (questions, asked) = mpsc::channel(WAITING_MAX);
-        let asking = Asking { address: address.to_owned(), open: Open::default(), last: 0 };
+        let asking = Asking { address: address.to_owned(), secret, open: Open::default(), last: 0 };
         tokio::spawn(asking.run(asked));
         Self { address: address.to_owned(), questions }
     }
@@ -107,6 +114,7 @@ impl Service {
 
 struct Asking {
     address: String,
+    secret: Option<Secret>,
     open: Open,
     last: u64,
 }
@@ -147,11 +155,16 @@ impl Asking {
 
     async fn connect(&self) -> Result<(OwnedWriteHalf, JoinHandle<()>), String> {
         let failed = |error| format!("reaching {}: {error}", self.address);
-        let stream = match timeout(CONNECT_MAX, TcpStream::connect(&self.address)).await {
+        let mut stream = match timeout(CONNECT_MAX, TcpStream::connect(&self.address)).await {
             Ok(stream) => stream.map_err(failed)?,
             Err(_) => return Err(format!("reaching {}: no connection in time", self.address)),
         };
         stream.set_nodelay(true).map_err(failed)?;
+        if let Some(secret) = &self.secret {
+            let shaken = timeout(CONNECT_MAX, shake_hands(&mut stream, secret));
+            let shaken = shaken.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+            shaken.map_err(|why| format!("{}: {why}", self.address))?;
+        }
         let (reads, writes) = stream.into_split();
         let (open, address) = (Arc::clone(&self.open), self.address.clone());
         let reader = tokio::spawn(async move {
@@ -159,6 +172,42 @@ impl Asking {
             fail_all(&open, &address);
         });
         Ok((writes, reader))
+    }
+}
+
+/// Proves to a service that we have its secret, after it has proven it to us.
+async fn shake_hands(stream: &mut TcpStream, secret: &Secret) -> Result<(), String> {
+    let mut ours: Hash = [0; 32];
+    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut ours)
+        .map_err(|_| "the system has no randomness".to_owned())?;
+    let (kind, answer) = exchange(stream, kind::HELLO, &ours).await?;
+    let (theirs, proof) = answer.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
+    if kind != kind::GREETED || !secret.is_proof(Side::Service, &ours, theirs, proof) {
+        return Err(
+            "the service does not prove that it has the secret of the ledger's file".to_owned()
+        );
+    }
+    let (kind, _) =
+        exchange(stream, kind::PROVE, &secret.proof(Side::Asker, &ours, theirs)).await?;
+    if kind == kind::NOTED { Ok(()) } else { Err(Refused::Unknown.words().to_owned()) }
+}
+
+async fn exchange(
+    stream: &mut TcpStream,
+    kind: u8,
+    payload: &[u8],
+) -> Result<(u8, Vec<u8>), String> {
+    let mut bytes = Vec::new();
+    write_frame(&mut bytes, kind, 0, &[payload]);
+    stream.write_all(&bytes).await.map_err(|error| error.to_string())?;
+    bytes.clear();
+    loop {
+        if let Some(frame) = next_frame(&bytes, 256).map_err(|error| error.to_string())? {
+            return Ok((frame.kind, frame.payload.to_vec()));
+        }
+        if stream.read_buf(&mut bytes).await.map_err(|error| error.to_string())? == 0 {
+            return Err("it closed the connection".to_owned());
+        }
     }
 }
 

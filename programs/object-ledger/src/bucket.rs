@@ -9,8 +9,8 @@ mod listing;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +24,9 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::data::WHOLE_BYTES_MAX;
+use crate::delay::Delay;
+use crate::fault::{Fault, Kind};
+use crate::pieces::Piece;
 use files::{Files, Kept, Put};
 
 /// An object has at most so many bytes.
@@ -36,12 +39,16 @@ const HEAD_MAX: Duration = Duration::from_secs(60);
 /// What the service is told.
 pub(crate) struct Options {
     pub(crate) data: PathBuf,
-    pub(crate) delay: Duration,
+    pub(crate) delay: Delay,
+    pub(crate) fault: Option<Fault>,
 }
 
 struct Serving {
     files: Arc<Files>,
-    delay: Duration,
+    delay: Mutex<Delay>,
+    fault: Option<Fault>,
+    /// Names that were put in the second half of the count until a rollback.
+    to_forget: Mutex<Vec<String>>,
     puts: AtomicU64,
     gets: AtomicU64,
     lists: AtomicU64,
@@ -61,7 +68,9 @@ pub(crate) async fn serve(
         .map_err(|error| format!("the folder {}: {error}", options.data.display()))?;
     let serving = Arc::new(Serving {
         files: Arc::new(files),
-        delay: options.delay,
+        delay: Mutex::new(options.delay),
+        fault: options.fault,
+        to_forget: Mutex::default(),
         puts: AtomicU64::new(0),
         gets: AtomicU64::new(0),
         lists: AtomicU64::new(0),
@@ -106,7 +115,8 @@ async fn answer(
     serving: &Serving,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    tokio::time::sleep(serving.delay).await;
+    let delay = serving.delay.lock().unwrap_or_else(PoisonError::into_inner).draw();
+    tokio::time::sleep(delay).await;
     Ok(serving.answer(request).await.unwrap_or_else(|error| {
         serving.failed.fetch_add(1, Relaxed);
         said(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &error)
@@ -142,7 +152,7 @@ impl Serving {
                 Ok(response(StatusCode::OK, &[xml], Bytes::from(listed)))
             }
             (Method::PUT, false) => {
-                self.puts.fetch_add(1, Relaxed);
+                let count = self.puts.fetch_add(1, Relaxed) + 1;
                 let is_new = request.headers().get("if-none-match").is_some_and(|it| it == "*");
                 let body = Limited::new(request.into_body(), OBJECT_BYTES_MAX).collect().await;
                 let Ok(body) = body else {
@@ -152,10 +162,19 @@ impl Serving {
                         "the object did not come whole, or is too large",
                     ));
                 };
-                let body = body.to_bytes();
+                let mut body = body.to_bytes();
                 let e_tag = files::e_tag(&body);
+                let done =
+                    || Ok(response(StatusCode::OK, &[("etag", e_tag.clone())], Bytes::new()));
+                if Fault::is_on(self.fault, Kind::Forgets, count) {
+                    return done();
+                }
+                if Fault::is_on(self.fault, Kind::Lies, count) {
+                    body = Piece::made_up(&body).into();
+                }
+                self.roll_back(count, &path).await?;
                 match blocking(move || files.put(&path, &body, is_new)).await? {
-                    Put::Done => Ok(response(StatusCode::OK, &[("etag", e_tag)], Bytes::new())),
+                    Put::Done => done(),
                     Put::IsThere => Ok(said(
                         StatusCode::PRECONDITION_FAILED,
                         "PreconditionFailed",
@@ -184,6 +203,20 @@ impl Serving {
                 "this bucket has PUT, GET, HEAD and lists",
             )),
         }
+    }
+
+    /// Goes back, once, to what it had at half of the count, where that is its fault.
+    async fn roll_back(&self, count: u64, path: &str) -> Result<(), String> {
+        let Some(Fault { kind: Kind::RolledBack, after }) = self.fault else { return Ok(()) };
+        let lost = {
+            let mut to_forget = self.to_forget.lock().unwrap_or_else(PoisonError::into_inner);
+            if count > after / 2 && count <= after {
+                to_forget.push(path.to_owned());
+            }
+            if count > after { std::mem::take(&mut *to_forget) } else { Vec::new() }
+        };
+        let files = Arc::clone(&self.files);
+        blocking(move || lost.iter().try_for_each(|name| files.forget(name))).await
     }
 
     fn metrics(&self) -> String {

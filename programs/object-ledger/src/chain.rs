@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::data::{BatchId, Block, Hash};
+use crate::data::{BatchId, Hash, Proposal};
 
 /// What became of a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,10 @@ pub enum Standing {
     Elsewhere,
     /// Its batch was on the chain already.
     Replayed,
+    /// It was timestamped before the head was.
+    Earlier,
+    /// The number is void.
+    Void,
 }
 
 /// A number that was decided.
@@ -28,8 +32,8 @@ pub enum Standing {
 pub struct Decided {
     /// The number.
     pub number: u64,
-    /// Its batch.
-    pub batch: BatchId,
+    /// Its batch; none of a void.
+    pub batch: Option<BatchId>,
     /// What became of it.
     pub standing: Standing,
 }
@@ -37,16 +41,21 @@ pub struct Decided {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     link: Hash,
-    block: Block,
+    /// Missing of a void.
+    proposal: Option<Proposal>,
 }
 
 /// The main chain as far as it is known.
 #[derive(Clone, Debug)]
 pub struct Chain {
     head: Hash,
+    /// When the head was timestamped.
+    head_issued_unix_ns: i64,
     height: u64,
     next: u64,
     on: HashMap<BatchId, u64>,
+    /// Links of numbers that were decided, from 1 on.
+    links: Vec<Hash>,
     waiting: BTreeMap<u64, Waiting>,
 }
 
@@ -58,13 +67,27 @@ impl Chain {
     #[must_use]
     pub fn new(genesis: Hash) -> Self {
         let (on, waiting) = (HashMap::new(), BTreeMap::new());
-        Self { head: genesis, height: 0, next: 1, on, waiting }
+        Self {
+            head: genesis,
+            head_issued_unix_ns: 0,
+            height: 0,
+            next: 1,
+            on,
+            links: Vec::new(),
+            waiting,
+        }
     }
 
     /// The link that the next block has to have: to the head's token.
     #[must_use]
     pub const fn head(&self) -> Hash {
         self.head
+    }
+
+    /// When the head was timestamped: the next block must not be earlier.
+    #[must_use]
+    pub const fn head_issued_unix_ns(&self) -> i64 {
+        self.head_issued_unix_ns
     }
 
     /// How many blocks are on it.
@@ -91,35 +114,47 @@ impl Chain {
         self.on.get(batch).copied()
     }
 
+    /// The link of a number that was decided.
+    #[must_use]
+    pub fn link_of(&self, number: u64) -> Option<Hash> {
+        self.links.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
+    }
+
     /// Whether a number needs to be told.
     #[must_use]
     pub fn wants(&self, number: u64) -> bool {
         number >= self.next && !self.waiting.contains_key(&number)
     }
 
-    /// Tells which token has a number (its link) and which block that token is of; gives what can be decided now, in order.
-    /// What is known already is passed over.
-    pub fn tell(&mut self, number: u64, link: Hash, block: Block) -> Vec<Decided> {
+    /// Tells which token has a number (its link) and its block (none of a void); gives what can be decided now, in order. What
+    /// is known already is passed over.
+    pub fn tell(&mut self, number: u64, link: Hash, proposal: Option<Proposal>) -> Vec<Decided> {
         if self.wants(number) && (number == self.next || self.waiting.len() < WAITING_MAX) {
-            self.waiting.insert(number, Waiting { link, block });
+            self.waiting.insert(number, Waiting { link, proposal });
         }
         let mut decided = Vec::new();
-        while let Some(Waiting { link, block }) = self.waiting.remove(&self.next) {
-            let standing = self.decide(link, &block);
-            decided.push(Decided { number: self.next, batch: block.batch, standing });
+        while let Some(Waiting { link, proposal }) = self.waiting.remove(&self.next) {
+            let standing = proposal.map_or(Standing::Void, |it| self.decide(link, &it));
+            let batch = proposal.map(|it| it.block.batch);
+            decided.push(Decided { number: self.next, batch, standing });
+            self.links.push(link);
             self.next += 1;
         }
         decided
     }
 
-    fn decide(&mut self, link: Hash, block: &Block) -> Standing {
+    fn decide(&mut self, link: Hash, Proposal { block, token }: &Proposal) -> Standing {
         if self.on.contains_key(&block.batch) {
             return Standing::Replayed;
         }
         if block.previous != self.head {
             return Standing::Elsewhere;
         }
+        if token.issued_unix_ns < self.head_issued_unix_ns {
+            return Standing::Earlier;
+        }
         self.head = link;
+        self.head_issued_unix_ns = token.issued_unix_ns;
         self.height += 1;
         self.on.insert(block.batch, self.height);
         Standing::On { height: self.height }

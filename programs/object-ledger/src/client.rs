@@ -1,7 +1,8 @@
-//! `submit`, `verify`, `length`, `check`, `watchdog` and `ledger`: the ledger as its users have it.
+//! `submit`, `verify`, `length`, `check`, `watchdog`, `ledger` and what is done beside them: the ledger as its users have it.
 
-mod reading;
+mod keeping;
 
+use std::borrow::Cow;
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +11,21 @@ use clock::Clock;
 use process::shell::Words;
 
 use crate::asking::Service;
+use crate::audit::line_of;
 use crate::config::Config;
 use crate::data::{hex, transaction_id};
 use crate::program::runtime;
 use crate::protocol::kind;
+use crate::reading::Reading;
 use crate::storage::Storage;
 use crate::verify::weak;
 use crate::watch::Found;
-use reading::Reading;
 
 const HELP: &str = "\
 All take --ledger FILE, the ledger's file.
+
+All that read the buckets also take --keep FOLDER: what was verified is kept there and not read again.
+A transaction is TEXT, or the bytes of --file FILE.
 
 submit [TEXT]              submit a transaction, or each line of standard input; prints the queue's number of each
 verify [--weak] TEXT       is a transaction on the main chain? Strong: everything is read from the buckets, and nobody is
@@ -31,6 +36,15 @@ check NUMBER               is the block with this sequence number on the main ch
 watchdog [--within TIME]   fails when the main chain, read from the buckets, has not grown for so long (10s);
                            with --for TIME it ends well after that
 ledger                     every transaction on the main chain as a line of JSON, read from the buckets alone and verified
+repair                     write missing pieces of everything that the buckets hold; nothing is overwritten
+checkpoint                 the sequencer's signed checkpoint (c2sp.org/tlog-checkpoint), if the buckets hold what it signs;
+                           --witness ADDRESS (once for each) asks a witness to cosign it
+prove TEXT                 a proof as a file, under a checkpoint, that anybody verifies without the ledger; --witness as above
+proof FILE                 verify such a file: --timestamp KEY --sequencer KEY [--witness NAME=KEY]; nothing else is needed
+rotate                     a new key in a service's folder, and the lines of the ledger's file that hand over to it:
+                           --data FOLDER --name LEDGER --of timestamp|sequencer --from NUMBER
+resume                     for a sequencer that lost its disk and not its key: --data FOLDER, from which it goes on after the
+                           numbers of the buckets; --gap N numbers after these are void (1000)
 ";
 
 /// How long a service may take.
@@ -44,12 +58,37 @@ struct Command {
     within: Option<Duration>,
     lasts: Option<Duration>,
     is_weak: bool,
+    file: Option<PathBuf>,
+    keep: Option<PathBuf>,
+    data: Option<PathBuf>,
+    gap: Option<usize>,
+    witnesses: Vec<String>,
     word: Option<String>,
 }
 
 /// Does what one of the commands says.
 pub(crate) fn run(name: &str, words: &[String]) -> Result<(), String> {
-    let known = ["submit", "verify", "length", "check", "watchdog", "ledger"];
+    let known = [
+        "submit",
+        "verify",
+        "length",
+        "check",
+        "watchdog",
+        "ledger",
+        "repair",
+        "checkpoint",
+        "prove",
+        "proof",
+        "rotate",
+        "resume",
+    ];
+    if !words.iter().any(|it| it == "--help") {
+        match name {
+            "proof" => return keeping::proof(words),
+            "rotate" => return keeping::rotate(words),
+            _ => {}
+        }
+    }
     if !known.contains(&name) {
         return Err(format!(
             "there is no command `{name}`; there are: serve, {}, audit, probe",
@@ -70,7 +109,11 @@ pub(crate) fn run(name: &str, words: &[String]) -> Result<(), String> {
             "length" => length(&config, &command).await,
             "check" => check(&config, &command).await,
             "watchdog" => watchdog(&config, &command).await,
-            _ => ledger(&config).await,
+            "repair" => keeping::repair(&config, &command).await,
+            "checkpoint" => keeping::checkpoint(&config, &command).await,
+            "prove" => keeping::prove(&config, &command).await,
+            "resume" => keeping::resume(&config, &command).await,
+            _ => ledger(&config, &command).await,
         }
     })
 }
@@ -82,6 +125,11 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         within: None,
         lasts: None,
         is_weak: false,
+        file: None,
+        keep: None,
+        data: None,
+        gap: None,
+        witnesses: Vec::new(),
         word: None,
     };
     let mut words = Words::new(words);
@@ -93,6 +141,11 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--within" => command.within = Some(words.duration()?),
             "--for" => command.lasts = Some(words.duration()?),
             "--weak" => command.is_weak = true,
+            "--file" => command.file = Some(words.text()?.into()),
+            "--keep" => command.keep = Some(words.text()?.into()),
+            "--data" => command.data = Some(words.text()?.into()),
+            "--gap" => command.gap = Some(words.number()?),
+            "--witness" => command.witnesses.push(words.text()?),
             word if !word.starts_with("--") && command.word.is_none() => {
                 command.word = Some(word.to_owned());
             }
@@ -100,6 +153,15 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         }
     }
     Ok(Some(command))
+}
+
+/// Reads the buckets, and keeps what was verified where that was asked.
+fn reading(config: &Config, command: &Command) -> Result<Reading, String> {
+    let reading = Reading::new(Storage::open(config, Clock::start())?, config.trust()?);
+    match &command.keep {
+        Some(folder) => reading.keeping(folder),
+        None => Ok(reading),
+    }
 }
 
 fn said(line: &str) -> Result<(), String> {
@@ -114,31 +176,34 @@ async fn submit(config: &Config, command: &Command) -> Result<(), String> {
         let number = <[u8; 8]>::try_from(&number[..]).map_err(|_| queue.garbled().to_string())?;
         said(&format!("accepted {}", u64::from_be_bytes(number)))
     };
-    if let Some(text) = &command.word {
-        return one(text.as_bytes()).await;
+    if command.word.is_some() || command.file.is_some() {
+        return one(&transaction(command)?).await;
     }
-    for line in std::io::stdin().lock().lines() {
-        one(line.map_err(|error| format!("reading: {error}"))?.as_bytes()).await?;
+    for line in std::io::stdin().lock().split(b'\n') {
+        one(&line.map_err(|error| format!("reading: {error}"))?).await?;
     }
     Ok(())
 }
 
-fn transaction(command: &Command) -> Result<&[u8], String> {
-    command
-        .word
-        .as_deref()
-        .map(str::as_bytes)
-        .ok_or_else(|| "which transaction? See --help".to_owned())
+fn transaction(command: &Command) -> Result<Cow<'_, [u8]>, String> {
+    match (&command.word, &command.file) {
+        (Some(text), None) => Ok(text.as_bytes().into()),
+        (None, Some(file)) => {
+            let read = std::fs::read(file);
+            Ok(read.map_err(|error| format!("reading {}: {error}", file.display()))?.into())
+        }
+        _ => Err("which transaction? See --help".to_owned()),
+    }
 }
 
 async fn verify(config: &Config, command: &Command) -> Result<(), String> {
     let transaction = transaction(command)?;
     let clock = Clock::start();
     let until = clock.now().plus(command.within.unwrap_or_default());
-    let mut reading = Reading::new(Storage::open(config, clock)?, config.trust()?);
+    let mut reading = reading(config, command)?;
     loop {
         let read = reading.go_on().await;
-        if let Some(it) = reading.find(transaction)? {
+        if let Some((it, _)) = reading.find(&transaction).await? {
             return said(&format!(
                 "verified number={} height={} place={} batch={} timestamp={}",
                 it.number,
@@ -165,14 +230,14 @@ async fn verify_weakly(config: &Config, command: &Command) -> Result<(), String>
         command.watcher.as_deref().ok_or("weak verification asks one: --watcher ADDRESS")?;
     let within = command.within.unwrap_or_default();
     let wait = u32::try_from(within.as_millis()).unwrap_or(u32::MAX).to_be_bytes();
-    let payload = [&transaction_id(transaction)[..], &wait].concat();
+    let payload = [&transaction_id(&transaction)[..], &wait].concat();
     let asked = Service::at(address).ask(kind::LOCATE, payload, within + PATIENCE).await;
     let (kind, payload) = asked.map_err(|error| format!("asking the watcher: {error}"))?;
     if kind != kind::FOUND {
         return Err("the watcher does not know the transaction".to_owned());
     }
     let it = Found::parse(&payload).map_err(|why| format!("the watcher's answer: {why}"))?;
-    let verified = weak(&config.trust()?, transaction, &it.proof, &it.attestation, &it.proposal)
+    let verified = weak(&config.trust()?, &transaction, &it.proof, &it.attestation, &it.proposal)
         .map_err(|refusal| format!("refused: {refusal}"))?;
     said(&format!("verified weakly number={} place={}", verified.number, verified.index))
 }
@@ -185,7 +250,7 @@ async fn length(config: &Config, command: &Command) -> Result<(), String> {
         let height = answer.first_chunk().ok_or_else(|| ask.garbled().to_string())?;
         return said(&u64::from_be_bytes(*height).to_string());
     }
-    let mut reading = Reading::new(Storage::open(config, Clock::start())?, config.trust()?);
+    let mut reading = reading(config, command)?;
     reading.go_on().await?;
     say_uncertain(&reading);
     said(&reading.height().to_string())
@@ -201,9 +266,9 @@ fn say_uncertain(reading: &Reading) {
 async fn check(config: &Config, command: &Command) -> Result<(), String> {
     let number = command.word.as_deref().and_then(|word| word.parse().ok());
     let number: u64 = number.ok_or("which block? A sequence number from 1 on")?;
-    let mut reading = Reading::new(Storage::open(config, Clock::start())?, config.trust()?);
+    let mut reading = reading(config, command)?;
     reading.go_on().await?;
-    match reading.height_of(number) {
+    match reading.verifier().height_of(number) {
         Some(height) => said(&format!("on the main chain at height {height}")),
         None if number >= reading.next() => Err(format!(
             "number {number} is not in the buckets; the last one is {}",
@@ -216,7 +281,7 @@ async fn check(config: &Config, command: &Command) -> Result<(), String> {
 async fn watchdog(config: &Config, command: &Command) -> Result<(), String> {
     let within = command.within.unwrap_or(Duration::from_secs(10));
     let clock = Clock::start();
-    let mut reading = Reading::new(Storage::open(config, clock)?, config.trust()?);
+    let mut reading = reading(config, command)?;
     let (mut height, mut grown, from) = (0, clock.now(), clock.now());
     loop {
         // What cannot be read now may be at the next look; that is what `within` is for.
@@ -241,21 +306,15 @@ async fn watchdog(config: &Config, command: &Command) -> Result<(), String> {
     }
 }
 
-async fn ledger(config: &Config) -> Result<(), String> {
-    let mut reading = Reading::new(Storage::open(config, Clock::start())?, config.trust()?);
+async fn ledger(config: &Config, command: &Command) -> Result<(), String> {
+    let mut reading = reading(config, command)?;
     reading.go_on().await?;
     say_uncertain(&reading);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    reading.each(|it, transaction| {
-        let line = serde_json::json!({
-            "number": it.number,
-            "height": it.height,
-            "place": it.index,
-            "batch": hex(&it.batch),
-            "timestamp_unix_ns": it.issued_unix_ns,
-            "transaction": String::from_utf8_lossy(transaction),
-        });
+    let each = reading.each(|it, transaction| {
+        let line = line_of(it, transaction);
         writeln!(out, "{line}").map_err(|error| format!("writing: {error}"))
-    })?;
+    });
+    each.await?;
     out.flush().map_err(|error| format!("writing: {error}"))
 }

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::ObjectStore;
+use object_store::prefix::PrefixStore;
 use serde::Deserialize;
 
-use crate::data::{PublicKey, from_hex, genesis};
+use crate::data::{Hash, from_hex, genesis};
+use crate::known::Secret;
 use crate::pieces::{Code, TOTAL_MAX};
-use crate::verify::Trust;
+use crate::verify::{Endorsement, Keys as KeyRow, Role, Trust};
 use credentials::Credentials;
 
 /// What the file says.
@@ -35,8 +37,17 @@ pub struct Config {
     #[serde(default)]
     pub storage: StorageOptions,
     /// Where, in the order of pieces.
-    #[serde(rename = "bucket")]
+    #[serde(rename = "bucket", default)]
     pub buckets: Vec<BucketOptions>,
+    /// Another ledger's file, from the folder of this one, whose buckets and credentials are taken.
+    #[serde(default)]
+    pub stores: Option<PathBuf>,
+    /// The credential whose secret services and pipelines share; without, services take work from anybody.
+    #[serde(default)]
+    pub secret: Option<String>,
+    /// A file, from the folder of this one, that holds the shared secret.
+    #[serde(default)]
+    pub secret_file: Option<PathBuf>,
     /// A file with credentials, from the folder of this one; or the environment has them.
     #[serde(default)]
     pub credentials: Option<PathBuf>,
@@ -46,10 +57,46 @@ pub struct Config {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// The timestamp service's.
+    /// The timestamp service's first.
     pub timestamp: String,
-    /// The sequencer's.
+    /// The sequencer's first.
     pub sequencer: String,
+    /// Keys that took over later, in the order in which they did: what `object-ledger rotate` prints.
+    #[serde(default)]
+    pub next: Vec<NextKey>,
+}
+
+/// A key that took over.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NextKey {
+    /// Of which service: timestamp or sequencer.
+    pub of: RoleName,
+    /// The public key.
+    pub key: String,
+    /// The first number that it signs for.
+    pub from: u64,
+    /// The signature of the key before it, 128 hexadecimal digits.
+    pub signature: String,
+}
+
+/// A service that signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoleName {
+    /// The timestamp service.
+    Timestamp,
+    /// The sequencer.
+    Sequencer,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Timestamp => Self::Timestamp,
+            RoleName::Sequencer => Self::Sequencer,
+        }
+    }
 }
 
 /// How objects are kept.
@@ -58,6 +105,11 @@ pub struct Keys {
 pub struct StorageOptions {
     /// An object is durable when so many buckets have a piece.
     pub required_piece_count: u8,
+    /// An object counts as stored when so many buckets have their piece: as many as rebuild it, unless said otherwise. With more
+    /// each piece is read back before it counts.
+    pub acknowledge: Option<u8>,
+    /// What names of objects begin with in every bucket: several ledgers can share buckets.
+    pub prefix: Option<String>,
     /// How often a failed operation on a bucket is tried again.
     pub retry_max: u32,
     /// Whether each piece is the whole object.
@@ -72,6 +124,8 @@ impl Default for StorageOptions {
     fn default() -> Self {
         Self {
             required_piece_count: 3,
+            acknowledge: None,
+            prefix: None,
             retry_max: 10,
             full_copies: false,
             hedged_writes: true,
@@ -121,6 +175,59 @@ pub struct Opened {
     pub store: Arc<dyn ObjectStore>,
 }
 
+/// Buckets of a ledger's file; what else stands there is not looked at.
+#[derive(Deserialize)]
+struct Stores {
+    #[serde(rename = "bucket")]
+    buckets: Vec<BucketOptions>,
+    #[serde(default)]
+    credentials: Option<PathBuf>,
+}
+
+impl Stores {
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("reading the stores of {}: {error}", path.display()))?;
+        let stores: Self =
+            toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(stores.at(path.parent().unwrap_or(Path::new("."))))
+    }
+
+    /// Paths from the folder of their file.
+    fn at(mut self, folder: &Path) -> Self {
+        self.credentials = self.credentials.map(|file| folder.join(file));
+        for bucket in self.buckets.iter_mut().filter(|it| it.provider == Provider::Local) {
+            bucket.bucket = folder.join(&bucket.bucket).display().to_string();
+        }
+        self
+    }
+}
+
+impl Keys {
+    fn of(&self, role: RoleName, ledger: &Hash) -> Result<KeyRow, String> {
+        let (name, first) = match role {
+            RoleName::Timestamp => ("timestamp", &self.timestamp),
+            RoleName::Sequencer => ("sequencer", &self.sequencer),
+        };
+        let wanted = "64 digits of 0-9a-f are wanted; the service writes them to key.public";
+        let none = |name: &str| format!("keys.{name} is no public key: {wanted}");
+        let mut keys = KeyRow::one(from_hex(first).ok_or_else(|| none(name))?);
+        for next in self.next.iter().filter(|it| it.of == role) {
+            let key = from_hex(&next.key).ok_or_else(|| none("next"))?;
+            let signature = from_hex(&next.signature)
+                .ok_or_else(|| "keys.next.signature: 128 digits of 0-9a-f are wanted".to_owned())?;
+            let to = Endorsement { key, from: next.from, signature };
+            if !keys.hand_over(ledger, role.into(), &to) {
+                return Err(format!(
+                    "the key {} of the {name} from number {} is not endorsed by the one before it; use the lines that `object-ledger rotate` printed",
+                    next.key, next.from
+                ));
+            }
+        }
+        Ok(keys)
+    }
+}
+
 impl Config {
     /// Reads the file.
     ///
@@ -131,12 +238,14 @@ impl Config {
             .map_err(|error| format!("reading the ledger's file {}: {error}", path.display()))?;
         let mut config: Self =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        config.check().map_err(|why| format!("{}: {why}", path.display()))?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        config.credentials = config.credentials.map(|file| folder.join(file));
-        for bucket in config.buckets.iter_mut().filter(|it| it.provider == Provider::Local) {
-            bucket.bucket = folder.join(&bucket.bucket).display().to_string();
-        }
+        config.secret_file = config.secret_file.map(|file| folder.join(file));
+        let of_stores =
+            config.stores.as_ref().map(|file| Stores::read(&folder.join(file))).transpose()?;
+        let own = Stores { buckets: config.buckets, credentials: config.credentials };
+        let Stores { buckets, credentials } = of_stores.unwrap_or_else(|| own.at(folder));
+        (config.buckets, config.credentials) = (buckets, credentials);
+        config.check().map_err(|why| format!("{}: {why}", path.display()))?;
         Ok(config)
     }
 
@@ -152,7 +261,26 @@ impl Config {
                 "required_piece_count = {required} cannot be with {have} buckets: it is at least 1 and at most as many"
             ));
         }
+        let acknowledge = self.acknowledge();
+        if acknowledge < usize::from(required) || acknowledge > have {
+            return Err(format!(
+                "acknowledge = {acknowledge} cannot be with {have} buckets: it is at least required_piece_count = {required}"
+            ));
+        }
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        if self.name.is_empty() || !self.name.chars().all(is_plain) {
+            return Err(format!(
+                "expected a name of letters, digits, `-`, `_` and `.`, got `{}`",
+                self.name
+            ));
+        }
         Ok(())
+    }
+
+    /// How many buckets have to have their piece before an object counts as stored.
+    #[must_use]
+    pub fn acknowledge(&self) -> usize {
+        self.storage.acknowledge.unwrap_or(self.storage.required_piece_count).into()
     }
 
     /// How objects are kept.
@@ -168,15 +296,27 @@ impl Config {
     /// # Errors
     /// When a key is none.
     pub fn trust(&self) -> Result<Trust, String> {
-        let key = |name: &str, text: &str| -> Result<PublicKey, String> {
-            let wanted = "64 digits of 0-9a-f are wanted; the service writes them to key.public";
-            from_hex(text).ok_or_else(|| format!("keys.{name} is no public key: {wanted}"))
-        };
+        let ledger = genesis(&self.name);
         Ok(Trust {
-            genesis: genesis(&self.name),
-            timestamp: key("timestamp", &self.keys.timestamp)?,
-            sequencer: key("sequencer", &self.keys.sequencer)?,
+            genesis: ledger,
+            timestamp: self.keys.of(RoleName::Timestamp, &ledger)?,
+            sequencer: self.keys.of(RoleName::Sequencer, &ledger)?,
         })
+    }
+
+    /// The secret that services and pipelines share, if the file names one.
+    ///
+    /// # Errors
+    /// When it is nowhere, or is too short.
+    pub fn secret(&self) -> Result<Option<Secret>, String> {
+        if let Some(path) = &self.secret_file {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| format!("reading the secret {}: {error}", path.display()))?;
+            return Secret::of(&text).map(Some);
+        }
+        let Some(name) = &self.secret else { return Ok(None) };
+        let credential = Credentials::read(self.credentials.as_deref())?.get(name)?;
+        Secret::of(&credential.secret.unwrap_or_default()).map(Some)
     }
 
     /// An address that the file has to have.
@@ -201,6 +341,10 @@ impl Config {
                 Provider::Azure => "azure",
                 Provider::Gcp => "gcp",
                 Provider::Local => "local",
+            };
+            let store = match &self.storage.prefix {
+                Some(prefix) => Arc::new(PrefixStore::new(store, prefix.as_str())),
+                None => store,
             };
             Ok(Opened { name: format!("{place}-{provider}"), store })
         };
@@ -245,7 +389,7 @@ mod tests {
             let why = storage.store("batch/00", b"whole").await.unwrap_err().to_string();
             assert!(why.contains("0 of 3 buckets, and 2 are needed"), "{why}");
             assert!(!why.contains(secret) && !why.contains("hidden"), "{why}");
-            let why = storage.fetch("batch/00").await.unwrap_err();
+            let why = storage.fetch("batch/00", |_| true).await.unwrap_err();
             assert!(!why.is_nothing_seen(), "{why}");
         });
     }
@@ -269,9 +413,9 @@ mod tests {
             let storage = crate::storage::Storage::open(&config, clock::Clock::start()).unwrap();
             storage.store("sequence/00000000000000000001", b"one").await.unwrap();
             storage.store("sequence/00000000000000000002", b"two").await.unwrap();
-            let read = storage.fetch("sequence/00000000000000000001").await;
+            let read = storage.fetch("sequence/00000000000000000001", |_| true).await;
             assert_eq!(read, Ok(Some(b"one".to_vec())));
-            assert_eq!(storage.fetch("sequence/00000000000000000003").await, Ok(None));
+            assert_eq!(storage.fetch("sequence/00000000000000000003", |_| true).await, Ok(None));
             let listed = storage.list("sequence", "sequence/00000000000000000001", 10).await;
             assert_eq!(Vec::from_iter(listed), ["sequence/00000000000000000002"]);
         });

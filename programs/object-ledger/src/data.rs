@@ -11,7 +11,8 @@ mod tree;
 use ring::digest::{Context, SHA256};
 
 pub use batch::{Batch, BatchId, COUNT_MAX, TRANSACTION_BYTES_MAX, WHOLE_BYTES_MAX};
-pub use block::{Attestation, Block, PROPOSAL_BYTES, Proposal, SIGNED_BYTES, Token};
+pub(crate) use block::signed_bytes;
+pub use block::{ATTESTATION_BYTES, Attestation, Block, PROPOSAL_BYTES, Proposal, Token, VOID};
 pub use reader::{Malformed, Reader};
 pub use tree::{Proof, Tree, leaf, top_of};
 
@@ -117,6 +118,12 @@ pub mod names {
     #[must_use]
     pub fn attestation(number: u64) -> String {
         format!("sequence/{number:020}")
+    }
+
+    /// Where a second attestation of a number is stored, as evidence of a fork.
+    #[must_use]
+    pub fn fork(number: u64, link: &Hash) -> String {
+        format!("fork/{number:020}-{}", hex(link))
     }
 
     /// The number in the name of a sequence attestation.

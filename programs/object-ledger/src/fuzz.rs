@@ -47,6 +47,7 @@ pub fn fuzz_data(bytes: &[u8]) {
     }
     if let Ok(piece) = Piece::parse(bytes) {
         let offered = Gather::of("a").offer(usize::from(piece.index), bytes);
-        assert!(piece.code.enough() > 1 || offered != Ok(None));
+        assert_eq!(piece.encoded(), bytes);
+        assert!(piece.code().enough() > 1 || offered != Ok(None));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::HOST;
 use http::{HeaderValue, Uri};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use object_store::ClientOptions;
@@ -25,7 +25,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// How long an answer's head may take.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Idle connections that are kept.
-const IDLE_MAX: usize = 64;
+const IDLE_MAX: usize = 128;
+/// An answer's body has at most so many bytes: the largest piece, which a full copy is, with its head. Lists are shorter.
+const BODY_BYTES_MAX: usize = crate::data::WHOLE_BYTES_MAX + (64 << 10);
 
 /// Makes clients; each has connections of its own.
 #[derive(Debug, Default)]
@@ -114,7 +116,9 @@ impl Client {
         response: http::Response<hyper::body::Incoming>,
     ) -> Result<HttpResponse, HttpError> {
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.map_err(kind_of)?.to_bytes();
+        let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
+        let body =
+            body.map_err(|error| failed(HttpErrorKind::Decode, error.to_string()))?.to_bytes();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
             idle.push((place.to_owned(), connection));

@@ -8,7 +8,8 @@ use std::path::Path;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
-use crate::data::{Attestation, Hash, PublicKey, SIGNED_BYTES, Signature, Token, from_hex, hex};
+use crate::data::{Attestation, Hash, PublicKey, Signature, Token, from_hex, hex, signed_bytes};
+use crate::verify::{Role, endorsed_bytes};
 
 /// A file in a service's folder: the seed of its key in hexadecimal. Nobody but its owner may read it.
 const SECRET_FILE: &str = "key.secret";
@@ -60,6 +61,20 @@ impl Key {
         Ok(key)
     }
 
+    /// Puts a new key into a folder in place of the old one, whose seed stays beside it under the name of its public half.
+    ///
+    /// # Errors
+    /// When the folder has no key, or cannot be written.
+    pub fn replaced_in(folder: &Path) -> io::Result<(Self, Self)> {
+        let path = folder.join(SECRET_FILE);
+        if !path.exists() {
+            return Err(io::Error::other(format!("{} is not there", path.display())));
+        }
+        let old = Self::in_folder(folder)?;
+        fs::rename(&path, folder.join(format!("{SECRET_FILE}.{}", hex(&old.public()))))?;
+        Ok((old, Self::in_folder(folder)?))
+    }
+
     /// Its public half.
     ///
     /// # Panics
@@ -69,28 +84,39 @@ impl Key {
         self.0.public_key().as_ref().try_into().expect("Ed25519 has keys of 32 bytes")
     }
 
-    /// A signed timestamp token.
+    /// A signed timestamp token of the ledger that begins with `ledger`.
     #[must_use]
-    pub fn token(&self, link: Hash, issued_unix_ns: i64) -> Token {
+    pub fn token(&self, ledger: &Hash, link: Hash, issued_unix_ns: i64) -> Token {
         let unsigned = Token { link, issued_unix_ns, signature: [0; 64] };
-        Token { signature: self.sign(&unsigned.encoded()), ..unsigned }
+        Token { signature: self.sign(&signed_bytes(ledger, &unsigned.encoded())), ..unsigned }
     }
 
-    /// A signed sequence attestation.
+    /// A signed sequence attestation of the ledger that begins with `ledger`.
     #[must_use]
-    pub fn attestation(&self, number: u64, link: Hash) -> Attestation {
+    pub fn attestation(&self, ledger: &Hash, number: u64, link: Hash) -> Attestation {
         let unsigned = Attestation { number, link, signature: [0; 64] };
-        Attestation { signature: self.sign(&unsigned.encoded()), ..unsigned }
+        Attestation { signature: self.sign(&signed_bytes(ledger, &unsigned.encoded())), ..unsigned }
     }
 
-    fn sign(&self, statement: &[u8]) -> Signature {
-        let signature = self.0.sign(&statement[SIGNED_BYTES]);
+    /// The signature that hands a role over to another key from a number on.
+    #[must_use]
+    pub fn endorse(&self, ledger: &Hash, role: Role, from: u64, next: &PublicKey) -> Signature {
+        self.sign(&endorsed_bytes(ledger, role, from, next))
+    }
+
+    /// A signature of any bytes: of a checkpoint.
+    ///
+    /// # Panics
+    /// Never: Ed25519 has signatures of 64 bytes.
+    #[must_use]
+    pub fn sign(&self, bytes: &[u8]) -> Signature {
+        let signature = self.0.sign(bytes);
         signature.as_ref().try_into().expect("Ed25519 has signatures of 64 bytes")
     }
 }
 
 /// Whole or not at all: written beside, synced, put in place.
-fn write_new(folder: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> {
+pub(crate) fn write_new(folder: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> {
     let beside = folder.join(format!("{name}.new"));
     let mut options = fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&beside)?;

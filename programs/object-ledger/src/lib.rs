@@ -7,8 +7,12 @@
 
 pub mod chain;
 pub mod data;
+pub mod delay;
+pub mod fault;
 pub mod fuzz;
 pub mod keys;
+pub mod known;
+pub mod note;
 pub mod pieces;
 pub mod pipeline;
 pub mod protocol;
@@ -41,6 +45,10 @@ mod probe;
 #[cfg(feature = "server")]
 mod program;
 #[cfg(feature = "server")]
+mod proof;
+#[cfg(feature = "server")]
+mod reading;
+#[cfg(feature = "server")]
 mod services;
 #[cfg(feature = "server")]
 mod storage;
@@ -49,5 +57,6 @@ mod tests;
 #[cfg(feature = "server")]
 mod watch;
 #[cfg(feature = "server")]
+mod witness;
 #[cfg(feature = "server")]
 pub use program::run;

@@ -10,11 +10,14 @@ use tokio::time::sleep;
 
 use crate::asking::{NoAnswer, Service};
 use crate::config::Config;
-use crate::data::{Attestation, BatchId, Proposal, Token, names};
+use crate::data::{
+    ATTESTATION_BYTES, Attestation, BatchId, Proposal, PublicKey, Token, hex, names,
+};
 use crate::pipeline::{Answer, Ask, Asking, Pipeline, Step, Stepped};
 use crate::protocol::{GivenOut, Pop, Refused, StepNote, kind};
 use crate::sequencer::SEVERAL_MAX;
 use crate::storage::Storage;
+use crate::verify::Trust;
 
 /// After this what has failed is asked again.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -22,6 +25,8 @@ const AGAIN: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a pop waits for a transaction.
 const POP_WAIT: Duration = Duration::from_secs(2);
+/// Names of later numbers that are looked at, at a start.
+const LATER_MAX: usize = 16;
 /// Notes for a watcher that wait to be sent.
 const NOTES_MAX: usize = 64;
 
@@ -95,18 +100,33 @@ impl Counts {
             let stalled = u8::from(numbers.failing.contains_key(what));
             text.push_str(&format!("ledger_stalled{{what=\"{what}\"}} {stalled}\n"));
         }
+        text.push_str("# HELP ledger_stalled_words Why it fails at present.\n# TYPE ledger_stalled_words gauge\n");
+        for (what, why) in &numbers.failing {
+            let why = why.replace(['\\', '"', '\n'], " ");
+            text.push_str(&format!("ledger_stalled_words{{what=\"{what}\",words=\"{why}\"}} 1\n"));
+        }
         text
     }
 }
 
 /// What a pipeline asks, for people.
-const WHATS: [&str; 6] = ["queue", "timestamp", "sequencer", "store", "read", "withheld"];
+const WHATS: [&str; 9] = [
+    "services",
+    "queue",
+    "timestamp",
+    "sequencer",
+    "store",
+    "read",
+    "withheld",
+    "token",
+    "attestation",
+];
 
 fn what(ask: &Ask) -> &'static str {
     match ask {
         Ask::Pop | Ask::Done { .. } => "queue",
         Ask::Timestamp { .. } => "timestamp",
-        Ask::Sequence { .. } | Ask::Attestations { .. } => "sequencer",
+        Ask::Sequence { .. } | Ask::Attestations { .. } | Ask::Recall { .. } => "sequencer",
         Ask::Store { .. } => "store",
         Ask::Ensure { .. } | Ask::Fetch { .. } => "read",
     }
@@ -117,6 +137,7 @@ struct Making {
     timestamp: Service,
     sequencer: Service,
     storage: Arc<Storage>,
+    trust: Trust,
     pop: Pop,
 }
 
@@ -128,8 +149,10 @@ pub(crate) async fn run(
     counts: Arc<Counts>,
     clock: Clock,
 ) -> Result<(), String> {
+    let (secret, trust) = (config.secret()?, config.trust()?);
     let at = |what, address: &Option<String>| {
-        Config::address(what, address.as_ref()).map(|address| Service::at(&address))
+        let address = Config::address(what, address.as_ref())?;
+        Ok::<_, String>(Service::known(&address, secret.clone()))
     };
     let milliseconds = |it: Duration| u32::try_from(it.as_millis()).unwrap_or(u32::MAX);
     let making = Arc::new(Making {
@@ -137,6 +160,7 @@ pub(crate) async fn run(
         timestamp: at("timestamp", &config.timestamp)?,
         sequencer: at("sequencer", &config.sequencer)?,
         storage,
+        trust: trust.clone(),
         pop: Pop {
             count_max: options.count_max,
             lease_ms: milliseconds(options.lease),
@@ -144,7 +168,14 @@ pub(crate) async fn run(
         },
     });
     let notes = Notes::begin(&options);
-    let mut pipeline = Pipeline::new(config.trust()?.genesis);
+    while let Err(why) = making.look_at_services().await {
+        tell_state(&counts, "services", Some(why));
+        sleep(AGAIN).await;
+    }
+    tell_state(&counts, "services", None);
+    tokio::spawn(Arc::clone(&making.storage).write_missed());
+    tokio::spawn(crate::reading::repair_all(Arc::clone(&making.storage), trust.clone()));
+    let mut pipeline = Pipeline::new(trust);
     let (answered, mut answers) = mpsc::unbounded_channel();
     loop {
         while let Some(asking) = pipeline.next_ask() {
@@ -163,6 +194,9 @@ pub(crate) async fn run(
         let Some((id, what, answer, why)) = answers.recv().await else { return Ok(()) };
         tell_state(&counts, what, why);
         pipeline.answered(id, answer);
+        for (what, service) in [("token", "timestamp"), ("attestation", "sequencer")] {
+            tell_state(&counts, what, pipeline.distrust(service).map(str::to_owned));
+        }
         let withheld = pipeline.withheld();
         let words = withheld.map(|number| format!("the block of number {number} is in no bucket"));
         tell_state(&counts, "withheld", words);
@@ -245,11 +279,11 @@ impl Making {
                 let token = Token::parse(&ask.await.map_err(words)?);
                 token.map(Answer::Token).map_err(|why| format!("the timestamp token: {why}"))
             }
-            Ask::Sequence { link } => {
+            Ask::Sequence { proposal } => {
                 let ask = self.sequencer.ask_for(
                     kind::ATTESTATION,
                     kind::SEQUENCE,
-                    link.to_vec(),
+                    proposal.encoded(),
                     PATIENCE,
                 );
                 let it = Attestation::parse(&ask.await.map_err(words)?);
@@ -260,28 +294,110 @@ impl Making {
                 let ask =
                     self.sequencer.ask_for(kind::SEVERAL, kind::ATTESTATIONS, payload, PATIENCE);
                 let several = ask.await.map_err(words)?;
-                let each =
-                    several.chunks(108).map(Attestation::parse).collect::<Result<Vec<_>, _>>();
+                let each = several
+                    .chunks(ATTESTATION_BYTES)
+                    .map(Attestation::parse)
+                    .collect::<Result<Vec<_>, _>>();
                 each.map(Answer::Attestations).map_err(|why| format!("the attestations: {why}"))
             }
             Ask::Store { name, whole } => {
                 let stored = self.storage.store(name, whole).await;
+                if stored.is_err() {
+                    self.keep_evidence(name, whole).await;
+                }
                 stored.map(|()| Answer::Stored).map_err(|error| error.to_string())
             }
             Ask::Ensure { name, whole } => {
                 // Where it cannot be said whether it is there it is stored: the same bytes once more change nothing.
-                if self.storage.fetch(name).await.ok().flatten().as_ref() != Some(whole) {
+                let is_it = |there: &[u8]| there == whole;
+                if self.storage.fetch(name, is_it).await.ok().flatten().is_none() {
                     self.storage.store(name, whole).await.map_err(|error| error.to_string())?;
                 }
                 Ok(Answer::Stored)
             }
             Ask::Fetch { link, .. } => {
-                let fetched = self.storage.fetch(&names::proposal(link)).await;
+                let is_it =
+                    |whole: &[u8]| Proposal::parse(whole).is_ok_and(|it| it.token.link() == *link);
+                let fetched = self.storage.fetch(&names::proposal(link), is_it).await;
                 let whole = fetched.map_err(|error| error.to_string())?;
                 // One that cannot be read is as good as none.
                 Ok(Answer::Fetched(whole.and_then(|whole| Proposal::parse(&whole).ok())))
             }
+            Ask::Recall { number, .. } => {
+                let payload = number.to_be_bytes().to_vec();
+                let recalled =
+                    self.sequencer.ask_for(kind::RECALLED, kind::RECALL, payload, PATIENCE);
+                match recalled.await {
+                    Ok(bytes) => Ok(Answer::Fetched(Proposal::parse(&bytes).ok())),
+                    Err(NoAnswer::Refused(Refused::NoSuchNumber)) => Ok(Answer::Fetched(None)),
+                    Err(error) => Err(words(error)),
+                }
+            }
         }
+    }
+
+    /// Where an attestation cannot be stored because another one of the same number stands there, signed, ours is stored as
+    /// evidence: whoever reads the buckets then has both.
+    async fn keep_evidence(&self, name: &str, whole: &[u8]) {
+        let Some(number) = names::attestation_number(name) else { return };
+        let Ok(ours) = Attestation::parse(whole) else { return };
+        let is_other = |there: &[u8]| {
+            Attestation::parse(there).is_ok_and(|it| {
+                it.number == number && it.link != ours.link && self.trust.has_signed(&it)
+            })
+        };
+        if matches!(self.storage.fetch(name, is_other).await, Ok(Some(_))) {
+            // It is tried again with the next attempt.
+            let _ = self.storage.store(&names::fork(number, &ours.link), whole).await;
+        }
+    }
+
+    /// Whether both services sign with the keys that clients believe, and the sequencer knows all numbers that the buckets
+    /// have: one that has forgotten some would give them again.
+    async fn look_at_services(&self) -> Result<(), String> {
+        let trust = &self.trust;
+        for (name, service, keys) in [
+            ("timestamp service", &self.timestamp, &trust.timestamp),
+            ("sequencer", &self.sequencer, &trust.sequencer),
+        ] {
+            let key = service.ask_for(kind::PUBLIC_KEY, kind::KEY, Vec::new(), PATIENCE).await;
+            let key = key.map_err(|error| error.to_string())?;
+            let key = PublicKey::try_from(&key[..]).map_err(|_| service.garbled().to_string())?;
+            if !keys.all().any(|it| *it == key) {
+                return Err(format!(
+                    "the {name} signs with the key {}, which the ledger's file does not have",
+                    hex(&key)
+                ));
+            }
+        }
+        let last = self.last_number().await?;
+        let stored = self.storage.list("sequence", &names::attestation(last), LATER_MAX).await;
+        let numbers = stored.iter().filter_map(|name| names::attestation_number(name));
+        for number in numbers.filter(|it| *it > last) {
+            let is_signed = |whole: &[u8]| {
+                Attestation::parse(whole)
+                    .is_ok_and(|it| trust.has_signed(&it) && it.number == number)
+            };
+            if self
+                .storage
+                .fetch(&names::attestation(number), is_signed)
+                .await
+                .is_ok_and(|it| it.is_some())
+            {
+                return Err(format!(
+                    "the sequencer has given {last} numbers and the buckets have number {number}: it has started over; use `object-ledger resume`"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The last number that the sequencer has given.
+    async fn last_number(&self) -> Result<u64, String> {
+        let note = self.sequencer.ask_for(kind::NOTE, kind::CHECKPOINT, Vec::new(), PATIENCE).await;
+        let note = note.map_err(|error| error.to_string())?;
+        crate::note::size_of(&String::from_utf8_lossy(&note))
+            .ok_or_else(|| self.sequencer.garbled().to_string())
     }
 }
 

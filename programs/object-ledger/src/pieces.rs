@@ -1,20 +1,22 @@
 //! An object as pieces, one a bucket: of Reed–Solomon pieces any `required` rebuild it, of full copies each one does.
 //!
-//! A piece says which it is, and has the hash of the whole and its own. Both are of everything in them and of the object's
-//! name, so that a piece of one object never passes for one of another. Whoever writes a bucket can write pieces with right
-//! hashes: a whole is what its own signatures and links say, not what its pieces say.
+//! A piece says which it is, and has the hash of the whole (with the object's name) and the hashes of all pieces of it. So a
+//! piece of one object never passes for one of another, and a bucket that makes pieces up can only found a group of its own:
+//! it neither spoils nor stops those of the others. Whoever writes enough buckets can write a whole of his own: what it is
+//! worth its own signatures and links say, not its pieces; see `wanted` of `storage::Storage::fetch`.
 
 use std::collections::BTreeMap;
 
 use crate::data::{Domain, Hash, Malformed, Reader, WHOLE_BYTES_MAX, hash};
 
-const TAG: [u8; 4] = *b"PIE1";
-const HEAD_BYTES: usize = 4 + 4 + 4 + 32 + 32;
+const TAG: [u8; 4] = *b"PIE2";
+/// Bytes before the list of hashes.
+const HEAD_BYTES: usize = 4 + 4 + 4 + 32;
 /// More pieces an object does not have.
 pub const TOTAL_MAX: u8 = 64;
 
 /// How objects are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code {
     /// Whether each piece is the whole object.
     pub full_copies: bool,
@@ -66,16 +68,18 @@ pub enum Unusable {
 pub fn split(code: Code, name: &str, whole: &[u8]) -> Vec<Vec<u8>> {
     assert!(code.is_possible(), "a code has pieces");
     assert!(!whole.is_empty() && whole.len() <= WHOLE_BYTES_MAX, "an object has 1 byte to 16 MiB");
-    let of_whole = whole_hash(name, whole);
-    let make = |index: usize, payload: &[u8]| {
-        let index = u8::try_from(index).expect("at most TOTAL_MAX pieces");
-        piece(code, index, whole.len(), &of_whole, payload)
-    };
+    let payloads = payloads(code, whole);
+    let of_pieces: Vec<Hash> = (0..).zip(&payloads).map(|(i, it)| piece_hash(i, it)).collect();
+    let head = Head { code, whole: whole.len(), of_whole: whole_hash(name, whole), of_pieces };
+    (0..).zip(&payloads).map(|(index, payload)| head.piece(index, payload)).collect()
+}
+
+fn payloads(code: Code, whole: &[u8]) -> Vec<Vec<u8>> {
+    let (required, total) = (usize::from(code.required), usize::from(code.total));
     if code.full_copies {
-        return (0..usize::from(code.total)).map(|index| make(index, whole)).collect();
+        return vec![whole.to_vec(); total];
     }
     let size = payload_bytes(code, whole.len());
-    let (required, total) = (usize::from(code.required), usize::from(code.total));
     let mut padded = whole.to_vec();
     padded.resize(size * required, 0);
     let originals: Vec<&[u8]> = padded.chunks_exact(size).collect();
@@ -84,12 +88,7 @@ pub fn split(code: Code, name: &str, whole: &[u8]) -> Vec<Vec<u8>> {
         spare => reed_solomon_simd::encode(required, spare, &originals)
             .expect("the counts and the even size are ones that the code takes"),
     };
-    let originals = originals.iter().copied();
-    originals
-        .chain(spare.iter().map(Vec::as_slice))
-        .enumerate()
-        .map(|(i, it)| make(i, it))
-        .collect()
+    originals.into_iter().map(<[u8]>::to_vec).chain(spare).collect()
 }
 
 /// The code wants pieces of an even size.
@@ -105,31 +104,68 @@ fn whole_hash(name: &str, whole: &[u8]) -> Hash {
     hash(Domain::Whole, &[&length, name.as_bytes(), whole])
 }
 
-fn piece(code: Code, index: u8, whole: usize, of_whole: &Hash, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + payload.len());
-    bytes.extend_from_slice(&TAG);
-    bytes.extend_from_slice(&[u8::from(code.full_copies), index, code.required, code.total]);
-    bytes.extend_from_slice(&u32::try_from(whole).expect("at most 16 MiB").to_be_bytes());
-    bytes.extend_from_slice(of_whole);
-    let own = hash(Domain::Piece, &[&bytes, payload]);
-    bytes.extend_from_slice(&own);
-    bytes.extend_from_slice(payload);
-    bytes
+fn piece_hash(index: u8, payload: &[u8]) -> Hash {
+    hash(Domain::Piece, &[&[index], payload])
 }
 
-/// A piece that was read, by its own hash the one that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// How the object is kept.
-    pub code: Code,
-    /// Which piece it is.
-    pub index: u8,
+/// What a piece says that it is of. Pieces with the same head belong together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    code: Code,
     whole: usize,
     of_whole: Hash,
+    of_pieces: Vec<Hash>,
+}
+
+impl Head {
+    fn piece(&self, index: u8, payload: &[u8]) -> Vec<u8> {
+        let Code { full_copies, required, total } = self.code;
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + 32 * usize::from(total) + payload.len());
+        bytes.extend_from_slice(&TAG);
+        bytes.extend_from_slice(&[u8::from(full_copies), index, required, total]);
+        let whole = u32::try_from(self.whole).expect("at most 16 MiB");
+        bytes.extend_from_slice(&whole.to_be_bytes());
+        bytes.extend_from_slice(&self.of_whole);
+        bytes.extend_from_slice(&self.of_pieces.concat());
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+}
+
+/// A piece that was read, by its hash the one that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    head: Head,
+    /// Which piece it is.
+    pub index: u8,
     payload: Vec<u8>,
 }
 
 impl Piece {
+    /// How the object is kept.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.head.code
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn encoded(&self) -> Vec<u8> {
+        self.head.piece(self.index, &self.payload)
+    }
+
+    /// Of a piece's bytes another piece with the same place and of the same whole, whose own hash fits and whose content does
+    /// not: for services that lie on purpose. What is no piece comes back turned over.
+    #[must_use]
+    pub fn made_up(bytes: &[u8]) -> Vec<u8> {
+        let Ok(mut piece) = Self::parse(bytes) else {
+            return bytes.iter().map(|byte| !byte).collect();
+        };
+        piece.payload.iter_mut().for_each(|byte| *byte = !*byte);
+        piece.head.of_pieces[usize::from(piece.index)] = piece_hash(piece.index, &piece.payload);
+        piece.encoded()
+    }
+
     /// Reads one.
     ///
     /// # Errors
@@ -148,17 +184,19 @@ impl Piece {
         {
             return Err(Malformed::Range.into());
         }
-        let (of_whole, own): (Hash, Hash) = (reader.array()?, reader.array()?);
+        let of_whole = reader.array()?;
+        let of_pieces = (0..total).map(|_| reader.array()).collect::<Result<Vec<Hash>, _>>()?;
         let payload = reader.rest();
         let size = payload_bytes(code, whole);
         if payload.len() != size {
             let why = if payload.len() < size { Malformed::Short } else { Malformed::Trailing };
             return Err(why.into());
         }
-        if own != hash(Domain::Piece, &[&bytes[..HEAD_BYTES - 32], payload]) {
+        if of_pieces[usize::from(index)] != piece_hash(index, payload) {
             return Err(Unusable::Corrupted);
         }
-        Ok(Self { code, index, whole, of_whole, payload: payload.to_vec() })
+        let head = Head { code, whole, of_whole, of_pieces };
+        Ok(Self { head, index, payload: payload.to_vec() })
     }
 }
 
@@ -167,11 +205,15 @@ impl Piece {
 #[derive(Debug)]
 pub struct Gather {
     name: String,
-    groups: BTreeMap<Of, BTreeMap<u8, Vec<u8>>>,
+    groups: BTreeMap<Head, Group>,
 }
 
-/// What pieces say that they are of: hash and bytes of the whole, full copies, required, total.
-type Of = (Hash, usize, bool, u8, u8);
+#[derive(Debug, Default)]
+struct Group {
+    payloads: BTreeMap<u8, Vec<u8>>,
+    /// It was rebuilt, and what came of it was given.
+    is_over: bool,
+}
 
 impl Gather {
     /// Of the object with this name.
@@ -180,28 +222,42 @@ impl Gather {
         Self { name: name.to_owned(), groups: BTreeMap::new() }
     }
 
-    /// Takes what bucket `bucket` had; gives the object when it is there.
+    /// Takes what bucket `bucket` had; gives each whole that the pieces make, once, as soon as it is there.
     ///
     /// # Errors
     /// Why the piece is of no use; others may do.
     pub fn offer(&mut self, bucket: usize, bytes: &[u8]) -> Result<Option<Vec<u8>>, Unusable> {
-        let piece = Piece::parse(bytes)?;
-        if usize::from(piece.index) != bucket {
+        let Piece { head, index, payload } = Piece::parse(bytes)?;
+        if usize::from(index) != bucket {
             return Err(Unusable::Misplaced);
         }
-        let code = piece.code;
-        let key = (piece.of_whole, piece.whole, code.full_copies, code.required, code.total);
-        let group = self.groups.entry(key).or_default();
-        group.insert(piece.index, piece.payload);
-        if group.len() < usize::from(code.enough()) {
+        let group = self.groups.entry(head.clone()).or_default();
+        group.payloads.insert(index, payload);
+        if group.is_over || group.payloads.len() < usize::from(head.code.enough()) {
             return Ok(None);
         }
-        let made = rebuild(code, piece.whole, group);
-        match made.filter(|whole| whole_hash(&self.name, whole) == piece.of_whole) {
+        group.is_over = true;
+        let made = rebuild(head.code, head.whole, &group.payloads);
+        match made.filter(|whole| is_of(&head, &self.name, whole)) {
             Some(whole) => Ok(Some(whole)),
             None => Err(Unusable::NotTheWhole),
         }
     }
+
+    /// How many pieces of a whole have come.
+    #[must_use]
+    pub fn count(&self, whole: &[u8]) -> usize {
+        let of_whole = whole_hash(&self.name, whole);
+        let groups = self.groups.iter().filter(|(head, _)| head.of_whole == of_whole);
+        groups.map(|(_, group)| group.payloads.len()).max().unwrap_or(0)
+    }
+}
+
+/// Whether a whole has the hash that its pieces say, and all pieces of it the hashes of their list: one who makes a list that
+/// some pieces fit and others do not would show different readers different things.
+fn is_of(head: &Head, name: &str, whole: &[u8]) -> bool {
+    let hashes = || (0..).zip(payloads(head.code, whole)).map(|(i, it)| piece_hash(i, &it));
+    whole_hash(name, whole) == head.of_whole && hashes().eq(head.of_pieces.iter().copied())
 }
 
 fn rebuild(code: Code, whole: usize, pieces: &BTreeMap<u8, Vec<u8>>) -> Option<Vec<u8>> {

@@ -12,11 +12,19 @@ mod catch_up;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::chain::{Chain, Standing};
-use crate::data::{BatchId, Block, Hash, Proposal, Token, Tree, names};
+use crate::data::{Attestation, BatchId, Block, Hash, Proposal, Token, Tree, names};
 use crate::protocol::GivenOut;
+use crate::verify::Trust;
 
 pub use ask::{Answer, Ask, Asking, Step, Stepped};
 use catch_up::CatchUp;
+
+const TIMESTAMP: &str = "timestamp";
+const SEQUENCER: &str = "sequencer";
+
+fn unsigned(what: &str, who: &str) -> String {
+    format!("the {who} answers with a {what} that its key has not signed; nothing of it is stored")
+}
 
 /// Batches whose attestations are being stored while the next one is on its way.
 const CLOSING_MAX: usize = 8;
@@ -36,8 +44,8 @@ struct Job {
 #[derive(Debug)]
 struct Tried {
     block: Block,
-    /// Once it is timestamped: the link to the token.
-    link: Option<Hash>,
+    /// Once it is timestamped.
+    token: Option<Token>,
     is_sequencing: bool,
     number: Option<u64>,
 }
@@ -52,6 +60,7 @@ struct Closing {
 /// A pipeline.
 #[derive(Debug)]
 pub struct Pipeline {
+    trust: Trust,
     chain: Chain,
     asked: BTreeMap<u64, Ask>,
     last_id: u64,
@@ -61,17 +70,22 @@ pub struct Pipeline {
     catch_up: CatchUp,
     /// Attestations that are being stored, by number: what is above them is not done before they are.
     attesting: BTreeMap<u64, u64>,
+    /// Blocks that were in no bucket and are being stored, as the sequencer had them.
+    recalled: BTreeSet<u64>,
+    /// What the services last said that does not hold, by service.
+    distrust: BTreeMap<&'static str, String>,
     stepped: Vec<Stepped>,
     lost: u64,
     is_hasty: bool,
 }
 
 impl Pipeline {
-    /// One that knows nothing but where the ledger begins.
+    /// One that knows nothing but where the ledger begins and whom to believe: it stores nothing that those have not signed.
     #[must_use]
-    pub fn new(genesis: Hash) -> Self {
+    pub fn new(trust: Trust) -> Self {
         let mut pipeline = Self {
-            chain: Chain::new(genesis),
+            chain: Chain::new(trust.genesis),
+            trust,
             asked: BTreeMap::new(),
             last_id: 0,
             to_ask: VecDeque::new(),
@@ -79,6 +93,8 @@ impl Pipeline {
             closing: Vec::new(),
             catch_up: CatchUp::default(),
             attesting: BTreeMap::new(),
+            recalled: BTreeSet::new(),
+            distrust: BTreeMap::new(),
             stepped: Vec::new(),
             lost: 0,
             is_hasty: false,
@@ -107,6 +123,12 @@ impl Pipeline {
         self.lost
     }
 
+    /// Why the last statement of a service (`timestamp` or `sequencer`) was not believed; `None`: it was.
+    #[must_use]
+    pub fn distrust(&self, service: &str) -> Option<&str> {
+        self.distrust.get(service).map(String::as_str)
+    }
+
     /// What to ask next, if anything.
     pub fn next_ask(&mut self) -> Option<Asking> {
         self.to_ask.pop_front()
@@ -121,25 +143,77 @@ impl Pipeline {
     pub fn answered(&mut self, id: u64, answer: Answer) {
         let Some(ask) = self.asked.remove(&id) else { return };
         match (ask, answer) {
+            // The buckets cannot say; the sequencer can.
+            (Ask::Fetch { number, link }, Answer::Failed) => self.fetched(number, link, None),
             (ask, Answer::Failed) => self.again(id, ask),
             (Ask::Pop, Answer::Batch(given)) => self.begin(given),
             (Ask::Pop, Answer::Empty) => self.ask_pop(),
-            (Ask::Timestamp { link }, Answer::Token(token)) if token.link == link => {
-                self.timestamped(token);
-            }
-            (Ask::Sequence { link }, Answer::Attestation(it)) if it.link == link => {
-                self.sequenced(it);
+            (Ask::Timestamp { link }, Answer::Token(token)) => match self.check_token(link, &token)
+            {
+                Ok(()) => {
+                    self.distrust.remove(TIMESTAMP);
+                    self.timestamped(token);
+                }
+                Err(why) => self.distrusted(TIMESTAMP, why, id, Ask::Timestamp { link }),
+            },
+            (Ask::Sequence { proposal }, Answer::Attestation(it)) => {
+                let is_it = it.link == proposal.token.link() && self.trust.has_signed(&it);
+                if is_it && self.chain.link_of(it.number).is_some_and(|link| link != it.link) {
+                    // The number is another block's: whoever reads the buckets is to see both.
+                    let (name, whole) = (names::fork(it.number, &it.link), it.encoded());
+                    self.ask(Ask::Store { name, whole });
+                    let why =
+                        format!("the sequencer has signed number {} twice: a fork", it.number);
+                    self.distrusted(SEQUENCER, why, id, Ask::Sequence { proposal });
+                } else if is_it {
+                    self.distrust.remove(SEQUENCER);
+                    self.sequenced(it);
+                } else {
+                    let why = unsigned("attestation", "sequencer");
+                    self.distrusted(SEQUENCER, why, id, Ask::Sequence { proposal });
+                }
             }
             (Ask::Store { .. } | Ask::Ensure { .. }, Answer::Stored) => self.stored(id),
-            (Ask::Attestations { .. }, Answer::Attestations(several)) => self.learnt(&several),
+            (Ask::Attestations { from }, Answer::Attestations(several)) => {
+                if several.iter().all(|it| self.trust.has_signed(it)) {
+                    self.distrust.remove(SEQUENCER);
+                    self.learnt(&several);
+                } else {
+                    let why = unsigned("attestation", "sequencer");
+                    self.distrusted(SEQUENCER, why, id, Ask::Attestations { from });
+                }
+            }
             (Ask::Fetch { number, link }, Answer::Fetched(proposal)) => {
                 self.fetched(number, link, proposal);
+            }
+            (Ask::Recall { number, link }, Answer::Fetched(proposal)) => {
+                self.was_recalled(number, link, proposal);
             }
             (Ask::Done { .. }, Answer::Done) => {}
             // An answer that is none to this question: asked again.
             (ask, _) => self.again(id, ask),
         }
         self.go_on();
+    }
+
+    /// Whether a token is the one that was asked for, signed, and not earlier than the head's.
+    fn check_token(&self, link: Hash, token: &Token) -> Result<(), String> {
+        if token.link != link || !self.trust.has_stamped(token, self.chain.next()) {
+            return Err(unsigned("token", "timestamp service"));
+        }
+        let behind = self.chain.head_issued_unix_ns().saturating_sub(token.issued_unix_ns);
+        if behind > 0 {
+            return Err(format!(
+                "the timestamp service's clock is {} ms before the head's timestamp",
+                behind / 1_000_000 + 1
+            ));
+        }
+        Ok(())
+    }
+
+    fn distrusted(&mut self, service: &'static str, why: String, id: u64, ask: Ask) {
+        self.distrust.insert(service, why);
+        self.again(id, ask);
     }
 
     fn ask(&mut self, ask: Ask) -> u64 {
@@ -189,7 +263,13 @@ impl Pipeline {
         let batch = job.given.batch.id;
         if self.chain.height_of(&batch).is_some() {
             // What lies below has to be stored, too, or nobody can decide about it.
-            let storing = self.attesting.values().copied().chain(job.storing).collect();
+            let below = self.attesting.values().chain(&self.recalled).copied();
+            let mut storing: BTreeSet<u64> = below.chain(job.storing).collect();
+            if job.given.attempt > 1 {
+                // Whoever had it before may have crashed between the buckets' answers and their disks.
+                let (name, whole) = (names::batch(&batch), job.given.batch.encoded());
+                storing.insert(self.ask(Ask::Ensure { name, whole }));
+            }
             self.closing.push(Closing { batch, storing });
             self.close();
             return self.ask_pop();
@@ -207,13 +287,14 @@ impl Pipeline {
                 return self.begin_catch_up();
             }
             Some(tried) => {
-                if let Some(link) = tried.link
+                if let Some(token) = tried.token
                     && (job.storing.is_empty() || self.is_hasty)
                     && !tried.is_sequencing
                 {
                     tried.is_sequencing = true;
                     self.step(batch, Step::ProposalStored);
-                    self.ask(Ask::Sequence { link });
+                    let proposal = Proposal { block: tried.block, token };
+                    self.ask(Ask::Sequence { proposal });
                 }
             }
             None => {
@@ -228,8 +309,8 @@ impl Pipeline {
     fn make_block(&mut self, job: &mut Job) {
         let (batch, previous) = (job.given.batch.id, self.chain.head());
         let block = Block { batch, count: job.count, root: job.root, previous };
-        let (link, is_sequencing, number) = (None, false, None);
-        job.tried = Some(Tried { block, link, is_sequencing, number });
+        let (token, is_sequencing, number) = (None, false, None);
+        job.tried = Some(Tried { block, token, is_sequencing, number });
         self.ask(Ask::Timestamp { link: block.link() });
     }
 
@@ -237,7 +318,7 @@ impl Pipeline {
         let Some(mut job) = self.job.take() else { return };
         if let Some(tried) = job.tried.as_mut().filter(|tried| tried.block.link() == token.link) {
             let link = token.link();
-            tried.link = Some(link);
+            tried.token = Some(token);
             let whole = Proposal { block: tried.block, token }.encoded();
             self.step(job.given.batch.id, Step::Timestamped);
             job.storing.insert(self.ask(Ask::Store { name: names::proposal(&link), whole }));
@@ -245,27 +326,27 @@ impl Pipeline {
         self.job = Some(job);
     }
 
-    fn sequenced(&mut self, attestation: crate::data::Attestation) {
+    fn sequenced(&mut self, attestation: Attestation) {
         let number = attestation.number;
         let Some(job) = self.job.as_mut() else { return };
-        let Some(tried) = job.tried.as_mut().filter(|it| it.link == Some(attestation.link)) else {
-            return;
-        };
+        let Some(tried) = job.tried.as_mut() else { return };
+        let Some(token) = tried.token.filter(|it| it.link() == attestation.link) else { return };
         tried.number = Some(number);
-        let (block, batch) = (tried.block, job.given.batch.id);
+        let proposal = Proposal { block: tried.block, token };
+        let batch = job.given.batch.id;
         self.step(batch, Step::Sequenced { number });
         let (name, whole) = (names::attestation(number), attestation.encoded());
         let id = self.ask(Ask::Store { name, whole });
         self.attesting.insert(number, id);
-        self.tell(number, attestation.link, block);
+        self.tell(number, attestation.link, Some(proposal));
     }
 
-    fn tell(&mut self, number: u64, link: Hash, block: Block) {
-        for decided in self.chain.tell(number, link, block) {
+    fn tell(&mut self, number: u64, link: Hash, proposal: Option<Proposal>) {
+        for decided in self.chain.tell(number, link, proposal) {
             if let Standing::On { height } = decided.standing {
                 let is_ours = self.job.as_ref().map(|job| job.given.batch.id);
-                if is_ours == Some(decided.batch) {
-                    self.step(decided.batch, Step::OnMainChain { height, number: decided.number });
+                if let Some(batch) = decided.batch.filter(|it| is_ours == Some(*it)) {
+                    self.step(batch, Step::OnMainChain { height, number: decided.number });
                 }
             }
         }
@@ -273,6 +354,7 @@ impl Pipeline {
 
     fn stored(&mut self, id: u64) {
         self.attesting.retain(|_, storing| *storing != id);
+        self.recalled.remove(&id);
         if let Some(job) = &mut self.job {
             job.storing.remove(&id);
         }

@@ -176,8 +176,8 @@ async fn load(
         let engine = engines.borrow().clone().ok_or("transactions came before `deploy`")?;
         for transaction in transactions {
             let (engine, lines) = (Arc::clone(&engine), lines.clone());
+            let (id, payload) = (transaction.id, transaction.bytes()?);
             tokio::spawn(async move {
-                let (id, payload) = (transaction.id, transaction.payload.into_bytes());
                 let ended = timeout(engine.give_up, engine.follow(id, &payload, &lines)).await;
                 let late = || End { class: "unknown", text: "not verified in time".to_owned() };
                 if let Err(end) = ended.unwrap_or_else(|_| Err(late())) {
@@ -257,7 +257,8 @@ const fn class(error: &NoAnswer) -> &'static str {
         NoAnswer::Refused(Refused::Size | Refused::Malformed | Refused::NoSuchBatch) => {
             "bad_request"
         }
-        NoAnswer::Garbled(_) => "server",
+        NoAnswer::Refused(Refused::Unknown | Refused::Unsigned | Refused::NoSuchNumber)
+        | NoAnswer::Garbled(_) => "server",
         // Whether the queue has it is not known.
         NoAnswer::Lost(_) | NoAnswer::Late(_) => "unknown",
     }

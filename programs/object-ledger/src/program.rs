@@ -12,9 +12,10 @@ use crate::{audit, client, probe, services};
 const HELP: &str = "\
 A ledger on object stores.
 
-object-ledger serve queue|timestamp|sequencer|pipeline|bucket|watcher [OPTIONS]   run a service
+object-ledger serve queue|timestamp|sequencer|pipeline|bucket|watcher|witness     run a service
 object-ledger submit|verify|length|check|watchdog|ledger [OPTIONS]                use the ledger
-object-ledger audit [OPTIONS]                                                     read what the buckets' folders hold
+object-ledger prove|proof|checkpoint|repair|rotate|resume [OPTIONS]               proofs, repair, keys (submit --help)
+object-ledger audit [OPTIONS]                                                     read what the buckets hold
 object-ledger probe                                                               be driven over inherited descriptors
 
 Each says more with --help.

@@ -10,7 +10,8 @@ pub const HEAD_BYTES: usize = 13;
 /// The longest payload of any frame.
 pub const PAYLOAD_BYTES_MAX: usize = WHOLE_BYTES_MAX + 64;
 /// The longest payload of a request to queue, timestamp service or sequencer.
-pub const REQUEST_BYTES_MAX: usize = TRANSACTION_BYTES_MAX;
+/// A transaction that is too long still gets its refusal.
+pub const REQUEST_BYTES_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 /// Kinds of frames. Requests are below 0x80, answers are not.
 pub mod kind {
@@ -24,12 +25,20 @@ pub mod kind {
     pub const STANDING: u8 = 0x04;
     /// To the timestamp service: a link.
     pub const TIMESTAMP: u8 = 0x05;
-    /// To the sequencer: a link.
+    /// To the sequencer: a block and its token.
     pub const SEQUENCE: u8 = 0x06;
     /// To the sequencer: attestations from a number on.
     pub const ATTESTATIONS: u8 = 0x07;
     /// To the timestamp service and the sequencer: your public key.
     pub const KEY: u8 = 0x08;
+    /// To a service with a secret: 32 bytes of the asker's, before anything else.
+    pub const HELLO: u8 = 0x09;
+    /// To a service with a secret: the asker's proof (32 bytes).
+    pub const PROVE: u8 = 0x0A;
+    /// To the sequencer: a checkpoint of all numbers that it has given.
+    pub const CHECKPOINT: u8 = 0x0B;
+    /// To the sequencer: the block of a number (8 bytes), with its token.
+    pub const RECALL: u8 = 0x0C;
     /// To the watcher: where is a transaction.
     pub const LOCATE: u8 = 0x10;
     /// To the watcher: how long is the main chain.
@@ -46,7 +55,7 @@ pub mod kind {
     pub const BATCH: u8 = 0x82;
     /// Answer to POP: nothing came in the time that was given.
     pub const EMPTY: u8 = 0x83;
-    /// Answer to DONE, LOOK and STEP.
+    /// Answer to DONE, PROVE, LOOK and STEP.
     pub const NOTED: u8 = 0x84;
     /// Answer to TIMESTAMP: a token.
     pub const TOKEN: u8 = 0x85;
@@ -58,6 +67,12 @@ pub mod kind {
     pub const PUBLIC_KEY: u8 = 0x88;
     /// Answer to STANDING: transactions that are in no batch, and batches that are not done (8 bytes each).
     pub const STANDS: u8 = 0x89;
+    /// Answer to HELLO: 32 bytes of the service's, and its proof (32 bytes).
+    pub const GREETED: u8 = 0x8A;
+    /// Answer to CHECKPOINT: a signed note ([`crate::note`]).
+    pub const NOTE: u8 = 0x8B;
+    /// Answer to RECALL: block and token.
+    pub const RECALLED: u8 = 0x8C;
     /// Answer to LOCATE: where it is, with what weak verification takes.
     pub const FOUND: u8 = 0x90;
     /// Answer to LOCATE: it is nowhere yet.
@@ -80,6 +95,12 @@ pub enum Refused {
     Size = 3,
     /// The batch is none that was given out.
     NoSuchBatch = 4,
+    /// The service takes this from those who prove that they have its secret, and from nobody else.
+    Unknown = 5,
+    /// The timestamp service has not signed the token of the block that is to have a number.
+    Unsigned = 6,
+    /// The number is none that has a block.
+    NoSuchNumber = 7,
 }
 
 impl Refused {
@@ -91,6 +112,9 @@ impl Refused {
             2 => Self::Malformed,
             3 => Self::Size,
             4 => Self::NoSuchBatch,
+            5 => Self::Unknown,
+            6 => Self::Unsigned,
+            7 => Self::NoSuchNumber,
             _ => return None,
         })
     }
@@ -103,6 +127,11 @@ impl Refused {
             Self::Malformed => "the request is malformed",
             Self::Size => "a transaction has 1 to 65,536 bytes",
             Self::NoSuchBatch => "no such batch was given out",
+            Self::Unknown => {
+                "the service takes work from those that share its secret; set `secret` in the ledger's file"
+            }
+            Self::Unsigned => "the timestamp service has not signed the token of this block",
+            Self::NoSuchNumber => "the sequencer has no block with this number",
         }
     }
 }

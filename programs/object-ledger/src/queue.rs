@@ -322,7 +322,17 @@ impl Answering for Queue {
                 "Connections closed for what they sent.",
                 self.doors.malformed,
             ),
+            (
+                "ledger_strangers_total",
+                true,
+                "Requests of strangers that were refused.",
+                self.doors.strangers,
+            ),
         ])
+    }
+
+    fn is_guarded(&self, kind: u8) -> bool {
+        matches!(kind, kind::POP | kind::DONE)
     }
 
     fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {

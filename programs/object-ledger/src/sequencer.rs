@@ -1,16 +1,23 @@
 //! The sequencer as a value: it gives each link a number, one after the other from 1 on, and signs it. A link that comes again
 //! gets the number that it has. No number is said before it is durable.
+//!
+//! It is asked with the block and its token, and keeps both: so it numbers nothing that the timestamp service has not signed,
+//! and no number is without its block, whoever asked for it. Numbers that it cannot account for (its disk was lost) are void.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use clock::Instant;
 use process::{Input, Node, Outputs, Stored};
 
-use crate::data::{Hash, Reader};
+use crate::chain::{Chain, Standing};
+use crate::data::{Hash, Malformed, PROPOSAL_BYTES, Proposal, Reader, VOID};
+use crate::delay::Delay;
+use crate::fault::{Fault, Kind};
 use crate::keys::Key;
+use crate::note::{self, LogTree, leaf_of};
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
 use crate::service::{Answering, Asked, Doors, Later};
+use crate::verify::Trust;
 
 /// Attestations in one answer at most.
 pub const SEVERAL_MAX: u32 = 256;
@@ -19,23 +26,55 @@ const WAITING_MAX: usize = 65_536;
 /// Its log.
 pub const LOG: &str = "numbers";
 
-/// A sequencer. Its log has one record a number: the link.
+/// The record of a void.
+const VOID_RECORD: [u8; 1] = [0];
+
+/// The file in its folder that a sequencer which knows no number goes on after.
+pub const RESUME: &str = "resume";
+const RESUMED_BYTES: usize = 1 + PROPOSAL_BYTES;
+
+/// Bytes that say after which numbers a sequencer goes on; those without a block are void.
+pub fn resumption(numbers: impl Iterator<Item = Option<Proposal>>) -> Vec<u8> {
+    let each = numbers.map(|it| match it {
+        Some(it) => [vec![1], it.encoded()].concat(),
+        None => vec![0; RESUMED_BYTES],
+    });
+    each.flatten().collect()
+}
+
+/// A sequencer. Its log has one record a number: the block with its token, or one byte for a void.
 #[derive(Debug)]
 pub struct Sequencer {
     key: Key,
-    delay: Duration,
+    /// The ledger, and whose tokens are numbered.
+    trust: Trust,
+    /// The name of the ledger, for checkpoints.
+    name: String,
+    delay: Delay,
     links: Vec<Hash>,
+    proposals: Vec<Option<Proposal>>,
+    chain: Chain,
+    tree: LogTree,
     numbers: HashMap<Hash, u64>,
     durable: u64,
     waiting: VecDeque<(u64, Asked, Instant)>,
     doors: Doors,
     later: Later<(Asked, u64)>,
     says_early: bool,
+    /// Requests that were refused because nobody had signed the token.
+    unsigned: u64,
+    /// Numbers that it takes up from elsewhere.
+    to_resume: Vec<Option<Proposal>>,
+    /// What it does wrong on purpose.
+    pub fault: Option<Fault>,
+    has_forked: bool,
 }
 
 /// What is on the disk are no numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("record {record} of the numbers is no link; the log was damaged or is of something else")]
+#[error(
+    "record {record} of the numbers is no block with its token; the log was damaged or is of something else"
+)]
 pub struct NoNumbers {
     /// Which record.
     pub record: u64,
@@ -46,24 +85,42 @@ impl Sequencer {
     ///
     /// # Errors
     /// When what is there are no numbers.
-    pub fn new(key: Key, delay: Duration, stored: &Stored) -> Result<Self, NoNumbers> {
+    pub fn new(
+        key: Key,
+        name: &str,
+        trust: Trust,
+        delay: Delay,
+        stored: &Stored,
+    ) -> Result<Self, NoNumbers> {
         let mut sequencer = Self {
             key,
+            name: name.to_owned(),
             delay,
             links: Vec::new(),
+            proposals: Vec::new(),
+            chain: Chain::new(trust.genesis),
+            tree: LogTree::default(),
+            trust,
             numbers: HashMap::new(),
             durable: 0,
             waiting: VecDeque::new(),
             doors: Doors::default(),
             later: Later::default(),
             says_early: false,
+            unsigned: 0,
+            to_resume: Vec::new(),
+            fault: None,
+            has_forked: false,
         };
         for (record, bytes) in stored.logs.iter().flat_map(|log| log.iter()) {
-            let link = Hash::try_from(bytes).map_err(|_| NoNumbers { record })?;
             if record != sequencer.links.len() as u64 {
                 return Err(NoNumbers { record });
             }
-            sequencer.take(link);
+            let proposal = match bytes {
+                [0] => None,
+                bytes => Some(Proposal::parse(bytes).map_err(|_| NoNumbers { record })?),
+            };
+            sequencer.take(proposal);
         }
         sequencer.durable = sequencer.links.len() as u64;
         Ok(sequencer)
@@ -83,22 +140,67 @@ impl Sequencer {
         self.durable
     }
 
-    fn take(&mut self, link: Hash) -> u64 {
+    /// Goes on after numbers that it has given and does not know any more ([`resumption`]), if it knows none.
+    ///
+    /// # Errors
+    /// When the bytes are no resumption.
+    pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        if !self.links.is_empty() {
+            return Ok(());
+        }
+        if !bytes.len().is_multiple_of(RESUMED_BYTES) {
+            return Err(Malformed::Short);
+        }
+        let each = bytes.chunks(RESUMED_BYTES).map(|it| match it.split_first() {
+            Some((0, _)) => Ok(None),
+            Some((1, it)) => Proposal::parse(it).map(Some),
+            _ => Err(Malformed::Tag),
+        });
+        self.to_resume = each.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn take(&mut self, proposal: Option<Proposal>) -> u64 {
+        let link = proposal.map_or(VOID, |it| it.token.link());
         self.links.push(link);
+        self.proposals.push(proposal);
         let number = self.links.len() as u64;
-        self.numbers.insert(link, number);
+        if proposal.is_some() {
+            self.numbers.insert(link, number);
+        }
+        let decided = self.chain.tell(number, link, proposal);
+        let height = decided.first().and_then(|it| match it.standing {
+            Standing::On { height } => Some(height),
+            _ => None,
+        });
+        let attestation = self.key.attestation(&self.trust.genesis, number, link);
+        self.tree.push(leaf_of(&attestation, height));
         number
     }
 
-    fn sequence(&mut self, now: Instant, asked: Asked, link: Hash, out: &mut Outputs) {
+    fn sequence(&mut self, now: Instant, asked: Asked, proposal: &Proposal, out: &mut Outputs) {
+        let link = proposal.token.link();
         let number = match self.numbers.get(&link) {
             Some(number) => *number,
             None => {
-                out.append(0, &link);
-                self.take(link)
+                let number = self.links.len() as u64 + 1;
+                let is_whole = proposal.token.link == proposal.block.link();
+                if !is_whole || !self.trust.has_stamped(&proposal.token, number) {
+                    self.unsigned += 1;
+                    let to = out.send(asked.connection);
+                    return write_refused(to, asked.id, Refused::Unsigned);
+                }
+                if !self.has_forked && Fault::is_on(self.fault, Kind::Forks, number) && number > 1 {
+                    self.has_forked = true;
+                    let again = self.key.attestation(&self.trust.genesis, number - 1, link);
+                    let to = out.send(asked.connection);
+                    return write_frame(to, kind::ATTESTATION, asked.id, &[&again.encoded()]);
+                }
+                out.append(0, &proposal.encoded());
+                self.take(Some(*proposal))
             }
         };
-        let at = now.plus(self.delay);
+        let at = now.plus(self.delay.draw());
         if number <= self.durable || self.says_early {
             self.later.add(at, (asked, number));
         } else {
@@ -115,7 +217,13 @@ impl Sequencer {
 
     fn attestation(&self, number: u64) -> Vec<u8> {
         let index = usize::try_from(number - 1).expect("it is in memory");
-        self.key.attestation(number, self.links[index]).encoded()
+        self.key.attestation(&self.trust.genesis, number, self.links[index]).encoded()
+    }
+
+    /// A signed checkpoint of all durable numbers.
+    fn checkpoint(&self) -> String {
+        let body = note::body(&self.name, self.durable, &self.tree.root(self.durable));
+        note::signed(&body, &note::origin(&self.name), &self.key)
     }
 }
 
@@ -128,12 +236,28 @@ impl Answering for Sequencer {
         wire::metrics::text(&[
             ("ledger_numbers_total", true, "Sequence numbers given.", self.durable),
             (
+                "ledger_unsigned_total",
+                true,
+                "Blocks without a signed token, refused.",
+                self.unsigned,
+            ),
+            (
                 "ledger_malformed_total",
                 true,
                 "Connections closed for what they sent.",
                 self.doors.malformed,
             ),
+            (
+                "ledger_strangers_total",
+                true,
+                "Requests of strangers that were refused.",
+                self.doors.strangers,
+            ),
         ])
+    }
+
+    fn is_guarded(&self, kind: u8) -> bool {
+        kind == kind::SEQUENCE
     }
 
     fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
@@ -143,10 +267,24 @@ impl Answering for Sequencer {
             kind::SEQUENCE if self.waiting.len() + self.later.len() >= WAITING_MAX => {
                 write_refused(to, asked.id, Refused::Full);
             }
-            kind::SEQUENCE => match Hash::try_from(frame.payload) {
-                Ok(link) => self.sequence(now, asked, link, out),
+            kind::SEQUENCE => match Proposal::parse(frame.payload) {
+                Ok(proposal) => self.sequence(now, asked, &proposal, out),
                 Err(_) => write_refused(to, asked.id, Refused::Malformed),
             },
+            kind::CHECKPOINT => {
+                let note = self.checkpoint();
+                write_frame(out.send(asked.connection), kind::NOTE, asked.id, &[note.as_bytes()]);
+            }
+            kind::RECALL => {
+                let number = <[u8; 8]>::try_from(frame.payload).map_or(0, u64::from_be_bytes);
+                let index = usize::try_from(number.wrapping_sub(1)).unwrap_or(usize::MAX);
+                match self.proposals.get(index).copied().flatten() {
+                    Some(it) if number <= self.durable => {
+                        write_frame(to, kind::RECALLED, asked.id, &[&it.encoded()]);
+                    }
+                    _ => write_refused(to, asked.id, Refused::NoSuchNumber),
+                }
+            }
             kind::ATTESTATIONS => {
                 let mut reader = Reader::new(frame.payload);
                 match (reader.u64(), reader.u32(), reader.end()) {
@@ -163,10 +301,17 @@ impl Answering for Sequencer {
 
 impl Node for Sequencer {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        for it in std::mem::take(&mut self.to_resume) {
+            match it {
+                Some(proposal) => out.append(0, &proposal.encoded()),
+                None => out.append(0, &VOID_RECORD),
+            };
+            self.take(it);
+        }
         match input {
             Input::Opened { .. } | Input::Bytes(..) => self.hear(now, input, out),
             Input::Persisted { log: 0, below } => {
-                self.durable = below;
+                self.durable = below.min(self.links.len() as u64);
                 // Numbers that were asked for again stand behind later ones, so the whole row is looked at.
                 for (number, asked, at) in std::mem::take(&mut self.waiting) {
                     if number <= below {

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use clock::Instant;
 use process::{Connection, Input, Outputs};
 
-use crate::protocol::{Frame, REQUEST_BYTES_MAX, next_frame};
+use crate::data::Hash;
+use crate::known::{Guard, Standing};
+use crate::protocol::{
+    Frame, REQUEST_BYTES_MAX, Refused, kind, next_frame, write_frame, write_refused,
+};
 
 /// The listener that says metrics over HTTP.
 pub const METRICS_LISTENER: usize = 1;
@@ -25,8 +29,13 @@ pub struct Asked {
 #[derive(Debug, Default)]
 pub struct Doors {
     says_metrics: Vec<bool>,
+    /// Asks who comes for the shared secret; without, everybody is known.
+    pub guard: Option<Guard>,
+    standings: Vec<Standing>,
     /// Connections closed for what they sent.
     pub malformed: u64,
+    /// Requests of strangers that were refused.
+    pub strangers: u64,
 }
 
 impl Doors {
@@ -37,6 +46,39 @@ impl Doors {
             self.says_metrics.resize(index + 1, false);
         }
         self.says_metrics[index] = listener == METRICS_LISTENER;
+        self.standings.resize(self.says_metrics.len(), Standing::Stranger);
+        self.standings[index] = Standing::Stranger;
+    }
+
+    /// Whether who asks on a connection has the secret, if there is one.
+    fn is_known(&self, connection: Connection) -> bool {
+        let standing = self.standings.get(connection.index());
+        self.guard.is_none() || standing == Some(&Standing::Known)
+    }
+
+    /// Answers a frame of the handshake; `false`: it is none.
+    fn shakes_hands(&mut self, asked: Asked, frame: &Frame<'_>, out: &mut Outputs) -> bool {
+        let (index, to) = (asked.connection.index(), out.send(asked.connection));
+        match (frame.kind, &mut self.guard, Hash::try_from(frame.payload)) {
+            (kind::HELLO, Some(guard), Ok(asker)) => {
+                let (greeted, answer) = guard.greet(asker);
+                self.standings[index] = greeted;
+                write_frame(to, kind::GREETED, asked.id, &[&answer]);
+            }
+            (kind::PROVE, Some(guard), Ok(proof)) => {
+                if guard.is_proven(self.standings[index], &proof) {
+                    self.standings[index] = Standing::Known;
+                    write_frame(to, kind::NOTED, asked.id, &[]);
+                } else {
+                    self.standings[index] = Standing::Stranger;
+                    self.strangers += 1;
+                    write_refused(to, asked.id, Refused::Unknown);
+                }
+            }
+            (kind::HELLO | kind::PROVE, ..) => write_refused(to, asked.id, Refused::Malformed),
+            _ => return false,
+        }
+        true
     }
 
     /// Whether it was accepted at the door for metrics.
@@ -100,6 +142,9 @@ pub trait Answering {
     /// What it says of itself.
     fn metrics(&self) -> String;
 
+    /// Whether requests of this kind are taken from those alone who have the secret.
+    fn is_guarded(&self, kind: u8) -> bool;
+
     /// Answers a request, at once or later.
     fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs);
 
@@ -118,6 +163,14 @@ pub trait Answering {
             Input::Bytes(connection, bytes) => {
                 let mut requests = Requests::of(connection, bytes);
                 while let Some((asked, frame)) = requests.next(out) {
+                    if self.doors().shakes_hands(asked, &frame, out) {
+                        continue;
+                    }
+                    if self.is_guarded(frame.kind) && !self.doors().is_known(connection) {
+                        self.doors().strangers += 1;
+                        write_refused(out.send(connection), asked.id, Refused::Unknown);
+                        continue;
+                    }
                     self.asked(now, asked, frame, out);
                 }
                 requests.end(self.doors(), out);

@@ -14,18 +14,24 @@ use tokio::net::TcpListener;
 
 use crate::bucket;
 use crate::config::Config;
-use crate::data::COUNT_MAX;
+use crate::data::{COUNT_MAX, from_hex, genesis};
+use crate::delay::Delay;
+use crate::fault::Fault;
 use crate::keys::Key;
+use crate::known::{Guard, Secret};
 use crate::making::{self, Counts};
 use crate::program::{ends, ready, runtime};
 use crate::queue::{self, Queue, Settings};
 use crate::sequencer::{self, Sequencer};
+use crate::service::Answering;
 use crate::storage::Storage;
 use crate::timestamp::Timestamp;
+use crate::verify::{Keys, Trust};
 use crate::watch::{self, Waits, Watch};
+use crate::witness;
 
 const HELP: &str = "\
-serve WHAT [OPTIONS]: one of queue, timestamp, sequencer, pipeline, bucket, watcher. It prints
+serve WHAT [OPTIONS]: one of queue, timestamp, sequencer, pipeline, bucket, watcher, witness. It prints
 `ready requests=ADDRESS metrics=ADDRESS` (a pipeline: only metrics) and ends on SIGTERM.
 
 of all
@@ -33,10 +39,19 @@ of all
   --parent-pipe            end when standard input ends, too
 of all but pipeline
   --listen ADDRESS         where it takes requests (127.0.0.1:0)
-of queue, timestamp, sequencer, bucket
+of queue, timestamp, sequencer, bucket, witness
   --data FOLDER            where it keeps its key and what it holds (needed)
+of timestamp, sequencer
+  --name NAME              the ledger's name, which is part of what is signed (needed)
+of sequencer
+  --timestamp KEY          the timestamp service's public key; once more for each that took over (needed)
+of queue, timestamp, sequencer
+  --secret FILE            work is taken from those alone who have what this file holds; without, from anybody
 of timestamp, sequencer, bucket
-  --delay TIME             how much later it answers, as 120ms (0ms)
+  --delay LAW              how much later it answers (0ms): 120ms, lognormal(100ms,0.4), lognormal(100ms,0.4,0.01,2s) with
+                           stalls (how often, and for how long in the mean), or file:PATH with milliseconds, one a line
+  --fault KIND@COUNT       what it does wrong on purpose, for experiments, after so many objects, numbers or tokens: a bucket
+                           lies, forgets or rolled_back, a sequencer forks, a timestamp service other_key
 of queue
   --bytes-max B            transactions that are not done have so many bytes at most; more is refused (268435456)
   --count-max N            transactions of a batch at most (65536)
@@ -53,6 +68,10 @@ of watcher
   --queue-to-cache TIME    how often it empties its queue into its cache (100ms)
   --omc TIME               how often it computes the main chain (50ms)
   --push                   it also looks when a pipeline tells it to
+of witness (C2SP tlog-witness over HTTP: POST /add-checkpoint)
+  --name NAME              the ledger whose checkpoints it cosigns (needed)
+  --sequencer KEY          the sequencer's public key (needed)
+  --witness NAME           its own name in cosignatures (witness)
 ";
 
 /// Bytes of a segment of a log: the queue's log is trimmed by whole ones, and holds transactions of at most 64 KiB; the
@@ -65,7 +84,13 @@ struct Command {
     metrics: SocketAddr,
     data: Option<PathBuf>,
     ledger: Option<PathBuf>,
-    delay: Duration,
+    delay: Delay,
+    name: Option<String>,
+    timestamps: Vec<String>,
+    sequencer: Option<String>,
+    witness: String,
+    secret: Option<PathBuf>,
+    fault: Option<Fault>,
     bytes_max: usize,
     count_max: u32,
     sync: Sync,
@@ -83,7 +108,13 @@ impl Command {
             metrics: any,
             data: None,
             ledger: None,
-            delay: Duration::ZERO,
+            delay: Delay::none(),
+            name: None,
+            timestamps: Vec::new(),
+            sequencer: None,
+            witness: "witness".to_owned(),
+            secret: None,
+            fault: None,
             bytes_max: 256 << 20,
             count_max: 0,
             sync: Sync::Data,
@@ -100,7 +131,11 @@ impl Command {
                 "--metrics" => command.metrics = words.address()?,
                 "--data" => command.data = Some(words.text()?.into()),
                 "--ledger" => command.ledger = Some(words.text()?.into()),
-                "--delay" => command.delay = words.duration()?,
+                "--delay" => command.delay = Delay::parse(&words.text()?)?.seeded(seed()?),
+                "--name" => command.name = Some(words.text()?),
+                "--timestamp" => command.timestamps.push(words.text()?),
+                "--secret" => command.secret = Some(words.text()?.into()),
+                "--fault" => command.fault = Some(Fault::parse(&words.text()?)?),
                 "--bytes-max" => command.bytes_max = words.number()?,
                 "--count-max" => command.count_max = words.number()?,
                 "--sync" => {
@@ -119,6 +154,8 @@ impl Command {
                 "--bucket-to-queue" => command.waits.bucket_to_queue = words.duration()?,
                 "--queue-to-cache" => command.waits.queue_to_cache = words.duration()?,
                 "--omc" => command.waits.omc = words.duration()?,
+                "--sequencer" => command.sequencer = Some(words.text()?),
+                "--witness" => command.witness = words.text()?,
                 "--push" => command.waits.push = true,
                 "--parent-pipe" => command.parent_pipe = true,
                 _ => return Err(words.unknown()),
@@ -132,6 +169,22 @@ impl Command {
         std::fs::create_dir_all(&data)
             .map_err(|error| format!("making the folder {}: {error}", data.display()))?;
         Ok(data)
+    }
+
+    /// The ledger that what it signs is of.
+    fn name(&self) -> Result<&str, String> {
+        self.name.as_deref().ok_or_else(|| "it signs for one ledger: --name NAME".to_owned())
+    }
+
+    /// Asks who comes for the secret, if there is one.
+    fn guard(&self, node: &mut impl Answering) -> Result<(), String> {
+        let Some(path) = &self.secret else { return Ok(()) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("reading the secret {}: {error}", path.display()))?;
+        let mut start = [0; 16];
+        SystemRandom::new().fill(&mut start).map_err(|_| "the system has no randomness")?;
+        node.doors().guard = Some(Guard::new(Secret::of(&text)?, start));
+        Ok(())
     }
 
     fn ledger(&self) -> Result<Config, String> {
@@ -162,8 +215,9 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
         "pipeline" => serve_pipeline(&command),
         "bucket" => serve_bucket(&command),
         "watcher" => serve_watcher(&command),
+        "witness" => serve_witness(&command),
         _ => Err(format!(
-            "there is no service `{what}`: queue, timestamp, sequencer, pipeline, bucket, watcher"
+            "there is no service `{what}`: queue, timestamp, sequencer, pipeline, bucket, watcher, witness"
         )),
     }
 }
@@ -179,6 +233,7 @@ fn serve_queue(command: &Command) -> Result<(), String> {
         Store::open(&data, &[queue::LOG], &[], options).map_err(|error| error.to_string())?;
     let mut node = Queue::new(settings, &stored).map_err(|error| error.to_string())?;
     drop(stored);
+    command.guard(&mut node)?;
     let (pending, open) = node.standing();
     let more = [("pending", pending.to_string()), ("open", open.to_string())];
     run_node(command, Some(store), Clock::start(), &mut node, &more)
@@ -188,7 +243,11 @@ fn serve_timestamp(command: &Command) -> Result<(), String> {
     let key = key(command)?;
     let more = [("key", crate::data::hex(&key.public()))];
     let clock = Clock::start();
-    let mut node = Timestamp::new(key, clock.origin_wall().unix_ns(), command.delay);
+    let ledger = genesis(command.name()?);
+    let unix_ns = clock.origin_wall().unix_ns();
+    let mut node = Timestamp::new(key, ledger, unix_ns, command.delay.clone());
+    node.fault = command.fault;
+    command.guard(&mut node)?;
     run_node(command, None, clock, &mut node, &more)
 }
 
@@ -199,11 +258,39 @@ fn serve_sequencer(command: &Command) -> Result<(), String> {
     let options = StoreOptions { sync: command.sync, segment_bytes: SEQUENCER_SEGMENT_BYTES };
     let (store, stored) =
         Store::open(&data, &[sequencer::LOG], &[], options).map_err(|error| error.to_string())?;
-    let made = Sequencer::new(key, command.delay, &stored);
+    let name = command.name()?;
+    let mut stamps = command.timestamps.iter().map(|text| {
+        from_hex(text)
+            .ok_or_else(|| format!("--timestamp {text} is no public key: 64 digits of 0-9a-f"))
+    });
+    let first = stamps.next().ok_or("it numbers what was timestamped: --timestamp KEY")??;
+    let mut timestamp = Keys::one(first);
+    for key in stamps {
+        timestamp.also(key?);
+    }
+    let sequencer = Keys::one(key.public());
+    let trust = Trust { genesis: genesis(name), timestamp, sequencer };
+    let made = Sequencer::new(key, name, trust, command.delay.clone(), &stored);
     let mut node = made.map_err(|error| error.to_string())?;
     drop(stored);
+    match std::fs::read(data.join(sequencer::RESUME)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        read => {
+            let bytes = read.map_err(|error| format!("the file {}: {error}", sequencer::RESUME))?;
+            node.resume(&bytes).map_err(|why| format!("the file {}: {why}", sequencer::RESUME))?;
+        }
+    }
+    node.fault = command.fault;
+    command.guard(&mut node)?;
     more.push(("number", node.durable().to_string()));
     run_node(command, Some(store), Clock::start(), &mut node, &more)
+}
+
+/// Where a law's draws begin: elsewhere each time.
+fn seed() -> Result<u64, String> {
+    let mut seed = [0; 8];
+    SystemRandom::new().fill(&mut seed).map_err(|_| "the system has no randomness")?;
+    Ok(u64::from_be_bytes(seed))
 }
 
 fn key(command: &Command) -> Result<Key, String> {
@@ -241,7 +328,11 @@ fn local(listener: &TcpListener) -> Result<SocketAddr, String> {
 }
 
 fn serve_bucket(command: &Command) -> Result<(), String> {
-    let options = bucket::Options { data: command.data()?, delay: command.delay };
+    let options = bucket::Options {
+        data: command.data()?,
+        delay: command.delay.clone(),
+        fault: command.fault,
+    };
     runtime()?.block_on(async {
         let ends = ends(command.parent_pipe)?;
         let (requests, metrics) = (listen(command.listen).await?, listen(command.metrics).await?);
@@ -290,6 +381,31 @@ fn serve_watcher(command: &Command) -> Result<(), String> {
         tokio::select! {
             () = Arc::clone(&watch).run() => Ok(()),
             () = watch::serve(watch, questions, metrics) => Ok(()),
+            () = ends => Ok(()),
+        }
+    })
+}
+
+fn serve_witness(command: &Command) -> Result<(), String> {
+    let key = key(command)?;
+    let sequencer = command.sequencer.as_deref().and_then(from_hex);
+    let options = witness::Options {
+        data: command.data()?,
+        ledger: command.name()?.to_owned(),
+        sequencer: sequencer.ok_or("it cosigns what the sequencer signs: --sequencer KEY")?,
+        name: command.witness.clone(),
+    };
+    let public = crate::data::hex(&key.public());
+    let clock = Clock::start();
+    runtime()?.block_on(async {
+        let ends = ends(command.parent_pipe)?;
+        let (requests, metrics) = (listen(command.listen).await?, listen(command.metrics).await?);
+        let witness = witness::Witness::open(options, key, clock)?;
+        let text = witness.says_metrics();
+        ready(&format!("requests={} metrics={} key={public}", local(&requests)?, local(&metrics)?));
+        tokio::select! {
+            () = witness::serve(witness, requests) => Ok(()),
+            () = crate::metrics_door::serve(metrics, text) => Ok(()),
             () = ends => Ok(()),
         }
     })

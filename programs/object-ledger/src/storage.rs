@@ -1,17 +1,18 @@
 //! Objects in several buckets: written as pieces until enough are durable, the rest in the background; read from whichever
-//! buckets answer first.
+//! buckets answer first. A piece is created and never overwritten: what stands in a bucket stays. A bucket that was away gets
+//! what it missed when it is back.
 
 mod counts;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clock::Clock;
 use futures_util::StreamExt as _;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
@@ -20,12 +21,16 @@ use crate::pieces::{Code, Gather, split};
 use counts::Counts;
 
 /// Requests to one bucket at once; what comes beyond waits.
-const AT_ONCE_MAX: usize = 64;
+const AT_ONCE_MAX: usize = 128;
 /// Pieces that wait for one bucket; what comes beyond is not written there, and counted.
 const PIECES_MAX: usize = 2_048;
 /// The first wait before something is tried again; it doubles, up to [`BACKOFF_MAX`].
 const BACKOFF: Duration = Duration::from_millis(25);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// Bytes of pieces that are kept for a bucket that missed them; what comes beyond is left to the next repair.
+const MISSED_BYTES_MAX: usize = 64 << 20;
+/// How often a bucket that missed something is tried.
+const REPAIR_EVERY: Duration = Duration::from_millis(500);
 
 /// Why an object could not be stored or read now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,12 +64,62 @@ struct Bucket {
     places: Semaphore,
     waiting: Semaphore,
     counts: Counts,
+    missed: Mutex<Missed>,
+}
+
+/// Pieces that a bucket was to have and has not, by name.
+#[derive(Default)]
+struct Missed {
+    pieces: BTreeMap<String, PutPayload>,
+    bytes: usize,
+}
+
+impl Bucket {
+    fn missed(&self) -> std::sync::MutexGuard<'_, Missed> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_missed(&self, name: &str, piece: PutPayload) {
+        let mut missed = self.missed();
+        let bytes = missed.bytes + piece.content_length();
+        if bytes <= MISSED_BYTES_MAX && missed.pieces.insert(name.to_owned(), piece).is_none() {
+            missed.bytes = bytes;
+        }
+        self.counts.missing.store(missed.pieces.len() as u64, Relaxed);
+    }
+
+    fn take_missed(&self) -> Option<(String, PutPayload)> {
+        let mut missed = self.missed();
+        let (name, piece) = missed.pieces.pop_first()?;
+        missed.bytes -= piece.content_length();
+        self.counts.missing.store(missed.pieces.len() as u64, Relaxed);
+        Some((name, piece))
+    }
+}
+
+/// Why a piece is not in a bucket.
+enum NotThere {
+    /// Something else stands under its name, and stays.
+    Taken(String),
+    /// It may be if it is tried again.
+    Failed(String),
+}
+
+/// What a repair of one object found, and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Buckets that have its piece now.
+    pub well: usize,
+    /// Of these: those in which it was missing.
+    pub written: usize,
 }
 
 /// The buckets of a ledger.
 pub struct Storage {
     code: Code,
     retry_max: u32,
+    /// An object is stored when so many buckets have its piece.
+    acknowledge: usize,
     is_hedged: bool,
     attempt_max: Duration,
     buckets: Vec<Arc<Bucket>>,
@@ -84,11 +139,13 @@ impl Storage {
                 places: Semaphore::new(AT_ONCE_MAX),
                 waiting: Semaphore::new(PIECES_MAX),
                 counts: Counts::default(),
+                missed: Mutex::default(),
             })
         };
         Ok(Arc::new(Self {
             code: config.code(),
             retry_max: config.storage.retry_max,
+            acknowledge: config.acknowledge(),
             is_hedged: config.storage.hedged_writes,
             attempt_max: Duration::from_millis(config.storage.attempt_ms_max),
             buckets: config.open_buckets()?.into_iter().map(make).collect(),
@@ -100,103 +157,180 @@ impl Storage {
     /// writes are not hedged they are waited for, too, until each has it or was given up.
     ///
     /// # Errors
-    /// When so many buckets have failed, each as often as it may be tried, that enough cannot be reached.
+    /// When so many buckets have failed, each as often as it may be tried, that enough cannot be reached, or when something
+    /// else stands under the name.
     pub async fn store(self: &Arc<Self>, name: &str, whole: &[u8]) -> Result<(), Unavailable> {
         let (ended, mut ends) = mpsc::channel(self.buckets.len());
         for (bucket, piece) in self.buckets.iter().zip(split(self.code, name, whole)) {
             let (storage, bucket) = (Arc::clone(self), Arc::clone(bucket));
-            let (ended, path) = (ended.clone(), Path::from(name));
+            let (ended, name) = (ended.clone(), name.to_owned());
             tokio::spawn(async move {
-                let done = storage.put(&bucket, &path, piece.into()).await;
+                let done = storage.put(&bucket, &name, piece.into()).await;
                 // Nobody waits any more when enough were quicker.
                 let _ = ended.send(done).await;
             });
         }
         drop(ended);
         let (mut well, mut why) = (0, String::new());
-        let required = usize::from(self.code.required);
         while let Some(done) = ends.recv().await {
             match done {
                 Ok(()) => well += 1,
                 Err(error) => why = error,
             }
-            if well == required && self.is_hedged {
+            if well == self.acknowledge && self.is_hedged {
                 return Ok(());
             }
         }
-        if well >= required {
+        if well >= self.acknowledge {
             return Ok(());
         }
-        Err(self.unavailable("storing", name, (well, 0), why))
+        Err(self.unavailable("storing", name, (well, 0), self.acknowledge, why))
     }
 
-    async fn put(&self, bucket: &Bucket, path: &Path, piece: PutPayload) -> Result<(), String> {
+    async fn put(&self, bucket: &Bucket, name: &str, piece: PutPayload) -> Result<(), String> {
         let Ok(_waits) = bucket.waiting.try_acquire() else {
             bucket.counts.left_out.fetch_add(1, Relaxed);
+            bucket.keep_missed(name, piece);
             return Err(format!("{}: too many pieces wait for it", bucket.name));
         };
         let mut backoff = BACKOFF;
         for attempt in 0.. {
-            let _place = bucket.places.acquire().await.map_err(|error| error.to_string())?;
-            let from = self.clock.now();
-            let asked = timeout(self.attempt_max, bucket.store.put(path, piece.clone())).await;
-            let took = self.clock.now().saturating_since(from);
-            let why = match asked {
-                Ok(Ok(_)) => {
-                    bucket.counts.put(took);
-                    return Ok(());
+            let place = bucket.places.acquire().await.map_err(|error| error.to_string())?;
+            let why = match self.create(bucket, name, &piece).await {
+                Ok(()) => return Ok(()),
+                Err(NotThere::Taken(why)) => {
+                    bucket.counts.taken.fetch_add(1, Relaxed);
+                    return Err(format!("{}: {why}", bucket.name));
                 }
-                Ok(Err(error)) => words(&error),
-                Err(_) => "no answer in time".to_owned(),
+                Err(NotThere::Failed(why)) => why,
             };
             bucket.counts.put_failed.fetch_add(1, Relaxed);
             if attempt == self.retry_max {
                 bucket.counts.left_out.fetch_add(1, Relaxed);
+                bucket.keep_missed(name, piece);
                 return Err(format!("{}: {why}", bucket.name));
             }
-            drop(_place);
-            sleep(backoff).await;
+            drop(place);
+            sleep(jittered(backoff)).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);
         }
         unreachable!("attempts end")
     }
 
-    /// Reads an object from whichever buckets answer first; `None` if so many have nothing of it that it cannot be durable.
+    /// One attempt to create a piece. The same bytes once more are fine; where more buckets acknowledge than rebuild an object,
+    /// the piece is read back before it counts.
+    async fn create(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        piece: &PutPayload,
+    ) -> Result<(), NotThere> {
+        let path = Path::from(name);
+        let from = self.clock.now();
+        let create = bucket.store.put_opts(&path, piece.clone(), PutMode::Create.into());
+        let is_new = match timeout(self.attempt_max, create).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(object_store::Error::AlreadyExists { .. })) => false,
+            Ok(Err(error)) => return Err(NotThere::Failed(words(&error))),
+            Err(_) => return Err(NotThere::Failed("no answer in time".to_owned())),
+        };
+        bucket.counts.put(self.clock.now().saturating_since(from));
+        if is_new && self.acknowledge <= usize::from(self.code.required) {
+            return Ok(());
+        }
+        let there = async { bucket.store.get(&path).await?.bytes().await };
+        match timeout(self.attempt_max, there).await {
+            Ok(Ok(there)) if piece.iter().flatten().eq(there.iter()) => Ok(()),
+            Ok(Ok(_)) if is_new => {
+                Err(NotThere::Failed(format!("{name} was written and reads otherwise")))
+            }
+            Ok(Ok(_)) => Err(NotThere::Taken(format!(
+                "another object stands under {name} already, and is not overwritten"
+            ))),
+            Ok(Err(error)) => Err(NotThere::Failed(words(&error))),
+            Err(_) => Err(NotThere::Failed("no answer in time".to_owned())),
+        }
+    }
+
+    /// Writes what buckets missed as soon as they take it; never ends.
+    pub async fn write_missed(self: Arc<Self>) {
+        let each = self.buckets.iter().map(|bucket| async {
+            loop {
+                sleep(jittered(REPAIR_EVERY)).await;
+                while let Some((name, piece)) = bucket.take_missed() {
+                    match self.create(bucket, &name, &piece).await {
+                        Ok(()) => {
+                            bucket.counts.repaired.fetch_add(1, Relaxed);
+                        }
+                        Err(NotThere::Taken(_)) => {
+                            bucket.counts.taken.fetch_add(1, Relaxed);
+                        }
+                        Err(NotThere::Failed(_)) => {
+                            bucket.keep_missed(&name, piece);
+                            break;
+                        }
+                    }
+                }
+            }
+        });
+        futures_util::future::join_all(each).await;
+    }
+
+    /// Writes the pieces of an object where they are missing. Nothing is overwritten.
+    pub async fn repair(&self, name: &str, whole: &[u8]) -> Repaired {
+        let each = self.buckets.iter().zip(split(self.code, name, whole));
+        let each = each.map(|(bucket, piece)| async move {
+            match self.get(bucket, &Path::from(name)).await {
+                Ok(Some(there)) => Repaired { well: usize::from(there == piece), written: 0 },
+                Ok(None) if self.create(bucket, name, &piece.into()).await.is_ok() => {
+                    bucket.counts.repaired.fetch_add(1, Relaxed);
+                    Repaired { well: 1, written: 1 }
+                }
+                _ => Repaired::default(),
+            }
+        });
+        let each = futures_util::future::join_all(each).await;
+        each.iter().fold(Repaired::default(), |sum, it| Repaired {
+            well: sum.well + it.well,
+            written: sum.written + it.written,
+        })
+    }
+
+    /// Reads an object that is `wanted` from whichever buckets answer first; `None` if so many have nothing of it that it cannot
+    /// be durable. Wholes that are not wanted are passed over: under a name may stand what somebody made up.
     ///
     /// # Errors
     /// When too few buckets answer to say either. Nothing is tried again: who asks knows whether to.
-    pub async fn fetch(self: &Arc<Self>, name: &str) -> Result<Option<Vec<u8>>, Unavailable> {
-        let (ended, mut ends) = mpsc::channel(self.buckets.len());
+    pub async fn fetch(
+        self: &Arc<Self>,
+        name: &str,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, Unavailable> {
+        self.wholes(name).next(wanted).await
+    }
+
+    /// Everything that stands under a name: wholes one after the other, as buckets answer.
+    #[must_use]
+    pub fn wholes(self: &Arc<Self>, name: &str) -> Wholes {
+        let (ended, ends) = mpsc::channel(self.buckets.len());
         for (place, bucket) in self.buckets.iter().enumerate() {
             let (storage, bucket) = (Arc::clone(self), Arc::clone(bucket));
             let (ended, path) = (ended.clone(), Path::from(name));
             tokio::spawn(async move {
                 let got = storage.get(&bucket, &path).await;
+                // Nobody waits any more.
                 let _ = ended.send((place, got)).await;
             });
         }
-        drop(ended);
-        let (mut gather, mut none, mut got, mut why) = (Gather::of(name), 0, 0, String::new());
-        // With so many that have nothing there are not enough that have a piece.
-        let none_enough = self.buckets.len() - usize::from(self.code.enough()) + 1;
-        while let Some((place, piece)) = ends.recv().await {
-            match piece {
-                Ok(None) => none += 1,
-                Ok(Some(piece)) => match gather.offer(place, &piece) {
-                    Ok(Some(whole)) => return Ok(Some(whole)),
-                    Ok(None) => got += 1,
-                    Err(unusable) => {
-                        self.buckets[place].counts.unusable.fetch_add(1, Relaxed);
-                        why = format!("{}: {unusable}", self.buckets[place].name);
-                    }
-                },
-                Err(error) => why = error,
-            }
-            if none == none_enough {
-                return Ok(None);
-            }
+        Wholes {
+            storage: Arc::clone(self),
+            name: name.to_owned(),
+            ends,
+            gather: Gather::of(name),
+            none: 0,
+            got: 0,
+            why: String::new(),
         }
-        Err(self.unavailable("reading", name, (got, none), why))
     }
 
     async fn get(&self, bucket: &Bucket, path: &Path) -> Result<Option<Vec<u8>>, String> {
@@ -235,6 +369,12 @@ impl Storage {
         futures_util::future::join_all(lists).await.into_iter().flatten().collect()
     }
 
+    /// How many buckets there are.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.buckets.len()
+    }
+
     /// What each bucket did, in Prometheus's text format.
     #[must_use]
     pub fn metrics(&self) -> String {
@@ -246,19 +386,102 @@ impl Storage {
         what: &'static str,
         name: &str,
         (well, none): (usize, usize),
+        required: usize,
         why: String,
     ) -> Unavailable {
-        let (total, required) = (self.buckets.len(), usize::from(self.code.required));
+        let total = self.buckets.len();
         Unavailable { what, name: name.to_owned(), well, total, required, none, why }
     }
 }
 
-/// An error's words with those of what caused it, without addresses: a query may hold a signature.
-fn words(error: &object_store::Error) -> String {
+/// A bucket's place, and what it has.
+type Answered = (usize, Result<Option<Vec<u8>>, String>);
+
+/// What stands under one name.
+pub struct Wholes {
+    storage: Arc<Storage>,
+    name: String,
+    ends: mpsc::Receiver<Answered>,
+    gather: Gather,
+    none: usize,
+    got: usize,
+    why: String,
+}
+
+impl Wholes {
+    /// The next whole that is `wanted`; `None` if so many buckets have nothing of it that it cannot be durable.
+    ///
+    /// # Errors
+    /// When no bucket is left to answer, and too few did to say either.
+    pub async fn next(
+        &mut self,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, Unavailable> {
+        let storage = &self.storage;
+        // With so many that have nothing there are not enough that have a piece.
+        let none_enough = storage.buckets.len() - usize::from(storage.code.enough()) + 1;
+        while let Some((place, piece)) = self.ends.recv().await {
+            match piece {
+                Ok(None) => self.none += 1,
+                Ok(Some(piece)) => match self.gather.offer(place, &piece) {
+                    Ok(Some(whole)) if wanted(&whole) => return Ok(Some(whole)),
+                    Ok(Some(_)) => self.why = "what stands there is another object".to_owned(),
+                    Ok(None) => self.got += 1,
+                    Err(unusable) => {
+                        storage.buckets[place].counts.unusable.fetch_add(1, Relaxed);
+                        self.why = format!("{}: {unusable}", storage.buckets[place].name);
+                    }
+                },
+                Err(error) => self.why = error,
+            }
+            if self.none == none_enough {
+                return Ok(None);
+            }
+        }
+        let required = usize::from(storage.code.enough());
+        let why = std::mem::take(&mut self.why);
+        Err(storage.unavailable("reading", &self.name, (self.got, self.none), required, why))
+    }
+}
+
+/// A wait that is not the same for all who wait: between half of it and all of it.
+fn jittered(wait: Duration) -> Duration {
+    let mut byte = [0];
+    // Without randomness the whole wait is as good.
+    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut byte);
+    wait / 2 + wait / 2 * u32::from(byte[0]) / 255
+}
+
+/// An error's words with those of what caused it, without the queries of addresses: one may hold a signature.
+pub(crate) fn words(error: &object_store::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
         deepest = source;
     }
-    let text = deepest.to_string();
-    text.split('?').next().unwrap_or_default().to_owned()
+    without_queries(&deepest.to_string())
+}
+
+/// Cuts what follows the `?` of an address, up to where the address ends.
+fn without_queries(text: &str) -> String {
+    let without = |word: &str| match word.split_once('?') {
+        Some((address, _)) if address.contains("://") || address.starts_with('/') => {
+            format!("{address}?…")
+        }
+        _ => word.to_owned(),
+    };
+    text.split(' ').map(without).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: an error of S3 keeps its words, and the query of an address, which may hold a signature, is cut.
+    #[test]
+    fn words_without_secrets() {
+        let said = "403 Forbidden: <?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>";
+        assert_eq!(without_queries(said), said);
+        let said = "GET http://127.0.0.1:9/b/k?X-Amz-Signature=abc failed";
+        assert_eq!(without_queries(said), "GET http://127.0.0.1:9/b/k?… failed");
+    }
 }

@@ -1,11 +1,11 @@
 //! The timestamp service as a value: it signs that a link existed at a time. It keeps nothing.
 
-use std::time::Duration;
-
 use clock::Instant;
 use process::{Input, Node, Outputs};
 
 use crate::data::Hash;
+use crate::delay::Delay;
+use crate::fault::{Fault, Kind};
 use crate::keys::Key;
 use crate::protocol::{Frame, Refused, kind, write_frame, write_refused};
 use crate::service::{Answering, Asked, Doors, Later};
@@ -17,20 +17,24 @@ const WAITING_MAX: usize = 65_536;
 #[derive(Debug)]
 pub struct Timestamp {
     key: Key,
+    /// The ledger's beginning.
+    ledger: Hash,
     /// The wall time of the origin of the shell's clock, nanoseconds after the Unix epoch.
     origin_unix_ns: i64,
-    delay: Duration,
+    delay: Delay,
     doors: Doors,
     later: Later<(Asked, Hash)>,
     issued: u64,
+    /// What it does wrong on purpose.
+    pub fault: Option<Fault>,
 }
 
 impl Timestamp {
-    /// One that answers after `delay`: what a service far away would take.
+    /// One of the ledger that begins with `ledger`; it answers after `delay`: what a service far away would take.
     #[must_use]
-    pub fn new(key: Key, origin_unix_ns: i64, delay: Duration) -> Self {
+    pub fn new(key: Key, ledger: Hash, origin_unix_ns: i64, delay: Delay) -> Self {
         let (doors, later) = (Doors::default(), Later::default());
-        Self { key, origin_unix_ns, delay, doors, later, issued: 0 }
+        Self { key, ledger, origin_unix_ns, delay, doors, later, issued: 0, fault: None }
     }
 }
 
@@ -48,7 +52,17 @@ impl Answering for Timestamp {
                 "Connections closed for what they sent.",
                 self.doors.malformed,
             ),
+            (
+                "ledger_strangers_total",
+                true,
+                "Requests of strangers that were refused.",
+                self.doors.strangers,
+            ),
         ])
+    }
+
+    fn is_guarded(&self, kind: u8) -> bool {
+        kind == kind::TIMESTAMP
     }
 
     fn asked(&mut self, now: Instant, asked: Asked, frame: Frame<'_>, out: &mut Outputs) {
@@ -58,7 +72,9 @@ impl Answering for Timestamp {
             (kind::TIMESTAMP, Ok(_)) if self.later.len() >= WAITING_MAX => {
                 write_refused(to, asked.id, Refused::Full);
             }
-            (kind::TIMESTAMP, Ok(link)) => self.later.add(now.plus(self.delay), (asked, link)),
+            (kind::TIMESTAMP, Ok(link)) => {
+                self.later.add(now.plus(self.delay.draw()), (asked, link))
+            }
             _ => write_refused(to, asked.id, Refused::Malformed),
         }
     }
@@ -69,7 +85,13 @@ impl Node for Timestamp {
         self.hear(now, input, out);
         while let Some((asked, link)) = self.later.take(now) {
             self.issued += 1;
-            let token = self.key.token(link, self.origin_unix_ns.saturating_add(now.as_ns()));
+            let is_other = Fault::is_on(self.fault, Kind::OtherKey, self.issued);
+            let other = is_other.then(|| Key::of_seed(&[0x0F; 32]));
+            let token = other.as_ref().unwrap_or(&self.key).token(
+                &self.ledger,
+                link,
+                self.origin_unix_ns.saturating_add(now.as_ns()),
+            );
             let to = out.send(asked.connection);
             write_frame(to, kind::TOKEN, asked.id, &[&token.encoded()]);
         }

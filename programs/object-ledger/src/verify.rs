@@ -9,18 +9,55 @@ use std::collections::HashMap;
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::data::{
-    Attestation, BatchId, Hash, Malformed, Proof, Proposal, PublicKey, SIGNED_BYTES,
+    Attestation, BatchId, Hash, Malformed, Proof, Proposal, PublicKey, Token, signed_bytes,
 };
 
+mod keys;
+
+pub use keys::{Endorsement, Keys, Role, endorsed_bytes};
+
 /// What a client believes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
-    /// What the first block links to ([`crate::data::genesis`] of the ledger's name).
+    /// What the first block links to ([`crate::data::genesis`] of the ledger's name). It is part of all that is signed.
     pub genesis: Hash,
-    /// The timestamp service's key.
-    pub timestamp: PublicKey,
-    /// The sequencer's key.
-    pub sequencer: PublicKey,
+    /// The timestamp service's keys.
+    pub timestamp: Keys,
+    /// The sequencer's keys.
+    pub sequencer: Keys,
+}
+
+impl Trust {
+    /// Whether the sequencer has signed an attestation.
+    #[must_use]
+    pub fn has_signed(&self, it: &Attestation) -> bool {
+        let mut keys = self.sequencer.of(it.number);
+        keys.any(|key| is_signed(key, &signed_bytes(&self.genesis, &it.encoded()), &it.signature))
+    }
+
+    /// Whether the timestamp service has signed a token whose block has this number, or will have it.
+    #[must_use]
+    pub fn has_stamped(&self, it: &Token, number: u64) -> bool {
+        let mut keys = self.timestamp.of(number);
+        keys.any(|key| is_signed(key, &signed_bytes(&self.genesis, &it.encoded()), &it.signature))
+    }
+}
+
+/// Two attestations of one number for two tokens, both signed by the sequencer: whoever has them can show that it lied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The one that was known.
+    pub one: Attestation,
+    /// The other one.
+    pub other: Attestation,
+}
+
+impl std::fmt::Display for Fork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use crate::data::hex;
+        let [one, other] = [self.one, self.other].map(|it| hex(&it.encoded()));
+        write!(f, "evidence: {one} and {other}")
+    }
 }
 
 /// What was malformed.
@@ -99,6 +136,20 @@ pub enum Refusal {
         /// Its number.
         number: u64,
     },
+    /// The block is not on the main chain: its timestamp is earlier than that of the head.
+    #[error(
+        "the block with number {number} is not on the main chain: its timestamp is earlier than the head's"
+    )]
+    Earlier {
+        /// Its number.
+        number: u64,
+    },
+    /// The number is void: the sequencer has signed that no block has it.
+    #[error("number {number} is void: the sequencer has signed that no block has it")]
+    Void {
+        /// The number.
+        number: u64,
+    },
     /// The block is not on the main chain: its batch was there already.
     #[error(
         "the block with number {number} repeats a batch that is on the main chain at height {height}"
@@ -119,11 +170,12 @@ pub enum Refusal {
     },
 }
 
-/// A block whose bytes and signatures hold; whether it is on the main chain is another question.
+/// A number whose bytes and signatures hold; whether its block is on the main chain is another question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Signed {
     attestation: Attestation,
-    proposal: Proposal,
+    /// Missing of a void.
+    proposal: Option<Proposal>,
 }
 
 /// What holds of a transaction.
@@ -153,28 +205,26 @@ pub fn weak(
     attestation: &[u8],
     proposal: &[u8],
 ) -> Result<Verified, Refusal> {
-    let signed = signed(trust, attestation, proposal)?;
-    let index = included(&signed.proposal, signed.attestation.number, transaction, proof)?;
-    Ok(Verified {
-        number: signed.attestation.number,
-        height: 0,
-        index,
-        batch: signed.proposal.block.batch,
-        issued_unix_ns: signed.proposal.token.issued_unix_ns,
-    })
+    let Signed { attestation, proposal } = signed(trust, attestation, proposal)?;
+    let number = attestation.number;
+    let proposal = proposal.ok_or(Refusal::Void { number })?;
+    let index = included(&proposal, number, transaction, proof)?;
+    let (batch, issued_unix_ns) = (proposal.block.batch, proposal.token.issued_unix_ns);
+    Ok(Verified { number, height: 0, index, batch, issued_unix_ns })
 }
 
 fn signed(trust: &Trust, attestation: &[u8], proposal: &[u8]) -> Result<Signed, Refusal> {
     let malformed = |what| move |why| Refusal::Malformed { what, why };
-    let (signed_attestation, signed_proposal) = (attestation, proposal);
-    let attestation =
-        Attestation::parse(signed_attestation).map_err(malformed(What::Attestation))?;
+    let attestation = Attestation::parse(attestation).map_err(malformed(What::Attestation))?;
     let number = attestation.number;
-    if !is_signed(&trust.sequencer, signed_attestation, &attestation.signature) {
+    if !trust.has_signed(&attestation) {
         return Err(Refusal::ForgedSequence { number });
     }
-    let proposal = Proposal::parse(signed_proposal).map_err(malformed(What::Proposal))?;
-    if !is_signed(&trust.timestamp, &proposal.token.encoded(), &proposal.token.signature) {
+    if attestation.is_void() && proposal.is_empty() {
+        return Ok(Signed { attestation, proposal: None });
+    }
+    let proposal = Proposal::parse(proposal).map_err(malformed(What::Proposal))?;
+    if !trust.has_stamped(&proposal.token, number) {
         return Err(Refusal::ForgedTimestamp { number });
     }
     if proposal.token.link != proposal.block.link() {
@@ -183,11 +233,10 @@ fn signed(trust: &Trust, attestation: &[u8], proposal: &[u8]) -> Result<Signed, 
     if attestation.link != proposal.token.link() {
         return Err(Refusal::OtherToken { number });
     }
-    Ok(Signed { attestation, proposal })
+    Ok(Signed { attestation, proposal: Some(proposal) })
 }
 
-fn is_signed(key: &PublicKey, statement: &[u8], signature: &[u8]) -> bool {
-    let signed = &statement[SIGNED_BYTES];
+fn is_signed(key: &PublicKey, signed: &[u8], signature: &[u8]) -> bool {
     UnparsedPublicKey::new(&ED25519, key).verify(signed, signature).is_ok()
 }
 
@@ -210,8 +259,9 @@ fn included(
 /// Of a number what is kept: enough to recognise another with the same number, and to verify what is in its block.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    link: Hash,
-    proposal: Proposal,
+    attestation: Attestation,
+    /// Missing of a void.
+    proposal: Option<Proposal>,
     place: Place,
 }
 
@@ -219,7 +269,9 @@ struct Kept {
 enum Place {
     On { height: u64 },
     Elsewhere,
+    Earlier,
     Repeats { height: u64 },
+    Void,
 }
 
 /// A client's own main chain, made of nothing but what it has verified: numbers in their order, from 1.
@@ -227,11 +279,13 @@ enum Place {
 pub struct Verifier {
     trust: Trust,
     head: Hash,
+    /// When the head was timestamped.
+    head_issued_unix_ns: i64,
     height: u64,
     numbers: Vec<Kept>,
     batches: HashMap<BatchId, u64>,
     /// A number that was signed for two tokens: from there on nothing can be decided.
-    forked: Option<u64>,
+    fork: Option<Fork>,
 }
 
 impl Verifier {
@@ -239,12 +293,13 @@ impl Verifier {
     #[must_use]
     pub fn new(trust: Trust) -> Self {
         Self {
-            trust,
             head: trust.genesis,
+            trust,
+            head_issued_unix_ns: 0,
             height: 0,
             numbers: Vec::new(),
             batches: HashMap::new(),
-            forked: None,
+            fork: None,
         }
     }
 
@@ -260,39 +315,72 @@ impl Verifier {
         self.height
     }
 
-    /// Takes the next number: its attestation, and the block with its token. One that was taken before is compared.
+    /// Keys and name that it believes.
+    #[must_use]
+    pub const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The two attestations of a number that was signed twice, if one was.
+    #[must_use]
+    pub const fn fork(&self) -> Option<&Fork> {
+        self.fork.as_ref()
+    }
+
+    /// Takes the next number: its attestation, and the block with its token (nothing of a void). One that was taken before is
+    /// compared.
     ///
     /// # Errors
     /// What does not hold; then nothing was taken.
     pub fn admit(&mut self, attestation: &[u8], proposal: &[u8]) -> Result<(), Refusal> {
-        if let Some(number) = self.forked {
-            return Err(Refusal::Fork { number });
-        }
+        self.not_forked()?;
         let Signed { attestation, proposal } = signed(&self.trust, attestation, proposal)?;
-        let (number, link) = (attestation.number, attestation.link);
-        if let Some(kept) = self.kept(number) {
-            if kept.link == link {
-                return Ok(());
-            }
-            self.forked = Some(number);
-            return Err(Refusal::Fork { number });
+        let number = attestation.number;
+        if self.kept(number).is_some() {
+            return self.compare(&attestation);
         }
         if number != self.next() {
             return Err(Refusal::Withheld { number: self.next() });
         }
-        let block = &proposal.block;
-        let place = match self.batches.get(&block.batch) {
+        let place = self.place_of(attestation.link, proposal.as_ref());
+        self.numbers.push(Kept { attestation, proposal, place });
+        Ok(())
+    }
+
+    /// Decides about the next number: the rule of the main chain.
+    fn place_of(&mut self, link: Hash, proposal: Option<&Proposal>) -> Place {
+        let Some(Proposal { block, token }) = proposal else { return Place::Void };
+        match self.batches.get(&block.batch) {
             Some(height) => Place::Repeats { height: *height },
             None if block.previous != self.head => Place::Elsewhere,
+            None if token.issued_unix_ns < self.head_issued_unix_ns => Place::Earlier,
             None => {
                 self.height += 1;
                 self.head = link;
+                self.head_issued_unix_ns = token.issued_unix_ns;
                 self.batches.insert(block.batch, self.height);
                 Place::On { height: self.height }
             }
-        };
-        self.numbers.push(Kept { link, proposal, place });
-        Ok(())
+        }
+    }
+
+    /// Compares another attestation of a number that was taken: it may be a fork. One that nobody signed is none.
+    ///
+    /// # Errors
+    /// [`Refusal::Fork`], from now on of everything from that number on; [`Verifier::fork`] has the evidence.
+    pub fn compare(&mut self, other: &Attestation) -> Result<(), Refusal> {
+        self.not_forked()?;
+        let number = other.number;
+        let Some(one) = self.kept(number).map(|it| it.attestation) else { return Ok(()) };
+        if one.link == other.link || !self.trust.has_signed(other) {
+            return Ok(());
+        }
+        self.fork = Some(Fork { one, other: *other });
+        Err(Refusal::Fork { number })
+    }
+
+    fn not_forked(&self) -> Result<(), Refusal> {
+        self.fork.map_or(Ok(()), |fork| Err(Refusal::Fork { number: fork.one.number }))
     }
 
     /// Strong verification: the transaction stands in the block with this number, and that block is on the main chain.
@@ -306,21 +394,23 @@ impl Verifier {
         number: u64,
     ) -> Result<Verified, Refusal> {
         let kept = self.kept(number).ok_or(Refusal::Withheld { number: self.next() })?;
-        if let Some(forked) = self.forked.filter(|forked| *forked <= number) {
+        if let Some(forked) = self.fork.map(|it| it.one.number).filter(|it| *it <= number) {
             return Err(Refusal::Fork { number: forked });
         }
-        let height = match kept.place {
-            Place::On { height } => height,
-            Place::Elsewhere => return Err(Refusal::OffMainChain { number }),
-            Place::Repeats { height } => return Err(Refusal::Replayed { number, height }),
+        let (height, proposal) = match (kept.place, &kept.proposal) {
+            (Place::On { height }, Some(proposal)) => (height, proposal),
+            (Place::Earlier, _) => return Err(Refusal::Earlier { number }),
+            (Place::Repeats { height }, _) => return Err(Refusal::Replayed { number, height }),
+            (Place::Void, _) | (_, None) => return Err(Refusal::Void { number }),
+            (Place::Elsewhere, _) => return Err(Refusal::OffMainChain { number }),
         };
-        let index = included(&kept.proposal, number, transaction, proof)?;
+        let index = included(proposal, number, transaction, proof)?;
         Ok(Verified {
             number,
             height,
             index,
-            batch: kept.proposal.block.batch,
-            issued_unix_ns: kept.proposal.token.issued_unix_ns,
+            batch: proposal.block.batch,
+            issued_unix_ns: proposal.token.issued_unix_ns,
         })
     }
 
@@ -330,7 +420,7 @@ impl Verifier {
         (1..)
             .zip(&self.numbers)
             .filter(move |(_, kept)| on(kept))
-            .map(|(n, kept)| (n, &kept.proposal))
+            .filter_map(|(n, kept)| Some((n, kept.proposal.as_ref()?)))
     }
 
     /// The height of a number's block, if that was admitted and is on the main chain.
@@ -338,8 +428,14 @@ impl Verifier {
     pub fn height_of(&self, number: u64) -> Option<u64> {
         match self.kept(number)?.place {
             Place::On { height } => Some(height),
-            Place::Elsewhere | Place::Repeats { .. } => None,
+            Place::Elsewhere | Place::Earlier | Place::Repeats { .. } | Place::Void => None,
         }
+    }
+
+    /// What was admitted under a number: its attestation, and its block with the token (none of a void).
+    #[must_use]
+    pub fn admitted(&self, number: u64) -> Option<(Attestation, Option<Proposal>)> {
+        self.kept(number).map(|it| (it.attestation, it.proposal))
     }
 
     fn kept(&self, number: u64) -> Option<&Kept> {

@@ -18,7 +18,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::data::{Attestation, Batch, BatchId, Hash, Proposal, Tree, names, transaction_id};
 use crate::pipeline::Step;
-use crate::storage::Storage;
+use crate::reading::{is_attestation, is_batch, is_proposal};
+use crate::storage::{Storage, Unavailable};
 use crate::verify::{Refusal, Trust, Verifier};
 
 pub(crate) use door::serve;
@@ -74,16 +75,17 @@ pub(crate) struct Times {
 struct Seen {
     number: u64,
     attestation: Vec<u8>,
+    /// Empty of a void.
     proposal: Vec<u8>,
-    batch: Batch,
+    /// Missing of a void.
+    batch: Option<Batch>,
     times: Times,
 }
 
 struct Cached {
     attestation: Vec<u8>,
     proposal: Vec<u8>,
-    batch: Arc<Batch>,
-    tree: Tree,
+    batch: Option<(Arc<Batch>, Tree)>,
     times: Times,
 }
 
@@ -98,6 +100,8 @@ struct Stages {
     seen: HashMap<Hash, i64>,
     notes: HashMap<BatchId, [i64; STEPS]>,
     noted: VecDeque<BatchId>,
+    /// Attestations that stand under a name beside the first one.
+    others: Vec<Attestation>,
     /// The number that is missing although later ones are there.
     withheld: Option<u64>,
     refused: Option<Refusal>,
@@ -108,6 +112,7 @@ struct Stages {
 pub(crate) struct Watch {
     storage: Arc<Storage>,
     waits: Waits,
+    trust: Arc<Trust>,
     clock: Clock,
     stages: Mutex<Stages>,
     verifier: Mutex<Verifier>,
@@ -128,6 +133,7 @@ impl Watch {
         Arc::new(Self {
             storage,
             waits,
+            trust: Arc::new(trust.clone()),
             clock,
             stages: Mutex::new(Stages::default()),
             verifier: Mutex::new(Verifier::new(trust)),
@@ -196,8 +202,8 @@ impl Watch {
             while self.stages().queue.len() < QUEUED_MAX {
                 let numbers = next..next + width;
                 let fetched = numbers.map(|number| {
-                    let storage = Arc::clone(&self.storage);
-                    async move { storage.fetch(&names::attestation(number)).await }
+                    let watch = Arc::clone(self);
+                    async move { watch.attestation(number).await }
                 });
                 let mut fetched = futures_util::future::join_all(fetched).await.into_iter();
                 let end = fetched.find_map(|it| match it {
@@ -231,10 +237,35 @@ impl Watch {
         }
     }
 
-    /// A number is withheld when later ones are there.
+    /// The attestation of a number. What else stands under its name is looked at beside the next numbers: it may be a fork.
+    async fn attestation(self: &Arc<Self>, number: u64) -> Result<Option<Vec<u8>>, Unavailable> {
+        let mut wholes = self.storage.wholes(&names::attestation(number));
+        let trust = Arc::clone(&self.trust);
+        let is_signed = move |whole: &[u8]| is_attestation(&trust, number, whole);
+        let first = wholes.next(&is_signed).await?;
+        if first.is_some() {
+            let watch = Arc::clone(self);
+            tokio::spawn(async move {
+                while let Ok(Some(other)) = wholes.next(&is_signed).await {
+                    let other = Attestation::parse(&other).expect("it was looked at");
+                    watch.stages().others.push(other);
+                }
+            });
+        }
+        Ok(first)
+    }
+
+    /// A number is withheld when later ones are there, signed.
     async fn look_for_withheld(&self, next: u64) {
         let later = self.storage.list("sequence", &names::attestation(next), 1).await;
-        let is_withheld = later.iter().any(|it| names::attestation_number(it) > Some(next));
+        let later =
+            later.iter().filter_map(|it| names::attestation_number(it)).find(|it| *it > next);
+        let mut is_withheld = false;
+        if let Some(later) = later {
+            let is_it = |whole: &[u8]| is_attestation(&self.trust, later, whole);
+            let there = self.storage.fetch(&names::attestation(later), is_it).await;
+            is_withheld = there.is_ok_and(|it| it.is_some());
+        }
         self.stages().withheld = is_withheld.then_some(next);
     }
 
@@ -245,7 +276,7 @@ impl Watch {
                 match self.rest(number, &attestation).await {
                     Ok(seen) => {
                         let mut stages = self.stages();
-                        for transaction in &seen.batch.transactions {
+                        for transaction in seen.batch.iter().flat_map(|it| &it.transactions) {
                             stages.seen.insert(transaction_id(transaction), seen.times.seen);
                         }
                         stages.queue.insert(number, seen);
@@ -271,17 +302,24 @@ impl Watch {
     async fn rest(&self, number: u64, attestation: &[u8]) -> Result<Seen, String> {
         let parsed =
             Attestation::parse(attestation).map_err(|why| format!("its attestation: {why}"))?;
-        let proposal = self.object(&names::proposal(&parsed.link)).await?;
-        let block = Proposal::parse(&proposal).map_err(|why| format!("its block: {why}"))?.block;
-        let name = names::batch(&block.batch);
-        let batch =
-            Batch::parse(&self.object(&name).await?).map_err(|why| format!("{name}: {why}"))?;
-        let times = Times { seen: self.now_ns(), ..Times::default() };
-        Ok(Seen { number, attestation: attestation.to_vec(), proposal, batch, times })
+        let seen = |proposal, batch| {
+            let times = Times { seen: self.now_ns(), ..Times::default() };
+            Seen { number, attestation: attestation.to_vec(), proposal, batch, times }
+        };
+        if parsed.is_void() {
+            return Ok(seen(Vec::new(), None));
+        }
+        let name = names::proposal(&parsed.link);
+        let proposal = self.object(&name, |whole| is_proposal(&parsed.link, whole)).await?;
+        let read = Proposal::parse(&proposal).map_err(|why| format!("its block: {why}"))?;
+        let name = names::batch(&read.block.batch);
+        let batch = self.object(&name, |whole| is_batch(&read, whole)).await?;
+        let batch = Batch::parse(&batch).map_err(|why| format!("{name}: {why}"))?;
+        Ok(seen(proposal, Some(batch)))
     }
 
-    async fn object(&self, name: &str) -> Result<Vec<u8>, String> {
-        let fetched = self.storage.fetch(name).await.map_err(|error| error.to_string())?;
+    async fn object(&self, name: &str, is_it: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>, String> {
+        let fetched = self.storage.fetch(name, is_it).await.map_err(|error| error.to_string())?;
         fetched.ok_or_else(|| format!("{name} is in no bucket"))
     }
 
@@ -300,9 +338,12 @@ impl Watch {
                     break;
                 };
                 debug_assert_eq!(number, next);
-                let tree = Tree::of(&batch);
-                let (batch, times) = (Arc::new(batch), Times { cached: now, ..times });
-                stages.cache.push(Cached { attestation, proposal, batch, tree, times });
+                let batch = batch.map(|batch| {
+                    let tree = Tree::of(&batch);
+                    (Arc::new(batch), tree)
+                });
+                let times = Times { cached: now, ..times };
+                stages.cache.push(Cached { attestation, proposal, batch, times });
                 is_new = true;
             }
             drop(stages);
@@ -327,6 +368,15 @@ impl Watch {
         let (mut stages, mut verifier) = (self.stages(), self.verifier());
         let now = self.now_ns();
         let mut is_new = false;
+        let next = verifier.next();
+        let others: Vec<_> = stages.others.extract_if(.., |it| it.number < next).collect();
+        for other in others {
+            if let Err(refusal) = verifier.compare(&other) {
+                stages.refused = Some(refusal);
+                stages.problem = verifier.fork().map(|fork| format!("{refusal}; {fork}"));
+                is_new = true;
+            }
+        }
         loop {
             let number = verifier.next();
             let index = usize::try_from(number - 1).expect("it is in memory");
@@ -338,8 +388,9 @@ impl Watch {
             is_new = true;
             cached.times.decided = now;
             let is_on = verifier.height_of(number).is_some();
-            let batch = Arc::clone(&cached.batch);
-            for (place, transaction) in (0..).zip(&batch.transactions) {
+            let batch = cached.batch.as_ref().map(|(batch, _)| Arc::clone(batch));
+            let transactions = batch.iter().flat_map(|it| &it.transactions);
+            for (place, transaction) in (0..).zip(transactions) {
                 let id = transaction_id(transaction);
                 stages.seen.remove(&id);
                 if is_on {

@@ -43,9 +43,14 @@ fn nothing_is_found_where_nothing_is() {
         assert!(ran.steps > 1_000, "{seed}");
         coverage.merge(&ran.coverage);
     }
-    for what in
-        ["lost", "dequeued again", "crashes between write and sync", "transactions verified"]
-    {
+    for what in [
+        "lost",
+        "dequeued again",
+        "crashes between write and sync",
+        "transactions verified",
+        "buckets that lie",
+        "verified meanwhile",
+    ] {
         assert!(coverage.of(what) > 20, "{what}\n{coverage}");
     }
 }

@@ -252,8 +252,9 @@ fn buckets_of_clouds() {
     let data = |name: &str| format!("--data={}", clouds.text(name));
     let [queue, timestamp, sequencer] = ["queue", "timestamp", "sequencer"].map(data);
     let queue = clouds.service("queue", &[&queue]);
-    let timestamp = clouds.service("timestamp", &[&timestamp]);
-    let sequencer = clouds.service("sequencer", &[&sequencer]);
+    let timestamp = clouds.service("timestamp", &[&timestamp, "--name=clouds"]);
+    let stamps = format!("--timestamp={}", timestamp["key"]);
+    let sequencer = clouds.service("sequencer", &[&sequencer, "--name=clouds", &stamps]);
     let [queue, issuer, numbers] = [&queue, &timestamp, &sequencer].map(|it| &it["requests"][..]);
     write_files(&clouds, &servers, [queue, issuer, numbers, &timestamp["key"], &sequencer["key"]]);
     let file = format!("--ledger={}", clouds.text("ledger.toml"));

@@ -1,8 +1,10 @@
-//! A bucket: it keeps what it is given under a name, and has it only once it is durable.
+//! A bucket: it keeps what it is given under a name, and has it only once it is durable; what it has it never overwrites. Some
+//! lie.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use clock::Instant;
+use object_ledger_node::pieces::Piece;
 use object_ledger_node::protocol::{PAYLOAD_BYTES_MAX, next_frame, write_frame};
 use process::{Connection, Input, Node, Outputs, Stored};
 
@@ -20,9 +22,27 @@ struct Writing {
     piece: Vec<u8>,
 }
 
+/// How a bucket lies, all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// It says that it keeps, and keeps nothing.
+    Forgets,
+    /// It has nothing of anything.
+    Hides,
+    /// It gives pieces of its own, with hashes that fit.
+    MakesUp,
+    /// It gives bytes that are none.
+    Garbles,
+}
+
+impl Lie {
+    pub const ALL: [Self; 4] = [Self::Forgets, Self::Hides, Self::MakesUp, Self::Garbles];
+}
+
 #[derive(Default)]
 pub struct Bucket {
-    pub objects: BTreeMap<String, Vec<u8>>,
+    objects: BTreeMap<String, Vec<u8>>,
+    lie: Option<Lie>,
     writing: VecDeque<Writing>,
 }
 
@@ -37,9 +57,23 @@ fn parts(record: &[u8]) -> (String, Vec<u8>) {
 }
 
 impl Bucket {
-    pub fn new(stored: &Stored) -> Self {
-        let records = stored.logs[0].iter().map(|(_, record)| parts(record));
-        Self { objects: records.collect(), writing: VecDeque::new() }
+    pub fn new(stored: &Stored, lie: Option<Lie>) -> Self {
+        let mut objects = BTreeMap::new();
+        for (name, piece) in stored.logs[0].iter().map(|(_, record)| parts(record)) {
+            objects.entry(name).or_insert(piece);
+        }
+        Self { objects, lie, writing: VecDeque::new() }
+    }
+
+    /// What it says that it has.
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let piece = self.objects.get(name)?;
+        match self.lie {
+            None => Some(piece.clone()),
+            Some(Lie::Forgets | Lie::Hides) => None,
+            Some(Lie::MakesUp) => Some(Piece::made_up(piece)),
+            Some(Lie::Garbles) => Some(piece.iter().map(|byte| byte ^ 0x55).collect()),
+        }
     }
 }
 
@@ -49,7 +83,7 @@ impl Node for Bucket {
             Input::Persisted { below, .. } => {
                 while self.writing.front().is_some_and(|it| it.record < below) {
                     let it = self.writing.pop_front().expect("looked");
-                    self.objects.insert(it.name, it.piece);
+                    self.objects.entry(it.name).or_insert(it.piece);
                     write_frame(out.send(it.connection), KEPT, it.id, &[]);
                 }
             }
@@ -60,6 +94,10 @@ impl Node for Bucket {
                 {
                     used += frame.used;
                     let id = frame.id;
+                    if frame.kind == PUT && self.lie == Some(Lie::Forgets) {
+                        write_frame(out.send(connection), KEPT, id, &[]);
+                        continue;
+                    }
                     if frame.kind == PUT {
                         let record = out.append(0, frame.payload);
                         let (name, piece) = parts(frame.payload);
@@ -67,8 +105,8 @@ impl Node for Bucket {
                         continue;
                     }
                     let (name, _) = parts(frame.payload);
-                    match self.objects.get(&name) {
-                        Some(piece) => write_frame(out.send(connection), HAS, id, &[piece]),
+                    match self.get(&name) {
+                        Some(piece) => write_frame(out.send(connection), HAS, id, &[&piece]),
                         None => write_frame(out.send(connection), NONE, id, &[]),
                     }
                 }

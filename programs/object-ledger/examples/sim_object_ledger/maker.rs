@@ -1,4 +1,5 @@
-//! A pipeline with connections: what it asks goes to queue, services and six buckets, whose pieces it makes and gathers.
+//! A pipeline with connections: what it asks goes to queue, services and six buckets, whose pieces it makes and gathers. A piece
+//! counts as stored when it was read back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,6 +30,8 @@ struct Job {
     id: u64,
     ask: Ask,
     gather: Option<Gather>,
+    /// Of a store: the pieces, by bucket.
+    pieces: Vec<Vec<u8>>,
     well: usize,
     /// Buckets that have nothing under the name.
     none: usize,
@@ -37,7 +40,7 @@ struct Job {
 
 enum Question {
     One { id: u64, ask: Ask },
-    Bucket { job: u64, bucket: usize },
+    Bucket { job: u64, bucket: usize, reads_back: bool },
 }
 
 pub struct Maker {
@@ -48,6 +51,8 @@ pub struct Maker {
     last_job: u64,
     again: Vec<(Instant, Asking)>,
     pub steps: BTreeMap<&'static str, u64>,
+    /// For tests of tests: believes a bucket that says that it keeps a piece.
+    pub is_credulous: bool,
 }
 
 impl Maker {
@@ -60,6 +65,7 @@ impl Maker {
             last_job: 0,
             again: Vec::new(),
             steps: BTreeMap::new(),
+            is_credulous: false,
         }
     }
 
@@ -69,7 +75,8 @@ impl Maker {
             Ask::Pop => (QUEUE, kind::POP, POP.encoded().to_vec()),
             Ask::Done { batch } => (QUEUE, kind::DONE, batch.to_vec()),
             Ask::Timestamp { link } => (TIMESTAMP, kind::TIMESTAMP, link.to_vec()),
-            Ask::Sequence { link } => (SEQUENCER, kind::SEQUENCE, link.to_vec()),
+            Ask::Sequence { proposal } => (SEQUENCER, kind::SEQUENCE, proposal.encoded()),
+            Ask::Recall { number, .. } => (SEQUENCER, kind::RECALL, number.to_be_bytes().to_vec()),
             Ask::Attestations { from } => {
                 let payload = [&from.to_be_bytes()[..], &256_u32.to_be_bytes()].concat();
                 (SEQUENCER, kind::ATTESTATIONS, payload)
@@ -100,8 +107,10 @@ impl Maker {
         whole: &[u8],
         out: &mut Outputs,
     ) {
-        let job = self.begin(Job { id, ask, gather: None, well: 0, none: 0, ended: 0 });
-        for (bucket, piece) in split(Code::THREE_OF_SIX, name, whole).iter().enumerate() {
+        let pieces = split(Code::THREE_OF_SIX, name, whole);
+        let of = pieces.clone();
+        let job = self.begin(Job { id, ask, gather: None, pieces: of, well: 0, none: 0, ended: 0 });
+        for (bucket, piece) in pieces.iter().enumerate() {
             let length = [u8::try_from(name.len()).expect("names are short")];
             self.ask_bucket(now, job, bucket, PUT, &named(name, &length, piece), out);
         }
@@ -109,7 +118,8 @@ impl Maker {
 
     fn fetch(&mut self, now: Instant, id: u64, ask: Ask, name: &str, out: &mut Outputs) {
         let gather = Some(Gather::of(name));
-        let job = self.begin(Job { id, ask, gather, well: 0, none: 0, ended: 0 });
+        let pieces = Vec::new();
+        let job = self.begin(Job { id, ask, gather, pieces, well: 0, none: 0, ended: 0 });
         for bucket in 0..BUCKETS {
             let length = [u8::try_from(name.len()).expect("names are short")];
             self.ask_bucket(now, job, bucket, GET, &named(name, &length, &[]), out);
@@ -132,7 +142,8 @@ impl Maker {
         out: &mut Outputs,
     ) {
         let question = self.lines.ask(now, FIRST_BUCKET + bucket, kind, parts, out);
-        self.questions.insert(question, Question::Bucket { job, bucket });
+        let reads_back = kind == GET && self.jobs.get(&job).is_some_and(|it| it.gather.is_none());
+        self.questions.insert(question, Question::Bucket { job, bucket, reads_back });
     }
 
     fn came(&mut self, now: Instant, came: Came, out: &mut Outputs) {
@@ -145,8 +156,8 @@ impl Maker {
                 let answer = answer.map_or(Answer::Failed, |(kind, it)| read(&ask, kind, &it));
                 self.pipeline.answered(id, answer);
             }
-            Some(Question::Bucket { job, bucket }) => {
-                self.bucket_said(now, job, bucket, answer, out);
+            Some(Question::Bucket { job, bucket, reads_back }) => {
+                self.bucket_said(now, job, bucket, reads_back, answer, out);
             }
             None => {}
         }
@@ -157,29 +168,45 @@ impl Maker {
         now: Instant,
         serial: u64,
         bucket: usize,
+        reads_back: bool,
         answer: Option<(u8, Vec<u8>)>,
         out: &mut Outputs,
     ) {
         let Some(job) = self.jobs.get_mut(&serial) else { return };
         let id = job.id;
+        if matches!(answer, Some((KEPT, _))) && !self.is_credulous {
+            let name = match &job.ask {
+                Ask::Store { name, .. } | Ask::Ensure { name, .. } => name.clone(),
+                _ => return,
+            };
+            let length = [u8::try_from(name.len()).expect("names are short")];
+            return self.ask_bucket(now, serial, bucket, GET, &named(&name, &length, &[]), out);
+        }
         job.ended += 1;
         let mut made = None;
         match answer {
             Some((KEPT, _)) => job.well += 1,
+            Some((HAS, piece)) if reads_back => {
+                job.well += usize::from(piece == job.pieces[bucket]);
+            }
             Some((NONE, _)) => job.none += 1,
             Some((HAS, piece)) => {
                 let gather = job.gather.as_mut().expect("it was asked for");
-                made = gather.offer(bucket, &piece).expect("buckets have what they were given");
+                // Pieces of nothing are passed over: some buckets lie.
+                made = gather.offer(bucket, &piece).ok().flatten();
             }
             _ => {}
         }
+        let made = made.filter(|whole| is_wanted(&job.ask, whole));
         let ended = match (&job.ask, made) {
             (Ask::Store { .. }, _) if job.well == 3 => Some(Answer::Stored),
             (Ask::Ensure { .. }, Some(_)) => Some(Answer::Stored),
             (Ask::Fetch { .. }, Some(made)) => Some(Answer::Fetched(Proposal::parse(&made).ok())),
             // With four that have none there are not three that have one.
             (Ask::Fetch { .. }, None) if job.none == 4 => Some(Answer::Fetched(None)),
-            (Ask::Ensure { .. }, None) if job.none == 4 => {
+            (Ask::Ensure { .. }, None)
+                if job.gather.is_some() && (job.none == 4 || job.ended == BUCKETS) =>
+            {
                 let Some(Job { ask: Ask::Ensure { name, whole }, .. }) = self.jobs.remove(&serial)
                 else {
                     return;
@@ -197,6 +224,15 @@ impl Maker {
     }
 }
 
+/// Whether a whole is the one that was asked for.
+fn is_wanted(ask: &Ask, whole: &[u8]) -> bool {
+    match ask {
+        Ask::Ensure { whole: ours, .. } => ours == whole,
+        Ask::Fetch { link, .. } => Proposal::parse(whole).is_ok_and(|it| it.token.link() == *link),
+        _ => true,
+    }
+}
+
 fn read(ask: &Ask, kind: u8, payload: &[u8]) -> Answer {
     match (ask, kind) {
         (Ask::Pop, kind::BATCH) => Answer::Batch(GivenOut::parse(payload).expect("the queue's")),
@@ -209,6 +245,7 @@ fn read(ask: &Ask, kind: u8, payload: &[u8]) -> Answer {
             let each = payload.chunks(108).map(|it| Attestation::parse(it).expect("one"));
             Answer::Attestations(each.collect())
         }
+        (Ask::Recall { .. }, kind::RECALLED) => Answer::Fetched(Proposal::parse(payload).ok()),
         (Ask::Done { .. }, kind::NOTED) => Answer::Done,
         (Ask::Done { .. }, kind::REFUSED) if payload == [Refused::NoSuchBatch as u8] => {
             Answer::Done

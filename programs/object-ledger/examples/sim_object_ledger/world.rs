@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clock::Instant;
-use object_ledger_node::data::{Batch, Hash, Proposal, Tree, genesis, names};
+use object_ledger_node::data::{Attestation, Batch, Hash, Proposal, Tree, genesis, names};
+use object_ledger_node::delay::Delay;
 use object_ledger_node::keys::Key;
 use object_ledger_node::pieces::Gather;
 use object_ledger_node::pipeline::Pipeline;
 use object_ledger_node::queue::{Broken as BrokenQueue, Queue, Settings};
 use object_ledger_node::sequencer::Sequencer;
 use object_ledger_node::timestamp::Timestamp;
-use object_ledger_node::verify::{Trust, Verifier};
+use object_ledger_node::verify::{Keys, Trust, Verifier};
 use process::{Input, Node, Outputs};
 use sim::{Machine, Process, Ran, Target, Weather, World, Wrong};
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Lie};
 use crate::client::Client;
 use crate::maker::{BUCKETS, Maker};
 
@@ -41,14 +42,16 @@ pub enum Broken {
     Queue(BrokenQueue),
     Numbers,
     Hasty,
+    Credulous,
 }
 
 impl Broken {
-    pub const NAMES: [(&str, Self); 4] = [
+    pub const NAMES: [(&str, Self); 5] = [
         ("acknowledges", Self::Queue(BrokenQueue::Acknowledges)),
         ("gives", Self::Queue(BrokenQueue::Gives)),
         ("numbers", Self::Numbers),
         ("hasty", Self::Hasty),
+        ("credulous", Self::Credulous),
     ];
 }
 
@@ -61,8 +64,8 @@ pub struct Plan {
 /// A process of the world.
 pub enum Part {
     Queue(Box<Queue>),
-    Timestamp(Timestamp),
-    Sequencer(Sequencer),
+    Timestamp(Box<Timestamp>),
+    Sequencer(Box<Sequencer>),
     Bucket(Bucket),
     Maker(Box<Maker>),
     Client(Client),
@@ -89,11 +92,40 @@ fn sequencer_key() -> Key {
     Key::of_seed(&[2; 32])
 }
 
+fn trust() -> Trust {
+    Trust {
+        genesis: genesis("simulated"),
+        timestamp: Keys::one(timestamp_key().public()),
+        sequencer: Keys::one(sequencer_key().public()),
+    }
+}
+
+/// Which buckets lie, and how: none in every fourth world, up to three in the others.
+fn lies(seed: u64) -> [Option<Lie>; BUCKETS] {
+    let mut lies = [None; BUCKETS];
+    for turn in 0..seed % 4 {
+        let mixed =
+            (seed / 4).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(13 * turn as u32 + 7);
+        let bucket = usize::try_from(mixed % BUCKETS as u64).expect("six");
+        lies[bucket] = Some(Lie::ALL[usize::try_from(mixed / 64 % 4).expect("four")]);
+    }
+    lies
+}
+
+/// What readers have verified so far: links of numbers, and transactions.
+#[derive(Default)]
+struct Verified {
+    links: BTreeMap<u64, Hash>,
+    transactions: BTreeSet<Vec<u8>>,
+}
+
 /// Runs one seed.
 pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
     let mut world = World::new(seed, sim::Settings::default());
     add_services(&mut world, seed, plan.broken);
-    (0..BUCKETS).for_each(|index| add_bucket(&mut world, index));
+    let lies = lies(seed);
+    (0..BUCKETS).for_each(|index| add_bucket(&mut world, index, lies[index]));
+    let mut verified_before = Verified::default();
     (0..PIPELINES).for_each(|index| add_pipeline(&mut world, index, plan.broken));
     let each = plan.transactions / CLIENTS as u64;
     (0..CLIENTS).for_each(|index| add_client(&mut world, index, each));
@@ -104,6 +136,7 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
     let step = Duration::from_millis(100);
     while world.now() < Instant::ZERO.plus(BUSY_MAX) && has_to_submit(&world) {
         world.run(world.now().plus(step), |world, process| look(world, process, &mut heads))?;
+        read_meanwhile(&world, &mut verified_before).map_err(|what| world.wrong(what))?;
     }
     world.end_weather();
     let quiet_from = world.now();
@@ -113,11 +146,13 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Ran, Wrong> {
         }
         world.run(world.now().plus(step), |world, process| look(world, process, &mut heads))?;
     }
-    let verified = at_the_end(&world).map_err(|what| world.wrong(what))?;
+    let verified = at_the_end(&world, &verified_before).map_err(|what| world.wrong(what))?;
     let coverage = world.coverage_mut();
     coverage.add("transactions verified", verified.transactions);
     coverage.add("blocks on the main chain", verified.height);
     coverage.add("blocks off the main chain", verified.off);
+    coverage.add("buckets that lie", lies.iter().flatten().count() as u64);
+    coverage.add("verified meanwhile", verified_before.transactions.len() as u64);
     let mut steps: Vec<(&'static str, u64)> = Vec::new();
     for index in 0..PIPELINES {
         if let Some(Part::Maker(maker)) = world.node(FIRST_PIPELINE + index, 0) {
@@ -156,28 +191,31 @@ fn add_services(world: &mut World<Part>, seed: u64, broken: Broken) {
     world.add(
         Process { name: "timestamp".to_owned(), machines: vec![Machine::default()] },
         Box::new(|_| {
-            let delay = Duration::from_millis(3);
-            vec![Part::Timestamp(Timestamp::new(timestamp_key(), 1_700_000_000_000_000_000, delay))]
+            let delay = Delay::always(Duration::from_millis(3));
+            let (key, unix_ns) = (timestamp_key(), 1_700_000_000_000_000_000);
+            let it = Timestamp::new(key, genesis("simulated"), unix_ns, delay);
+            vec![Part::Timestamp(Box::new(it))]
         }),
     );
     world.add(
         Process { name: "sequencer".to_owned(), machines: one_log() },
         Box::new(move |start| {
-            let delay = Duration::from_millis(1);
-            let it = Sequencer::new(sequencer_key(), delay, &start.stored[0]).expect("its own");
+            let delay = Delay::always(Duration::from_millis(1));
+            let it = Sequencer::new(sequencer_key(), "simulated", trust(), delay, &start.stored[0]);
+            let it = it.expect("its own");
             let is_broken = broken == Broken::Numbers;
-            vec![Part::Sequencer(if is_broken { it.saying_early() } else { it })]
+            vec![Part::Sequencer(Box::new(if is_broken { it.saying_early() } else { it }))]
         }),
     );
 }
 
-fn add_bucket(world: &mut World<Part>, index: usize) {
+fn add_bucket(world: &mut World<Part>, index: usize, lie: Option<Lie>) {
     world.add(
         Process {
             name: format!("bucket{index}"),
             machines: vec![Machine { logs: 1, ..Machine::default() }],
         },
-        Box::new(|start| vec![Part::Bucket(Bucket::new(&start.stored[0]))]),
+        Box::new(move |start| vec![Part::Bucket(Bucket::new(&start.stored[0], lie))]),
     );
 }
 
@@ -187,10 +225,12 @@ fn add_pipeline(world: &mut World<Part>, index: usize, broken: Broken) {
     world.add(
         Process { name: format!("pipeline{index}"), machines: vec![machine] },
         Box::new(move |_| {
-            let pipeline = Pipeline::new(genesis("simulated"));
+            let pipeline = Pipeline::new(trust());
             let is_hasty = broken == Broken::Hasty;
             let pipeline = if is_hasty { pipeline.hasty() } else { pipeline };
-            vec![Part::Maker(Box::new(Maker::new(pipeline)))]
+            let mut maker = Maker::new(pipeline);
+            maker.is_credulous = broken == Broken::Credulous;
+            vec![Part::Maker(Box::new(maker))]
         }),
     );
 }
@@ -246,41 +286,73 @@ struct Found {
     off: u64,
 }
 
-/// An object by its name, from the buckets alone.
-fn fetch(world: &World<Part>, name: &str) -> Option<Vec<u8>> {
+/// An object by its name, from the buckets alone, which may lie: the first whole that is wanted.
+fn fetch(world: &World<Part>, name: &str, wanted: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
     let mut gather = Gather::of(name);
     (0..BUCKETS).find_map(|index| {
         let Some(Part::Bucket(bucket)) = world.node(FIRST_BUCKET + index, 0) else { return None };
-        gather.offer(index, bucket.objects.get(name)?).expect("what was given")
+        gather.offer(index, &bucket.get(name)?).ok().flatten().filter(|whole| wanted(whole))
     })
 }
 
-/// What a reader finds who has the buckets and two public keys.
-fn at_the_end(world: &World<Part>) -> Result<Found, String> {
-    let trust = Trust {
-        genesis: genesis("simulated"),
-        timestamp: timestamp_key().public(),
-        sequencer: sequencer_key().public(),
-    };
-    let mut verifier = Verifier::new(trust);
-    while let Some(attestation) = fetch(world, &names::attestation(verifier.next())) {
+/// A reader's main chain, and the batches of its blocks.
+struct Read {
+    verifier: Verifier,
+    batches: Vec<(u64, Batch)>,
+}
+
+/// Reads as far as there is something. A number that is there is never without its block and its batch, whatever crashed and
+/// whoever lied.
+fn read(world: &World<Part>) -> Result<Read, String> {
+    let trust = trust();
+    let mut verifier = Verifier::new(trust.clone());
+    let is_signed = |whole: &[u8]| Attestation::parse(whole).is_ok_and(|it| trust.has_signed(&it));
+    while let Some(attestation) = fetch(world, &names::attestation(verifier.next()), is_signed) {
         let number = verifier.next();
-        let parsed = object_ledger_node::data::Attestation::parse(&attestation);
-        let link = parsed.map_err(|why| format!("attestation {number}: {why}"))?.link;
-        let proposal = fetch(world, &names::proposal(&link))
+        let link = Attestation::parse(&attestation).expect("it was looked at").link;
+        let is_it = |whole: &[u8]| Proposal::parse(whole).is_ok_and(|it| it.token.link() == link);
+        let proposal = fetch(world, &names::proposal(&link), is_it)
             .ok_or_else(|| format!("number {number} was given and its block is in no bucket"))?;
         verifier.admit(&attestation, &proposal).map_err(|why| why.to_string())?;
     }
-    let mut on_chain: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let blocks: Vec<(u64, Proposal)> = verifier.blocks().map(|(n, it)| (n, *it)).collect();
-    for (number, proposal) in &blocks {
+    let mut batches = Vec::new();
+    for (number, proposal) in verifier.blocks() {
         let name = names::batch(&proposal.block.batch);
-        let batch = fetch(world, &name).ok_or_else(|| format!("{name} is in no bucket"))?;
-        let batch = Batch::parse(&batch).map_err(|why| format!("{name}: {why}"))?;
+        let is_it = |whole: &[u8]| {
+            Batch::parse(whole).is_ok_and(|it| Tree::of(&it).root() == proposal.block.root)
+        };
+        let batch = fetch(world, &name, is_it).ok_or_else(|| format!("{name} is in no bucket"))?;
+        batches.push((number, Batch::parse(&batch).expect("it was looked at")));
+    }
+    Ok(Read { verifier, batches })
+}
+
+/// A client reads whenever no bucket is away: what it verifies has to be there at the end, and no number changes.
+fn read_meanwhile(world: &World<Part>, before: &mut Verified) -> Result<(), String> {
+    if (0..BUCKETS).any(|index| world.node(FIRST_BUCKET + index, 0).is_none()) {
+        return Ok(());
+    }
+    let Read { verifier, batches } = read(world)?;
+    for number in 1..verifier.next() {
+        let (attestation, _) = verifier.admitted(number).expect("it was admitted");
+        let known = *before.links.entry(number).or_insert(attestation.link);
+        if known != attestation.link {
+            return Err(format!("number {number} was another block's before"));
+        }
+    }
+    before.transactions.extend(batches.into_iter().flat_map(|(_, it)| it.transactions));
+    Ok(())
+}
+
+/// What a reader finds who has the buckets and two public keys.
+fn at_the_end(world: &World<Part>, before: &Verified) -> Result<Found, String> {
+    let Read { verifier, batches } = read(world)?;
+    let mut on_chain: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for (number, batch) in batches {
         let tree = Tree::of(&batch);
         for (index, transaction) in (0..).zip(batch.transactions) {
             let proof = tree.proof(index).expect("a leaf").encoded();
-            verifier.verify(&transaction, &proof, *number).map_err(|why| why.to_string())?;
+            verifier.verify(&transaction, &proof, number).map_err(|why| why.to_string())?;
             if !on_chain.insert(transaction.clone()) {
                 let text = String::from_utf8_lossy(&transaction);
                 return Err(format!("transaction {text} is on the main chain twice"));
@@ -288,10 +360,11 @@ fn at_the_end(world: &World<Part>) -> Result<Found, String> {
         }
     }
     for client in clients(world) {
-        if let Some(lost) = client.acknowledged.difference(&on_chain).next() {
+        let lost = client.acknowledged.difference(&on_chain).next();
+        if let Some(lost) = lost.or_else(|| before.transactions.difference(&on_chain).next()) {
             let text = String::from_utf8_lossy(lost);
             return Err(format!(
-                "transaction {text} was acknowledged and is not on the main chain"
+                "transaction {text} was acknowledged or verified and is not on the main chain"
             ));
         }
     }

@@ -3,6 +3,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +17,9 @@ const SOCKETS: &str = "ASSAY_EXEC_FDS";
 /// longest transactions, however it is written, still fits.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 const LINE_BYTES_ENOUGH: usize = 256 << 10;
+/// How often pieces are looked for that are still being written, and how long between.
+const LOOKS_MAX: u32 = 20;
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
@@ -29,10 +34,20 @@ enum Asked {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
+    #[serde(default)]
     name: String,
+    #[serde(default)]
     timestamp: String,
+    #[serde(default)]
     sequencer: String,
+    #[serde(default)]
     buckets: Vec<String>,
+    /// The ledger's file, whose stores are read instead of folders.
+    #[serde(default)]
+    ledger: Option<PathBuf>,
+    /// Pieces that an object has to have beyond those that rebuild it.
+    #[serde(default)]
+    margin: usize,
 }
 
 /// Serves until the channel ends or says so.
@@ -56,10 +71,14 @@ pub(super) fn run() -> Result<(), String> {
         match asked {
             Asked::Describe { versions } => says.say(&description(&versions))?,
             Asked::Deploy { options } => {
-                let Options { name, timestamp, sequencer, buckets } = options;
-                match Audit::new(&name, &timestamp, &sequencer, &buckets) {
+                let Options { name, timestamp, sequencer, buckets, ledger, margin } = options;
+                let made = match ledger {
+                    Some(file) => Audit::of_stores(&file),
+                    None => Audit::new(&name, &timestamp, &sequencer, &buckets),
+                };
+                match made {
                     Ok(made) => {
-                        audit = Some(made);
+                        audit = Some(Audit { margin, ..made });
                         says.say(&json!({"did": "deploy"}))?;
                     }
                     Err(why) => says.say(&json!({"failed": why}))?,
@@ -91,21 +110,40 @@ fn description(versions: &[u32]) -> Value {
     })
 }
 
+/// Waits until every object has its pieces, for a while: the last ones are written in the background.
+fn settle(audit: &Audit) {
+    for _ in 0..LOOKS_MAX {
+        match audit.read(|_, _| Ok(()), |_, _| Ok(())) {
+            Ok(sum) if sum.is_whole().is_err() => std::thread::sleep(LOOK_EVERY),
+            _ => return,
+        }
+    }
+}
+
 /// All that is on the main chain; what is refused is said instead of the end.
 fn ledger(audit: &Audit, says: &mut Says) -> Result<(), String> {
+    if audit.margin > 0 {
+        settle(audit);
+    }
     let mut entries: Vec<Value> = Vec::new();
     let mut bytes = 0;
-    let read = audit.read(|it, transaction| {
-        entries.push(json!({"block": it.height, "content": String::from_utf8_lossy(transaction)}));
+    let each = |it: &crate::verify::Verified, transaction: &[u8]| {
+        entries.push(match std::str::from_utf8(transaction) {
+            Ok(text) => json!({"block": it.height, "content": text}),
+            Err(_) => {
+                json!({"block": it.height, "content_base64": crate::note::base64(transaction)})
+            }
+        });
         bytes += transaction.len() + 64;
         if bytes >= LINE_BYTES_ENOUGH {
             bytes = 0;
             says.say(&json!({"entries": std::mem::take(&mut entries)}))?;
         }
         Ok(())
-    });
-    match read {
-        Ok(_) => {
+    };
+    let read = audit.read(each, |_, _| Ok(()));
+    match read.and_then(|sum| sum.is_whole()) {
+        Ok(()) => {
             says.say(&json!({"entries": entries}))?;
             says.say(&json!({"did": "ledger"}))
         }

@@ -26,7 +26,7 @@ fn stored(objects: &[(String, Vec<u8>)], code: Code) -> TempDir {
 }
 
 /// The three objects of each block.
-fn objects(row: &[Made]) -> Vec<(String, Vec<u8>)> {
+fn objects_of(row: &[Made]) -> Vec<(String, Vec<u8>)> {
     row.iter()
         .flat_map(|it| {
             let number = it.attestation.number;
@@ -51,10 +51,13 @@ fn audit(folder: &Path, buckets: impl IntoIterator<Item = usize>) -> Audit {
 fn read(audit: &Audit) -> Result<Vec<(u64, Vec<u8>)>, String> {
     let mut all = Vec::new();
     audit
-        .read(|it, transaction| {
-            all.push((it.height, transaction.to_vec()));
-            Ok(())
-        })
+        .read(
+            |it, transaction| {
+                all.push((it.height, transaction.to_vec()));
+                Ok(())
+            },
+            |_, _| Ok(()),
+        )
         .map_err(|stopped| stopped.to_string())?;
     Ok(all)
 }
@@ -71,7 +74,7 @@ fn expected(row: &[Made]) -> Vec<(u64, Vec<u8>)> {
 #[test]
 fn any_three_folders() {
     let row = row(&[3, 1, 40]);
-    let folder = stored(&objects(&row), Code::THREE_OF_SIX);
+    let folder = stored(&objects_of(&row), Code::THREE_OF_SIX);
     let wanted = expected(&row);
     for mask in 0_u32..64 {
         let buckets: Vec<usize> = (0..BUCKETS).filter(|it| mask >> it & 1 == 1).rev().collect();
@@ -82,7 +85,7 @@ fn any_three_folders() {
             assert!(why.contains("too few buckets"), "{mask:b}: {why}");
         }
     }
-    let folder = stored(&objects(&row), Code { full_copies: true, ..Code::THREE_OF_SIX });
+    let folder = stored(&objects_of(&row), Code { full_copies: true, ..Code::THREE_OF_SIX });
     assert_eq!(read(&audit(folder.path(), [4])), Ok(wanted));
 }
 
@@ -91,7 +94,7 @@ fn any_three_folders() {
 #[test]
 fn what_is_refused() {
     let row = row(&[2, 2, 2]);
-    let all = objects(&row);
+    let all = objects_of(&row);
     let without = |part: &str| {
         let left: Vec<_> = all.iter().filter(|(name, _)| name != part).cloned().collect();
         let folder = stored(&left, Code::THREE_OF_SIX);
@@ -114,7 +117,7 @@ fn what_is_refused() {
         read(&audit(folder.path(), 0..BUCKETS)).unwrap_err()
     };
     let (.., nobody) = keys();
-    let forged = nobody.token(row[1].proposal.block.link(), 5);
+    let forged = nobody.token(&genesis("tests"), row[1].proposal.block.link(), 5);
     let forged = Proposal { block: row[1].proposal.block, token: forged };
     let why = with(&names::proposal(&row[1].link()), forged.encoded());
     assert!(why.contains("not signed by the timestamp service"), "{why}");
@@ -129,12 +132,12 @@ fn what_is_refused() {
     assert_eq!(read(&audit(folder.path(), 0..BUCKETS)), Ok(expected(&row[..2])));
 }
 
-/// Claim: pieces that are corrupted, cut off, or made of something else with right hashes do no harm while three others are
-/// there; with two others the object is withheld, and the reason is said.
+/// Claim: pieces that are corrupted, cut off, or made up with hashes that fit do no harm while three others are there; with two
+/// others the object is withheld, and the reason is said. Each wrong piece is named.
 #[test]
 fn pieces_that_lie() {
     let row = row(&[5]);
-    let all = objects(&row);
+    let all = objects_of(&row);
     let folder = stored(&all, Code::THREE_OF_SIX);
     let name = names::batch(&row[0].id());
     let at = |bucket: usize| folder.path().join(bucket.to_string()).join(&name);
@@ -142,14 +145,90 @@ fn pieces_that_lie() {
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(at(0), &bytes).unwrap();
     fs::write(at(1), &bytes[..bytes.len() - 1]).unwrap();
-    // A piece with right hashes: the head of the right one, the payload of nothing, its own hash made anew.
-    let mut lie = fs::read(at(2)).unwrap();
-    let (head, payload) = (lie[..44].to_vec(), vec![7; lie.len() - 76]);
-    let own = crate::data::hash(crate::data::Domain::Piece, &[&head, &payload]);
-    lie = [&head[..], &own, &payload].concat();
-    fs::write(at(2), lie).unwrap();
+    fs::write(at(2), crate::pieces::Piece::made_up(&fs::read(at(2)).unwrap())).unwrap();
     assert_eq!(read(&audit(folder.path(), 0..BUCKETS)), Ok(expected(&row)));
+    let sum = audit(folder.path(), 0..BUCKETS).read(|_, _| Ok(()), |_, _| Ok(())).unwrap();
+    let why = sum.is_whole().unwrap_err().to_string();
+    assert!(why.contains("has 3 of 6 pieces, and 4 are wanted"), "{why}");
+    for bucket in 0..3 {
+        assert!(why.contains(&format!("{bucket} has something else than its piece")), "{why}");
+    }
     fs::remove_file(at(5)).unwrap();
     let why = read(&audit(folder.path(), 0..BUCKETS)).unwrap_err();
     assert!(why.contains("withheld") && why.contains("3 usable pieces"), "{why}");
+}
+
+/// Claim: an object that some buckets miss is counted and named when it is below the margin, and not when it is not.
+#[test]
+fn margins() {
+    let row = row(&[2, 2]);
+    let folder = stored(&objects_of(&row), Code::THREE_OF_SIX);
+    let remove = |bucket: usize| {
+        let path = folder.path().join(bucket.to_string()).join(names::batch(&row[1].id()));
+        fs::remove_file(path).unwrap();
+    };
+    let of = |margin| {
+        let audit = Audit { margin, ..audit(folder.path(), 0..BUCKETS) };
+        audit.read(|_, _| Ok(()), |_, _| Ok(())).unwrap()
+    };
+    assert_eq!(of(3).is_whole().map_err(|it| it.to_string()), Ok(()));
+    remove(0);
+    remove(4);
+    assert!(of(1).is_whole().is_ok() && of(2).is_whole().is_err());
+    remove(5);
+    let sum = of(1);
+    assert_eq!(sum.pieces, BTreeMap::from([(3, 1), (6, 5)]));
+    assert!(of(0).is_whole().is_ok());
+    let why = sum.is_whole().unwrap_err().to_string();
+    assert!(why.contains("1 objects below the margin: batch/"), "{why}");
+}
+
+/// Claim: two signed attestations of one number are a fork, whether both stand under the number's name or one is stored as
+/// evidence, and both are shown; one that nobody signed is passed over.
+#[test]
+fn forks() {
+    let row = row(&[2, 2, 2]);
+    let (_, sequencer, nobody) = keys();
+    let all = objects_of(&row);
+    let folder = stored(&all, Code::THREE_OF_SIX);
+    let name = names::attestation(3);
+    let put = |name: &str, whole: &[u8], buckets: std::ops::Range<usize>| {
+        for (bucket, piece) in split(Code::THREE_OF_SIX, name, whole).iter().enumerate() {
+            if buckets.contains(&bucket) {
+                let path = folder.path().join(bucket.to_string()).join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, piece).unwrap();
+            }
+        }
+    };
+    let ledger = genesis("tests");
+    put(&name, &nobody.attestation(&ledger, 3, [7; 32]).encoded(), 0..3);
+    assert_eq!(read(&audit(folder.path(), 0..BUCKETS)), Ok(expected(&row)));
+    let other = sequencer.attestation(&ledger, 3, [7; 32]).encoded();
+    put(&name, &other, 0..3);
+    let is_fork = |why: &str| {
+        let both = [&other, &row[2].attestation.encoded()];
+        why.contains("a fork") && both.iter().all(|it| why.contains(&hex(it)))
+    };
+    let why = read(&audit(folder.path(), 0..BUCKETS)).unwrap_err();
+    assert!(is_fork(&why), "{why}");
+    put(&name, &row[2].attestation.encoded(), 0..3);
+    assert!(read(&audit(folder.path(), 0..BUCKETS)).is_ok());
+    put(&names::fork(3, &[7; 32]), &other, 0..6);
+    let why = read(&audit(folder.path(), 0..BUCKETS)).unwrap_err();
+    assert!(is_fork(&why), "{why}");
+}
+
+/// Claim: a number that the sequencer has signed as void is passed over, and what follows is read.
+#[test]
+fn voids() {
+    let (_, sequencer, _) = keys();
+    let mut row = row(&[2, 2]);
+    let void = sequencer.attestation(&genesis("tests"), 2, crate::data::VOID);
+    let third = Made::new(3, row[1].batch.clone(), row[0].link());
+    row[1] = third;
+    let mut all = objects_of(&row);
+    all.push((names::attestation(2), void.encoded()));
+    let folder = stored(&all, Code::THREE_OF_SIX);
+    assert_eq!(read(&audit(folder.path(), 0..BUCKETS)), Ok(expected(&row)));
 }

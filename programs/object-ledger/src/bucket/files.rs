@@ -79,6 +79,14 @@ impl Files {
         Ok(Put::Done)
     }
 
+    /// Loses an object.
+    pub(super) fn forget(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.data.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes a folder that is durable, with those above it.
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
         if folder.is_dir() {

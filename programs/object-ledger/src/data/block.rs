@@ -3,15 +3,23 @@
 use super::{BatchId, COUNT_MAX, Domain, Hash, Malformed, Reader, Signature, hash};
 
 const BLOCK_TAG: [u8; 4] = *b"BLK1";
-const TOKEN_TAG: [u8; 4] = *b"TIM1";
-const ATTESTATION_TAG: [u8; 4] = *b"SEQ1";
+const TOKEN_TAG: [u8; 4] = *b"TIM2";
+const ATTESTATION_TAG: [u8; 4] = *b"SEQ2";
 
 const BLOCK_BYTES: usize = 88;
 const SIGNED_LENGTH: usize = 44;
-/// Of a token and of an attestation the first so many bytes are signed: all but the signature. They begin with different
-/// tags, so that one is never the other.
-pub const SIGNED_BYTES: std::ops::Range<usize> = 0..SIGNED_LENGTH;
+/// The link of a void: a number that the sequencer signs for no token, because no block will ever have it.
+pub const VOID: Hash = [0; 32];
+
+/// Bytes that a service signs of a token or an attestation: the ledger's beginning, which is made of its name, and everything
+/// but the signature. Tags differ, so that a token is never an attestation, and no statement of one ledger is one of another.
+pub(crate) fn signed_bytes(ledger: &Hash, statement: &[u8]) -> Vec<u8> {
+    [ledger, &statement[..SIGNED_LENGTH]].concat()
+}
+
 const STATEMENT_BYTES: usize = SIGNED_LENGTH + 64;
+/// Bytes of an encoded attestation.
+pub const ATTESTATION_BYTES: usize = STATEMENT_BYTES;
 /// What a block and its token have together.
 pub const PROPOSAL_BYTES: usize = BLOCK_BYTES + STATEMENT_BYTES;
 
@@ -117,6 +125,12 @@ pub struct Attestation {
 }
 
 impl Attestation {
+    /// Whether the number is void: it has no block, and the chain passes over it.
+    #[must_use]
+    pub fn is_void(&self) -> bool {
+        self.link == VOID
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn encoded(&self) -> Vec<u8> {

@@ -27,10 +27,10 @@ pub enum Ask {
         /// The object.
         whole: Vec<u8>,
     },
-    /// To the sequencer.
+    /// To the sequencer: a number for a block.
     Sequence {
-        /// The link to a timestamp token.
-        link: Hash,
+        /// The block with its token.
+        proposal: Proposal,
     },
     /// To the sequencer: what numbers it has given.
     Attestations {
@@ -39,6 +39,13 @@ pub enum Ask {
     },
     /// To the buckets: the block of a number.
     Fetch {
+        /// The number.
+        number: u64,
+        /// The link to its token.
+        link: Hash,
+    },
+    /// To the sequencer: the block of a number that is in no bucket. Who asked for the number may have crashed.
+    Recall {
         /// The number.
         number: u64,
         /// The link to its token.
@@ -75,7 +82,8 @@ pub enum Answer {
     Attestation(Attestation),
     /// Attestations.
     Attestations(Vec<Attestation>),
-    /// What the buckets have under a name: the block with its token, if it is there and linked as asked.
+    /// What the buckets have under a name, or the sequencer under a number: the block with its token, if it is there and linked
+    /// as asked.
     Fetched(Option<Proposal>),
     /// It is durable.
     Stored,

@@ -65,27 +65,53 @@ impl Pipeline {
                 let id = self.ask(Ask::Ensure { name, whole });
                 self.attesting.insert(number, id);
             }
+            if it.is_void() {
+                self.tell(number, link, None);
+                continue;
+            }
             self.catch_up.fetching += 1;
             self.ask(Ask::Fetch { number, link });
         }
     }
 
     pub(super) fn fetched(&mut self, number: u64, link: Hash, proposal: Option<Proposal>) {
-        self.catch_up.fetching -= 1;
-        let linked = |it: &Proposal| it.token.link() == link && it.token.link == it.block.link();
-        let Some(proposal) = proposal.filter(linked) else {
-            self.catch_up.withheld = Some(number);
-            self.catch_up.fetching += 1;
-            let id = self.ask(Ask::Fetch { number, link });
-            if let Some(asking) = self.to_ask.iter_mut().find(|asking| asking.id == id) {
-                asking.is_again = true;
+        match proposal.filter(|it| is_linked(it, link)) {
+            Some(proposal) => self.learnt_block(number, link, proposal),
+            None => {
+                self.ask(Ask::Recall { number, link });
             }
-            return;
-        };
+        }
+    }
+
+    /// The sequencer had a block that is in no bucket: it is stored for who did not.
+    pub(super) fn was_recalled(&mut self, number: u64, link: Hash, proposal: Option<Proposal>) {
+        match proposal.filter(|it| is_linked(it, link)) {
+            Some(proposal) => {
+                let (name, whole) = (names::proposal(&link), proposal.encoded());
+                let id = self.ask(Ask::Ensure { name, whole });
+                self.recalled.insert(id);
+                self.learnt_block(number, link, proposal);
+            }
+            None => {
+                self.catch_up.withheld = Some(number);
+                let id = self.ask(Ask::Fetch { number, link });
+                if let Some(asking) = self.to_ask.iter_mut().find(|asking| asking.id == id) {
+                    asking.is_again = true;
+                }
+            }
+        }
+    }
+
+    fn learnt_block(&mut self, number: u64, link: Hash, proposal: Proposal) {
+        self.catch_up.fetching -= 1;
         if self.catch_up.withheld == Some(number) {
             self.catch_up.withheld = None;
         }
-        self.tell(number, link, proposal.block);
+        self.tell(number, link, Some(proposal));
         self.fetch();
     }
+}
+
+fn is_linked(it: &Proposal, link: Hash) -> bool {
+    it.token.link() == link && it.token.link == it.block.link()
 }

@@ -77,7 +77,21 @@ pub(super) struct Submitted {
 pub(super) struct Transaction {
     pub(super) id: u64,
     #[serde(default)]
-    pub(super) payload: String,
+    payload: String,
+    /// The payload where it is no text.
+    #[serde(default)]
+    payload_base64: Option<String>,
+}
+
+impl Transaction {
+    /// The payload's bytes.
+    pub(super) fn bytes(self) -> Result<Vec<u8>, String> {
+        match self.payload_base64 {
+            None => Ok(self.payload.into_bytes()),
+            Some(text) => crate::note::from_base64(&text)
+                .ok_or_else(|| format!("payload_base64 of transaction {} is no base64", self.id)),
+        }
+    }
 }
 
 /// The ladder.

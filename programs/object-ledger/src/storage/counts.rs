@@ -41,6 +41,12 @@ pub(super) struct Counts {
     pub(super) left_out: AtomicU64,
     /// Pieces that were read and could not be used.
     pub(super) unusable: AtomicU64,
+    /// Pieces that were not written because something else stands under their name.
+    pub(super) taken: AtomicU64,
+    /// Pieces that were missing and were written later.
+    pub(super) repaired: AtomicU64,
+    /// Pieces that are kept until the bucket takes them.
+    pub(super) missing: AtomicU64,
 }
 
 impl Counts {
@@ -57,16 +63,23 @@ impl Counts {
 pub(super) fn text<'a>(buckets: impl Iterator<Item = (&'a str, &'a Counts)> + Clone) -> String {
     let mut text = String::new();
     type Of = fn(&Counts) -> &AtomicU64;
-    let counters: [(&str, &str, Of); 4] = [
+    let counters: [(&str, &str, Of); 7] = [
         ("put_failures_total", "Attempts to write a piece that failed.", |it| &it.put_failed),
         ("get_failures_total", "Attempts to read a piece that failed.", |it| &it.get_failed),
         ("left_out_total", "Pieces that were given up.", |it| &it.left_out),
         ("unusable_total", "Pieces that were read and could not be used.", |it| &it.unusable),
+        ("taken_total", "Pieces whose name something else has.", |it| &it.taken),
+        ("repaired_total", "Pieces that were missing and were written later.", |it| &it.repaired),
+        ("missing", "Pieces that wait until the bucket takes them.", |it| &it.missing),
     ];
-    for (name, help, of) in counters {
+    let counters = counters.map(|(name, help, of)| {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        (name, help, kind, of)
+    });
+    for (name, help, kind, of) in counters {
         let _ = write!(
             text,
-            "# HELP ledger_bucket_{name} {help}\n# TYPE ledger_bucket_{name} counter\n"
+            "# HELP ledger_bucket_{name} {help}\n# TYPE ledger_bucket_{name} {kind}\n"
         );
         for (bucket, counts) in buckets.clone() {
             let value = of(counts).load(Relaxed);

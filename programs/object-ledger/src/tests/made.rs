@@ -2,7 +2,7 @@
 
 use crate::data::{Attestation, Batch, BatchId, Block, Hash, Proposal, Tree, genesis};
 use crate::keys::Key;
-use crate::verify::Trust;
+use crate::verify::{Keys, Trust};
 
 /// The keys of the two services, and of nobody.
 pub(crate) fn keys() -> (Key, Key, Key) {
@@ -13,8 +13,8 @@ pub(crate) fn trust() -> Trust {
     let (timestamp, sequencer, _) = keys();
     Trust {
         genesis: genesis("tests"),
-        timestamp: timestamp.public(),
-        sequencer: sequencer.public(),
+        timestamp: Keys::one(timestamp.public()),
+        sequencer: Keys::one(sequencer.public()),
     }
 }
 
@@ -39,8 +39,12 @@ impl Made {
         let tree = Tree::of(&batch);
         let (count, root) = (tree.count(), tree.root());
         let block = Block { batch: batch.id, count, root, previous };
-        let token = timestamp.token(block.link(), 1_700_000_000_000_000_000 + number.cast_signed());
-        let attestation = sequencer.attestation(number, token.link());
+        let token = timestamp.token(
+            &genesis("tests"),
+            block.link(),
+            1_700_000_000_000_000_000 + number.cast_signed(),
+        );
+        let attestation = sequencer.attestation(&genesis("tests"), number, token.link());
         Self { batch, tree, proposal: Proposal { block, token }, attestation }
     }
 

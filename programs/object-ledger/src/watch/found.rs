@@ -1,10 +1,8 @@
 //! Where a transaction is, with what verification takes.
 
 use super::{STEPS, Times, Watch};
-use crate::data::{Hash, Malformed, PROPOSAL_BYTES, Reader};
+use crate::data::{ATTESTATION_BYTES, Hash, Malformed, PROPOSAL_BYTES, Reader};
 use crate::verify::{Refusal, Verified};
-
-const ATTESTATION_BYTES: usize = 108;
 
 /// Answer to a question where a transaction is. Encoded: number, height, place (4 bytes), times of the steps that pipelines
 /// told (8 bytes each, 0: none), times seen, cached, decided (8 bytes each), attestation, block with token, proof.
@@ -62,15 +60,16 @@ impl Watch {
         let (stages, verifier) = (self.stages(), self.verifier());
         let (number, index) = *stages.places.get(id)?;
         let cached = &stages.cache[usize::try_from(number - 1).ok()?];
+        let (batch, tree) = cached.batch.as_ref()?;
         Some(Found {
             number,
             height: verifier.height_of(number)?,
             index,
-            steps: stages.notes.get(&cached.batch.id).copied().unwrap_or_default(),
+            steps: stages.notes.get(&batch.id).copied().unwrap_or_default(),
             times: cached.times,
             attestation: cached.attestation.clone(),
             proposal: cached.proposal.clone(),
-            proof: cached.tree.proof(index)?.encoded(),
+            proof: tree.proof(index)?.encoded(),
         })
     }
 

@@ -2,6 +2,8 @@
 //! broken.
 
 mod driven;
+mod hostile;
+mod kept;
 mod programs;
 
 use std::fs;

@@ -13,6 +13,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_object-ledger");
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 pub const BUCKETS: usize = 6;
+/// Services and pipelines share it.
+const SECRET: &str = "sixteen letters, and more";
 
 /// A service that runs, or has been killed.
 struct Service {
@@ -66,8 +68,22 @@ impl Ledger {
     pub fn start(storage: &str) -> Self {
         let mut ledger =
             Self { folder: tempfile::tempdir().expect("a folder"), services: BTreeMap::new() };
+        std::fs::write(ledger.path("secret"), SECRET).expect("the folder is ours");
+        let secrets = format!("[pipelines]\nsecret = \"{SECRET}\"\n");
+        std::fs::write(ledger.path("secrets.toml"), secrets).expect("the folder is ours");
+        let secret = format!("--secret={}", ledger.path("secret"));
         for name in ["queue", "timestamp", "sequencer"] {
-            ledger.add(name, &["serve", name, "--data", &ledger.path(name)]);
+            let data = ledger.path(name);
+            let mut words = vec!["serve", name, "--data", &data, &secret];
+            let stamp;
+            if name != "queue" {
+                words.push("--name=served");
+            }
+            if name == "sequencer" {
+                stamp = format!("--timestamp={}", ledger.at("timestamp", "key"));
+                words.push(&stamp);
+            }
+            ledger.add(name, &words);
         }
         (0..BUCKETS).for_each(|index| {
             let name = format!("bucket{index}");
@@ -103,7 +119,7 @@ impl Ledger {
     fn write_file(&self, storage: &str) {
         let address = |name: &str| self.at(name, "requests");
         let mut text = format!(
-            "name = \"served\"\nqueue = \"{}\"\ntimestamp = \"{}\"\nsequencer = \"{}\"\n",
+            "name = \"served\"\nsecret = \"pipelines\"\ncredentials = \"secrets.toml\"\nqueue = \"{}\"\ntimestamp = \"{}\"\nsequencer = \"{}\"\n",
             address("queue"),
             address("timestamp"),
             address("sequencer")
@@ -121,7 +137,20 @@ impl Ledger {
         std::fs::write(self.file(), text).expect("the folder is ours");
     }
 
-    fn path(&self, name: &str) -> String {
+    /// Starts one more service.
+    pub fn also(&mut self, name: &str, words: &[&str]) {
+        self.add(name, words);
+    }
+
+    /// Runs any command; gives its code, and what it says.
+    pub fn runs(&self, words: &[&str]) -> (i32, String) {
+        let output =
+            Command::new(PROGRAM).args(words).stdin(Stdio::null()).output().expect("it runs");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        (output.status.code().unwrap_or(-1), said)
+    }
+
+    pub fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 
@@ -160,7 +189,8 @@ impl Ledger {
     /// What the audit reads from the folders of these buckets.
     pub fn audited(&self, buckets: &[usize]) -> String {
         let mut audit = Command::new(PROGRAM);
-        audit.args(["audit", "--name", "served"]);
+        // Buckets that were killed may still be missing pieces.
+        audit.args(["audit", "--name", "served", "--margin", "0"]);
         for (option, whose) in [("--timestamp", "timestamp"), ("--sequencer", "sequencer")] {
             audit.args([option, &self.at(whose, "key")]);
         }

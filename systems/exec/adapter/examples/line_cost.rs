@@ -15,6 +15,7 @@ fn main() {
         stages: vec!["committed".to_owned()],
         kinds: vec!["submit".to_owned()],
         steps: Vec::new(),
+        keys: None,
     };
     let payload = [b'x'; 64];
     for in_line in [1_u64, 16, 256] {

@@ -29,6 +29,7 @@ fn words() -> Vocabulary {
         stages: list(&["accepted", "committed"]),
         kinds: list(&["put", "get"]),
         steps: list(&["queued"]),
+        keys: None,
     }
 }
 

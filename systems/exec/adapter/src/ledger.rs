@@ -83,7 +83,7 @@ impl Ledger for Entries {
         let entry = self.ahead.pop_front().expect("looked at above");
         let position = self.position;
         self.position += 1;
-        content.extend_from_slice(entry.content.as_bytes());
+        content.extend_from_slice(&entry.bytes().map_err(SutError::Ledger)?);
         let is_ours = entry.id.is_some() && !entry.foreign;
         let read = LedgerEntry::new(position, entry.id.unwrap_or(u64::MAX), is_ours);
         Ok(Some(LedgerEntry { is_refused: entry.refused, block: entry.block, ..read }))

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use model::{Class, Outcome, TxId};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::{Class, Outcome, Seed, TxId};
 use serde::Deserialize;
 use sut::shown;
 
@@ -19,6 +21,25 @@ pub struct Vocabulary {
     pub kinds: Vec<String>,
     /// Inner steps that the program times.
     pub steps: Vec<String>,
+    /// From what the keys of transactions are drawn, where they have one.
+    pub keys: Option<Keys>,
+}
+
+/// Keys: each transaction has one of `count`, the same whenever its number is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The seed.
+    pub seed: Seed,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Keys {
+    /// The key of a transaction.
+    #[must_use]
+    pub fn of(self, id: TxId) -> u64 {
+        self.seed.split_index("key", id).rng().below(self.count)
+    }
 }
 
 /// The first whole line of `bytes`, without its end, and its length with it; `None`: there is none yet.
@@ -127,4 +148,21 @@ pub(crate) struct Entry {
     pub(crate) block: u64,
     pub(crate) refused: bool,
     pub(crate) content: String,
+    /// The content where it is no text.
+    pub(crate) content_base64: Option<String>,
+}
+
+impl Entry {
+    /// The content's bytes.
+    ///
+    /// # Errors
+    /// When they are no base64.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
+        match &self.content_base64 {
+            None => Ok(self.content.as_bytes().to_vec()),
+            Some(text) => STANDARD.decode(text).map_err(|error| {
+                format!("expected base64 in `content_base64`, got `{}` ({error})", sut::cut(text))
+            }),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use model::{STAGES_MAX, Seed};
 use serde_json::Value as Json;
 use sut::{Kind, Request, System};
 
-use crate::line::Vocabulary;
+use crate::line::{Keys, Vocabulary};
 use crate::program::Start;
 use crate::system::Exec;
 
@@ -17,6 +17,9 @@ const PAYLOAD_BYTES_MAX: u64 = 128 << 10;
 
 /// Outstanding on a channel unless said otherwise: enough that a line carries many.
 const IN_FLIGHT_MAX: u64 = 256;
+
+/// The largest weight of a kind.
+const WEIGHT_MAX: u64 = 1_000_000;
 
 /// A question beside the load may take so long, unless said otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -92,11 +95,15 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     if recorded.is_empty() && reads.is_empty() {
         workload.reject("kinds", "`workload.kinds` names no kind", None, problems);
     }
+    let is_binary = workload.one_of("content", &["letters", "bytes"], problems) == Some("bytes");
+    let keys = workload.integer("keys", 1, u64::MAX >> 11, problems);
+    let weights = weights(&mut workload, recorded.len() + reads.len(), problems);
     workload.finish(problems);
     deploy.finish(problems);
     let command = command.filter(|_| problems.list.len() == before)?;
     let kinds: Vec<Kind> =
         recorded.into_iter().map(Kind::recorded).chain(reads.into_iter().map(Kind::read)).collect();
+    let keys = keys.map(|count| Keys { seed: Seed(request.run_mark), count });
     let connections = request.load.map_or(1, |load| load.connections);
     // One more, for a probe.
     let one_more = (u64::from(connections) + 1).min(CHANNELS_MAX);
@@ -104,12 +111,14 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     Some(Box::new(Exec {
         connections,
         payload_bytes: usize::try_from(payload_bytes).expect("bounded"),
+        is_binary,
+        weights,
         start: Start {
             name: NODE.to_owned(),
             command: command.into_iter().map(str::to_owned).collect(),
             folder: is_elsewhere.then(|| request.folder.to_owned()),
             environment,
-            words: Vocabulary { stages, kinds: Kind::names(&kinds), steps },
+            words: Vocabulary { stages, kinds: Kind::names(&kinds), steps, keys },
             channels: u32::try_from(channels.unwrap_or(one_more)).expect("bounded"),
             in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),
             answer_within,
@@ -124,6 +133,26 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
 /// Where the program goes is not seen from here: the experiment says it.
 pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
     request.deploy.get("targets").map(Options::labels).unwrap_or_default()
+}
+
+/// How often each kind comes beside the others, in the order of kinds; none: each in turn.
+fn weights(workload: &mut Section<'_>, kinds: usize, problems: &mut Problems) -> Vec<u64> {
+    let Some(items) = workload.array("weights", problems) else { return Vec::new() };
+    let number = |item: &Options| match item.value {
+        Value::Integer(number) => u64::try_from(number).ok().filter(|it| *it <= WEIGHT_MAX),
+        _ => None,
+    };
+    let weights: Option<Vec<u64>> = items.iter().map(number).collect();
+    match weights.filter(|it| it.len() == kinds && it.iter().any(|weight| *weight > 0)) {
+        Some(weights) => weights,
+        None => {
+            let message = format!(
+                "`workload.weights`: expected {kinds} numbers from 0 to {WEIGHT_MAX}, one a kind (first `kinds`, then `reads`), not all of them 0"
+            );
+            workload.reject("weights", message, None, problems);
+            Vec::new()
+        }
+    }
 }
 
 fn words(texts: Option<Vec<&str>>) -> Option<Vec<String>> {

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 use model::{Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 
@@ -140,9 +142,22 @@ impl Session for LineSession {
             if tx.attempt > 1 {
                 write!(out, ",\"attempt\":{}", tx.attempt)?;
             }
-            if !tx.payload.is_empty() {
-                out.extend_from_slice(b",\"payload\":");
-                serde_json::to_writer(&mut *out, &String::from_utf8_lossy(tx.payload))?;
+            if let Some(keys) = self.words.keys {
+                write!(out, ",\"key\":{}", keys.of(tx.id))?;
+            }
+            match std::str::from_utf8(tx.payload) {
+                Ok("") => {}
+                Ok(text) => {
+                    out.extend_from_slice(b",\"payload\":");
+                    serde_json::to_writer(&mut *out, text)?;
+                }
+                Err(_) => {
+                    write!(
+                        out,
+                        ",\"payload_base64\":\"{}\"",
+                        Base64Display::new(tx.payload, &STANDARD)
+                    )?;
+                }
             }
             Ok(())
         });

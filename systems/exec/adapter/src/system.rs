@@ -19,6 +19,8 @@ pub(crate) struct Exec {
     pub(crate) connections: u32,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) payload_bytes: usize,
+    pub(crate) is_binary: bool,
+    pub(crate) weights: Vec<u64>,
 }
 
 /// What is up.
@@ -67,7 +69,14 @@ impl System for Exec {
 
     fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
         let kinds = u64::try_from(self.kinds.len()).expect("few kinds");
-        Box::new(Letters { seed, payload_bytes: self.payload_bytes, kinds })
+        let Self { payload_bytes, is_binary, weights, .. } = self;
+        Box::new(Letters {
+            seed,
+            payload_bytes: *payload_bytes,
+            is_binary: *is_binary,
+            kinds,
+            weights: weights.clone(),
+        })
     }
 
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {

@@ -22,7 +22,7 @@ fn list(names: &[&str]) -> Vec<String> {
 
 fn words(stages: &[&str], kinds: &[&str]) -> Arc<Vocabulary> {
     let steps = list(&["queued"]);
-    Arc::new(Vocabulary { stages: list(stages), kinds: list(kinds), steps })
+    Arc::new(Vocabulary { stages: list(stages), kinds: list(kinds), steps, keys: None })
 }
 
 fn session(words: &Arc<Vocabulary>, in_flight_max: u32) -> LineSession {
@@ -30,7 +30,7 @@ fn session(words: &Arc<Vocabulary>, in_flight_max: u32) -> LineSession {
 }
 
 fn letters() -> Box<dyn Workload> {
-    Box::new(Letters { seed: Seed(3), payload_bytes: 9, kinds: 2 })
+    Box::new(Letters::of(Seed(3), 9, 2))
 }
 
 /// The ids in the lines of a request.

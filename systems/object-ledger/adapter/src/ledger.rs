@@ -18,7 +18,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Waits until the queue has nothing left, at most so long; gives what is left then, in words, if anything is.
-pub(crate) fn settle(queue: SocketAddr, within: Duration, of: &Deployment) -> Option<String> {
+pub(crate) fn settle(
+    queue: SocketAddr,
+    pipelines: &[SocketAddr],
+    within: Duration,
+    of: &Deployment,
+) -> Option<String> {
     let deadline = of.clock.now().plus(within);
     loop {
         let words = match standing(queue) {
@@ -29,10 +34,38 @@ pub(crate) fn settle(queue: SocketAddr, within: Duration, of: &Deployment) -> Op
             Err(error) => format!("the queue did not say what was left ({error})"),
         };
         if of.clock.now() >= deadline || of.stop.load(Ordering::Relaxed) {
-            return Some(words);
+            let why: Vec<String> = pipelines.iter().flat_map(|it| failing(*it)).collect();
+            return Some(if why.is_empty() {
+                words
+            } else {
+                format!("{words}: {}", why.join("; "))
+            });
         }
         of.clock.sleep_until(of.clock.now().plus(LOOK_EVERY));
     }
+}
+
+/// Bytes of metrics at most.
+const METRICS_BYTES_MAX: u64 = 1 << 20;
+
+/// What a pipeline says that fails, in its words; nothing where it does not answer.
+fn failing(pipeline: SocketAddr) -> Vec<String> {
+    let asked = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&pipeline, ANSWER_WITHIN)?;
+        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: pipeline\r\nconnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        // What came before a connection was not closed in time is text all the same.
+        let _ = stream.take(METRICS_BYTES_MAX).read_to_string(&mut text);
+        Ok(text)
+    };
+    let text = asked().unwrap_or_default();
+    let words = text.lines().filter_map(|line| {
+        let (_, words) = line.strip_prefix("ledger_stalled_words{")?.split_once("words=\"")?;
+        Some(words.rsplit_once("\"}")?.0.to_owned())
+    });
+    words.collect()
 }
 
 /// Transactions that are in no batch, and batches that are not done.

@@ -53,9 +53,18 @@ pub(crate) struct Wish {
     pub(crate) batch_max: u32,
     /// Channels of the probe.
     pub(crate) channels: u32,
-    pub(crate) timestamp_delay: Duration,
-    pub(crate) sequencer_delay: Duration,
-    pub(crate) bucket_delay: Duration,
+    /// How much later services answer, as they take it.
+    pub(crate) timestamp_delay: String,
+    pub(crate) sequencer_delay: String,
+    pub(crate) bucket_delay: String,
+    /// Buckets that have to have their piece before an object counts as stored.
+    pub(crate) acknowledge: u32,
+    /// Pieces that an object has to have beyond those that rebuild it, for the audit.
+    pub(crate) audit_margin: u32,
+    /// A ledger's file whose stores are used instead of buckets of the trial's own.
+    pub(crate) ledger: Option<PathBuf>,
+    /// What services do wrong on purpose, by their names.
+    pub(crate) byzantine: BTreeMap<String, String>,
     pub(crate) bucket_to_queue: Duration,
     pub(crate) queue_to_cache: Duration,
     pub(crate) omc: Duration,
@@ -78,11 +87,14 @@ pub(crate) struct Up {
     pub(crate) probe: Program,
     pub(crate) audit: Program,
     pub(crate) scrape: Vec<Scrape>,
+    /// Where pipelines say what fails.
+    pub(crate) pipelines: Vec<SocketAddr>,
 }
 
 /// A service that is up, as all who reach it without a forwarder do.
 struct Service {
     requests: SocketAddr,
+    metrics: SocketAddr,
     /// Its public key, if it signs.
     key: String,
 }
@@ -93,7 +105,10 @@ struct Known {
     queue: Service,
     timestamp: Service,
     sequencer: Service,
+    /// None where the stores are somebody's.
     buckets: Vec<SocketAddr>,
+    /// The file with what services and pipelines share.
+    secret: PathBuf,
 }
 
 /// Starts everything.
@@ -102,24 +117,33 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Up, SutError> {
     let mut serve = |bed: &mut Testbed, what: &str, name: &str, more: Vec<String>| {
         serve(bed, what, name, more, &mut scrape)
     };
-    let delay = |delay: Duration| format!("--delay={}", in_words(delay));
+    let delay = |delay: &str| format!("--delay={delay}");
+    let name = format!("{:016x}", wish.run_mark);
+    let secret = secret_file(wish, bed)?;
+    let known_to = format!("--secret={}", secret.display());
+    let fault = |name: &str| wish.byzantine.get(name).map(|fault| format!("--fault={fault}"));
     let sync = format!("--sync={}", if wish.sync { "data" } else { "none" });
     let data = |bed: &mut Testbed, name: &str| -> Result<String, SutError> {
         Ok(format!("--data={}", bed.node_folder(name)?.join("data").display()))
     };
-    let words = vec![data(bed, QUEUE)?, sync];
+    let words = vec![data(bed, QUEUE)?, sync, known_to.clone()];
     let queue = serve(bed, "queue", QUEUE, words)?;
-    let words = vec![data(bed, TIMESTAMP)?, delay(wish.timestamp_delay)];
+    let of = format!("--name={name}");
+    let mut words =
+        vec![data(bed, TIMESTAMP)?, delay(&wish.timestamp_delay), of.clone(), known_to.clone()];
+    words.extend(fault(TIMESTAMP));
     let timestamp = serve(bed, "timestamp", TIMESTAMP, words)?;
-    let words = vec![data(bed, SEQUENCER)?, delay(wish.sequencer_delay)];
+    let mut words = vec![data(bed, SEQUENCER)?, delay(&wish.sequencer_delay), of, known_to];
+    words.push(format!("--timestamp={}", timestamp.key));
+    words.extend(fault(SEQUENCER));
     let sequencer = serve(bed, "sequencer", SEQUENCER, words)?;
     let mut buckets = Vec::new();
-    for name in &wish.buckets {
-        let words = vec![data(bed, name)?, delay(wish.bucket_delay)];
+    for name in wish.buckets.iter().filter(|_| wish.ledger.is_none()) {
+        let mut words = vec![data(bed, name)?, delay(&wish.bucket_delay)];
+        words.extend(fault(name));
         buckets.push(serve(bed, "bucket", name, words)?.requests);
     }
-    let name = format!("{:016x}", wish.run_mark);
-    let known = Known { name, queue, timestamp, sequencer, buckets };
+    let known = Known { name, queue, timestamp, sequencer, buckets, secret };
     let (probe, notes) = start_probe(wish, &known, bed)?;
     let mut watchers = vec![(PROBE, notes)];
     let push = || wish.push.then(|| "--push".to_owned());
@@ -133,6 +157,7 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Up, SutError> {
         words.extend(push());
         watchers.push((WATCHER, serve(bed, "watcher", WATCHER, words)?.requests));
     }
+    let mut pipelines = Vec::new();
     for number in 0..wish.pipelines {
         let name = match wish.pipelines {
             1 => PIPELINE.to_owned(),
@@ -148,12 +173,23 @@ pub(crate) fn start(wish: &Wish, bed: &mut Testbed) -> Result<Up, SutError> {
             words.push(format!("--watcher={dialled}"));
         }
         words.extend(push());
-        serve(bed, PIPELINE, &name, words)?;
+        pipelines.push(serve(bed, PIPELINE, &name, words)?.metrics);
     }
     let audit = start_audit(wish, &known, bed)?;
     let queue = known.queue.requests;
     let queue = bed.forward(CLIENT, QUEUE, queue)?.unwrap_or(queue);
-    Ok(Up { queue, probe, audit, scrape })
+    Ok(Up { queue, probe, audit, scrape, pipelines })
+}
+
+/// Writes what services and pipelines share: on loopback it keeps out whoever is not of this trial.
+fn secret_file(wish: &Wish, bed: &Testbed) -> Result<PathBuf, SutError> {
+    let failed = |why: std::io::Error| SutError::Deploy(format!("writing the secret: {why}"));
+    let path = std::path::absolute(bed.folder().join("ledger-secret")).map_err(failed)?;
+    // Nothing of the trial has a file yet.
+    std::fs::create_dir_all(bed.folder()).map_err(failed)?;
+    std::fs::write(&path, format!("trial {:016x} of this host\n", wish.run_mark))
+        .map_err(failed)?;
+    Ok(path)
 }
 
 /// The address of the host that a node listens on: its own on the plan's links, else loopback.
@@ -189,7 +225,7 @@ fn serve(
     })?;
     scrape.push(metrics::scrape(what, name, metrics));
     let key = ready.get("key").cloned().unwrap_or_default();
-    Ok(Service { requests, key })
+    Ok(Service { requests, metrics, key })
 }
 
 fn address(
@@ -212,18 +248,26 @@ fn file(wish: &Wish, known: &Known, reader: &str, bed: &mut Testbed) -> Result<P
     let timestamp = dialled(TIMESTAMP, known.timestamp.requests)?;
     let sequencer = dialled(SEQUENCER, known.sequencer.requests)?;
     let mut text = format!(
-        "name = \"{}\"\nqueue = \"{queue}\"\ntimestamp = \"{timestamp}\"\nsequencer = \"{sequencer}\"\n\n\
+        "name = \"{}\"\nsecret_file = {:?}\nqueue = \"{queue}\"\ntimestamp = \"{timestamp}\"\nsequencer = \"{sequencer}\"\n\n\
          [keys]\ntimestamp = \"{}\"\nsequencer = \"{}\"\n\n\
-         [storage]\nrequired_piece_count = {}\nretry_max = {}\nfull_copies = {}\nhedged_writes = {}\nattempt_ms_max = {}\n",
+         [storage]\nrequired_piece_count = {}\nacknowledge = {}\nretry_max = {}\nfull_copies = {}\nhedged_writes = {}\nattempt_ms_max = {}\n",
         known.name,
+        known.secret.display().to_string(),
         known.timestamp.key,
         known.sequencer.key,
         wish.required,
+        wish.acknowledge,
         wish.retries,
         wish.full_copies,
         wish.hedged,
         wish.attempt_max.as_millis(),
     );
+    if let Some(stores) = &wish.ledger {
+        // Each trial has a folder of its own in the stores.
+        let stores = std::path::absolute(stores).unwrap_or_else(|_| stores.clone());
+        let _ = write!(text, "prefix = \"assay-{}\"\n", known.name);
+        text = format!("stores = {:?}\n{text}", stores.display().to_string());
+    }
     for (place, (name, address)) in wish.buckets.iter().zip(&known.buckets).enumerate() {
         let address = dialled(name, *address)?;
         let _ = write!(
@@ -274,6 +318,7 @@ fn start_probe(
             stages: words(&STAGES),
             kinds: words(&["probe"]),
             steps: STEPS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            keys: None,
         },
         channels: wish.channels,
         in_flight_max: 64,
@@ -300,19 +345,24 @@ fn start_audit(wish: &Wish, known: &Known, bed: &mut Testbed) -> Result<Program,
             folders.push(folder.display().to_string());
         }
     }
-    let start = Start {
-        options: json!({
+    let options = match &wish.ledger {
+        Some(_) => json!({
+            "ledger": file(wish, known, AUDIT, bed)?.display().to_string(),
+            "margin": wish.audit_margin,
+        }),
+        None => json!({
             "name": known.name,
             "timestamp": known.timestamp.key,
             "sequencer": known.sequencer.key,
             "buckets": folders,
+            "margin": wish.audit_margin,
         }),
-        ..driven(AUDIT, &["audit", "--driven"], wish)?
     };
+    let start = Start { options, ..driven(AUDIT, &["audit", "--driven"], wish)? };
     Program::start(start, bed)
 }
 
 /// A time as the services take it: whole microseconds.
-fn in_words(duration: Duration) -> String {
+pub(crate) fn in_words(duration: Duration) -> String {
     format!("{}us", duration.as_micros())
 }

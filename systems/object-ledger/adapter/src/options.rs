@@ -1,11 +1,13 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
-use crate::nodes::Wish;
+use crate::nodes::{Wish, in_words};
 use crate::system::ObjectLedger;
 use crate::workload::HEAD_BYTES;
 
@@ -76,15 +78,25 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
     let channels = integer("channels", 1, 400, CHANNELS);
     let mut duration =
         |key: &'static str, default: Duration| deploy.duration(key, problems).unwrap_or(default);
-    let timestamp_delay = duration("timestamp_delay", Duration::ZERO);
-    let sequencer_delay = duration("sequencer_delay", Duration::ZERO);
-    let bucket_delay = duration("bucket_delay", Duration::ZERO);
     let bucket_to_queue = duration("bucket_to_queue", BUCKET_TO_QUEUE);
     let queue_to_cache = duration("queue_to_cache", QUEUE_TO_CACHE);
     let omc = duration("omc", OMC);
     let lease = duration("lease", Duration::from_secs(30));
     let attempt_max = duration("attempt_max", Duration::from_secs(3));
     let give_up = duration("give_up", GIVE_UP);
+    let mut delay = |key: &'static str| law(deploy, key, problems);
+    let timestamp_delay = delay("timestamp_delay");
+    let sequencer_delay = delay("sequencer_delay");
+    let bucket_delay = delay("bucket_delay");
+    let ledger = deploy.string("ledger", problems).map(PathBuf::from);
+    let acknowledge = deploy.integer("acknowledge", 1, BUCKETS_MAX, problems);
+    let acknowledge = acknowledge.map_or(required, |it| u32::try_from(it).expect("bounded"));
+    if !(required..=buckets).contains(&acknowledge) {
+        let message = format!(
+            "`system.deploy.acknowledge` is {acknowledge}; expected {required} (`required`) to {buckets} (`buckets`)"
+        );
+        deploy.reject("acknowledge", message, None, problems);
+    }
     let mut boolean = |key: &'static str, default| deploy.boolean(key, problems).unwrap_or(default);
     let push = boolean("push", false);
     let watcher = boolean("watcher", true);
@@ -102,6 +114,11 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
             problems,
         );
     }
+    let margin = deploy.integer("audit_margin", 0, BUCKETS_MAX, problems);
+    // Who names the folders knows that others are away.
+    let margin_default =
+        u64::from(audit_buckets.is_none()).min(u64::from(buckets.saturating_sub(required)));
+    let audit_margin = u32::try_from(margin.unwrap_or(margin_default)).expect("bounded");
     let names: Vec<String> = (0..buckets).map(|bucket| format!("bucket{bucket}")).collect();
     let is_known = |name: &&str| names.iter().any(|known| known == name);
     let unknown = audit_buckets.iter().flatten().find(|name| !is_known(name));
@@ -109,6 +126,7 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
         let message = format!("there is no bucket `{name}`: bucket0 to bucket{}", buckets - 1);
         deploy.reject("audit_buckets", message, None, problems);
     }
+    let byzantine = byzantine(deploy, &names, problems);
     let audit_buckets = audit_buckets
         .map_or_else(|| names.clone(), |some| some.into_iter().map(str::to_owned).collect());
     Wish {
@@ -116,6 +134,10 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
         buckets: names,
         audit_buckets,
         required,
+        acknowledge,
+        audit_margin,
+        ledger,
+        byzantine,
         retries,
         batch_max,
         channels,
@@ -135,6 +157,75 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
         sync,
         run_mark: 0,
     }
+}
+
+/// How much later a service answers, as it takes it: a time, or a distribution.
+fn law(deploy: &mut Section<'_>, key: &'static str, problems: &mut Problems) -> String {
+    let text = match deploy.raw(key) {
+        Some(_) => deploy.string(key, &mut Problems::default()).unwrap_or_default().to_owned(),
+        None => return in_words(Duration::ZERO),
+    };
+    if let Some(path) = text.strip_prefix("file:") {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        if !path.is_file() {
+            let message = format!("`system.deploy.{key}`: there is no file {}", path.display());
+            let help =
+                Some("write the measured times into it, in milliseconds, one a line".to_owned());
+            deploy.reject(key, message, help, problems);
+        }
+        return format!("file:{}", path.display());
+    }
+    if text.starts_with("lognormal(") {
+        if !text.ends_with(')') || ![1, 3].contains(&text.matches(',').count()) {
+            let message = format!(
+                "`system.deploy.{key}`: expected lognormal(MEDIAN,SIGMA) or lognormal(MEDIAN,SIGMA,STALLS,STALL), got `{text}`"
+            );
+            deploy.reject(
+                key,
+                message,
+                Some("as lognormal(100ms,0.4,0.01,2s)".to_owned()),
+                problems,
+            );
+        }
+        return text;
+    }
+    in_words(deploy.duration(key, problems).unwrap_or(Duration::ZERO))
+}
+
+/// Requests that a byzantine service still answers rightly, unless said otherwise.
+const BYZANTINE_AFTER: &str = "20";
+
+/// Services that lie, with what they do, as `NAME.FAULT` or `NAME.FAULT@COUNT`.
+fn byzantine(
+    deploy: &mut Section<'_>,
+    buckets: &[String],
+    problems: &mut Problems,
+) -> BTreeMap<String, String> {
+    let mut faults = BTreeMap::new();
+    for text in deploy.strings("byzantine", problems).into_iter().flatten() {
+        let (what, after) = text.split_once('@').unwrap_or((text, BYZANTINE_AFTER));
+        let known = match what.split_once('.') {
+            Some((name, fault @ ("lies" | "forgets" | "rolled_back"))) => {
+                // One bucket where none is named.
+                let name = if name == "bucket" { "bucket0" } else { name };
+                buckets.iter().any(|it| it == name).then(|| (name.to_owned(), fault))
+            }
+            Some(("sequencer", "forks")) => Some(("sequencer".to_owned(), "forks")),
+            Some(("timestamp", "other_key")) => Some(("timestamp".to_owned(), "other_key")),
+            _ => None,
+        };
+        match known.filter(|_| after.parse::<u64>().is_ok()) {
+            Some((name, fault)) => {
+                faults.insert(name, format!("{fault}@{after}"));
+            }
+            None => {
+                let message = format!("`system.deploy.byzantine`: there is no fault `{text}`");
+                let help = "expected bucketN.lies, bucketN.forgets, bucketN.rolled_back, sequencer.forks or timestamp.other_key, with @COUNT of requests before it";
+                deploy.reject("byzantine", message, Some(help.to_owned()), problems);
+            }
+        }
+    }
+    faults
 }
 
 fn payload(workload: &Options, problems: &mut Problems) -> usize {

@@ -60,6 +60,8 @@ struct Up {
     queue: SocketAddr,
     probe: Program,
     audit: Program,
+    /// Where pipelines say what fails.
+    pipelines: Vec<SocketAddr>,
     /// Connections of the probe that have asked for a channel, in the order in which they did.
     probes: Mutex<Vec<u32>>,
 }
@@ -81,7 +83,7 @@ impl ObjectLedger {
             (
                 "delays",
                 format!(
-                    "timestamp {timestamp_delay:?}, sequencer {sequencer_delay:?}, bucket {bucket_delay:?}"
+                    "timestamp {timestamp_delay}, sequencer {sequencer_delay}, bucket {bucket_delay}"
                 ),
             ),
             (
@@ -123,15 +125,16 @@ impl System for ObjectLedger {
             (!self.wish.sync, "sync = none: the queue acknowledges what a loss of power takes"),
             (!self.wish.hedged, "hedged = false: a write waits for every bucket"),
             (self.wish.full_copies, "full_copies: each bucket has each object whole"),
+            (!self.wish.byzantine.is_empty(), "byzantine: some services lie on purpose"),
         ];
         switches.iter().filter(|(is_on, _)| *is_on).map(|(_, words)| (*words).to_owned()).collect()
     }
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
-        let nodes::Up { queue, probe, audit, scrape } = nodes::start(&self.wish, bed)?;
+        let nodes::Up { queue, probe, audit, scrape, pipelines } = nodes::start(&self.wish, bed)?;
         let mut facts = self.facts();
         facts.extend(probe.facts.clone());
-        let up = Up { queue, probe, audit, probes: Mutex::default() };
+        let up = Up { queue, probe, audit, pipelines, probes: Mutex::default() };
         Ok(Deployment {
             endpoints: vec![(nodes::QUEUE.to_owned(), queue)],
             nodes: bed.nodes(),
@@ -170,7 +173,7 @@ impl System for ObjectLedger {
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let up = Self::up(of)?;
-        let left = settle(up.queue, self.settle, of);
+        let left = settle(up.queue, &up.pipelines, self.settle, of);
         let inner = up.audit.ledger(&of.stop)?;
         let run_mark = self.run_mark;
         Ok(inner.map(|inner| Box::new(Audited { inner, run_mark, left }) as Box<dyn Ledger>))

@@ -150,16 +150,29 @@ fn options_are_read() {
         ("push", Value::Boolean(true)),
         ("hedged", Value::Boolean(false)),
         ("audit_buckets", list(&["bucket3", "bucket5"])),
+        ("bucket_delay", text("lognormal(100ms,0.4,0.01,2s)")),
+        ("byzantine", list(&["bucket.lies", "bucket2.forgets@7", "sequencer.forks"])),
     ];
     let system = build(&good, &[]).unwrap();
     assert_eq!(system.wish.audit_buckets, ["bucket3", "bucket5"]);
     assert_eq!((system.wish.pipelines, system.wish.hedged), (3, false));
+    assert_eq!((system.wish.acknowledge, system.wish.audit_margin), (3, 0));
+    assert_eq!(build(&[], &[]).unwrap().wish.audit_margin, 1);
+    assert_eq!(system.wish.timestamp_delay, "120000us");
+    let faults = [("bucket0", "lies@20"), ("bucket2", "forgets@7"), ("sequencer", "forks@20")];
+    let faults = faults.map(|(name, fault)| (name.to_owned(), fault.to_owned()));
+    assert_eq!(system.wish.byzantine, faults.into());
     assert!(system.fidelity().iter().any(|words| words.contains("waits for every bucket")));
     for (key, value, words) in [
         ("pipelines", Value::Integer(0), "system.deploy.pipelines"),
         ("required", Value::Integer(7), "there are 6 buckets"),
         ("audit_buckets", list(&["bucket6"]), "there is no bucket `bucket6`"),
         ("omc", text("soon"), "system.deploy.omc"),
+        ("acknowledge", Value::Integer(2), "expected 3 (`required`) to 6"),
+        ("bucket_delay", text("soon"), "system.deploy.bucket_delay"),
+        ("bucket_delay", text("file:/none"), "there is no file /none"),
+        ("bucket_delay", text("lognormal(1s)"), "expected lognormal(MEDIAN,SIGMA)"),
+        ("byzantine", list(&["queue.lies"]), "there is no fault `queue.lies`"),
         ("sync", text("segment"), "system.deploy.sync"),
         ("bucket_to_cache", text("1ms"), "system.deploy.bucket_to_cache"),
     ] {

@@ -34,6 +34,7 @@ pub(super) fn start(command: &[&str], channels: u32) -> Start {
             stages: list(&["committed"]),
             kinds: list(&["submit"]),
             steps: Vec::new(),
+            keys: None,
         },
         channels,
         in_flight_max: 64,
@@ -81,8 +82,7 @@ fn the_example_conforms() {
     let make = || -> Box<dyn Session> {
         Box::new(LineSession::new(Arc::clone(&words), Arc::default(), 64))
     };
-    let workload =
-        || -> Box<dyn Workload> { Box::new(Letters { seed: Seed(1), payload_bytes: 9, kinds: 1 }) };
+    let workload = || -> Box<dyn Workload> { Box::new(Letters::of(Seed(1), 9, 1)) };
     session_conformance(&Subject::new(&make, &peer, &workload)).unwrap();
     assert!(used.get() > 10, "each connection was a channel of its own: {}", used.get());
 
