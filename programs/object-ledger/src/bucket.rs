@@ -104,7 +104,7 @@ async fn accept(listener: TcpListener, serving: Arc<Serving>) {
             let answer = service_fn(|request| answer(&serving, request));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
-            // Who asked is gone: nobody is to be told.
+            // The asker is gone, and gets no answer.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });

@@ -108,7 +108,7 @@ pub struct StorageOptions {
     /// An object counts as stored when so many buckets have their piece: as many as rebuild it, unless said otherwise. With more
     /// each piece is read back before it counts.
     pub acknowledge: Option<u8>,
-    /// What names of objects begin with in every bucket: several ledgers can share buckets.
+    /// Prefix of the names of objects in every bucket: several ledgers can share buckets.
     pub prefix: Option<String>,
     /// How often a failed operation on a bucket is tried again.
     pub retry_max: u32,
@@ -232,7 +232,7 @@ impl Config {
     /// Reads the file.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// The defect, in words for people.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("reading the ledger's file {}: {error}", path.display()))?;

@@ -47,7 +47,7 @@ impl Delay {
     /// Reads one.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// The defect, in words for people.
     pub fn parse(text: &str) -> Result<Self, String> {
         let law = if let Some(path) = text.strip_prefix("file:") {
             measured(Path::new(path))?

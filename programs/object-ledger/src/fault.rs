@@ -1,15 +1,15 @@
-//! What a service does wrong on purpose, for experiments that ask whether anybody notices.
+//! Faults that a service commits on purpose, for experiments that ask whether anybody notices.
 
 /// A fault, and after how many requests it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is done wrong.
+    /// The fault that is committed.
     pub kind: Kind,
     /// Requests that are still answered rightly: objects of a bucket, numbers, or tokens.
     pub after: u64,
 }
 
-/// What is done wrong.
+/// The fault that is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A bucket keeps something else than it is given, with hashes that fit.

@@ -2,7 +2,7 @@
 //! them. The secret itself is never sent.
 //!
 //! An asker sends 32 random bytes; the service answers with 32 of its own and an HMAC-SHA256 of both; the asker sends another.
-//! What comes on the connection afterwards is not protected one by one: who can change bytes on the way needs TLS against
+//! Later bytes on the connection are not protected one by one: who can change bytes on the way needs TLS against
 //! him, as a tunnel has it.
 
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
@@ -68,7 +68,7 @@ impl Secret {
         verify(&self.0, &Self::message(side, asker, service), proof).is_ok()
     }
 
-    /// Bytes that nobody else can foretell: of a start and a count.
+    /// Unpredictable bytes: of a start and a count.
     fn nonce(&self, start: &[u8; 16], count: u64) -> Hash {
         let tag = sign(&self.0, &[&b"nonce"[..], start, &count.to_be_bytes()].concat());
         *tag.as_ref().first_chunk().expect("HMAC-SHA256 has 32 bytes")

@@ -18,7 +18,7 @@ pub(crate) async fn serve(
         match listener.accept().await {
             Ok((stream, _)) => {
                 let text = text.clone();
-                // Who asked is gone: nobody is to be told.
+                // The asker is gone, and gets no answer.
                 tokio::spawn(async move { connection(stream, text).await.ok() });
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,

@@ -388,7 +388,7 @@ mod tests {
         }
     }
 
-    /// Claim: a checkpoint is read as it was written, is signed by its key and cosigned by its witness, and by nobody else;
+    /// Claim: a checkpoint is read as it was written, is signed by its key and cosigned by its witness, and by no other key;
     /// one changed letter is noticed.
     #[test]
     fn checkpoints() {

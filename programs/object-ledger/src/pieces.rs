@@ -108,7 +108,7 @@ fn piece_hash(index: u8, payload: &[u8]) -> Hash {
     hash(Domain::Piece, &[&[index], payload])
 }
 
-/// What a piece says that it is of. Pieces with the same head belong together.
+/// The head of a piece. Pieces with the same head belong together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     code: Code,

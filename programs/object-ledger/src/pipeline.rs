@@ -72,7 +72,7 @@ pub struct Pipeline {
     attesting: BTreeMap<u64, u64>,
     /// Blocks that were in no bucket and are being stored, as the sequencer had them.
     recalled: BTreeSet<u64>,
-    /// What the services last said that does not hold, by service.
+    /// The last statement of each service that does not hold.
     distrust: BTreeMap<&'static str, String>,
     stepped: Vec<Stepped>,
     lost: u64,

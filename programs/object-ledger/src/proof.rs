@@ -30,7 +30,7 @@ pub(crate) struct Exported {
     log_proof: String,
 }
 
-/// What somebody believes who verifies a file.
+/// The keys and the ledger that a verifier of a file believes.
 pub(crate) struct Believed {
     pub(crate) timestamp: PublicKey,
     pub(crate) sequencer: PublicKey,

@@ -95,7 +95,7 @@ pub enum Refused {
     Size = 3,
     /// The batch is none that was given out.
     NoSuchBatch = 4,
-    /// The service takes this from those who prove that they have its secret, and from nobody else.
+    /// The service takes this only from those that prove that they have its secret.
     Unknown = 5,
     /// The timestamp service has not signed the token of the block that is to have a number.
     Unsigned = 6,

@@ -1,5 +1,5 @@
 //! The main chain as a client reads it by itself: from the buckets, verified number by number, many numbers at once. What was
-//! verified can be kept in a folder, so that nobody reads it twice; what is kept is verified again when it is taken up.
+//! verified can be kept in a folder, so that no reader reads it twice; what is kept is verified again when it is taken up.
 
 mod kept;
 
@@ -26,7 +26,7 @@ const LATER_MAX: usize = 16;
 const REPAIR_AGAIN: Duration = Duration::from_secs(5);
 const REPAIR_AGAIN_MAX: Duration = Duration::from_secs(300);
 
-/// What was read so far.
+/// Everything that was read so far.
 pub(crate) struct Reading {
     storage: Arc<Storage>,
     verifier: Verifier,
@@ -46,7 +46,7 @@ struct Number {
     attestation: Vec<u8>,
     /// Empty of a void.
     proposal: Vec<u8>,
-    /// What else stands under its name.
+    /// Other objects under its name.
     others: Wholes,
 }
 
@@ -367,7 +367,7 @@ impl Reading {
     }
 }
 
-/// What a repair found, and did.
+/// Findings and deeds of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Repair {
     pub(crate) objects: usize,
@@ -382,7 +382,7 @@ pub(crate) async fn repair_all(storage: Arc<Storage>, trust: Trust) {
     let mut wait = REPAIR_AGAIN;
     loop {
         let mut reading = Reading::new(Arc::clone(&storage), trust.clone());
-        // What is new meanwhile is the writers' own business.
+        // Objects that are new meanwhile are the writers' own business.
         let read = reading.go_on().await;
         let repaired = reading.repair().await;
         if read.is_ok() && repaired.is_ok_and(|it| it.incomplete == 0) {

@@ -61,11 +61,11 @@ pub struct Sequencer {
     doors: Doors,
     later: Later<(Asked, u64)>,
     says_early: bool,
-    /// Requests that were refused because nobody had signed the token.
+    /// Requests that were refused because the token had no valid signature.
     unsigned: u64,
     /// Numbers that it takes up from elsewhere.
     to_resume: Vec<Option<Proposal>>,
-    /// What it does wrong on purpose.
+    /// The fault that it commits on purpose.
     pub fault: Option<Fault>,
     has_forked: bool,
 }

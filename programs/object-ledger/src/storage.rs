@@ -105,7 +105,7 @@ enum NotThere {
     Failed(String),
 }
 
-/// What a repair of one object found, and did.
+/// Findings and deeds of the repair of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Buckets that have its piece now.
@@ -297,7 +297,7 @@ impl Storage {
     }
 
     /// Reads an object that is `wanted` from whichever buckets answer first; `None` if so many have nothing of it that it cannot
-    /// be durable. Wholes that are not wanted are passed over: under a name may stand what somebody made up.
+    /// be durable. Wholes that are not wanted are passed over: a name may hold a made-up object.
     ///
     /// # Errors
     /// When too few buckets answer to say either. Nothing is tried again: who asks knows whether to.
@@ -318,7 +318,7 @@ impl Storage {
             let (ended, path) = (ended.clone(), Path::from(name));
             tokio::spawn(async move {
                 let got = storage.get(&bucket, &path).await;
-                // Nobody waits any more.
+                // The waiting side is gone.
                 let _ = ended.send((place, got)).await;
             });
         }
@@ -397,7 +397,7 @@ impl Storage {
 /// A bucket's place, and what it has.
 type Answered = (usize, Result<Option<Vec<u8>>, String>);
 
-/// What stands under one name.
+/// The objects under one name.
 pub struct Wholes {
     storage: Arc<Storage>,
     name: String,

@@ -25,7 +25,7 @@ pub struct Timestamp {
     doors: Doors,
     later: Later<(Asked, Hash)>,
     issued: u64,
-    /// What it does wrong on purpose.
+    /// The fault that it commits on purpose.
     pub fault: Option<Fault>,
 }
 

@@ -19,7 +19,7 @@ pub use keys::{Endorsement, Keys, Role, endorsed_bytes};
 /// What a client believes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
-    /// What the first block links to ([`crate::data::genesis`] of the ledger's name). It is part of all that is signed.
+    /// The link of the first block ([`crate::data::genesis`] of the ledger's name). It is part of all that is signed.
     pub genesis: Hash,
     /// The timestamp service's keys.
     pub timestamp: Keys,
@@ -364,7 +364,7 @@ impl Verifier {
         }
     }
 
-    /// Compares another attestation of a number that was taken: it may be a fork. One that nobody signed is none.
+    /// Compares another attestation of a number that was taken: it may be a fork. One without a valid signature is no attestation.
     ///
     /// # Errors
     /// [`Refusal::Fork`], from now on of everything from that number on; [`Verifier::fork`] has the evidence.
@@ -432,7 +432,7 @@ impl Verifier {
         }
     }
 
-    /// What was admitted under a number: its attestation, and its block with the token (none of a void).
+    /// The record admitted under a number: its attestation, and its block with the token (none of a void).
     #[must_use]
     pub fn admitted(&self, number: u64) -> Option<(Attestation, Option<Proposal>)> {
         self.kept(number).map(|it| (it.attestation, it.proposal))

@@ -1,5 +1,5 @@
 //! A witness (c2sp.org/tlog-witness): it cosigns a checkpoint of a ledger if that is signed by the sequencer and continues the
-//! last one that it has cosigned. So a sequencer that shows two histories has to show one of them to nobody.
+//! last one that it has cosigned. So a sequencer that shows two histories cannot show both.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ const CONNECTIONS_MAX: usize = 256;
 const PROOF_MAX: usize = 128;
 const FILE: &str = "cosigned";
 
-/// What a witness is told.
+/// The message to a witness.
 pub(crate) struct Options {
     pub(crate) data: PathBuf,
     /// The ledger's name.
@@ -172,7 +172,7 @@ pub(crate) async fn serve(witness: Arc<Witness>, listener: TcpListener) {
             let answer = service_fn(|request| answer(&witness, request));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(std::time::Duration::from_secs(10));
-            // Who asked is gone: nobody is to be told.
+            // The asker is gone, and gets no answer.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });
@@ -215,7 +215,7 @@ mod tests {
     }
 
     /// Claim: a witness cosigns what continues what it has cosigned, also after a start; another history of the same size or
-    /// a larger one, a checkpoint of nobody's and one of another ledger it refuses.
+    /// it refuses a larger one, one without a valid signature, and one of another ledger.
     #[test]
     fn one_history() {
         let folder = tempfile::tempdir().unwrap();

@@ -65,7 +65,7 @@ impl Bucket {
         Self { objects, lie, writing: VecDeque::new() }
     }
 
-    /// What it says that it has.
+    /// Its own word for its contents.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         let piece = self.objects.get(name)?;
         match self.lie {

@@ -3,7 +3,7 @@
 //!
 //! `sim SEED [--seeds N] [--transactions N] [--broken WHAT]` runs N worlds from SEED on. At every step pipelines that know the
 //! same height must have the same block there; at the end a verifier that reads nothing but the buckets must find every
-//! acknowledged transaction, and every one that a reader verified meanwhile, once on the main chain, every other one once at most, and none that nobody submitted. It prints
+//! acknowledged transaction, and every one that a reader verified meanwhile, once on the main chain, every other one once at most, and none that was never submitted. It prints
 //! how often what happened. `--broken` (acknowledges, gives, numbers, hasty, credulous) breaks something on purpose and succeeds if that
 //! is found.
 

@@ -112,7 +112,7 @@ fn lies(seed: u64) -> [Option<Lie>; BUCKETS] {
     lies
 }
 
-/// What readers have verified so far: links of numbers, and transactions.
+/// Everything that readers have verified so far: links of numbers, and transactions.
 #[derive(Default)]
 struct Verified {
     links: BTreeMap<u64, Hash>,
@@ -344,7 +344,7 @@ fn read_meanwhile(world: &World<Part>, before: &mut Verified) -> Result<(), Stri
     Ok(())
 }
 
-/// What a reader finds who has the buckets and two public keys.
+/// The finding of a reader who has the buckets and two public keys.
 fn at_the_end(world: &World<Part>, before: &Verified) -> Result<Found, String> {
     let Read { verifier, batches } = read(world)?;
     let mut on_chain: BTreeSet<Vec<u8>> = BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::data::{Domain, Hash, Reader, WHOLE_BYTES_MAX, hash};
 /// Bytes of a piece before its list of hashes: tag, four bytes about the code, length and hash of the whole.
 const BEFORE_LIST: usize = 4 + 4 + 4 + 32;
 
-/// What there is of an object.
+/// The pieces of an object that exist.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Everything that its pieces make.
@@ -34,7 +34,7 @@ pub(super) struct Whole {
     pub(super) wrong: Vec<usize>,
 }
 
-/// What a piece says that it is of.
+/// The head of a piece: which object it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Of {
     hash: Hash,

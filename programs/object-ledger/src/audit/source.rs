@@ -39,7 +39,7 @@ pub(super) struct Stores {
     retry_max: u32,
 }
 
-/// What each bucket has under one name, in their order.
+/// Each bucket's object under one name, in the order of the buckets.
 pub(super) type Copies = Vec<Result<Option<Vec<u8>>, String>>;
 
 impl Source {
@@ -67,7 +67,7 @@ impl Source {
         }
     }
 
-    /// What the buckets have under each of these names.
+    /// The buckets' objects under each of these names.
     pub(super) fn read(&self, names: &[String]) -> Vec<Copies> {
         match self {
             Self::Folders(folders) => {

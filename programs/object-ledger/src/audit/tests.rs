@@ -184,7 +184,7 @@ fn margins() {
 }
 
 /// Claim: two signed attestations of one number are a fork, whether both stand under the number's name or one is stored as
-/// evidence, and both are shown; one that nobody signed is passed over.
+/// evidence, and both are shown; one without a valid signature is passed over.
 #[test]
 fn forks() {
     let row = row(&[2, 2, 2]);

@@ -1,4 +1,4 @@
-//! What who keeps a ledger does beside it: repair, checkpoints, proofs, other keys, and a sequencer that lost its disk.
+//! The keeper's commands beside a ledger: repair, checkpoints, proofs, other keys, and a sequencer that lost its disk.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -82,7 +82,7 @@ pub enum Answer {
     Attestation(Attestation),
     /// Attestations.
     Attestations(Vec<Attestation>),
-    /// What the buckets have under a name, or the sequencer under a number: the block with its token, if it is there and linked
+    /// The object that the buckets have under a name, or the sequencer under a number: the block with its token, if it is there and linked
     /// as asked.
     Fetched(Option<Proposal>),
     /// It is durable.

@@ -1,4 +1,4 @@
-//! What a client has verified, in files of a folder: numbers with their blocks, and where transactions stand. Whoever writes
+//! A client's verified state, in files of a folder: numbers with their blocks, and where transactions stand. Whoever writes
 //! these files can hide a transaction from their owner and can make none up: all of it is verified again.
 
 use std::collections::{BTreeMap, HashMap};
@@ -51,7 +51,7 @@ impl Kept {
             }
             whole += NUMBER_BYTES;
         }
-        // What is torn or does not hold is read from the buckets again.
+        // A torn file, or one that does not hold, is read from the buckets again.
         numbers.set_len(whole as u64).map_err(words)?;
         let next = verifier.next();
         let (file, bytes) = open("places")?;

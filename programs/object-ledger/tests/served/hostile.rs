@@ -144,7 +144,7 @@ fn rewrite(ledger: &Ledger, bucket: usize, with: impl Fn(&[u8]) -> Vec<u8>) {
     }
 }
 
-/// Claim (D5): one bucket, and even three, that have made-up pieces under every name stop nobody and mislead nobody; the audit
+/// Claim (D5): one bucket, and even three, that have made-up pieces under every name stop no reader and mislead none; the audit
 /// names them.
 #[test]
 fn buckets_that_make_pieces_up() {

@@ -1,4 +1,4 @@
-//! What a client keeps and exports, what a witness cosigns, and a stranger who verifies a proof with a few lines of Python.
+//! A client that keeps and exports, a witness that cosigns, and a stranger who verifies a proof with a few lines of Python.
 
 use std::fs;
 use std::process::Command;

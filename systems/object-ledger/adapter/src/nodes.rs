@@ -265,7 +265,7 @@ fn file(wish: &Wish, known: &Known, reader: &str, bed: &mut Testbed) -> Result<P
     if let Some(stores) = &wish.ledger {
         // Each trial has a folder of its own in the stores.
         let stores = std::path::absolute(stores).unwrap_or_else(|_| stores.clone());
-        let _ = write!(text, "prefix = \"assay-{}\"\n", known.name);
+        let _ = writeln!(text, "prefix = \"assay-{}\"", known.name);
         text = format!("stores = {:?}\n{text}", stores.display().to_string());
     }
     for (place, (name, address)) in wish.buckets.iter().zip(&known.buckets).enumerate() {
