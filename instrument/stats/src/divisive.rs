@@ -163,8 +163,8 @@ mod tests {
         assert_eq!(change_points(&[1.0, f64::NAN, 2.0, 1.0, 1.0, 1.0], 0.05), []);
     }
 
-    /// Claim: of histories whose values are spread like noise (a fixed scramble) at most two of a hundred have a change
-    /// point that is none, and a change by a fifth is found in all, at most two runs off.
+    /// Claim: of histories whose values are spread like noise (a fixed scramble) a change point that is none stands in some five of a
+    /// hundred, as its level says (at most ten here), and a change by a fifth is found in all, at most two runs off.
     #[test]
     fn noise() {
         let noise = |seed: usize, n: usize| {
@@ -181,7 +181,7 @@ mod tests {
         };
         let alarms = (0..100).filter(|seed| !change_points(&of(*seed, 1.0), 0.05).is_empty());
         let alarms = alarms.count();
-        assert!(alarms <= 2, "{alarms}");
+        assert!(alarms <= 10, "{alarms}");
         for seed in 0..100 {
             let found = change_points(&of(seed, 1.2), 0.05);
             assert!(found.iter().any(|it| it.at.abs_diff(25) <= 2), "{seed}: {found:?}");

@@ -262,7 +262,17 @@ mod tests {
             name: "cpu_cores".to_owned(),
             value: 0.5,
         }];
-        let result = trial.result();
+        let mut result = trial.result();
+        let all = model::result::FlowResult {
+            begun: 10,
+            completed: 9,
+            completed_per_s: 0.9,
+            p50_ns: Some(2_000_000),
+            p99_ns: Some(3_000_000),
+            max_ns: Some(3_000_000),
+            ..Default::default()
+        };
+        result.flows = Some(model::result::FlowsResult { all, ..Default::default() });
         for entry in ENTRIES {
             for name in [Some(entry.name), entry.alias].into_iter().flatten() {
                 let found = metric(name, &result).unwrap_or_else(|| panic!("{name} has no value"));
