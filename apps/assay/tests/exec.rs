@@ -170,66 +170,6 @@ fn a_promised_ledger() {
     }
 }
 
-/// A server that gives a token of its own to each who logs in, and orders to whoever brings it on the same connection.
-fn shop() -> std::net::SocketAddr {
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for (number, stream) in listener.incoming().flatten().enumerate() {
-            std::thread::spawn(move || {
-                let (mut answers, mut asked) =
-                    (stream.try_clone().unwrap(), BufReader::new(stream));
-                let token = format!("token-{number}");
-                loop {
-                    let (mut head, mut length) = (String::new(), 0);
-                    while !head.ends_with("\r\n\r\n") {
-                        let start = head.len();
-                        if asked.read_line(&mut head).unwrap_or(0) == 0 {
-                            return;
-                        }
-                        let line = head[start..].to_ascii_lowercase();
-                        if let Some(value) = line.strip_prefix("content-length:") {
-                            length = value.trim().parse().unwrap();
-                        }
-                    }
-                    asked.read_exact(&mut vec![0; length]).unwrap();
-                    let (status, body) = match head.split(' ').nth(1) {
-                        Some("/login") => ("200 OK", token.as_str()),
-                        Some("/orders") if head.contains(&format!("Bearer {token}\r\n")) => {
-                            ("200 OK", "none")
-                        }
-                        _ => ("401 Unauthorized", "who are you?"),
-                    };
-                    let length = body.len();
-                    let said =
-                        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
-                    if answers.write_all(said.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
-/// Claim: the flow of the book's how-to is a load whose second request needs what the first one answered, as it stands there.
-#[test]
-fn the_flow_of_the_how_to() {
-    let _beside = beside_others();
-    let page = include_str!("../../../docs/how-to/flows.md");
-    let place = Place::new();
-    let address = shop().to_string();
-    let program = block(page, "```python file=flow.py").replace("127.0.0.1:8080", &address);
-    place.write("flow.py", program);
-    let text = block(page, "```toml experiment file=flow.toml").replace("127.0.0.1:8080", &address);
-    let (said, document) = place.experiment_with(&text, &["--duration=1s", "--warmup=0s"]);
-    let counts = &trial(&document)["counts"];
-    assert_eq!(number(&counts["due"]), 20, "{}", said.stderr);
-    assert_eq!(counts["committed"], counts["due"], "{} {counts}", trial(&document)["errors"]);
-}
-
 /// Claim: the system of the book's how-to keeps every order; one that acknowledges before it commits loses all of them and
 /// fails.
 #[test]

@@ -135,16 +135,14 @@ fn users_go_through_a_shop() {
     assert_eq!(names, expected);
     assert!(kinds.iter().all(|(_, due, committed)| due == committed), "{kinds:?}");
     assert_eq!(kinds[0].1, 60);
-    for words in ["add to the cart", "60 transactions were due by the schedule"] {
-        assert!(shown.contains(words), "{words}: {shown}");
-    }
+    assert!(shown.contains("60 transactions were due by the schedule"), "{shown}");
 }
 
 /// Claim: where the key is wrong one payment in fifty is made twice, and the run fails by exactly those.
 #[test]
 fn a_payment_that_is_made_twice_is_found() {
     let shop = Shop::start();
-    let load = "clients = 4\nduration = \"30s\"\ntransactions_max = 150";
+    let load = "model = \"closed\"\nclients = 4\nduration = \"30s\"\ntransactions_max = 150";
     let (said, shown, trial) = run(&shop, "wrong", load);
     said.expect_code(99);
     assert!(shown.contains("expected 1 at `/payments` of a JSON body, got 2"), "{shown}");
