@@ -43,7 +43,7 @@ fn a_limiter_is_found() {
     let refuted = search["refuted_per_s"].as_f64().unwrap();
     // A machine that sends late sends in bursts, of which the limiter lets fewer through.
     assert!((20.0..=112.0).contains(&confirmed) && refuted > confirmed, "{search}");
-    assert_eq!(search["limit"], "admission", "{search}");
+    assert_eq!(search["limit"], "limiter", "{search}");
     let trials = search["trials"].as_array().unwrap();
     let mut confirming =
         trials.iter().filter(|trial| trial["role"] == "confirm" && trial["class"] == "kept");
