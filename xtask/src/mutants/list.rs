@@ -310,14 +310,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_store(
         "a cell takes its name before it is synced",
         CELL,
-        "    file.sync_all().map_err(unsynced(&new))?;\n    files.rename(&new, path).map_err(StoreError::system(\"renaming\", &new))?;",
-        "    files.rename(&new, path).map_err(StoreError::system(\"renaming\", &new))?;\n    file.sync_all().map_err(unsynced(&new))?;",
+        "        self.file.sync_all().map_err(unsynced(&self.beside))?;\n        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;",
+        "        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;\n        self.file.sync_all().map_err(unsynced(&self.beside))?;",
     ),
     of_store(
         "a cell is told before its name is durable",
         CELL,
-        "    sync_folder(files, path.parent().unwrap_or(Path::new(\".\")))\n",
-        "    let _ = sync_folder;\n    Ok(())\n",
+        "        sync_folder(files, self.path.parent().unwrap_or(Path::new(\".\")))",
+        "        let _ = sync_folder;\n        Ok(())",
     ),
     of_store(
         "a torn record is taken as whole",
