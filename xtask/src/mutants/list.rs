@@ -400,8 +400,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_kv(
         "a snapshot is of one entry later than it says",
         "systems/kv/node/src/order.rs",
-        "group.snapshot(*applied, bytes.into(), out);",
-        "group.snapshot(applied.saturating_sub(1), bytes.into(), out);",
+        "group.snapshot(through, part, is_last, out)",
+        "group.snapshot(through.saturating_sub(1), part, is_last, out)",
     ),
     of_kv(
         "what is sent again is executed again",
