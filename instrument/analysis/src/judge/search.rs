@@ -16,6 +16,8 @@ const LIMITED: &str = "limited";
 const COLLAPSED: f64 = 0.9;
 /// From this share of what was due on, it is what limits.
 const LIMIT_SHARE: f64 = 0.01;
+/// The same of refusals, which say themselves what limits: a search ends so near the limit that few are refused.
+const REFUSED_SHARE: f64 = 0.001;
 
 /// The answer of one trial of a search, by its own counts: chance is what the trials that confirm and refute are for, and a
 /// trial that was repeated until chance favours it would make the result too high.
@@ -87,18 +89,18 @@ pub(crate) fn verdict(search: &SearchResult) -> Verdict {
 fn limit(trial: &TrialResult) -> SearchLimit {
     let counts = &trial.counts;
     #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
-    let is_much = |count: u64| count as f64 > LIMIT_SHARE * counts.due.max(1) as f64;
+    let is_beyond = |count: u64, share: f64| count as f64 > share * counts.due.max(1) as f64;
     let limited = counts.rejected_by_class.get(LIMITED).copied().unwrap_or(0);
     let disagrees = |it: &model::result::Fates| it.lost + it.duplicate + it.phantom > 0;
     if trial.fates.as_ref().is_some_and(disagrees) {
         SearchLimit::Loss
     } else if is_of_the_client(trial) {
         SearchLimit::Generator
-    } else if is_much(limited) {
+    } else if is_beyond(limited, REFUSED_SHARE) {
         SearchLimit::Limiter
-    } else if is_much(counts.rejected) {
+    } else if is_beyond(counts.rejected, REFUSED_SHARE) {
         SearchLimit::Admission
-    } else if is_much(counts.unknown) {
+    } else if is_beyond(counts.unknown, LIMIT_SHARE) {
         SearchLimit::Failures
     } else if !knee::keeps_up(trial, false) {
         SearchLimit::Backlog

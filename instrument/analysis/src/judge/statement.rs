@@ -137,7 +137,10 @@ fn interval(slow: f64, counts: &[&Counted]) -> (f64, f64) {
 /// The host in a few words.
 fn environment(of: &Environment) -> String {
     let parts = [
-        format!("{} processors of {}", of.cpus, of.cpu),
+        match of.cpu.is_empty() {
+            true => format!("{} processors", of.cpus),
+            false => format!("{} processors of {}", of.cpus, of.cpu),
+        },
         if of.kernel.is_empty() { String::new() } else { format!("Linux {}", of.kernel) },
     ];
     let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();

@@ -63,8 +63,8 @@ fn a_server_of_200() {
     assert_eq!((search.end, search.confirmed_per_s), (Some(SearchEnd::AtLeast), Some(400.0)));
 }
 
-/// Claim: a limiter of 50/s that counts by windows of a minute is found within 1/s with trials of two minutes, a width of
-/// 1 % and a margin of 2 %, though trials of 20 s pass at 100/s.
+/// Claim: a limiter of 50/s that counts by windows of a minute is found within 1/s with trials of two minutes, a width and a
+/// margin of 1 %, and named, though trials of 20 s pass at 100/s.
 #[test]
 fn a_limiter_behind_a_window() {
     let limited = |_| {
@@ -72,8 +72,29 @@ fn a_limiter_behind_a_window() {
         free.limited_per_window(3_000, Duration::from_secs(60))
     };
     let load = "duration = '120s'\n[[threshold]]\nexpr = 'success >= 99.9%'";
-    let search = "bracket = '20s'\nwidth = '1%'\nmargin = '2%'";
+    let search = "bracket = '20s'\nwidth = '1%'\nmargin = '1%'";
     let found = searched(load, search, 1, limited);
     let (low, high) = (found.confirmed_per_s.unwrap(), found.refuted_per_s.unwrap());
     assert!((49.0..=50.0).contains(&low) && (50.0..=51.0).contains(&high), "{found:?}");
+    assert_eq!(found.limit, Some(SearchLimit::Limiter), "{found:?}");
+    assert!(found.in_words().contains("limiter"), "{}", found.in_words());
+}
+
+/// Claim: of a server that does 200/s, and a quarter of it while more than forty wait, the capacity is found, and the load
+/// from which on it collapses, with the goodput beyond it, is named.
+#[test]
+fn a_server_that_collapses() {
+    let server = |_| Script::queue(1, Law::Constant(Duration::from_millis(5))).thrashing(40, 4.0);
+    let found =
+        searched("duration = '20s'\ntimeout = '10s'\nconnections_max = 8192", "", 1, server);
+    let confirmed = found.confirmed_per_s.unwrap_or_else(|| panic!("{found:#?}"));
+    assert!((180.0..=200.0).contains(&confirmed), "{found:?}");
+    let collapse = found.collapse.unwrap();
+    assert!(collapse.per_s > 200.0 && collapse.per_s <= 400.0, "{collapse:?}");
+    // 400/s come in and 50/s go out: from 1.4 s on each waits for longer than its ten seconds.
+    assert!(collapse.least_per_s < 1e-9 && collapse.at_per_s > 399.0, "{collapse:?}");
+    assert!((180.0..=205.0).contains(&collapse.most_per_s), "{collapse:?}");
+    assert!(found.in_words().contains("it collapses"), "{}", found.in_words());
+    let steady = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
+    assert_eq!(searched("duration = '20s'", "", 1, steady).collapse, None);
 }
