@@ -24,6 +24,7 @@ const COMMAND: Command<'_, Broken> = Command {
     count: 300,
     broken: &Broken::NAMES,
     least: &[],
+    kept: "",
 };
 
 fn main() -> ExitCode {
