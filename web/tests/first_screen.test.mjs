@@ -1,6 +1,6 @@
 //! What a reader sees before anything is scrolled, on the five typical pages: verdict, answer, numbers and the chart, by
 //! their positions on a laptop and a telephone, light and dark. `ASSAY_TYPICAL` names a folder of reports; pictures of
-//! them are written beside them to be looked at.
+//! them are written beside them to be looked at, those of whole pages only if `ASSAY_WHOLE_PAGES` is set: one takes ten seconds.
 
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
@@ -69,7 +69,8 @@ describe("typical pages", { skip: folder === undefined ? "ASSAY_TYPICAL names no
         const cut = await page.locator("div.table").evaluateAll((all) =>
           all.filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => `${it.getAttribute("aria-label")}: ${it.scrollWidth} in ${it.clientWidth} px`),
         );
-        await page.screenshot({ path: path.join(folder, `${name}-whole-${colorScheme}.png`), fullPage: true });
+        if (process.env.ASSAY_WHOLE_PAGES)
+          await page.screenshot({ path: path.join(folder, `${name}-whole-${colorScheme}.png`), fullPage: true });
         assert.deepEqual(cut, []);
         assert.ok((await page.locator("div.table").count()) >= 3, "there are tables");
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

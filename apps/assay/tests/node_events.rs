@@ -98,7 +98,7 @@ fn one_stage_diverges() {
 /// Claim: what the nodes stamped is damaged in the folder afterwards: the report says which file and what to do.
 #[test]
 fn a_damaged_record_is_said() {
-    let _alone = alone();
+    let _beside = beside_others();
     let place = Place::new();
     let document = stalled(&place);
     let path = place.trial_folder(&document).join("stages.parquet");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{Place, alone, beside_others, expect_audit, expect_holds, number, trial};
+use crate::harness::{Place, beside_others, expect_audit, expect_holds, number, trial};
 use serde_json::Value;
 
 /// Reads and writes of few keys by many clients, through a queue that serves several at once and not in turn.
@@ -80,7 +80,7 @@ fn stale_reads_are_found() {
 /// Claim: in twenty trials with an honest node the check has looked at reads and found nothing, however few the keys.
 #[test]
 fn honest_reads_are_believed() {
-    let _alone = alone();
+    let _beside = beside_others();
     for (keys, trials) in [(1, 5), (4, 10), (1000, 5)] {
         let text = registers("", keys, "duration = \"500ms\"");
         let (said, document) = Place::new().experiment(&format!("trials = {trials}\n{text}"));
