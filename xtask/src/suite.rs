@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use declared::{Suite, WORKSPACE};
 pub use prepare::program;
 use stamps::{Sources, Stamps};
-use tally::{Tally, uptime_s};
+use tally::{Beside, Tally, beside, uptime_s};
 use test_programs::{Program, Setting};
 
 /// Seconds that the parts that take turns share in one run.
@@ -54,10 +54,11 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
         move || prepare::systems(&root, &suites)
     });
     let programs = test_programs::built(&mut tally, root);
-    // After the build, with which it shares build scripts and procedural macros: of the rest it needs metadata only.
+    // After the build, with which it shares build scripts and procedural macros: of the rest it needs metadata only. Tests
+    // wait most of the time, so lints and the page are beside them.
     let clippy =
         ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    tally.step(root, "lints", &clippy);
+    let lints = beside(root, "lints", &clippy);
     let prepared = preparing.join().map_err(|_| "preparing panicked".to_owned())?;
     tally.skipped.extend(prepared.skipped);
     tally.skipped.extend(installing.join().map_err(|_| "installing panicked".to_owned())?);
@@ -66,11 +67,13 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     let (end_to_end, units): (Vec<&Program>, Vec<&Program>) =
         programs.iter().partition(|program| program.name == END_TO_END);
     test_programs::run(&mut tally, &setting, &units, &mut stamps, &sources);
+    tally.join(lints);
+    let page = page(&mut tally, root);
     for program in end_to_end {
         end_to_end::run(&mut tally, &setting, &suites, program, &mut stamps, &sources);
     }
+    page.map(|page| tally.join(page));
     tally.step(root, "docs", &["cargo", "xtask", "docs"]);
-    page(&mut tally, root);
     in_turn(&mut tally, root, &suites, is_all, &mut stamps, &sources);
     tally.conclude(began_s)
 }
@@ -181,15 +184,15 @@ fn in_turn(
 }
 
 /// The report's page: what is checked in is what the sources build, and a real report holds in a browser.
-fn page(tally: &mut Tally, root: &Path) {
+fn page(tally: &mut Tally, root: &Path) -> Option<Beside> {
     if let Some(reason) = crate::web::missing() {
         tally.skipped.push(format!("building the page and looking at it: {reason}"));
-        return;
+        return None;
     }
     if !crate::web::has_browser() {
         tally.skipped.push("the page in a browser: there is no chromium".to_owned());
     }
-    tally.step(root, "page", &["cargo", "xtask", "web", "--check"]);
+    Some(beside(root, "page", &["cargo", "xtask", "web", "--check"]))
 }
 
 /// What the suite keeps from one run to the next, checkouts apart.

@@ -89,6 +89,8 @@ fn broken(place: &Place, what: &str) -> String {
     link.display().to_string()
 }
 
+const QUICK: &str = "election_timeout = \"300ms\"";
+
 const RESTART: &str = r#"
         [[fault]]
         at = "2s"
@@ -106,7 +108,6 @@ fn run_broken(what: &str, deploy: &str, load: &str, faults: &str) -> Value {
         kind = "kv"
         [system.deploy]
         program = "{program}"
-        election_timeout = "300ms"
         {deploy}
         [workload]
         kind = "list-append"
@@ -153,6 +154,7 @@ fn acknowledging_before_the_sync_is_found() {
     }
     let _beside = beside_others();
     let deploy = r#"
+        election_timeout = "300ms"
         replicas = 1
         segment = "8MiB"
         [disk]
@@ -188,7 +190,7 @@ fn forgetting_what_was_executed_is_found() {
         connections = 4
         resend = { attempts_max = 9, after = "1ms" }
     "#;
-    let document = run_broken("results", "", load, RESTART);
+    let document = run_broken("results", QUICK, load, RESTART);
     expect_accused(&document, "ledger", "in the ledger again");
     assert!(number(&harness::trial(&document)["fates"]["duplicate"]) > 0);
 }
@@ -213,15 +215,16 @@ fn stale_reads_of_a_leader_that_was_are_found() {
     let faults = r#"
         [[fault]]
         at = "1s"
-        for = "1500ms"
+        for = "2500ms"
         pause = "kv0"
         [[fault]]
         at = "1200ms"
-        for = "3s"
+        for = "4s"
         partition = "kv0"
     "#;
-    let links = "[links]\ndelay = \"0ms\"";
-    let document = run_broken("reads", links, load, faults);
+    // Long enough that no busy machine ends the first leader's term before the fault does.
+    let deploy = "election_timeout = \"1s\"\n[links]\ndelay = \"0ms\"";
+    let document = run_broken("reads", deploy, load, faults);
     expect_accused(&document, "list-append", "in real time");
     expect_accused(&document, "list-append", "was answered at");
 }
@@ -240,6 +243,6 @@ fn another_order_than_decided_is_found() {
     let others = [("3s", "kv1"), ("4s", "kv2")].map(|(at, node)| {
         format!("[[fault]]\nat = \"{at}\"\nfor = \"500ms\"\nrestart = \"{node}\"\n")
     });
-    let document = run_broken("order", "", load, &format!("{RESTART}\n{}", others.concat()));
+    let document = run_broken("order", QUICK, load, &format!("{RESTART}\n{}", others.concat()));
     expect_accused(&document, "list-append", "incompatible order");
 }

@@ -56,7 +56,7 @@ fn power_takes_what_was_not_synced() {
         for fate in ["duplicate", "phantom", "refused_yet_present", "reordered"] {
             assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
         }
-        assert!(number(&fates["once"]) > 20, "{key}: it went on after the fault: {fates}");
+        assert!(number(&fates["once"]) > 0, "{key}: it went on after the fault: {fates}");
         if is_lossy {
             let named = fates["examples"]["lost"].as_array().map_or(0, Vec::len);
             assert!(named > 0, "{fates}");

@@ -1,7 +1,8 @@
 //! Steps of the suite and what came of them: each says what it took, and at the end a table says where the time went.
 
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::thread::JoinHandle;
 
 /// A part may take so many times what it declares before it is ended: the machine may be shared. Beyond what it
 /// declares it is said by name.
@@ -13,6 +14,24 @@ const TIMED_OUT: i32 = 124;
 /// What `assay run` says where the measurement does not hold. A toy's times are nobody's answer,
 /// and what it must show, that the run goes through, it has shown.
 const INVALID: i32 = 97;
+
+/// A step that runs beside others; what it says is kept until it is joined.
+pub struct Beside {
+    name: String,
+    words: String,
+    process: JoinHandle<(std::io::Result<Output>, f64)>,
+}
+
+/// Starts a step beside those that follow.
+pub fn beside(root: &Path, name: &str, words: &[&str]) -> Beside {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(root).stdin(Stdio::null());
+    let process = std::thread::spawn(move || {
+        let before = uptime_s();
+        (command.output(), uptime_s() - before)
+    });
+    Beside { name: name.to_owned(), words: words.join(" "), process }
+}
 
 /// What came of the steps.
 #[derive(Default)]
@@ -82,6 +101,21 @@ impl Tally {
             return self.done(name, Ok(()), took);
         }
         self.ended(name, status, took)
+    }
+
+    /// Waits for a step that ran beside others, and says what it said.
+    pub fn join(&mut self, beside: Beside) -> bool {
+        println!("\n=== {}, beside the steps before it: {}", beside.name, beside.words);
+        let Ok((output, seconds)) = beside.process.join() else {
+            return self.done(&beside.name, Err("it panicked".to_owned()), 0.0);
+        };
+        let status = output.map(|output| {
+            for said in [&output.stdout, &output.stderr] {
+                print!("{}", String::from_utf8_lossy(said));
+            }
+            output.status
+        });
+        self.ended(&beside.name, status, seconds)
     }
 
     /// A step that was carried out here.
@@ -172,6 +206,16 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Claim: a step beside others passes or fails as its program does.
+    #[test]
+    fn beside_others() {
+        let mut tally = Tally::default();
+        let steps = [("right", "true"), ("wrong", "false"), ("missing", "/there/is/none")];
+        let steps = steps.map(|(name, program)| beside(Path::new("/"), name, &[program]));
+        let passed = steps.map(|step| tally.join(step));
+        assert_eq!((passed, tally.passed, tally.failed.len()), ([true, false, false], 1, 2));
     }
 
     /// Claim: what goes beyond all slack is ended with what it started and fails by name; what fails fails; and each stands
