@@ -222,9 +222,8 @@ fn stale_reads_of_a_leader_that_was_are_found() {
         for = "4s"
         partition = "kv0"
     "#;
-    // Long enough that no busy machine ends the first leader's term before the fault does.
-    let deploy = "election_timeout = \"1s\"\n[links]\ndelay = \"0ms\"";
-    let document = run_broken("reads", deploy, load, faults);
+    let deploy = format!("{QUICK}\n[links]\ndelay = \"0ms\"");
+    let document = run_broken("reads", &deploy, load, faults);
     expect_accused(&document, "list-append", "in real time");
     expect_accused(&document, "list-append", "was answered at");
 }
