@@ -40,11 +40,11 @@ impl Origins {
         } else {
             return;
         }
-        let exposed = HeaderValue::from_static("server-timing, retry-after");
+        let exposed = HeaderValue::from_static("etag, server-timing, retry-after");
         answered.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         if is_preflight {
             let methods = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
-            let headers = HeaderValue::from_static("authorization, content-type");
+            let headers = HeaderValue::from_static("authorization, content-type, x-api-key");
             answered.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
             answered.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
             answered.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
