@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
-use hyper::{Response, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::routes::NotFound;
 use crate::rpc::Failure;
@@ -44,6 +45,12 @@ pub enum Problem {
     Method,
     /// Who asks has not said who they are, or not well.
     Unsigned(Unsigned),
+    /// A key is needed, and there is none, or none that was given out.
+    NoKey,
+    /// The client has used up its allowance.
+    Over(Duration),
+    /// The body is larger than allowed, or none that the route has.
+    NoBody(&'static str),
 }
 
 /// How long a client may keep an answer.
@@ -51,8 +58,22 @@ pub enum Problem {
 pub enum Keep {
     /// For good.
     Immutable,
-    /// Not at all.
+    /// For good, but only the client itself: it had to show who it is.
+    ImmutablePrivate,
+    /// Only after asking whether it still holds.
     No,
+    /// The same, and only the client itself.
+    NoPrivate,
+}
+
+impl Keep {
+    /// The same for an answer that no cache may give to another client (RFC 9111, 3.5).
+    pub fn privately(self) -> Self {
+        match self {
+            Self::Immutable | Self::ImmutablePrivate => Self::ImmutablePrivate,
+            Self::No | Self::NoPrivate => Self::NoPrivate,
+        }
+    }
 }
 
 /// A body of JSON.
@@ -65,7 +86,9 @@ pub fn with(content_type: HeaderValue, body: Bytes, keep: Keep) -> Answered {
     let mut answered = Response::new(Full::new(body));
     let keep = match keep {
         Keep::Immutable => HeaderValue::from_static("public, max-age=31536000, immutable"),
+        Keep::ImmutablePrivate => HeaderValue::from_static("private, max-age=31536000, immutable"),
         Keep::No => HeaderValue::from_static("no-cache"),
+        Keep::NoPrivate => HeaderValue::from_static("private, no-cache"),
     };
     answered.headers_mut().insert(CONTENT_TYPE, content_type);
     answered.headers_mut().insert(CACHE_CONTROL, keep);
@@ -106,21 +129,37 @@ pub fn problem(problem: &Problem) -> Answered {
     answered
 }
 
+/// Has caches keep answers apart by a header of the request. All such names stand in one line: some caches read no second.
+pub fn vary(answered: &mut HeaderMap, name: &'static str) {
+    let others = answered.get(VARY).and_then(|names| names.to_str().ok());
+    let names = others.map(|others| format!("{others}, {name}"));
+    let names = names.and_then(|names| HeaderValue::try_from(names).ok());
+    answered.insert(VARY, names.unwrap_or(HeaderValue::from_static(name)));
+}
+
+/// The answer where there is nothing to say.
+pub fn nothing() -> Answered {
+    let mut answered = Response::new(Full::default());
+    *answered.status_mut() = StatusCode::NO_CONTENT;
+    answered
+}
+
+/// The answer that names another path.
+pub fn elsewhere(path: &'static str) -> Answered {
+    let mut answered = Response::new(Full::default());
+    *answered.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    answered.headers_mut().insert(LOCATION, HeaderValue::from_static(path));
+    answered
+}
+
 /// What went wrong, in words.
-#[cfg(feature = "grpc")]
 pub fn detail(problem: &Problem) -> String {
     words(problem).detail
 }
 
 /// What a route can be asked with, as an answer to OPTIONS, or to another method than these.
 pub fn methods(allowed: &'static str, is_asked: bool) -> Answered {
-    let mut answered = if is_asked {
-        let mut answered = Response::new(Full::default());
-        *answered.status_mut() = StatusCode::NO_CONTENT;
-        answered
-    } else {
-        problem(&Problem::Method)
-    };
+    let mut answered = if is_asked { nothing() } else { problem(&Problem::Method) };
     answered.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answered
 }
@@ -171,6 +210,18 @@ fn words(problem: &Problem) -> Words {
             };
             say(status, "unsigned", why.words().to_owned())
         }
+        Problem::NoKey => {
+            let detail = "this needs `X-Api-Key: KEY` with a key that was given out".to_owned();
+            say(StatusCode::UNAUTHORIZED, "no_key", detail)
+        }
+        Problem::Over(wait) => {
+            let detail = "over this client's allowance; ask again after the time in Retry-After";
+            let words = say(StatusCode::TOO_MANY_REQUESTS, "over", detail.to_owned());
+            Words { retry_after: Some(*wait), ..words }
+        }
+        Problem::NoBody(wanted) => {
+            say(StatusCode::BAD_REQUEST, "body", format!("the body must be {wanted}"))
+        }
         Problem::Node(failure) => failed(failure),
     }
 }
@@ -214,6 +265,9 @@ fn failed(failure: &Failure) -> Words {
             "refused",
             format!("the node refuses this request: {message} ({code})"),
         ),
+        Failure::OtherChain(why) => {
+            say(bad, "other_chain", format!("the node is of another chain: {why}"))
+        }
         Failure::Busy => {
             let detail = "more requests wait for the node than there is room for".to_owned();
             let words = say(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);

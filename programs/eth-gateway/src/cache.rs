@@ -1,16 +1,20 @@
-//! Answers of the node that need not be asked for again: what is final for good, what belongs to the last block until the
-//! next one. Bounded in bytes; what was not used lately goes first.
+//! Answers of the node that need not be asked for again. Each is kept with what it is true of: a block by its hash, or what
+//! is final. Bounded in bytes; what was not used lately goes first.
 
 use bytes::Bytes;
 use moka::sync::Cache;
 
-/// How long an answer stays true.
+use crate::view::Id;
+
+/// What an answer is true of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Whatever comes.
-    ForGood,
-    /// While this is the last height.
-    AtHeight(u64),
+    /// Whatever comes: its key names a block by its hash.
+    Always,
+    /// While what was final in this generation is.
+    Final(u64),
+    /// Where the chain has this block.
+    In(Id),
 }
 
 /// An answer that is kept.
@@ -36,13 +40,9 @@ impl Answers {
         Self { cache: Cache::builder().max_capacity(bytes_max).weigher(weight).build() }
     }
 
-    /// What is kept, if it is true while `height` is the last height.
-    pub fn get(&self, key: &str, height: Option<u64>) -> Option<Kept> {
-        let kept = self.cache.get(key)?;
-        match kept.holds {
-            Holds::ForGood => Some(kept),
-            Holds::AtHeight(at) => Some(kept).filter(|_| height == Some(at)),
-        }
+    /// What is kept under a key; whether it is true now is the caller's to say.
+    pub fn get(&self, key: &str) -> Option<Kept> {
+        self.cache.get(key)
     }
 
     /// Keeps a copy of an answer; the answer itself may be a part of a large batch.
@@ -62,18 +62,15 @@ impl Answers {
 mod tests {
     use super::*;
 
-    /// Claim: an answer of the last block is not given for another height, and all entries stay within the bound.
+    /// Claim: an answer is kept with what it is true of, and all entries stay within the bound.
     #[test]
-    fn heights_and_bounds() {
+    fn bounds() {
         let answers = Answers::new(64 << 10);
         let body = Bytes::from(vec![b'x'; 1000]);
-        answers.keep("last".to_owned(), &body, Holds::AtHeight(7));
-        answers.keep("old".to_owned(), &body, Holds::ForGood);
-        assert!(answers.get("last", Some(7)).is_some());
-        assert!(answers.get("last", Some(8)).is_none() && answers.get("last", None).is_none());
-        assert!(answers.get("old", None).is_some());
+        answers.keep("old".to_owned(), &body, Holds::Final(3));
+        assert_eq!(answers.get("old").map(|kept| kept.holds), Some(Holds::Final(3)));
         for index in 0..1000 {
-            answers.keep(index.to_string(), &body, Holds::ForGood);
+            answers.keep(index.to_string(), &body, Holds::Always);
         }
         let (entries, bytes) = answers.size();
         assert!(bytes <= 64 << 10 && entries > 10, "{entries} entries, {bytes} bytes");

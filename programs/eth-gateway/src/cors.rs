@@ -3,8 +3,10 @@
 use hyper::HeaderMap;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderValue, ORIGIN,
 };
+
+use crate::answers::vary;
 
 /// The origins that are let in.
 #[derive(Clone, Debug, Default)]
@@ -31,20 +33,23 @@ impl Origins {
 
     /// Writes what the browser asks for into an answer's head.
     pub fn allow(&self, asked: &HeaderMap, answered: &mut HeaderMap, is_preflight: bool) {
+        // Also where no origin is named: a cache must not give that answer to a page.
+        if !self.all && !self.listed.is_empty() {
+            vary(answered, "origin");
+        }
         let Some(origin) = asked.get(ORIGIN) else { return };
         if self.all {
             answered.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         } else if self.listed.iter().any(|listed| listed.as_bytes() == origin.as_bytes()) {
             answered.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-            answered.insert(VARY, HeaderValue::from_static("origin"));
         } else {
             return;
         }
-        let exposed = HeaderValue::from_static("server-timing, retry-after");
+        let exposed = HeaderValue::from_static("etag, server-timing, retry-after");
         answered.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         if is_preflight {
             let methods = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
-            let headers = HeaderValue::from_static("authorization, content-type");
+            let headers = HeaderValue::from_static("authorization, content-type, x-api-key");
             answered.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
             answered.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
             answered.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));

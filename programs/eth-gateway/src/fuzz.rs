@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::quantity::Quantity;
-use crate::routes::{Operation, find};
+use crate::routes::{OPERATIONS, Operation, find};
 use crate::{json, rpc};
 
 /// Reads `bytes` behind the first one as all that there is: that one chooses a reply's status and how many calls it is for.
@@ -26,9 +26,17 @@ pub fn fuzz_gateway(bytes: &[u8]) {
 fn path(text: &str) {
     let Ok(operation) = find(text) else { return };
     let texts: Vec<&String> = match &operation {
-        Operation::Transaction(text) | Operation::Receipt(text) | Operation::Balance(text) => {
+        Operation::Transaction(text) | Operation::Receipt(text) | Operation::Fate(text) => {
             vec![text]
         }
+        Operation::Balance { address, .. }
+        | Operation::Nonce { address, .. }
+        | Operation::Code { address, .. }
+        | Operation::Storage { address, .. } => vec![address],
+        Operation::Search(search) => {
+            search.address.iter().chain(search.topics.iter().flatten()).collect()
+        }
+        Operation::Estimate { from, to, data, .. } => vec![from, to, data],
         Operation::BlockByHash { hash, .. } => vec![hash],
         Operation::Logs { topic, from, to } => {
             assert!(from <= to);
@@ -41,7 +49,7 @@ fn path(text: &str) {
         let digits = text.strip_prefix("0x").expect("hexadecimal");
         assert!(digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{text}");
     }
-    assert!(operation.route() < 14);
+    assert!(operation.route() < OPERATIONS);
 }
 
 fn quantity(text: &str) {

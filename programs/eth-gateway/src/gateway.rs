@@ -1,44 +1,57 @@
-//! From a request to its answer: what is kept, what others are asking for just now, and the node, in this order.
+//! From a question to its answer: what is kept, what others are asking for just now, and the node, in this order.
+//!
+//! An answer is true of a head that the node had while the request was open, or not longer before it than `latest_age`. So
+//! what may be another under another head is asked for by its block's hash and kept by it; what cannot be bound to a block's
+//! hash (a search over blocks that are not final, a transaction in no block) is not kept, and nobody joins a call that
+//! the node may have answered before they came.
 
+mod asking;
+mod fate;
 mod perform;
+mod served;
+#[cfg(test)]
+mod simulation;
 
 pub use perform::Form;
+pub use served::calls_of;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use clock::{Clock, Instant};
-use tokio::sync::oneshot;
+use clock::Clock;
 
 use crate::answers::Problem;
-use crate::cache::{Answers, Holds, Kept};
+use crate::cache::{Answers, Holds};
+use crate::follower::Follower;
 use crate::json;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Source};
 use crate::options::Options;
 use crate::quantity::Quantity;
+use crate::query::{At, Logs, Query, State};
 use crate::rpc::{Answer, Call, Failure};
-use crate::upstream::Upstream;
+use crate::upstream::{Node, Upstreams};
+use crate::view::{Header, Id, View, hex};
+use asking::Asking;
+
+/// So many times a node may refuse a block's hash as a parameter before it is believed that it knows none (EIP-1898).
+const HASH_REFUSALS_MAX: u32 = 3;
+
+/// The code of a contract's own refusal, which it would give again.
+const REVERTED: i64 = 3;
 
 /// See the module.
 pub struct Gateway {
-    upstream: Arc<Upstream>,
+    node: Arc<dyn Node>,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
-    cache: Option<Answers>,
-    /// Who waits for which call that is under way.
-    asking: Option<Mutex<HashMap<String, Vec<oneshot::Sender<Answer>>>>>,
-    last: Option<Last>,
-    final_depth: u64,
-}
-
-/// The last height, as it was when it was asked for.
-struct Last {
-    height: AtomicU64,
-    asked: AtomicI64,
-    age_max: Duration,
+    cache: Option<Arc<Answers>>,
+    asking: Option<Asking>,
+    /// None where nothing is kept that depends on the head.
+    follower: Option<Arc<Follower>>,
+    hash_refusals: AtomicU32,
+    sent: fate::Sent,
 }
 
 /// What one request has cost.
@@ -48,162 +61,379 @@ pub struct Spent {
     pub node: Option<Duration>,
 }
 
-/// How long the result of a call may be kept.
-#[derive(Clone, Copy, Debug)]
-enum Lasting {
-    /// For good, whatever it is.
-    ForGood,
-    /// What belongs to a block of this height: for good once that is deep enough.
-    Block(u64),
-    /// What names its block in itself, as transactions and receipts do.
-    ItsBlock,
-    /// Until the next block.
-    Last,
+/// What a question gave.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub result: Bytes,
+    /// It will never be another.
+    pub is_final: bool,
 }
 
-/// What a call gave.
-struct Got {
-    result: Bytes,
-    /// It will never be another.
-    is_final: bool,
+impl Got {
+    fn now(result: Bytes) -> Self {
+        Self { result, is_final: false }
+    }
+
+    fn for_good(result: Bytes) -> Self {
+        Self { result, is_final: true }
+    }
+
+    fn is_null(&self) -> bool {
+        *self.result == *b"null"
+    }
 }
+
+type Given = Result<Got, Problem>;
 
 impl Gateway {
     /// # Errors
     /// When the node's URL is none.
     pub fn new(options: &Options, clock: Clock) -> Result<Arc<Self>, String> {
         let metrics = Arc::new(Metrics::default());
-        let upstream = Upstream::new(options, clock, Arc::clone(&metrics))?;
-        let last = Last {
-            height: AtomicU64::new(0),
-            asked: AtomicI64::new(i64::MIN / 2),
-            age_max: options.latest_age,
-        };
-        Ok(Arc::new(Self {
-            upstream,
+        let upstream = Upstreams::new(options, clock, Arc::clone(&metrics))?;
+        Ok(Self::before(upstream, options, clock, metrics))
+    }
+
+    /// A gateway before any node.
+    pub fn before(
+        node: Arc<dyn Node>,
+        options: &Options,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let cache = options.cache.then(|| Arc::new(Answers::new(options.cache_bytes)));
+        let follower = cache.as_ref().filter(|_| options.latest).map(|cache| {
+            let (node, cache) = (Arc::clone(&node), Arc::clone(cache));
+            Follower::new(node, clock, cache, options.latest_age, options.final_depth)
+        });
+        Arc::new(Self {
+            asking: options.coalesce.then(|| Asking::new(Arc::clone(&node))),
+            node,
             metrics,
             clock,
-            cache: options.cache.then(|| Answers::new(options.cache_bytes)),
-            asking: options.coalesce.then(|| Mutex::new(HashMap::new())),
-            last: options.latest.then_some(last),
-            final_depth: options.final_depth,
-        }))
+            cache,
+            follower,
+            hash_refusals: AtomicU32::new(0),
+            sent: fate::Sent::default(),
+        })
     }
 
     /// Entries and bytes of the cache.
     pub fn cache_size(&self) -> Option<(u64, u64)> {
-        self.cache.as_ref().map(Answers::size)
+        self.cache.as_ref().map(|cache| cache.size())
     }
 
-    /// The last height: not older than allowed, or asked for.
-    async fn height(self: &Arc<Self>, spent: &mut Spent) -> Result<u64, Problem> {
-        if let Some(last) = &self.last {
-            let asked = Instant::from_ns(last.asked.load(Relaxed));
-            if self.clock.now().saturating_since(asked) < last.age_max {
-                return Ok(last.height.load(Relaxed));
+    /// Answers a question.
+    pub async fn answer(self: &Arc<Self>, query: &Query, spent: &mut Spent) -> Given {
+        match query {
+            Query::Height => match self.view(spent).await? {
+                Some(view) => Ok(Got::now(Query::height_result(view.head.height).into())),
+                None => {
+                    let call = Call::new("eth_blockNumber", "[]".to_owned());
+                    self.unbound(call, spent).await
+                }
+            },
+            Query::Block { at, full } => {
+                let full = *full;
+                self.at_block(at, |at| Query::block_call(at, full), true, spent).await
             }
-        }
-        let asked = self.clock.now();
-        let result = self.ask(Call::new("eth_blockNumber", "[]".to_owned()), spent).await?;
-        let height = quantity(&result).and_then(Quantity::to_u64);
-        let height = height.ok_or(Problem::Shape("eth_blockNumber"))?;
-        if let Some(last) = &self.last {
-            last.height.store(height, Relaxed);
-            last.asked.store(asked.as_ns(), Relaxed);
-        }
-        Ok(height)
-    }
-
-    /// The result of a call: kept, or asked for and kept as long as it lasts.
-    async fn get(
-        self: &Arc<Self>,
-        call: Call,
-        lasting: Lasting,
-        spent: &mut Spent,
-    ) -> Result<Got, Problem> {
-        let Some(cache) = &self.cache else {
-            return Ok(Got { result: self.ask(call, spent).await?, is_final: false });
-        };
-        let key = call.key();
-        // What is kept for good needs no height; for the rest it is asked for once for all.
-        if let Some(Kept { result, holds: Holds::ForGood }) = cache.get(&key, None) {
-            self.metrics.came_from(0);
-            return Ok(Got { result, is_final: true });
-        }
-        let height = match (lasting, &self.last) {
-            (Lasting::ForGood, _) | (_, None) => None,
-            _ => Some(self.height(spent).await?),
-        };
-        if let Some(kept) = height.and_then(|height| cache.get(&key, Some(height))) {
-            self.metrics.came_from(0);
-            return Ok(Got { result: kept.result, is_final: false });
-        }
-        let result = self.ask(call, spent).await?;
-        let holds = self.holds(lasting, height, &result);
-        if let Some(holds) = holds.filter(|_| *result != *b"null") {
-            cache.keep(key, &result, holds);
-        }
-        Ok(Got { result, is_final: holds == Some(Holds::ForGood) })
-    }
-
-    fn holds(&self, lasting: Lasting, height: Option<u64>, result: &Bytes) -> Option<Holds> {
-        let block = match lasting {
-            Lasting::ForGood => return Some(Holds::ForGood),
-            Lasting::Last => return height.map(Holds::AtHeight),
-            Lasting::Block(block) => Some(block),
-            Lasting::ItsBlock => {
-                json::member(result, "blockNumber").and_then(quantity).and_then(Quantity::to_u64)
+            Query::TransactionInBlock { at, index } => {
+                let index = *index;
+                self.at_block(at, |at| Query::place_call(at, index), true, spent).await
             }
-        };
-        let height = height?;
-        // What is in no block yet may be in one at any time.
-        let is_deep = block?.checked_add(self.final_depth)? <= height;
-        Some(if is_deep { Holds::ForGood } else { Holds::AtHeight(height) })
+            Query::Transaction(hash) => {
+                let call = Call::new("eth_getTransactionByHash", format!("[\"{hash}\"]"));
+                self.in_a_block(call, spent).await
+            }
+            Query::Receipt(hash) => {
+                let call = Call::new("eth_getTransactionReceipt", format!("[\"{hash}\"]"));
+                self.in_a_block(call, spent).await
+            }
+            Query::State { what, at } => self.state(what, at, spent).await,
+            Query::Logs(logs) => self.logs(logs, spent).await,
+            Query::GasPrice => self.gas_price(spent).await,
+            Query::ChainId => {
+                let call = Call::new("eth_chainId", "[]".to_owned());
+                self.content(call, spent).await
+            }
+            Query::Other(call) => Ok(Got::now(self.ask_alone(call.clone(), spent).await?)),
+        }
     }
 
-    /// Asks the node, or waits with those who already ask for the same.
-    async fn ask(self: &Arc<Self>, call: Call, spent: &mut Spent) -> Result<Bytes, Problem> {
+    /// The chain as it is seen now, for those who wait for new heads; none where it cannot be seen.
+    pub async fn seen(&self) -> Option<Arc<View>> {
+        self.follower.as_ref()?.view().await.ok()
+    }
+
+    /// A block's header as JSON.
+    pub async fn header(&self, hash: crate::view::Hash) -> Option<String> {
+        let got =
+            self.content(crate::follower::by_hash(&hash), &mut Spent::default()).await.ok()?;
+        let mut block: serde_json::Value = serde_json::from_slice(&got.result).ok()?;
+        for more in ["transactions", "uncles", "withdrawals", "size", "totalDifficulty"] {
+            block.as_object_mut()?.remove(more);
+        }
+        Some(block.to_string())
+    }
+
+    /// A view of the chain that is not too old; none where the head is not followed.
+    async fn view(&self, spent: &mut Spent) -> Result<Option<Arc<View>>, Problem> {
+        let Some(follower) = &self.follower else { return Ok(None) };
         let began = self.clock.now();
-        let answer = match &self.asking {
-            None => {
-                self.metrics.came_from(2);
-                self.upstream.ask(call).await
-            }
-            Some(asking) => self.ask_with_others(asking, call).await,
+        let view = follower.view().await;
+        let took = self.clock.now().saturating_since(began);
+        if !took.is_zero() {
+            spent.node = Some(spent.node.unwrap_or_default() + took);
+        }
+        view.map(Some).map_err(Problem::Node)
+    }
+
+    /// What is kept of a call for good: its key names a block by its hash, or it was final and still is.
+    fn kept_for_good(&self, key: &str) -> Option<Got> {
+        let kept = self.cache.as_ref()?.get(key)?;
+        let holds = match kept.holds {
+            Holds::Always => true,
+            Holds::Final(generation) => Some(generation) == self.generation(),
+            Holds::In(_) => false,
         };
+        holds.then(|| {
+            self.metrics.came_from(Source::Cache);
+            Got::for_good(kept.result)
+        })
+    }
+
+    fn generation(&self) -> Option<u64> {
+        self.follower.as_ref().map(|follower| follower.generation())
+    }
+
+    fn keep(&self, key: String, result: &Bytes, holds: Holds) {
+        if let Some(cache) = self.cache.as_ref().filter(|_| **result != *b"null") {
+            cache.keep(key, result, holds);
+        }
+    }
+
+    /// The result of a call that names its block by a hash: it can never be another.
+    async fn content(&self, call: Call, spent: &mut Spent) -> Given {
+        let key = call.key();
+        if let Some(got) = self.kept_for_good(&key) {
+            return Ok(got);
+        }
+        let result = self.ask_with_others(call, spent).await?;
+        self.keep(key, &result, Holds::Always);
+        Ok(Got::for_good(result))
+    }
+
+    /// The result of a call that depends on what the node holds just now.
+    async fn unbound(&self, call: Call, spent: &mut Spent) -> Given {
+        Ok(Got::now(self.ask_after_others(call, spent).await?))
+    }
+
+    /// Something of a block; `call` makes the call of it for a block that is named in any way.
+    async fn at_block(
+        &self,
+        at: &At,
+        call: impl Fn(&At) -> Call,
+        may_be_absent: bool,
+        spent: &mut Spent,
+    ) -> Given {
+        match at {
+            At::Hash(_) => self.content(call(at), spent).await,
+            At::Height(height) => {
+                let numbered = call(at);
+                let key = numbered.key();
+                if let Some(got) = self.kept_for_good(&key) {
+                    return Ok(got);
+                }
+                let Some(view) = self.view_for(*height, spent).await? else {
+                    return self.unbound(numbered, spent).await;
+                };
+                if view.is_final(*height) {
+                    return self.at_final(numbered, view.generation, spent).await;
+                }
+                if *height > view.head.height && may_be_absent {
+                    return Ok(Got::now(Bytes::from_static(b"null")));
+                }
+                match view.hash_at(*height) {
+                    Some(hash) => self.at_hash(&hex(&hash), numbered, call, spent).await,
+                    None => self.unbound(numbered, spent).await,
+                }
+            }
+            At::Latest => match self.view(spent).await? {
+                Some(view) => self.at_hash(&hex(&view.head.hash), call(at), call, spent).await,
+                None => self.unbound(call(at), spent).await,
+            },
+            At::Safe | At::Finalized if self.follower.is_some() => {
+                let block = self.unbound(Query::block_call(at, false), spent).await?;
+                match Header::read(&block.result) {
+                    Some(header) => {
+                        let hash = hex(&header.id.hash);
+                        let known = Query::block_call(&At::Hash(hash.clone()), false).key();
+                        self.keep(known, &block.result, Holds::Always);
+                        self.at_hash(&hash, call(at), call, spent).await
+                    }
+                    None => self.unbound(call(at), spent).await,
+                }
+            }
+            At::Safe | At::Finalized | At::Pending => self.unbound(call(at), spent).await,
+        }
+    }
+
+    /// A view to look a height up in. What is final stays final, so for that any view will do.
+    async fn view_for(&self, height: u64, spent: &mut Spent) -> Result<Option<Arc<View>>, Problem> {
+        let known = self.follower.as_ref().and_then(|follower| follower.known());
+        match known.filter(|view| view.is_final(height)) {
+            Some(view) => Ok(Some(view)),
+            None => self.view(spent).await,
+        }
+    }
+
+    /// Something of a block whose hash is known, though it may be answered by a node that does not have it: then as that
+    /// node has it, and not kept.
+    async fn at_hash(
+        &self,
+        hash: &str,
+        otherwise: Call,
+        call: impl Fn(&At) -> Call,
+        spent: &mut Spent,
+    ) -> Given {
+        let got = self.content(call(&At::Hash(hash.to_owned())), spent).await;
+        match got {
+            Ok(got) if got.is_null() => self.unbound(otherwise, spent).await,
+            Ok(got) => Ok(Got { is_final: false, ..got }),
+            Err(Problem::Node(Failure::Refused { code, .. })) if code != REVERTED => {
+                let other = self.unbound(otherwise, spent).await;
+                if other.is_ok() && matches!(code, -32602 | -32601) {
+                    self.hash_refusals.fetch_add(1, Relaxed);
+                }
+                other
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The result of a call about a final block.
+    async fn at_final(&self, call: Call, generation: u64, spent: &mut Spent) -> Given {
+        let key = call.key();
+        let result = self.ask_with_others(call, spent).await?;
+        self.keep(key, &result, Holds::Final(generation));
+        Ok(if *result == *b"null" { Got::now(result) } else { Got::for_good(result) })
+    }
+
+    /// What names its block in itself, as transactions and receipts do.
+    async fn in_a_block(&self, call: Call, spent: &mut Spent) -> Given {
+        let key = call.key();
+        if let Some(got) = self.kept_for_good(&key) {
+            return Ok(got);
+        }
+        let kept = self.cache.as_ref().and_then(|cache| cache.get(&key));
+        if let Some(kept) = kept
+            && let Holds::In(block) = kept.holds
+            && let Some(view) = self.view(spent).await?
+            && view.has(block)
+        {
+            self.metrics.came_from(Source::Cache);
+            let is_final = view.is_final(block.height);
+            if is_final {
+                self.keep(key, &kept.result, Holds::Final(view.generation));
+            }
+            return Ok(Got { result: kept.result, is_final });
+        }
+        let known = self.follower.as_ref().and_then(|follower| follower.known());
+        let result = self.ask_after_others(call, spent).await?;
+        let Some(block) = Id::of_place(&result) else { return Ok(Got::now(result)) };
+        let generation =
+            known.filter(|view| view.is_final(block.height)).map(|view| view.generation);
+        if self.follower.is_some() {
+            self.keep(key, &result, generation.map_or(Holds::In(block), Holds::Final));
+        }
+        Ok(Got { result, is_final: generation.is_some() })
+    }
+
+    /// Something about accounts or contracts.
+    async fn state(&self, what: &State, at: &At, spent: &mut Spent) -> Given {
+        let knows_hashes = self.hash_refusals.load(Relaxed) < HASH_REFUSALS_MAX;
+        if !knows_hashes && !matches!(at, At::Hash(_)) {
+            return self.unbound(what.call(at), spent).await;
+        }
+        self.at_block(at, |at| what.call(at), false, spent).await
+    }
+
+    async fn logs(&self, logs: &Logs, spent: &mut Spent) -> Given {
+        let call = logs.call();
+        match (&logs.from, &logs.to) {
+            (At::Hash(_), _) => self.content(call, spent).await,
+            (At::Height(from), At::Height(to)) if from <= to => {
+                if let Some(got) = self.kept_for_good(&call.key()) {
+                    return Ok(got);
+                }
+                let Some(view) = self.view_for(*to, spent).await? else {
+                    return self.unbound(call, spent).await;
+                };
+                if view.is_final(*to) {
+                    return self.at_final(call, view.generation, spent).await;
+                }
+                match view.hash_at(*to).filter(|_| from == to) {
+                    Some(hash) => {
+                        let of = |at: &At| Logs { from: at.clone(), ..logs.clone() }.call();
+                        self.at_hash(&hex(&hash), call, of, spent).await
+                    }
+                    None => self.unbound(call, spent).await,
+                }
+            }
+            _ => self.unbound(call, spent).await,
+        }
+    }
+
+    /// What gas costs is the node's advice and no fact of the chain: it is kept under the head under which it was asked for.
+    async fn gas_price(&self, spent: &mut Spent) -> Given {
+        let call = Call::new("eth_gasPrice", "[]".to_owned());
+        let Some(view) = self.view(spent).await? else { return self.unbound(call, spent).await };
+        let key = format!("{}{}", call.key(), hex(&view.head.hash));
+        if let Some(got) = self.kept_for_good(&key) {
+            return Ok(Got { is_final: false, ..got });
+        }
+        let got = self.unbound(call, spent).await?;
+        self.keep(key, &got.result, Holds::Always);
+        Ok(got)
+    }
+
+    /// Asks the node, or waits with those who already ask for the same, which can only have one answer.
+    async fn ask_with_others(&self, call: Call, spent: &mut Spent) -> Result<Bytes, Problem> {
+        match &self.asking {
+            None => self.ask_alone(call, spent).await,
+            Some(asking) => {
+                let answer = asking.join(call, &self.metrics);
+                self.waited(answer, spent).await
+            }
+        }
+    }
+
+    /// Asks the node, together with those who came while the same was under way, when that is over.
+    async fn ask_after_others(&self, call: Call, spent: &mut Spent) -> Result<Bytes, Problem> {
+        match &self.asking {
+            None => self.ask_alone(call, spent).await,
+            Some(asking) => {
+                let answer = asking.follow(call, &self.metrics);
+                self.waited(answer, spent).await
+            }
+        }
+    }
+
+    async fn ask_alone(&self, call: Call, spent: &mut Spent) -> Result<Bytes, Problem> {
+        self.metrics.came_from(Source::Node);
+        self.waited(self.node.ask(call), spent).await
+    }
+
+    async fn waited(
+        &self,
+        answer: impl Future<Output = Answer>,
+        spent: &mut Spent,
+    ) -> Result<Bytes, Problem> {
+        let began = self.clock.now();
+        let answer = answer.await;
         let took = self.clock.now().saturating_since(began);
         spent.node = Some(spent.node.unwrap_or_default() + took);
         answer.map_err(Problem::Node)
-    }
-
-    async fn ask_with_others(
-        self: &Arc<Self>,
-        asking: &Mutex<HashMap<String, Vec<oneshot::Sender<Answer>>>>,
-        call: Call,
-    ) -> Answer {
-        let key = call.key();
-        let (answer, answered) = oneshot::channel();
-        let is_first = {
-            let mut asking = asking.lock().unwrap_or_else(PoisonError::into_inner);
-            let waiting = asking.entry(key.clone()).or_default();
-            waiting.push(answer);
-            waiting.len() == 1
-        };
-        self.metrics.came_from(if is_first { 2 } else { 1 });
-        if is_first {
-            let this = Arc::clone(self);
-            // A task of its own: the client that asked first may go away, and the others still wait.
-            tokio::spawn(async move {
-                let answer = this.upstream.ask(call).await;
-                let waiting = this.asking.as_ref().and_then(|asking| {
-                    asking.lock().unwrap_or_else(PoisonError::into_inner).remove(&key)
-                });
-                for waiting in waiting.unwrap_or_default() {
-                    let _ = waiting.send(answer.clone());
-                }
-            });
-        }
-        answered.await.unwrap_or(Err(Failure::Busy))
     }
 }
 

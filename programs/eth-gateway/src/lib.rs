@@ -1,11 +1,14 @@
 //! A gateway in front of an Ethereum node: a REST API over the node's JSON-RPC.
 //!
-//! It reads and never writes. What it knows of a chain it has from the node that it was given; it must never invent an
-//! answer, and it says whose failure a failure is.
+//! What it knows of a chain it has from the node that it was given; it must never invent an answer, never give one that no
+//! head of the node's confirms, and it says whose failure a failure is.
+// The schemas are one literal.
+#![recursion_limit = "256"]
 
 mod fuzz;
 pub mod json;
 pub mod quantity;
+pub mod query;
 pub mod routes;
 pub mod rpc;
 
@@ -15,6 +18,8 @@ mod answers;
 mod cache;
 #[cfg(feature = "server")]
 mod cors;
+#[cfg(feature = "server")]
+mod follower;
 #[cfg(feature = "server")]
 mod gateway;
 #[cfg(feature = "grpc")]
@@ -41,6 +46,8 @@ mod swagger;
 mod tls;
 #[cfg(feature = "server")]
 mod upstream;
+#[cfg(feature = "server")]
+mod view;
 
 pub use fuzz::fuzz_gateway;
 #[cfg(feature = "server")]

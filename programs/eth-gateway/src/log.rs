@@ -11,14 +11,15 @@ use serde_json::json;
 
 /// Lines that wait for the writer; what comes beyond is counted and left out.
 const WAITING_MAX: usize = 1024;
-/// From this status on an answer is a failure of somebody else's than the client.
-const FAILED: u16 = 429;
+/// From this status on an answer is a failure.
+const FAILED: u16 = 400;
 /// Of a path this much is written.
 const PATH_MAX: usize = 200;
 
 /// What a line says.
 #[derive(Debug)]
 pub struct Line {
+    pub client: std::net::IpAddr,
     pub path: String,
     pub method: String,
     pub status: u16,
@@ -77,7 +78,7 @@ fn text(line: &Line, at: &str, missing: u64) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let path: String = line.path.chars().take(PATH_MAX).collect();
     let mut fields = json!({
-        "at": at, "method": line.method, "path": path, "status": line.status, "own_ms": ms(line.own),
+        "at": at, "client": line.client.to_string(), "method": line.method, "path": path, "status": line.status, "own_ms": ms(line.own),
     });
     if let Some(node) = line.node {
         fields["node_ms"] = ms(node).into();
@@ -97,8 +98,9 @@ mod tests {
     fn sampled() {
         let log = Log::start(10).unwrap();
         assert_eq!((0..100).filter(|_| log.wants(200)).count(), 10);
-        assert!((0..100).all(|_| log.wants(502) && log.wants(429)));
+        assert!((0..100).all(|_| log.wants(502) && log.wants(401)));
         let line = Line {
+            client: std::net::Ipv4Addr::LOCALHOST.into(),
             path: "/a\n\"b".to_owned(),
             method: "GET".to_owned(),
             status: 502,

@@ -7,12 +7,13 @@ use std::time::Duration;
 use crate::routes::ROUTES;
 
 /// Statuses that are counted by themselves.
-const STATUSES: [u16; 13] = [200, 204, 400, 401, 404, 405, 408, 422, 429, 500, 502, 503, 504];
+const STATUSES: [u16; 17] =
+    [200, 204, 400, 401, 404, 405, 408, 422, 429, 500, 502, 503, 504, 101, 202, 304, 413];
 /// Upper ends of the buckets of durations, in seconds.
 const BOUNDS_S: [f64; 14] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0];
 /// Methods that the node is asked.
-pub const METHODS: [&str; 12] = [
+pub const METHODS: [&str; 19] = [
     "eth_blockNumber",
     "eth_getBlockByNumber",
     "eth_getBlockByHash",
@@ -24,12 +25,37 @@ pub const METHODS: [&str; 12] = [
     "eth_getLogs",
     "eth_call",
     "eth_chainId",
+    "eth_getTransactionByBlockHashAndIndex",
+    "eth_getTransactionCount",
+    "eth_getCode",
+    "eth_getStorageAt",
+    "eth_estimateGas",
+    "eth_feeHistory",
+    "eth_sendRawTransaction",
     "other",
 ];
-const FAILURES: [&str; 8] =
-    ["limited", "kept_back", "unreachable", "garbage", "too_large", "late", "refused", "busy"];
+const FAILURES: [&str; 9] = [
+    "limited",
+    "kept_back",
+    "unreachable",
+    "garbage",
+    "too_large",
+    "late",
+    "refused",
+    "busy",
+    "other_chain",
+];
 /// Where an answer came from.
-pub const SOURCES: [&str; 3] = ["cache", "coalesced", "node"];
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was kept.
+    Cache,
+    /// Others had asked for the same.
+    Coalesced,
+    /// The node was asked.
+    Node,
+}
+const SOURCES: [&str; 3] = ["cache", "coalesced", "node"];
 
 /// Durations by bucket.
 #[derive(Default)]
@@ -70,6 +96,7 @@ pub struct Metrics {
     calls: [AtomicU64; METHODS.len()],
     failures: [AtomicU64; FAILURES.len()],
     posts: AtomicU64,
+    failovers: AtomicU64,
     connections: AtomicU64,
     connections_refused: AtomicU64,
 }
@@ -86,13 +113,26 @@ impl Metrics {
         }
     }
 
-    /// An answer came from there; the place in [`SOURCES`].
-    pub fn came_from(&self, source: usize) {
-        self.sources[source].fetch_add(1, Relaxed);
+    /// An answer came from there.
+    pub fn came_from(&self, source: Source) {
+        self.sources[source as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Which part of answers came from what was kept.
+    #[cfg(test)]
+    pub fn share_from_cache(&self) -> f64 {
+        let counts: Vec<f64> =
+            self.sources.iter().map(|count| f64::from(count.load(Relaxed) as u32)).collect();
+        counts[0] / counts.iter().sum::<f64>().max(1.0)
+    }
+
+    /// A call went on to another node.
+    pub fn failed_over(&self) {
+        self.failovers.fetch_add(1, Relaxed);
     }
 
     /// A post with these methods went to the node.
-    pub fn posted(&self, methods: impl Iterator<Item = &'static str>) {
+    pub fn posted<'a>(&self, methods: impl Iterator<Item = &'a str>) {
         self.posts.fetch_add(1, Relaxed);
         for method in methods {
             let place = METHODS.iter().position(|known| *known == method);
@@ -164,6 +204,11 @@ impl Metrics {
         let _ = writeln!(
             out,
             "# TYPE eth_gateway_connections_refused_total counter\neth_gateway_connections_refused_total {refused}"
+        );
+        let failovers = self.failovers.load(Relaxed);
+        let _ = writeln!(
+            out,
+            "# TYPE eth_gateway_failovers_total counter\neth_gateway_failovers_total {failovers}"
         );
         let open = self.connections.load(Relaxed);
         let _ =

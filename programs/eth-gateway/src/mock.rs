@@ -45,12 +45,14 @@ eth-gateway mock [OPTIONS]
   --latency TIME       how long each call takes [0ms]
   --log-latency TIME   how long eth_getLogs takes, one at a time [0ms]
   --allowed-rps N      calls a second that the limiter allows; 0: no limiter [0]
+  --limited WHICH      which calls it counts and refuses: all, or blocks: of blocks and transactions [all]
   --window TIME        over which it counts [60s]
   --backoff TIME       how long everything is refused after a refusal [30s]
   --refusal-status N   HTTP status of a refusal: 429 or 200 [429]
   --fault FAULT        none, hang, slow, garbage, html, huge, reset, error or limited [none]
 
-The method mock_fault [FAULT] changes the fault while it runs; mock_calls gives how many calls came.
+The method mock_fault [FAULT] changes the fault while it runs; mock_calls gives how many calls came; mock_reset has the
+limiter forget what came before.
 ";
 
 /// See the module.
@@ -73,6 +75,7 @@ struct Settings {
     latency: Duration,
     log_latency: Duration,
     allowed_rps: f64,
+    is_blocks_only: bool,
     window: Duration,
     backoff: Duration,
     refusal_status: u16,
@@ -89,6 +92,10 @@ pub fn run(words: &[String]) -> Result<(), String> {
 }
 
 impl Settings {
+    fn limit(&self) -> Limit {
+        Limit::new(self.allowed_rps, self.window, self.backoff)
+    }
+
     fn read(words: &[String]) -> Result<Self, String> {
         let mut read = Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8545)),
@@ -99,6 +106,7 @@ impl Settings {
             latency: Duration::ZERO,
             log_latency: Duration::ZERO,
             allowed_rps: 0.0,
+            is_blocks_only: false,
             window: Duration::from_secs(60),
             backoff: Duration::from_secs(30),
             refusal_status: 429,
@@ -119,6 +127,13 @@ impl Settings {
                 "--latency" => read.latency = duration(value)?,
                 "--log-latency" => read.log_latency = duration(value)?,
                 "--allowed-rps" => read.allowed_rps = value.parse().map_err(|_| wrong())?,
+                "--limited" => {
+                    read.is_blocks_only = match value.as_str() {
+                        "all" => false,
+                        "blocks" => true,
+                        _ => return Err(wrong()),
+                    }
+                }
                 "--window" => read.window = duration(value)?,
                 "--backoff" => read.backoff = duration(value)?,
                 "--refusal-status" => read.refusal_status = value.parse().map_err(|_| wrong())?,
@@ -136,7 +151,7 @@ async fn serve(settings: Settings) -> Result<(), String> {
         listener.map_err(|error| format!("listening at {}: {error}", settings.listen))?;
     let address = listener.local_addr().map_err(|error| format!("listening: {error}"))?;
     let clock = Clock::start();
-    let limit = Limit::new(settings.allowed_rps, settings.window, settings.backoff);
+    let limit = settings.limit();
     let mock = Arc::new(Mock {
         clock,
         chain: Mutex::new(Chain::new(settings.seed, settings.blocks, settings.transactions)),
@@ -182,7 +197,9 @@ impl Mock {
             if let Some(response) = fault.instead().await? {
                 return Ok(response);
             }
-            if let Err(refusal) = self.admit(calls.len(), fault) {
+            let methods = calls.iter().filter_map(|call| call["method"].as_str());
+            let counted = methods.filter(|method| self.counts(method)).count();
+            if let Err(refusal) = self.admit(calls.len(), counted, fault) {
                 return Ok(self.refuse(&calls[0]["id"], &refusal));
             }
         }
@@ -197,14 +214,21 @@ impl Mock {
         Ok(say(200, &answer))
     }
 
-    fn admit(&self, calls: usize, fault: Fault) -> Result<(), Refusal> {
+    /// Whether the limiter counts a call.
+    fn counts(&self, method: &str) -> bool {
+        let is_of_block =
+            method.starts_with("eth_getBlock") || method.starts_with("eth_getTransaction");
+        is_of_block || !self.settings.is_blocks_only
+    }
+
+    fn admit(&self, calls: usize, counted: usize, fault: Fault) -> Result<(), Refusal> {
         self.calls.fetch_add(calls as u64, std::sync::atomic::Ordering::Relaxed);
         if fault == Fault::Limited {
             return Err(Refusal::always());
         }
         let Some(limit) = &self.limit else { return Ok(()) };
         let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
-        (0..calls).try_for_each(|_| limit.admit(self.clock.now()))
+        (0..counted).try_for_each(|_| limit.admit(self.clock.now()))
     }
 
     fn refuse(&self, id: &Value, refusal: &Refusal) -> Response<Sent> {
@@ -239,6 +263,12 @@ impl Mock {
                 let fault = params[0].as_str().and_then(Fault::named);
                 let Some(fault) = fault else { return error(id, -32602, "no such fault") };
                 *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+                return result(id, &Value::Bool(true));
+            }
+            "mock_reset" => {
+                if let Some(limit) = &self.limit {
+                    *limit.lock().unwrap_or_else(PoisonError::into_inner) = self.settings.limit();
+                }
                 return result(id, &Value::Bool(true));
             }
             "mock_calls" => {

@@ -48,7 +48,9 @@ enum Version {
 
 fn operation(route: &Route, version: Version) -> Value {
     let suffix = if version == Version::One { "V1" } else { "" };
-    let parameters: Vec<Value> = fields(route.template).map(parameter).collect();
+    let in_path = fields(route.template).map(|name| parameter(name, "path"));
+    let asked_with = route.asked_with.iter().map(|name| parameter(name, "query"));
+    let parameters: Vec<Value> = in_path.chain(asked_with).collect();
     let mut operation = json!({
         "operationId": format!("{}{suffix}", route.name),
         "summary": route.summary,
@@ -56,7 +58,11 @@ fn operation(route: &Route, version: Version) -> Value {
         "responses": responses(route, version),
     });
     if route.is_posted {
-        let schema = json!({ "$ref": "#/components/schemas/SignedMessage" });
+        let schema = match route.name {
+            "send" => json!({ "$ref": "#/components/schemas/Signed" }),
+            "rpc" => json!({ "$ref": "#/components/schemas/Any" }),
+            _ => json!({ "$ref": "#/components/schemas/SignedMessage" }),
+        };
         let content = json!({ "application/json": { "schema": schema } });
         operation["requestBody"] = json!({ "required": true, "content": content });
     }
@@ -71,12 +77,12 @@ fn fields(template: &'static str) -> impl Iterator<Item = &'static str> {
     template.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
-fn parameter(name: &str) -> Value {
+fn parameter(name: &str, place: &str) -> Value {
     let field = field(name).expect("every field of a template is in the table; a test looks");
     json!({
         "name": name,
-        "in": "path",
-        "required": true,
+        "in": place,
+        "required": place == "path",
         "description": field.wanted,
         "example": field.example,
         "schema": { "type": "string", "pattern": field.pattern },
@@ -85,11 +91,15 @@ fn parameter(name: &str) -> Value {
 
 fn responses(route: &Route, version: Version) -> Value {
     let mut responses = Map::new();
-    responses.insert("200".to_owned(), good(route, version));
+    let good_status = if route.name == "send" { "202" } else { "200" };
+    responses.insert(good_status.to_owned(), good(route, version));
+    if route.name == "rpc" {
+        responses.insert("204".to_owned(), json!({ "description": "Only notifications came." }));
+    }
     let mut fails = |status: &str, description: &str| {
         responses.insert(status.to_owned(), failure(status, description));
     };
-    if fields(route.template).next().is_some() || route.is_posted {
+    if fields(route.template).next().is_some() || route.is_posted || !route.asked_with.is_empty() {
         fails("400", "A field is not what it must be; `field` names it.");
     }
     if route.may_be_absent {
@@ -125,9 +135,13 @@ fn good(route: &Route, version: Version) -> Value {
     };
     let schema = match route.answer {
         "Page" | "Metrics" => json!({ "type": "string" }),
-        name @ ("Height" | "GasPrice" | "Balance") if version == Version::One => {
+        name @ ("Height" | "GasPrice" | "Balance" | "Nonce" | "Gas" | "ChainId")
+            if version == Version::One =>
+        {
             json!({ "$ref": format!("#/components/schemas/{name}V1") })
         }
+        "Ready" if version == Version::One => json!({ "$ref": "#/components/schemas/HeightV1" }),
+        "Ready" => json!({ "$ref": "#/components/schemas/Height" }),
         name => json!({ "$ref": format!("#/components/schemas/{name}") }),
     };
     let mut content = Map::new();

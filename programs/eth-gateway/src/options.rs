@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::header::{HeaderName, HeaderValue};
+
 use crate::cors::Origins;
 
 /// Everything that may be set.
@@ -12,6 +14,7 @@ use crate::cors::Origins;
 pub struct Options {
     pub listen: SocketAddr,
     pub upstream: String,
+    pub upstream_header: Option<(HeaderName, HeaderValue)>,
     pub threads: usize,
     pub connections_max: usize,
     pub head_timeout: Duration,
@@ -42,6 +45,8 @@ pub struct Options {
     pub auth_domain: String,
     pub auth_secret: String,
     pub token_age: Duration,
+    pub keys: Option<PathBuf>,
+    pub client_rps: Option<f64>,
 }
 
 /// One thing that may be set.
@@ -60,9 +65,14 @@ const fn setting(key: &'static str, default: &'static str, meaning: &'static str
 const ENVIRONMENT: &str = "ETH_GATEWAY_";
 
 /// Everything that may be set; an empty default means "not set".
-pub static SETTINGS: [Setting; 32] = [
+pub static SETTINGS: [Setting; 35] = [
     setting("listen", "127.0.0.1:8000", "address of the REST API"),
-    setting("upstream", "http://127.0.0.1:8545/", "URL of the node's JSON-RPC, http or https"),
+    setting(
+        "upstream",
+        "http://127.0.0.1:8545/",
+        "URL of the node's JSON-RPC, http or https; several with commas between them: the first that answers is asked",
+    ),
+    setting("upstream_header", "", "a header that the node wants, such as `x-api-key: SECRET`"),
     setting("threads", "0", "threads that serve; 0: one for each processor"),
     setting("connections_max", "30000", "connections of clients; one more is answered 503"),
     setting(
@@ -77,14 +87,18 @@ pub static SETTINGS: [Setting; 32] = [
     setting(
         "final_depth",
         "64",
-        "blocks so far below the last one are kept for good, others until the next block",
+        "blocks so far below the last one are final where the node does not say which are (`finalized`)",
     ),
     setting(
         "latest",
         "true",
-        "ask for the last height once for all, and for the rest once a block",
+        "follow the chain's head: what depends on it is kept by the hash of its block",
     ),
-    setting("latest_age", "250ms", "how old the last height may be"),
+    setting(
+        "latest_age",
+        "0ms",
+        "how long a head that was seen serves later requests; 0ms: each sees one that the node had while it was open",
+    ),
     setting("coalesce", "true", "ask the node once for equal requests in flight"),
     setting("batch", "true", "send calls to the node in JSON-RPC batches"),
     setting(
@@ -106,7 +120,7 @@ pub static SETTINGS: [Setting; 32] = [
     setting(
         "queue_max",
         "1s",
-        "how long a call may wait for its turn; one that would wait longer is answered 429",
+        "how long a call may wait for its turn with the node; one that would wait longer is refused: 429 where the limiter is what it waits for, else 503",
     ),
     setting("grpc", "", "address of the gRPC service, if there is to be one"),
     setting("tls_certificate", "", "file with the certificates of TLS towards clients, PEM"),
@@ -125,6 +139,12 @@ pub static SETTINGS: [Setting; 32] = [
     setting("auth_domain", "localhost", "the host that stands in messages to be signed"),
     setting("auth_secret", "", "what tokens are signed with; not set: drawn at the start"),
     setting("token_age", "1h", "how long a token is good for"),
+    setting(
+        "keys",
+        "",
+        "file with clients that show a key (X-Api-Key): a table [NAME] each with `key` and, if limited, `rps`",
+    ),
+    setting("client_rps", "", "calls a second of a client without a key, by account or address"),
 ];
 
 /// Switches that `--plain` turns off.
@@ -171,6 +191,7 @@ impl Options {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             upstream: String::new(),
+            upstream_header: None,
             threads: 0,
             connections_max: 0,
             head_timeout: Duration::ZERO,
@@ -201,6 +222,8 @@ impl Options {
             auth_domain: String::new(),
             auth_secret: String::new(),
             token_age: Duration::ZERO,
+            keys: None,
+            client_rps: None,
         }
     }
 
@@ -223,6 +246,7 @@ impl Options {
         match key {
             "listen" => self.listen = address(value)?,
             "upstream" => value.clone_into(&mut self.upstream),
+            "upstream_header" => self.upstream_header = Some(header(value)?),
             "threads" => self.threads = count(value, 0)?,
             "connections_max" => self.connections_max = count(value, 1)?,
             "head_timeout" => self.head_timeout = duration(value)?,
@@ -253,6 +277,8 @@ impl Options {
             "auth_domain" => value.clone_into(&mut self.auth_domain),
             "auth_secret" => value.clone_into(&mut self.auth_secret),
             "token_age" => self.token_age = duration(value)?,
+            "keys" => self.keys = Some(PathBuf::from(value)),
+            "client_rps" => self.client_rps = Some(rate(value)?),
             other => return Err(unknown(other)),
         }
         Ok(())
@@ -300,6 +326,16 @@ fn unknown(key: &str) -> String {
 
 fn address(value: &str) -> Result<SocketAddr, String> {
     value.parse().map_err(|_| format!("`{value}` is no address; write IP:PORT"))
+}
+
+/// `NAME: VALUE`; a secret, so that it stands in no message.
+fn header(value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let wrong = || "expected `NAME: VALUE`".to_owned();
+    let (name, value) = value.split_once(':').ok_or_else(wrong)?;
+    let name = name.trim().parse().map_err(|_| wrong())?;
+    let mut value: HeaderValue = value.trim().parse().map_err(|_| wrong())?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 fn switch(value: &str) -> Result<bool, String> {

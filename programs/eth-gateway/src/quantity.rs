@@ -26,6 +26,27 @@ impl Quantity {
         Some(Self(parts))
     }
 
+    /// Reads decimal digits.
+    #[must_use]
+    pub fn from_decimal(text: &str) -> Option<Self> {
+        if text.is_empty() || text.len() > DIGITS_MAX {
+            return None;
+        }
+        let mut parts = [0_u64; 4];
+        for digit in text.chars() {
+            let mut carried = u128::from(digit.to_digit(10)?);
+            for part in &mut parts {
+                let value = u128::from(*part) * 10 + carried;
+                *part = u64::try_from(value & u128::from(u64::MAX)).expect("64 bits");
+                carried = value >> 64;
+            }
+            if carried > 0 {
+                return None;
+            }
+        }
+        Some(Self(parts))
+    }
+
     /// As `0x` and hexadecimal digits without zeros in front, which is how JSON-RPC wants it.
     #[must_use]
     pub fn to_hex(self) -> String {
@@ -96,6 +117,7 @@ mod tests {
             let read = Quantity::from_hex(hex).unwrap();
             assert_eq!(read.to_decimal(), decimal);
             assert_eq!(read.to_hex(), hex);
+            assert_eq!(Quantity::from_decimal(decimal), Some(read));
         }
         assert_eq!(Quantity::from_hex("0x000a").unwrap().to_hex(), "0xa");
         assert_eq!(Quantity::from(258).to_bytes(), [1, 2]);
@@ -109,5 +131,8 @@ mod tests {
             assert_eq!(Quantity::from_hex(text), None, "{text}");
         }
         assert_eq!(Quantity::from_hex(&format!("0x1{}", "0".repeat(64))), None);
+        for text in ["", "0x1", "-1", "1.0", &"9".repeat(78), &"0".repeat(79)] {
+            assert_eq!(Quantity::from_decimal(text), None, "{text}");
+        }
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! [`find`] reads a path. [`ROUTES`] says the same for people and for the OpenAPI document; a test holds both together.
 
+#[cfg(feature = "server")]
+use sha3::{Digest as _, Keccak256};
+
 use crate::quantity::Quantity;
+use crate::query::At;
 
 /// A request that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +45,69 @@ pub enum Operation {
         /// Its place, from 0.
         index: u64,
     },
+    /// A block by a word that the chain gives a meaning.
+    BlockAt {
+        /// Which.
+        at: At,
+        /// With whole transactions.
+        full: bool,
+    },
     /// What gas costs.
     GasPrice,
     /// What an account has.
-    Balance(String),
+    Balance {
+        /// Whose.
+        address: String,
+        /// When.
+        at: At,
+    },
+    /// How many transactions an account has sent.
+    Nonce {
+        /// Whose.
+        address: String,
+        /// When.
+        at: At,
+    },
+    /// The code of a contract.
+    Code {
+        /// Whose.
+        address: String,
+        /// When.
+        at: At,
+    },
+    /// A word of a contract's storage.
+    Storage {
+        /// Whose.
+        address: String,
+        /// Which.
+        slot: Quantity,
+        /// When.
+        at: At,
+    },
+    /// Base fees and tips of the last blocks.
+    FeeHistory {
+        /// How many.
+        count: u64,
+    },
+    /// The chain's number.
+    ChainId,
+    /// What became of a transaction that was sent.
+    Fate(String),
+    /// A search of logs by any part of them.
+    Search(Search),
+    /// What a transaction would take.
+    Estimate {
+        /// Who sends.
+        from: String,
+        /// Where to.
+        to: String,
+        /// Wei.
+        value: Quantity,
+        /// `0x` and bytes.
+        data: String,
+    },
+    /// Whether the node is there and of the right chain.
+    Ready,
     /// Logs of a range of blocks with one topic.
     Logs {
         /// The first block.
@@ -66,9 +129,24 @@ pub enum Operation {
         value: Quantity,
         /// `0x` and bytes.
         data: String,
+        /// When.
+        at: At,
     },
     /// The list of routes.
     Describe,
+}
+
+/// Logs that are searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// The first block.
+    pub from: At,
+    /// The last block.
+    pub to: At,
+    /// Whose, if that matters.
+    pub address: Option<String>,
+    /// Topics by their places; those that do not matter are none.
+    pub topics: [Option<String>; 4],
 }
 
 /// Why a path is no operation.
@@ -117,37 +195,47 @@ pub struct Route {
     pub asks_node: bool,
     /// Whether it is a POST; all others are GETs.
     pub is_posted: bool,
+    /// What may stand behind the question mark.
+    pub asked_with: &'static [&'static str],
 }
 
 const HASH: &str = "`0x` and 64 hexadecimal digits";
 const ADDRESS: &str = "`0x` and 40 hexadecimal digits";
-const BLOCK: &str =
-    "`last`, a height in up to 19 decimal digits, or a hash: `0x` and 64 hexadecimal digits";
+#[cfg(feature = "server")]
+const CHECKSUM: &str = "an address with the right checksum (EIP-55), or one in small letters";
+const BLOCK: &str = "`last`, `latest`, `safe`, `finalized`, a height in up to 19 decimal digits, or a hash: `0x` and 64 hexadecimal digits";
+const COUNT: &str = "a number of blocks, from 1 to 1024";
 const HEIGHT: &str = "a height in up to 19 decimal digits";
 const INDEX: &str = "a place in the block, from 0, in up to 9 decimal digits";
 const NUMBER: &str = "a block's height: `0x` and up to 15 hexadecimal digits";
-const RANGE: &str = "not below `from`";
+const RANGE: &str = "not below `first`";
+const UNKNOWN: &str = "left away: this route is not asked with it";
 const QUANTITY: &str = "`0x` and up to 64 hexadecimal digits";
 const GAS: &str = "`0x` and up to 16 hexadecimal digits";
 const DATA: &str = "`0x` and an even number of hexadecimal digits, 4096 at most";
 
 /// Digits of the data of a call: its length must fit into a request line.
 const DATA_DIGITS_MAX: usize = 4096;
+/// Blocks of a history of fees; more no node gives.
+const FEE_BLOCKS_MAX: u64 = 1024;
 
+const BLOCK_PATTERN: &str = "^(0x[0-9a-fA-F]{64}|[0-9]{1,19}|last|latest|safe|finalized|earliest)$";
 const HASH_PATTERN: &str = "^0x[0-9a-fA-F]{64}$";
 const ADDRESS_PATTERN: &str = "^0x[0-9a-fA-F]{40}$";
 const HASH_EXAMPLE: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const ADDRESS_EXAMPLE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 
 /// Every field, by the name that it has in templates.
-pub static FIELDS: [Field; 12] = [
+pub static FIELDS: [Field; 19] = [
     Field { name: "hash", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
-    Field {
-        name: "block",
-        wanted: BLOCK,
-        pattern: "^(0x[0-9a-fA-F]{64}|[0-9]{1,19})$",
-        example: "1",
-    },
+    Field { name: "block", wanted: BLOCK, pattern: BLOCK_PATTERN, example: "1" },
+    Field { name: "slot", wanted: QUANTITY, pattern: "^0x[0-9a-fA-F]{1,64}$", example: "0x0" },
+    Field { name: "count", wanted: COUNT, pattern: "^[0-9]{1,4}$", example: "4" },
+    Field { name: "at", wanted: BLOCK, pattern: BLOCK_PATTERN, example: "latest" },
+    Field { name: "topic0", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
+    Field { name: "topic1", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
+    Field { name: "topic2", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
+    Field { name: "topic3", wanted: HASH, pattern: HASH_PATTERN, example: HASH_EXAMPLE },
     Field { name: "height", wanted: HEIGHT, pattern: "^[0-9]{1,19}$", example: "1" },
     Field { name: "index", wanted: INDEX, pattern: "^[0-9]{1,9}$", example: "0" },
     Field { name: "address", wanted: ADDRESS, pattern: ADDRESS_PATTERN, example: ADDRESS_EXAMPLE },
@@ -178,11 +266,17 @@ const fn route(name: &'static str, template: &'static str, summary: &'static str
         may_be_refused: false,
         asks_node: true,
         is_posted: false,
+        asked_with: &[],
     }
 }
 
+/// Routes whose answer is as of a block.
+const AT: &[&str] = &["at"];
+/// The parts of a search.
+const SEARCH: &[&str] = &["first", "last", "address", "topic0", "topic1", "topic2", "topic3"];
+
 /// Every route. The place of one is its number in metrics.
-pub static ROUTES: [Route; 20] = [
+pub static ROUTES: [Route; 31] = [
     Route {
         answer: "Status",
         asks_node: false,
@@ -232,6 +326,8 @@ pub static ROUTES: [Route; 20] = [
     },
     Route {
         answer: "Balance",
+        may_be_refused: true,
+        asked_with: AT,
         ..route("balance", "/balance/{address}", "What an account has, in wei.")
     },
     Route {
@@ -246,6 +342,7 @@ pub static ROUTES: [Route; 20] = [
     Route {
         answer: "Data",
         may_be_refused: true,
+        asked_with: AT,
         ..route(
             "call",
             "/call/{from}/{to}/{gas}/{value}/{data}",
@@ -256,6 +353,68 @@ pub static ROUTES: [Route; 20] = [
         answer: "Routes",
         asks_node: false,
         ..route("describe", "/describe", "The list of routes.")
+    },
+    Route {
+        answer: "Nonce",
+        may_be_refused: true,
+        asked_with: AT,
+        ..route("nonce", "/nonce/{address}", "How many transactions an account has sent.")
+    },
+    Route {
+        answer: "Code",
+        may_be_refused: true,
+        asked_with: AT,
+        ..route("code", "/code/{address}", "The code of a contract.")
+    },
+    Route {
+        answer: "Storage",
+        may_be_refused: true,
+        asked_with: AT,
+        ..route("storage", "/storage/{address}/{slot}", "A word of a contract's storage.")
+    },
+    Route {
+        answer: "FeeHistory",
+        may_be_refused: true,
+        ..route("feeHistory", "/feehistory/{count}", "Base fees and tips of the last blocks.")
+    },
+    Route { answer: "ChainId", ..route("chainId", "/chainid", "The chain's number.") },
+    Route {
+        answer: "Fate",
+        ..route(
+            "fate",
+            "/tx/{hash}",
+            "What became of a transaction that was sent: pending, mined, safe, finalized, replaced, dropped or unknown.",
+        )
+    },
+    Route {
+        answer: "Logs",
+        may_be_refused: true,
+        asked_with: SEARCH,
+        ..route("search", "/logs", "Logs by their address and topics in a range of blocks.")
+    },
+    Route {
+        answer: "Gas",
+        may_be_refused: true,
+        ..route(
+            "estimate",
+            "/estimate/{from}/{to}/{value}/{data}",
+            "What gas a transaction would take.",
+        )
+    },
+    Route {
+        answer: "Ready",
+        ..route("ready", "/ready", "Whether the node is there and of the right chain.")
+    },
+    Route {
+        answer: "Sent",
+        may_be_refused: true,
+        is_posted: true,
+        ..route("send", "/tx", "Sends a signed transaction; its fate is to be asked for.")
+    },
+    Route {
+        answer: "Any",
+        is_posted: true,
+        ..route("rpc", "/rpc", "JSON-RPC 2.0: a call or a batch; also over a WebSocket.")
     },
     Route { asks_node: false, ..route("openapi", "/openapi.json", "This document.") },
     Route {
@@ -285,6 +444,9 @@ pub static ROUTES: [Route; 20] = [
     Route { asks_node: false, ..route("none", "", "What is no route.") },
 ];
 
+/// So many routes are operations; after them come pages.
+pub const OPERATIONS: usize = 23;
+
 /// The field of this name.
 #[must_use]
 pub fn field(name: &str) -> Option<&'static Field> {
@@ -301,15 +463,24 @@ impl Operation {
             Self::Receipt(_) => 2,
             Self::LastBlock { full } => 3 + usize::from(*full),
             Self::LastHeight => 5,
-            Self::BlockByHash { full, .. } | Self::BlockByHeight { full, .. } => {
-                6 + usize::from(*full)
-            }
+            Self::BlockByHash { full, .. }
+            | Self::BlockByHeight { full, .. }
+            | Self::BlockAt { full, .. } => 6 + usize::from(*full),
             Self::TransactionInBlock { .. } => 8,
             Self::GasPrice => 9,
-            Self::Balance(_) => 10,
+            Self::Balance { .. } => 10,
             Self::Logs { .. } => 11,
             Self::Call { .. } => 12,
             Self::Describe => 13,
+            Self::Nonce { .. } => 14,
+            Self::Code { .. } => 15,
+            Self::Storage { .. } => 16,
+            Self::FeeHistory { .. } => 17,
+            Self::ChainId => 18,
+            Self::Fate(_) => 19,
+            Self::Search(_) => 20,
+            Self::Estimate { .. } => 21,
+            Self::Ready => 22,
         }
     }
 }
@@ -317,11 +488,56 @@ impl Operation {
 /// More segments than this no route has.
 const SEGMENTS_MAX: usize = 7;
 
-/// Reads a path, without `/v1` in front of it. A slash at the end makes another path, as it did where the API comes from.
+/// Reads a path, without `/v1` in front of it, and what stands behind its question mark. A slash at the end makes another
+/// path, as it did where the API comes from.
 ///
 /// # Errors
 /// When there is no such route, or a field is not what it must be.
-pub fn find(path: &str) -> Result<Operation, NotFound> {
+pub fn find(target: &str) -> Result<Operation, NotFound> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut operation = find_path(path)?;
+    let asked_with = ROUTES[operation.route()].asked_with;
+    if !asked_with.is_empty() {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let known = asked_with.iter().find(|known| **known == name);
+            let name = known.ok_or(NotFound::Field { name: "at", wanted: UNKNOWN })?;
+            operation.ask_with(name, value)?;
+        }
+    }
+    if let Operation::Search(Search { from: At::Height(from), to: At::Height(to), .. }) = &operation
+        && to < from
+    {
+        return Err(NotFound::Field { name: "last", wanted: RANGE });
+    }
+    Ok(operation)
+}
+
+impl Operation {
+    /// Takes one pair of what stands behind the question mark.
+    fn ask_with(&mut self, name: &'static str, value: &str) -> Result<(), NotFound> {
+        match self {
+            Self::Balance { at, .. }
+            | Self::Nonce { at, .. }
+            | Self::Code { at, .. }
+            | Self::Storage { at, .. }
+            | Self::Call { at, .. } => *at = block(value, name)?,
+            Self::Search(search) => match name {
+                "first" => search.from = block_or_number(value, name)?,
+                "last" => search.to = block_or_number(value, name)?,
+                "address" => search.address = Some(address(value, name)?),
+                topic => {
+                    let place = usize::from(topic.as_bytes()[topic.len() - 1] - b'0');
+                    search.topics[place] = Some(digits(value, 64, name)?);
+                }
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn find_path(path: &str) -> Result<Operation, NotFound> {
     let mut segments = [""; SEGMENTS_MAX];
     let mut count = 0;
     for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
@@ -338,8 +554,8 @@ pub fn find(path: &str) -> Result<Operation, NotFound> {
         ["block", "last"] => Ok(Operation::LastBlock { full: false }),
         ["block", "last", "full"] => Ok(Operation::LastBlock { full: true }),
         ["block", "last", "height"] => Ok(Operation::LastHeight),
-        ["block", id] if !id.is_empty() => block(id, false),
-        ["block", id, "full"] => block(id, true),
+        ["block", id] if !id.is_empty() => a_block(id, false),
+        ["block", id, "full"] => a_block(id, true),
         ["block", height, "transaction", index] => Ok(Operation::TransactionInBlock {
             height: decimal(height, 19, "height")?,
             index: decimal(index, 9, "index")?,
@@ -348,16 +564,48 @@ pub fn find(path: &str) -> Result<Operation, NotFound> {
             Ok(Operation::Transaction(digits(hash, 64, "hash")?))
         }
         ["transaction", hash, "receipt"] => Ok(Operation::Receipt(digits(hash, 64, "hash")?)),
-        ["balance", address] if !address.is_empty() => {
-            Ok(Operation::Balance(digits(address, 40, "address")?))
+        ["tx", hash] if !hash.is_empty() => Ok(Operation::Fate(digits(hash, 64, "hash")?)),
+        ["balance", whose] if !whose.is_empty() => {
+            Ok(Operation::Balance { address: address(whose, "address")?, at: At::Latest })
+        }
+        ["nonce", whose] if !whose.is_empty() => {
+            Ok(Operation::Nonce { address: address(whose, "address")?, at: At::Latest })
+        }
+        ["code", whose] if !whose.is_empty() => {
+            Ok(Operation::Code { address: address(whose, "address")?, at: At::Latest })
+        }
+        ["storage", whose, slot] => Ok(Operation::Storage {
+            address: address(whose, "address")?,
+            slot: number(slot, 64, "slot")?,
+            at: At::Latest,
+        }),
+        ["chainid"] => Ok(Operation::ChainId),
+        ["ready"] => Ok(Operation::Ready),
+        ["feehistory", count] => {
+            let count = decimal(count, 4, "count")?;
+            let is_within = (1..=FEE_BLOCKS_MAX).contains(&count);
+            if is_within { Ok(Operation::FeeHistory { count }) } else { Err(wrong("count")) }
         }
         ["log", first, last, topic] => logs(first, last, topic),
+        ["logs"] => Ok(Operation::Search(Search {
+            from: At::Latest,
+            to: At::Latest,
+            address: None,
+            topics: [const { None }; 4],
+        })),
+        ["estimate", from, to, value, data] => Ok(Operation::Estimate {
+            from: address(from, "from")?,
+            to: address(to, "to")?,
+            value: number(value, 64, "value")?,
+            data: bytes(data)?,
+        }),
         ["call", from, to, gas, value, data] => Ok(Operation::Call {
-            from: digits(from, 40, "from")?,
-            to: digits(to, 40, "to")?,
+            from: address(from, "from")?,
+            to: address(to, "to")?,
             gas: number(gas, 16, "gas")?,
             value: number(value, 64, "value")?,
             data: bytes(data)?,
+            at: At::Latest,
         }),
         _ => Err(NotFound::Route(meant(path))),
     }
@@ -374,11 +622,31 @@ fn wrong(name: &'static str) -> NotFound {
     NotFound::Field { name, wanted: field(name).map_or("", |field| field.wanted) }
 }
 
-fn block(id: &str, full: bool) -> Result<Operation, NotFound> {
-    if id.starts_with("0x") {
-        return Ok(Operation::BlockByHash { hash: digits(id, 64, "block")?, full });
+fn a_block(id: &str, full: bool) -> Result<Operation, NotFound> {
+    Ok(match block(id, "block")? {
+        At::Hash(hash) => Operation::BlockByHash { hash, full },
+        At::Height(height) if id != "earliest" => Operation::BlockByHeight { height, full },
+        at => Operation::BlockAt { at, full },
+    })
+}
+
+/// A block as a client names it.
+fn block(id: &str, name: &'static str) -> Result<At, NotFound> {
+    if let Some(at) = At::of_word(id).filter(|at| *at != At::Pending) {
+        return Ok(at);
     }
-    Ok(Operation::BlockByHeight { height: decimal(id, 19, "block")?, full })
+    if id.starts_with("0x") {
+        return Ok(At::Hash(digits(id, 64, name)?));
+    }
+    Ok(At::Height(decimal(id, 19, name)?))
+}
+
+/// The same of a range: a word, or a height in either notation.
+fn block_or_number(id: &str, name: &'static str) -> Result<At, NotFound> {
+    if id.starts_with("0x") {
+        return Ok(At::Height(number(id, 15, name)?.to_u64().ok_or(wrong(name))?));
+    }
+    block(id, name)
 }
 
 fn logs(first: &str, last: &str, topic: &str) -> Result<Operation, NotFound> {
@@ -389,6 +657,35 @@ fn logs(first: &str, last: &str, topic: &str) -> Result<Operation, NotFound> {
         return Err(NotFound::Field { name: "last", wanted: RANGE });
     }
     Ok(Operation::Logs { from, to, topic })
+}
+
+/// An address, in small letters. Capitals among small letters are a checksum, and one that is wrong is a slip of the pen.
+fn address(text: &str, name: &'static str) -> Result<String, NotFound> {
+    let small = digits(text, 40, name)?;
+    #[cfg(feature = "server")]
+    {
+        let letters = || text.bytes().skip(2).filter(u8::is_ascii_alphabetic);
+        let is_mixed = letters().any(|it| it.is_ascii_uppercase())
+            && letters().any(|it| it.is_ascii_lowercase());
+        if is_mixed && checksummed(&small) != text {
+            return Err(NotFound::Field { name, wanted: CHECKSUM });
+        }
+    }
+    Ok(small)
+}
+
+/// An address with the checksum in its capitals (EIP-55); it comes in small letters.
+#[cfg(feature = "server")]
+#[must_use]
+pub fn checksummed(address: &str) -> String {
+    let digits = address.trim_start_matches("0x");
+    let hash = Keccak256::digest(digits.as_bytes());
+    let capital = |(index, digit): (usize, char)| {
+        let nibble = hash[index / 2] >> (if index % 2 == 0 { 4 } else { 0 }) & 15;
+        if nibble >= 8 { digit.to_ascii_uppercase() } else { digit }
+    };
+    let shown: String = digits.chars().enumerate().map(capital).collect();
+    format!("0x{shown}")
 }
 
 /// `0x` and exactly so many hexadecimal digits, in small letters.
@@ -415,7 +712,9 @@ fn bytes(text: &str) -> Result<String, NotFound> {
     found.map(|_| text.to_ascii_lowercase()).ok_or(wrong("data"))
 }
 
-fn is_hex(digits: &str) -> bool {
+/// Whether all of it is hexadecimal digits.
+#[must_use]
+pub fn is_hex(digits: &str) -> bool {
     digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -427,7 +726,7 @@ mod tests {
     /// every field of a template is in the table.
     #[test]
     fn table_and_reader_agree() {
-        for (index, route) in ROUTES.iter().enumerate().take(14) {
+        for (index, route) in ROUTES.iter().enumerate().take(OPERATIONS) {
             let mut path = String::new();
             for part in route.template.split_inclusive('/') {
                 let (name, slash) = match part.strip_suffix('/') {
@@ -461,7 +760,7 @@ mod tests {
             Err(NotFound::Field { name, .. }) => name,
             other => panic!("{path}: {other:?}"),
         };
-        assert_eq!(named("/block/latest"), "block");
+        assert_eq!(named("/block/newest"), "block");
         assert_eq!(named("/block/0x12"), "block");
         assert_eq!(named("/block/18446744073709551616"), "block");
         assert_eq!(named("/block/1/transaction/x"), "index");
@@ -470,6 +769,16 @@ mod tests {
         assert_eq!(named(&format!("/log/1/0x2/{hash}")), "first");
         assert_eq!(named(&format!("/log/0x2/0x1/{hash}")), "last");
         assert_eq!(named("/log/0x1/0x2/0x3"), "topic");
+        let checksummed = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+        assert!(find(&format!("/balance/{checksummed}")).is_ok());
+        let slip = checksummed.replace("cffFb", "cfFfb");
+        assert_eq!(named(&format!("/balance/{slip}")), "address");
+        assert!(find(&format!("/balance/{}", slip.to_ascii_lowercase())).is_ok());
+        assert_eq!(named(&format!("/balance/{checksummed}?at=newest")), "at");
+        assert_eq!(named(&format!("/balance/{checksummed}?when=1")), "at");
+        assert_eq!(named("/logs?first=2&last=1"), "last");
+        assert_eq!(named("/logs?topic2=0x1"), "topic2");
+        assert_eq!(named("/feehistory/1025"), "count");
         let (from, call) = (ADDRESS_EXAMPLE, "0x0/0x0/0x0");
         assert_eq!(named(&format!("/call/{from}/x/{call}")), "to");
         assert_eq!(named(&format!("/call/{from}/{from}/0x1/0x1/0x123")), "data");

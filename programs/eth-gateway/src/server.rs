@@ -1,20 +1,19 @@
 //! Connections of clients: how many there may be, how slow they may be, and how they end when the gateway ends.
 
+mod limits;
 mod paced;
 mod respond;
+mod socket;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-#[cfg(feature = "grpc")]
-use hyper::server::conn::http2;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-#[cfg(feature = "grpc")]
-use hyper_util::rt::TokioExecutor;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,7 +28,10 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::signed::Signed;
 use crate::tls;
+use limits::Limits;
 use paced::Paced;
+#[cfg(feature = "grpc")]
+pub use respond::let_in;
 
 /// A request's head may have this many bytes; the longest route has about 4,500.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -37,18 +39,18 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// Descriptors beside those of clients' connections.
 const DESCRIPTORS: u64 = 256;
-/// Calls at once on one connection of gRPC.
-#[cfg(feature = "grpc")]
+/// Requests at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 100;
 
 /// What every connection needs to know.
-struct Serving {
+pub struct Serving {
     gateway: Arc<Gateway>,
     #[cfg(feature = "grpc")]
     calls: Calls,
     origins: Origins,
     log: Log,
     signed: Signed,
+    limits: Limits,
     needs_token: bool,
     token_age: Duration,
     head_timeout: Duration,
@@ -61,6 +63,13 @@ enum Speaks {
     Rest,
     #[cfg(feature = "grpc")]
     Grpc,
+}
+
+/// Where a connection is from, and what its client speaks.
+struct Caller {
+    peer: SocketAddr,
+    is_http2: bool,
+    lingers: Arc<AtomicBool>,
 }
 
 /// An address that is listened at.
@@ -77,16 +86,17 @@ pub async fn serve(
     ready: impl FnOnce(&str),
     ends: impl Future<Output = ()>,
 ) -> Result<(), String> {
-    if options.auth && options.grpc.is_some() {
-        return Err("auth is of the REST API alone; leave grpc away, or auth".to_owned());
-    }
+    let is_tls = options.tls_certificate.is_some();
+    let signed =
+        Signed::new(&options.auth_secret, &options.auth_domain, is_tls, options.token_age)?;
     let serving = Arc::new(Serving {
         #[cfg(feature = "grpc")]
         calls: Calls::new(Arc::clone(&gateway))?,
         gateway,
         origins: options.cors_origins.clone(),
         log: Log::start(options.log_one_in)?,
-        signed: Signed::new(&options.auth_secret, &options.auth_domain, options.token_age)?,
+        signed,
+        limits: Limits::new(options.keys.as_deref(), options.client_rps)?,
         needs_token: options.auth,
         token_age: options.token_age,
         head_timeout: options.head_timeout,
@@ -149,7 +159,7 @@ async fn open(
     address: SocketAddr,
     speaks: Speaks,
 ) -> Result<(Door, SocketAddr), String> {
-    let protocols: &[&str] = if speaks == Speaks::Rest { &["http/1.1"] } else { &["h2"] };
+    let protocols: &[&str] = if speaks == Speaks::Rest { &["h2", "http/1.1"] } else { &["h2"] };
     let tls = match (&options.tls_certificate, &options.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key, protocols)?),
         (None, None) => None,
@@ -168,7 +178,7 @@ async fn accept_at(
     ended: &watch::Receiver<bool>,
 ) {
     loop {
-        let Ok((stream, _)) = door.listener.accept().await else {
+        let Ok((stream, peer)) = door.listener.accept().await else {
             // Out of descriptors, mostly: those who are here may finish meanwhile.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
@@ -184,13 +194,29 @@ async fn accept_at(
         let (serving, ended) = (Arc::clone(serving), ended.clone());
         let (tls, speaks) = (door.tls.clone(), door.speaks);
         tokio::spawn(async move {
-            let stream = Paced::new(stream, serving.write_timeout);
+            let head_timeout = serving.head_timeout;
             match tls {
-                None => connection(stream, &serving, speaks, ended, place).await,
+                None => {
+                    // Somebody who waits for the end is not to wait for one who says nothing.
+                    let mut over = ended.clone();
+                    let begins = tokio::select! {
+                        begins = begins_as_http2(&stream, head_timeout) => begins,
+                        () = async { let _ = over.wait_for(|ended| *ended).await; } => None,
+                    };
+                    if let Some(is_http2) = begins {
+                        let stream = Paced::new(stream, serving.write_timeout);
+                        let from = Caller { peer, is_http2, lingers: stream.lingers() };
+                        connection(stream, from, &serving, speaks, ended, place).await;
+                    }
+                }
                 Some(tls) => {
-                    let greeted = tokio::time::timeout(serving.head_timeout, tls.accept(stream));
+                    let stream = Paced::new(stream, serving.write_timeout);
+                    let greeted = tokio::time::timeout(head_timeout, tls.accept(stream));
                     if let Ok(Ok(stream)) = greeted.await {
-                        connection(stream, &serving, speaks, ended, place).await;
+                        let (under, session) = stream.get_ref();
+                        let is_http2 = session.alpn_protocol() == Some(b"h2");
+                        let from = Caller { peer, is_http2, lingers: under.lingers() };
+                        connection(stream, from, &serving, speaks, ended, place).await;
                     }
                 }
             }
@@ -203,32 +229,70 @@ async fn refuse(mut stream: TcpStream) {
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(FULL)).await;
 }
 
+/// HTTP/2 with the bounds that HTTP/1.1 has.
+fn http2(serving: &Serving) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(serving.head_timeout)
+        .keep_alive_timeout(serving.head_timeout)
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).expect("few"))
+        .max_concurrent_streams(STREAMS_MAX);
+    builder
+}
+
+/// Whether a client without TLS begins as HTTP/2 does; none if it does not begin in time.
+async fn begins_as_http2(stream: &TcpStream, head_timeout: Duration) -> Option<bool> {
+    let mut first = [0; 3];
+    let peeked = tokio::time::timeout(head_timeout, stream.peek(&mut first)).await;
+    // No method of HTTP/1.1 begins with these letters.
+    peeked.ok()?.ok().filter(|count| *count > 0).map(|count| count == 3 && first == *b"PRI")
+}
+
 /// A client that breaks the protocol or goes away ends its connection and nothing else.
 async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
+    Caller { peer, is_http2, lingers }: Caller,
     serving: &Arc<Serving>,
     speaks: Speaks,
     mut ended: watch::Receiver<bool>,
     place: OwnedSemaphorePermit,
 ) {
     let io = TokioIo::new(stream);
+    let ends = ended.clone();
     let is_ended = async move {
         let _ = ended.wait_for(|ended| *ended).await;
     };
     match speaks {
         Speaks::Rest => {
             let service = service_fn(|request| {
-                let serving = Arc::clone(serving);
-                async move { Ok::<_, Infallible>(respond::respond(&serving, request).await) }
+                let (serving, ends) = (Arc::clone(serving), ends.clone());
+                async move { Ok::<_, Infallible>(respond::respond(&serving, request, peer, ends).await) }
             });
+            if is_http2 {
+                let work = http2(serving).serve_connection(io, service);
+                let mut work = std::pin::pin!(work);
+                tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
+                work.as_mut().graceful_shutdown();
+                let _ = work.await;
+                return;
+            }
             let work = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(serving.head_timeout)
+                // Without `pipeline_flush`, which would keep the answer to a head that is too large from going out.
                 .max_buf_size(HEAD_BYTES_MAX)
-                .pipeline_flush(true)
-                .serve_connection(io, service);
+                .serve_connection(io, service)
+                .with_upgrades();
             let mut work = std::pin::pin!(work);
-            tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
+            tokio::select! {
+                done = work.as_mut() => {
+                    // A head that is too large or malformed was answered, and its client may still be sending it.
+                    let is_refused = done.is_err_and(|error| error.is_parse());
+                    return lingers.store(is_refused, Relaxed);
+                }
+                () = is_ended => {}
+            }
             work.as_mut().graceful_shutdown();
             let _ = work.await;
         }
@@ -236,14 +300,9 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         Speaks::Grpc => {
             let service = service_fn(|request| {
                 let serving = Arc::clone(serving);
-                async move { serving.calls.respond(request).await }
+                async move { serving.calls.respond(request, peer, &serving).await }
             });
-            let work = http2::Builder::new(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .keep_alive_interval(serving.head_timeout)
-                .keep_alive_timeout(serving.head_timeout)
-                .max_concurrent_streams(STREAMS_MAX)
-                .serve_connection(io, service);
+            let work = http2(serving).serve_connection(io, service);
             let mut work = std::pin::pin!(work);
             tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
             work.as_mut().graceful_shutdown();

@@ -1,9 +1,12 @@
 //! Who asks: a client signs a message with the key of its account (EIP-4361) and gets a token for a while (a JWT).
 //!
-//! The message that comes back must be, byte for byte, one that was given out, so nothing of it has to be read but its
-//! nonce. A challenge serves once.
+//! A message is recognised by its nonce, half of which is a code over the whole of it that only this gateway can make: so
+//! nothing is kept of messages that are given out, and a flood of them takes nobody else's away. What is kept, until it is
+//! too old, is which of them a signature was accepted for: a message serves once.
+//!
+//! The checks are made here and not by a library for tokens, because such a library reads the clock itself.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +19,16 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Value, json};
 use sha3::{Digest as _, Keccak256};
 
-/// Challenges that are out at once; the oldest is forgotten for one more.
-const CHALLENGES_MAX: usize = 10_000;
+use crate::routes::checksummed;
+
+/// Messages that served and are not too old yet; beyond that the oldest is forgotten.
+const SERVED_MAX: usize = 100_000;
 /// How long a challenge may be answered.
 const CHALLENGE_AGE: Duration = Duration::from_secs(300);
+/// Hexadecimal digits of a nonce that are drawn; as many follow that are the code.
+const NONCE_DIGITS: usize = 32;
+/// How far the clocks of those who make tokens may be from this one.
+const LEEWAY_S: i64 = 5;
 /// Larger requests for a token are not read.
 pub const TOKEN_REQUEST_BYTES_MAX: usize = 8 << 10;
 
@@ -59,93 +68,131 @@ impl Unsigned {
 
 /// See the module.
 pub struct Signed {
-    key: hmac::Key,
+    tokens: hmac::Key,
+    challenges: hmac::Key,
     random: SystemRandom,
     domain: String,
+    scheme: &'static str,
     age: Duration,
-    challenges: Mutex<Challenges>,
+    served: Mutex<Served>,
 }
 
 #[derive(Default)]
-struct Challenges {
-    by_nonce: HashMap<String, Challenge>,
-    /// The oldest first.
-    nonces: VecDeque<String>,
+struct Served {
+    nonces: HashSet<String>,
+    /// The oldest first, with when each is too old.
+    in_order: VecDeque<(WallTime, String)>,
 }
 
-struct Challenge {
-    message: String,
-    address: [u8; 20],
-    until: WallTime,
+impl Served {
+    /// Whether this nonce serves now, for the first time.
+    fn take(&mut self, nonce: &str, until: WallTime, now: WallTime) -> bool {
+        while self.in_order.len() >= SERVED_MAX
+            || self.in_order.front().is_some_and(|(until, _)| *until <= now)
+        {
+            let Some((_, nonce)) = self.in_order.pop_front() else { break };
+            self.nonces.remove(&nonce);
+        }
+        let is_first = self.nonces.insert(nonce.to_owned());
+        if is_first {
+            self.in_order.push_back((until, nonce.to_owned()));
+        }
+        is_first
+    }
 }
 
 impl Signed {
     /// With an empty secret, one that nobody knows and that ends with the process.
-    pub fn new(secret: &str, domain: &str, age: Duration) -> Result<Self, String> {
+    pub fn new(secret: &str, domain: &str, is_tls: bool, age: Duration) -> Result<Self, String> {
         let random = SystemRandom::new();
         let mut drawn = [0; 32];
         random.fill(&mut drawn).map_err(|_| "this host gives no random numbers".to_owned())?;
         let secret = if secret.is_empty() { &drawn[..] } else { secret.as_bytes() };
+        let tokens = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        // A key of its own, so that no token is ever a nonce's code.
+        let of_challenges = hmac::sign(&tokens, b"challenges");
         Ok(Self {
-            key: hmac::Key::new(hmac::HMAC_SHA256, secret),
+            tokens,
+            challenges: hmac::Key::new(hmac::HMAC_SHA256, of_challenges.as_ref()),
             random,
             domain: domain.to_owned(),
+            scheme: if is_tls { "https" } else { "http" },
             age,
-            challenges: Mutex::new(Challenges::default()),
+            served: Mutex::default(),
         })
     }
 
     /// A message that the account is to sign; `address` is `0x` and 40 digits.
     pub fn challenge(&self, address: &str, chain_id: &str, now: WallTime) -> Option<String> {
-        let address: [u8; 20] = bytes(address)?.try_into().ok()?;
-        let mut drawn = [0; 16];
+        bytes(address).filter(|bytes| bytes.len() == 20)?;
+        let mut drawn = [0; NONCE_DIGITS / 2];
         self.random.fill(&mut drawn).ok()?;
-        let nonce: String = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
+        let drawn = digits(&drawn);
         let until = later(now, CHALLENGE_AGE);
-        let (domain, shown) = (&self.domain, checksummed(&address));
-        let message = format!(
-            "{domain} wants you to sign in with your Ethereum account:\n{shown}\n\nRead the chain through this gateway.\n\n\
-             URI: http://{domain}/\nVersion: 1\nChain ID: {chain_id}\nNonce: {nonce}\nIssued At: {}\nExpiration Time: {}",
-            now.rfc3339(),
-            until.rfc3339()
-        );
-        let mut challenges = self.challenges.lock().unwrap_or_else(PoisonError::into_inner);
-        if challenges.nonces.len() == CHALLENGES_MAX
-            && let Some(oldest) = challenges.nonces.pop_front()
-        {
-            challenges.by_nonce.remove(&oldest);
-        }
-        challenges.nonces.push_back(nonce.clone());
-        challenges.by_nonce.insert(nonce, Challenge { message: message.clone(), address, until });
-        Some(message)
+        let (domain, scheme, shown) =
+            (&self.domain, self.scheme, checksummed(&address.to_ascii_lowercase()));
+        let message = |nonce: &str| {
+            format!(
+                "{domain} wants you to sign in with your Ethereum account:\n{shown}\n\nRead the chain through this gateway.\n\n\
+                 URI: {scheme}://{domain}/\nVersion: 1\nChain ID: {chain_id}\nNonce: {nonce}\nIssued At: {}\nExpiration Time: {}",
+                now.rfc3339(),
+                until.rfc3339()
+            )
+        };
+        let code = self.code(&message(&drawn));
+        Some(message(&format!("{drawn}{code}")))
     }
 
-    /// A token for who signed a challenge.
+    /// What the nonce of a message must end with; the message comes with the drawn half alone.
+    fn code(&self, message: &str) -> String {
+        let tag = hmac::sign(&self.challenges, message.as_bytes());
+        digits(&tag.as_ref()[..NONCE_DIGITS / 2])
+    }
+
+    /// A token for an account that signed a challenge.
     pub fn token(&self, body: &[u8], now: WallTime) -> Result<String, Unsigned> {
         let body: Value = serde_json::from_slice(body).map_err(|_| Unsigned::NoMessage)?;
         let text = |name: &str| body[name].as_str().ok_or(Unsigned::NoMessage);
         let (message, signature) = (text("message")?, text("signature")?);
         let signature = bytes(signature).filter(|it| it.len() == 65).ok_or(Unsigned::NoMessage)?;
-        let nonce = message.lines().find_map(|line| line.strip_prefix("Nonce: "));
-        let challenge = {
-            let mut challenges = self.challenges.lock().unwrap_or_else(PoisonError::into_inner);
-            let challenge = nonce.and_then(|nonce| challenges.by_nonce.remove(nonce));
-            // It serves once, and a list of those that were used would be a second truth.
-            challenges.nonces.retain(|kept| Some(kept.as_str()) != nonce);
-            challenge
-        };
-        let challenge = challenge.filter(|it| it.message == message && now < it.until);
-        let challenge = challenge.ok_or(Unsigned::UnknownMessage)?;
-        if signer(message, &signature) != Some(challenge.address) {
+        let (nonce, address, until) = self.ours(message).ok_or(Unsigned::UnknownMessage)?;
+        if now >= until {
+            return Err(Unsigned::UnknownMessage);
+        }
+        if signer(message, &signature) != Some(address) {
             return Err(Unsigned::BadSignature);
         }
-        Ok(self.signed_token(&checksummed(&challenge.address), now))
+        let is_first = {
+            let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+            served.take(nonce, until, now)
+        };
+        if !is_first {
+            return Err(Unsigned::UnknownMessage);
+        }
+        Ok(self.signed_token(&checksummed(&format!("0x{}", digits(&address))), now))
+    }
+
+    /// The nonce, the account and the end of a message that was given out here, unchanged.
+    fn ours<'a>(&self, message: &'a str) -> Option<(&'a str, [u8; 20], WallTime)> {
+        let after = |name: &str| message.lines().find_map(|line| line.strip_prefix(name));
+        let nonce = after("Nonce: ").filter(|nonce| nonce.len() == 2 * NONCE_DIGITS)?;
+        let (drawn, code) = nonce.split_at_checked(NONCE_DIGITS)?;
+        let without = message.replacen(nonce, drawn, 1);
+        let tag = bytes(&format!("0x{code}"))?;
+        let wanted = bytes(&format!("0x{}", self.code(&without)))?;
+        // Compared as secrets are: in the same time whatever differs.
+        let (tag, wanted) = (hmac::sign(&self.tokens, &tag), hmac::sign(&self.tokens, &wanted));
+        if tag.as_ref() != wanted.as_ref() {
+            return None;
+        }
+        let address = bytes(message.lines().nth(1)?)?.try_into().ok()?;
+        Some((nonce, address, WallTime::parse_rfc3339(after("Expiration Time: ")?)?))
     }
 
     fn signed_token(&self, address: &str, now: WallTime) -> String {
         let head = json!({ "alg": "HS256", "typ": "JWT" }).to_string();
         let claims = json!({
-            "iss": self.domain, "sub": address,
+            "iss": self.domain, "aud": self.domain, "sub": address,
             "iat": seconds(now), "exp": seconds(later(now, self.age)),
         });
         let text = format!(
@@ -153,18 +200,17 @@ impl Signed {
             URL_SAFE_NO_PAD.encode(head),
             URL_SAFE_NO_PAD.encode(claims.to_string())
         );
-        let tag = hmac::sign(&self.key, text.as_bytes());
+        let tag = hmac::sign(&self.tokens, text.as_bytes());
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
     }
 
-    /// Lets in who has a token.
-    pub fn check(&self, authorization: Option<&str>, now: WallTime) -> Result<(), Unsigned> {
-        let token =
-            authorization.and_then(|it| it.strip_prefix("Bearer ")).ok_or(Unsigned::NoToken)?;
+    /// Lets in a request that has a token; gives the account that it is for.
+    pub fn check(&self, authorization: Option<&str>, now: WallTime) -> Result<String, Unsigned> {
+        let token = authorization.and_then(bearer).ok_or(Unsigned::NoToken)?;
         let (text, tag) = token.rsplit_once('.').ok_or(Unsigned::BadToken)?;
         let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unsigned::BadToken)?;
-        // Only this key and this algorithm count, and a head that says another is of no token of ours.
-        hmac::verify(&self.key, text.as_bytes(), &tag).map_err(|_| Unsigned::BadToken)?;
+        // Only this key and this algorithm count: a token whose head says another is refused.
+        hmac::verify(&self.tokens, text.as_bytes(), &tag).map_err(|_| Unsigned::BadToken)?;
         let (head, claims) = text.split_once('.').ok_or(Unsigned::BadToken)?;
         let part = |part: &str| -> Option<Value> {
             serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
@@ -172,10 +218,42 @@ impl Signed {
         if part(head).is_none_or(|head| head["alg"] != "HS256") {
             return Err(Unsigned::BadToken);
         }
-        let claims = part(claims);
-        let until = claims.and_then(|claims| claims["exp"].as_i64()).unwrap_or_default();
-        if seconds(now) < until { Ok(()) } else { Err(Unsigned::BadToken) }
+        let claims = part(claims).ok_or(Unsigned::BadToken)?;
+        if !self.holds(&claims, seconds(now)) {
+            return Err(Unsigned::BadToken);
+        }
+        Ok(claims["sub"].as_str().unwrap_or_default().to_ascii_lowercase())
     }
+
+    /// Whether a token is for this gateway, and now (RFC 7519). Another service may have the same secret.
+    fn holds(&self, claims: &Value, now: i64) -> bool {
+        let is_us = |name: &Value| name.as_str() == Some(&self.domain);
+        let is_for_us = match &claims["aud"] {
+            Value::Array(all) => all.iter().any(is_us),
+            Value::Null => true,
+            one => is_us(one),
+        };
+        // Seconds may have a fraction.
+        let at = |name: &str| claims[name].as_f64();
+        #[expect(clippy::cast_precision_loss, reason = "seconds of a calendar are below 2^53")]
+        let now_s = now as f64;
+        #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
+        let leeway = LEEWAY_S as f64;
+        let is_begun = ["nbf", "iat"].into_iter().all(|name| {
+            claims.get(name).is_none_or(|_| at(name).is_some_and(|from| from <= now_s + leeway))
+        });
+        is_for_us && is_us(&claims["iss"]) && is_begun && at("exp").is_some_and(|end| now_s < end)
+    }
+}
+
+/// The token of `Authorization: Bearer TOKEN`; the scheme is written in any letters (RFC 9110).
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, token) = authorization.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn seconds(at: WallTime) -> i64 {
@@ -206,18 +284,6 @@ fn address_of(key: &VerifyingKey) -> Option<[u8; 20]> {
     let point = key.to_sec1_point(false);
     let hash = Keccak256::digest(point.as_bytes().get(1..)?);
     hash[12..].try_into().ok()
-}
-
-/// An address with the checksum in its capitals (EIP-55).
-fn checksummed(address: &[u8; 20]) -> String {
-    let digits: String = address.iter().map(|byte| format!("{byte:02x}")).collect();
-    let hash = Keccak256::digest(digits.as_bytes());
-    let capital = |(index, digit): (usize, char)| {
-        let nibble = hash[index / 2] >> (if index % 2 == 0 { 4 } else { 0 }) & 15;
-        if nibble >= 8 { digit.to_ascii_uppercase() } else { digit }
-    };
-    let shown: String = digits.chars().enumerate().map(capital).collect();
-    format!("0x{shown}")
 }
 
 fn bytes(text: &str) -> Option<Vec<u8>> {
@@ -252,20 +318,20 @@ mod tests {
             bytes("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80").unwrap();
         let key = SigningKey::from_slice(&secret).unwrap();
         let address = address_of(key.verifying_key()).unwrap();
-        assert_eq!(checksummed(&address), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+        assert_eq!(checksummed(&hex(&address)), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
     }
 
     /// Claim: a token whose head names another algorithm is refused, even where its tag is right.
     #[test]
     fn another_algorithm() {
-        let signed = Signed::new("secret", "h", Duration::from_secs(60)).unwrap();
+        let signed = Signed::new("secret", "h", false, Duration::from_secs(60)).unwrap();
         let now = WallTime::from_unix_ns(0);
         let token = signed.signed_token("0x", now);
         let claims = token.split('.').nth(1).unwrap();
         for (algorithm, is_ours) in [("HS256", true), ("RS256", false), ("none", false)] {
             let head = URL_SAFE_NO_PAD.encode(json!({ "alg": algorithm }).to_string());
             let text = format!("{head}.{claims}");
-            let tag = hmac::sign(&signed.key, text.as_bytes());
+            let tag = hmac::sign(&signed.tokens, text.as_bytes());
             let token = format!("Bearer {text}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()));
             assert_eq!(signed.check(Some(&token), now).is_ok(), is_ours, "{algorithm}");
         }
@@ -275,7 +341,7 @@ mod tests {
     /// for its own account.
     #[test]
     fn tokens() {
-        let signed = Signed::new("", "gateway.example", Duration::from_secs(60)).unwrap();
+        let signed = Signed::new("", "gateway.example", false, Duration::from_secs(60)).unwrap();
         let key = SigningKey::from_slice(&[7; 32]).unwrap();
         let address = hex(&address_of(key.verifying_key()).unwrap());
         let now = WallTime::from_unix_ns(1_700_000_000_000_000_000);
@@ -290,7 +356,8 @@ mod tests {
         let token = ask(&message, sign(&key, &message)).unwrap();
         assert_eq!(ask(&message, sign(&key, &message)), Err(Unsigned::UnknownMessage));
         let header = format!("Bearer {token}");
-        assert_eq!(signed.check(Some(&header), now), Ok(()));
+        assert_eq!(signed.check(Some(&header), now), Ok(address.clone()));
+        assert_eq!(signed.check(Some(&format!("bEARER  {token}")), now), Ok(address.clone()));
         assert_eq!(
             signed.check(Some(&header), later(now, Duration::from_secs(60))),
             Err(Unsigned::BadToken)
@@ -308,25 +375,72 @@ mod tests {
         let body = json!({ "message": message, "signature": sign(&key, &message) }).to_string();
         let too_late = later(now, CHALLENGE_AGE);
         assert_eq!(signed.token(body.as_bytes(), too_late), Err(Unsigned::UnknownMessage));
-        let elsewhere = Signed::new("", "gateway.example", Duration::from_secs(60)).unwrap();
+        let elsewhere = Signed::new("", "gateway.example", false, Duration::from_secs(60)).unwrap();
         assert_eq!(elsewhere.check(Some(&header), now), Err(Unsigned::BadToken));
     }
 
-    /// Claim: what is no request for a token is none, and challenges are bounded.
+    /// Claim: any number of challenges of others takes nobody's away, and which of them served is forgotten when it is too
+    /// old, and not before.
+    #[test]
+    fn a_flood_of_challenges() {
+        let signed = Signed::new("", "gateway.example", true, Duration::from_secs(60)).unwrap();
+        let key = SigningKey::from_slice(&[7; 32]).unwrap();
+        let address = hex(&address_of(key.verifying_key()).unwrap());
+        let now = WallTime::from_unix_ns(1_700_000_000_000_000_000);
+        let message = signed.challenge(&address, "1", now).unwrap();
+        assert!(message.contains("URI: https://gateway.example/"), "{message}");
+        for other in 0..20_000 {
+            signed.challenge(&format!("0x{other:040x}"), "1", now).unwrap();
+        }
+        let body = json!({ "message": message, "signature": sign(&key, &message) }).to_string();
+        assert!(signed.token(body.as_bytes(), now).is_ok());
+        assert_eq!(signed.token(body.as_bytes(), now), Err(Unsigned::UnknownMessage));
+        let mut served = Served::default();
+        let until = later(now, CHALLENGE_AGE);
+        assert!(served.take("a", until, now) && !served.take("a", until, now));
+        assert!(served.take("b", later(until, CHALLENGE_AGE), until));
+        assert_eq!((served.nonces.len(), served.in_order.len()), (1, 1));
+    }
+
+    /// Claim: a token of the same secret that is for another service, by another, or of a time to come is none.
+    #[test]
+    fn claims() {
+        let signed = Signed::new("", "gateway.example", true, Duration::from_secs(60)).unwrap();
+        let us = "gateway.example";
+        let good = json!({ "iss": us, "aud": us, "sub": "0x1", "iat": 90, "exp": 200 });
+        let with = |name: &str, value: Value| {
+            let mut claims = good.clone();
+            claims[name] = value;
+            signed.holds(&claims, 100)
+        };
+        assert!(signed.holds(&good, 100) && !signed.holds(&good, 200));
+        assert!(with("aud", json!(["other", us])) && with("aud", Value::Null));
+        assert!(with("nbf", json!(100)) && with("exp", json!(100.5)));
+        for (name, value) in [
+            ("aud", json!("other")),
+            ("aud", json!(["other"])),
+            ("iss", json!("evil.example")),
+            ("iss", Value::Null),
+            ("nbf", json!(3700)),
+            ("nbf", json!("soon")),
+            ("iat", json!(3700)),
+            ("exp", json!("200")),
+            ("exp", Value::Null),
+        ] {
+            assert!(!with(name, value.clone()), "{name}: {value}");
+        }
+    }
+
+    /// Claim: what is no request for a token is none.
     #[test]
     fn bounds() {
-        let signed = Signed::new("secret", "g", Duration::from_secs(60)).unwrap();
+        let signed = Signed::new("secret", "g", true, Duration::from_secs(60)).unwrap();
         let now = WallTime::from_unix_ns(0);
         for body in
             ["", "{}", "[]", r#"{"message":1}"#, r#"{"message":"Nonce: x","signature":"0x00"}"#]
         {
             assert_eq!(signed.token(body.as_bytes(), now), Err(Unsigned::NoMessage), "{body}");
         }
-        let address = format!("0x{:040x}", 1);
-        for _ in 0..CHALLENGES_MAX + 10 {
-            signed.challenge(&address, "1", now).unwrap();
-        }
-        assert_eq!(signed.challenges.lock().unwrap().by_nonce.len(), CHALLENGES_MAX);
         assert_eq!(signed.challenge("0x1", "1", now), None);
     }
 }

@@ -1,193 +1,128 @@
-//! The node behind the gateway: what it is asked goes through its limiter's allowance, into a batch, over a kept
-//! connection. Each of the three can be switched off.
+//! The nodes behind the gateway, in the order in which they are preferred: what one does not answer another one may.
+//!
+//! What a node is asked goes through its limiter's allowance, into a batch, over a kept connection. Each of the three can be
+//! switched off.
 
 mod address;
+mod identity;
 mod limiter;
+mod one;
 mod pool;
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use bytes::Bytes;
-use clock::Clock;
-use tokio::sync::oneshot;
+use clock::{Clock, Instant};
 
-pub use address::Address;
-use limiter::{Admission, Limiter};
-use pool::Pool;
+use identity::Pinned;
+use one::Upstream;
 
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::rpc::{self, Answer, Call, Failure, Reply};
+use crate::rpc::{Answer, Call, Failure};
+
+/// An answer that is to come.
+pub type Asked<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// What can be asked of the chain: nodes behind a network, or one that a test plays.
+pub trait Node: Send + Sync {
+    /// Asks one thing.
+    fn ask(&self, call: Call) -> Asked<'_>;
+}
+
+/// A node that failed is asked last for so long, and twice as long each time after that.
+const DOWN_MIN: Duration = Duration::from_secs(1);
+/// The longest time for which it is.
+const DOWN_DOUBLINGS_MAX: u32 = 5;
 
 /// See the module.
-pub struct Upstream {
-    pool: Pool,
+pub struct Upstreams {
+    nodes: Vec<Known>,
     clock: Clock,
     metrics: Arc<Metrics>,
-    /// None where the limiter is not listened to.
-    limiter: Option<Mutex<Limiter>>,
-    batching: Option<Batching>,
 }
 
-struct Batching {
-    linger: Duration,
-    calls_max: usize,
-    open: Mutex<Vec<Waiting>>,
-    /// Posts that are under way.
-    posts: AtomicUsize,
+/// A node, and how it did lately.
+struct Known {
+    upstream: Arc<Upstream>,
+    failures: AtomicU32,
+    down_until: AtomicI64,
 }
 
-/// A call and who waits for it.
-struct Waiting {
-    call: Call,
-    answer: oneshot::Sender<Answer>,
-}
-
-impl Upstream {
+impl Upstreams {
     /// # Errors
-    /// When the node's URL is none, or TLS to it cannot be had.
+    /// When a node's URL is none, or TLS to it cannot be had.
     pub fn new(
         options: &Options,
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, String> {
-        let address = Address::read(&options.upstream)?;
-        let limiter = Limiter::new(options.allowed_rps, options.queue_max);
-        let batching = Batching {
-            linger: options.batch_linger,
-            calls_max: options.batch_max,
-            open: Mutex::new(Vec::new()),
-            posts: AtomicUsize::new(0),
-        };
-        Ok(Arc::new(Self {
-            pool: Pool::new(options, address)?,
-            clock,
-            metrics,
-            limiter: options.pace.then(|| Mutex::new(limiter)),
-            batching: options.batch.then_some(batching),
-        }))
-    }
-
-    /// Asks the node one thing.
-    pub async fn ask(self: &Arc<Self>, call: Call) -> Answer {
-        self.admitted().await?;
-        let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { call, answer };
-        match &self.batching {
-            None => {
-                let this = Arc::clone(self);
-                tokio::spawn(async move { this.send(vec![waiting]).await });
-            }
-            Some(batching) => self.gather(batching, waiting),
+        let pinned = Arc::new(Pinned::default());
+        let urls = options.upstream.split(',').map(str::trim).filter(|url| !url.is_empty());
+        let nodes = urls.map(|url| {
+            let upstream =
+                Upstream::new(url, options, clock, Arc::clone(&metrics), Arc::clone(&pinned))?;
+            Ok(Known {
+                upstream,
+                failures: AtomicU32::new(0),
+                down_until: AtomicI64::new(i64::MIN),
+            })
+        });
+        let nodes: Vec<Known> = nodes.collect::<Result<_, String>>()?;
+        if nodes.is_empty() {
+            return Err("upstream names no node; write http://HOST:PORT/".to_owned());
         }
-        answered.await.unwrap_or(Err(Failure::Busy))
+        Ok(Arc::new(Self { nodes, clock, metrics }))
     }
 
-    /// Waits for the turn that the limiter's allowance gives.
-    async fn admitted(&self) -> Result<(), Failure> {
-        let Some(limiter) = &self.limiter else { return Ok(()) };
-        let admission = {
-            let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
-            limiter.admit(self.clock.now())
-        };
-        match admission {
-            Admission::Now => Ok(()),
-            Admission::After(wait) => {
-                tokio::time::sleep(wait).await;
-                Ok(())
-            }
-            Admission::Never(retry_after) => {
-                self.metrics.kept_back();
-                Err(Failure::Limited { retry_after, early: true })
-            }
-        }
+    /// Those that are not down, in their order, then the others.
+    fn order(&self) -> Vec<&Known> {
+        let now = self.clock.now().as_ns();
+        let (mut up, down): (Vec<&Known>, Vec<&Known>) =
+            self.nodes.iter().partition(|node| node.down_until.load(Relaxed) <= now);
+        up.extend(down);
+        up
     }
 
-    /// Puts a call into the open batch. The first sends it off: at once if the node has nothing to do for us, else after the
-    /// linger. The one that fills it sends it at once.
-    fn gather(self: &Arc<Self>, batching: &Batching, waiting: Waiting) {
-        let mut open = batching.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.push(waiting);
-        let is_first = open.len() == 1;
-        let full = (open.len() >= batching.calls_max).then(|| std::mem::take(&mut *open));
-        drop(open);
-        let this = Arc::clone(self);
-        if let Some(calls) = full {
-            tokio::spawn(async move { this.send(calls).await });
-        } else if is_first {
-            let is_idle = batching.posts.load(Relaxed) == 0;
-            let linger = batching.linger;
-            tokio::spawn(async move {
-                if !is_idle {
-                    tokio::time::sleep(linger).await;
-                }
-                let calls = this.batching.as_ref().map(|batching| {
-                    std::mem::take(
-                        &mut *batching.open.lock().unwrap_or_else(PoisonError::into_inner),
-                    )
-                });
-                this.send(calls.unwrap_or_default()).await;
-            });
-        }
-    }
-
-    /// Posts calls and gives each who waits its answer.
-    async fn send(&self, calls: Vec<Waiting>) {
-        if calls.is_empty() {
-            return;
-        }
-        self.metrics.posted(calls.iter().map(|waiting| waiting.call.method));
-        let posts = self.batching.as_ref().map(|batching| &batching.posts);
-        posts.map(|posts| posts.fetch_add(1, Relaxed));
-        let answers = self.exchange(&calls).await;
-        posts.map(|posts| posts.fetch_sub(1, Relaxed));
-        for (waiting, answer) in calls.into_iter().zip(answers) {
-            if let Err(failure) = &answer {
-                self.metrics.failed(failure.word());
-            }
-            // Who has gone away needs none.
-            let _ = waiting.answer.send(answer);
-        }
-    }
-
-    async fn exchange(&self, calls: &[Waiting]) -> Vec<Answer> {
-        let received = match self.pool.post(body(calls)).await {
-            Ok(received) => received,
-            Err(failure) => return calls.iter().map(|_| Err(failure.clone())).collect(),
-        };
-        let replies = rpc::read(received.status, received.retry_after, &received.body, calls.len());
-        replies.into_iter().map(|reply| self.answer(reply)).collect()
-    }
-
-    fn answer(&self, reply: Reply) -> Answer {
-        match reply {
-            Reply::Answer(answer) => answer,
-            Reply::Limited(stated) => {
-                let retry_after = match &self.limiter {
-                    Some(limiter) => {
-                        let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
-                        limiter.refused(self.clock.now(), stated)
+    async fn ask_in_order(&self, call: Call) -> Answer {
+        let order = self.order();
+        let mut left = order.len();
+        for node in order {
+            left -= 1;
+            let answer = node.upstream.ask(call.clone()).await;
+            match answer {
+                Err(failure) if failure.is_of_node() => {
+                    node.failed(self.clock.now());
+                    if left == 0 {
+                        return Err(failure);
                     }
-                    None => stated.backoff.unwrap_or(Duration::from_secs(1)),
-                };
-                Err(Failure::Limited { retry_after, early: false })
+                    self.metrics.failed_over();
+                }
+                answer => {
+                    node.failures.store(0, Relaxed);
+                    return answer;
+                }
             }
         }
+        Err(Failure::Busy)
     }
 }
 
-fn body(calls: &[Waiting]) -> Bytes {
-    let mut body = Vec::with_capacity(160 * calls.len());
-    if let [only] = calls {
-        only.call.write(0, &mut body);
-        return body.into();
+impl Known {
+    fn failed(&self, now: Instant) {
+        let failures = self.failures.fetch_add(1, Relaxed).min(DOWN_DOUBLINGS_MAX);
+        self.down_until.store(now.plus(DOWN_MIN * 2_u32.pow(failures)).as_ns(), Relaxed);
     }
-    for (index, waiting) in calls.iter().enumerate() {
-        body.push(if index == 0 { b'[' } else { b',' });
-        waiting.call.write(index, &mut body);
+}
+
+impl Node for Upstreams {
+    fn ask(&self, call: Call) -> Asked<'_> {
+        match &self.nodes[..] {
+            [only] => Box::pin(only.upstream.ask(call)),
+            _ => Box::pin(self.ask_in_order(call)),
+        }
     }
-    body.push(b']');
-    body.into()
 }

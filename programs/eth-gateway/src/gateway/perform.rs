@@ -1,13 +1,14 @@
-//! Each operation: which calls it takes, and what is made of their results.
+//! Each operation of the REST API: which questions it takes, and what is made of their answers.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Gateway, Got, Lasting, Spent, quantity};
+use super::{Gateway, Got, Spent, quantity};
 use crate::answers::{Keep, Problem};
 use crate::quantity::Quantity;
-use crate::routes::{Operation, ROUTES};
+use crate::query::{At, Logs, Query, State};
+use crate::routes::{Operation, ROUTES, Search};
 use crate::rpc::{Call, Failure};
 
 /// How numbers are written: as it was published they are JSON numbers, which many readers round beyond 53 bits; under
@@ -48,86 +49,128 @@ impl Gateway {
         form: Form,
         spent: &mut Spent,
     ) -> Result<Body, Problem> {
+        let block = |at: At, full: bool| Query::Block { at, full };
         match operation {
             Operation::Status => Ok((Bytes::from_static(b"{\"ok\":true}"), Keep::No)),
             Operation::Describe => Ok((describe(), Keep::No)),
             Operation::Transaction(hash) => {
-                let call = Call::new("eth_getTransactionByHash", format!("[\"{hash}\"]"));
-                present(self.get(call, Lasting::ItsBlock, spent).await?, "transaction")
+                let query = Query::Transaction(hash.clone());
+                present(self.answer(&query, spent).await?, "transaction")
             }
             Operation::Receipt(hash) => {
-                let call = Call::new("eth_getTransactionReceipt", format!("[\"{hash}\"]"));
-                present(self.get(call, Lasting::ItsBlock, spent).await?, "receipt")
+                let query = Query::Receipt(hash.clone());
+                present(self.answer(&query, spent).await?, "receipt")
             }
             Operation::LastBlock { full } => {
-                let height = self.height(spent).await?;
-                present(self.block_at(height, *full, Lasting::Last, spent).await?, "block")
+                let query = match self.follower {
+                    Some(_) => block(At::Latest, *full),
+                    // Two calls, as it was published.
+                    None => block(At::Height(self.height(spent).await?), *full),
+                };
+                present(self.answer(&query, spent).await?, "block")
             }
             Operation::LastHeight => {
                 let height = Quantity::from(self.height(spent).await?);
                 Ok((number("lastBlockHeight", height, form), Keep::No))
             }
             Operation::BlockByHash { hash, full } => {
-                let call = Call::new("eth_getBlockByHash", format!("[\"{hash}\",{full}]"));
-                present(self.get(call, Lasting::ForGood, spent).await?, "block")
+                present(self.answer(&block(At::Hash(hash.clone()), *full), spent).await?, "block")
             }
             Operation::BlockByHeight { height, full } => {
-                let lasting = Lasting::Block(*height);
-                present(self.block_at(*height, *full, lasting, spent).await?, "block")
+                present(self.answer(&block(At::Height(*height), *full), spent).await?, "block")
+            }
+            Operation::BlockAt { at, full } => {
+                present(self.answer(&block(at.clone(), *full), spent).await?, "block")
             }
             Operation::TransactionInBlock { height, index } => {
-                let call = Call::new(
-                    "eth_getTransactionByBlockNumberAndIndex",
-                    format!("[\"0x{height:x}\",\"0x{index:x}\"]"),
-                );
-                present(self.get(call, Lasting::Block(*height), spent).await?, "transaction")
+                let query = Query::TransactionInBlock { at: At::Height(*height), index: *index };
+                present(self.answer(&query, spent).await?, "transaction")
             }
             Operation::GasPrice => {
-                Ok((number("gasPrice", self.gas_price(spent).await?, form), Keep::No))
+                let got = self.answer(&Query::GasPrice, spent).await?;
+                numeric("gasPrice", "eth_gasPrice", &got, form)
             }
-            Operation::Balance(address) => {
-                let call = Call::new("eth_getBalance", format!("[\"{address}\",\"latest\"]"));
-                let got = self.get(call, Lasting::Last, spent).await?;
-                let wei = quantity(&got.result).ok_or(Problem::Shape("eth_getBalance"))?;
-                Ok((number("balance", wei, form), Keep::No))
+            Operation::ChainId => {
+                let got = self.answer(&Query::ChainId, spent).await?;
+                let (body, _) = numeric("chainId", "eth_chainId", &got, form)?;
+                Ok((body, Keep::No))
+            }
+            Operation::Balance { address, at } => {
+                let got = self.state_of(State::balance(address), at, spent).await?;
+                numeric("balance", "eth_getBalance", &got, form)
+            }
+            Operation::Nonce { address, at } => {
+                let got = self.state_of(State::nonce(address), at, spent).await?;
+                numeric("nonce", "eth_getTransactionCount", &got, form)
+            }
+            Operation::Code { address, at } => {
+                let what = State { method: "eth_getCode", before: format!("\"{address}\"") };
+                wrapped("code", "eth_getCode", &self.state_of(what, at, spent).await?)
+            }
+            Operation::Storage { address, slot, at } => {
+                let before = format!("\"{address}\",\"{}\"", slot.to_hex());
+                let what = State { method: "eth_getStorageAt", before };
+                wrapped("value", "eth_getStorageAt", &self.state_of(what, at, spent).await?)
+            }
+            Operation::FeeHistory { count } => {
+                let params = format!("[\"0x{count:x}\",\"latest\",[10,50,90]]");
+                let call = Call::new("eth_feeHistory", params);
+                let got = self.answer(&Query::Other(call), spent).await?;
+                present_or(got, || Problem::Shape("eth_feeHistory"))
             }
             Operation::Logs { from, to, topic } => {
-                let call = Call::new(
-                    "eth_getLogs",
-                    format!(
-                        "[{{\"fromBlock\":\"0x{from:x}\",\"toBlock\":\"0x{to:x}\",\"topics\":[\"{topic}\"]}}]"
-                    ),
-                );
-                let got = self.get(call, Lasting::Block(*to), spent).await?;
+                let (from, to) = (At::Height(*from), At::Height(*to));
+                let logs = Logs { filter: format!(",\"topics\":[\"{topic}\"]"), from, to };
+                let got = self.answer(&Query::Logs(logs), spent).await?;
                 present_or(got, || Problem::Shape("eth_getLogs"))
+            }
+            Operation::Search(search) => {
+                let got = self.answer(&Query::Logs(of_search(search)), spent).await?;
+                present_or(got, || Problem::Shape("eth_getLogs"))
+            }
+            Operation::Estimate { from, to, value, data } => {
+                let value = value.to_hex();
+                let params = format!(
+                    "[{{\"from\":\"{from}\",\"to\":\"{to}\",\"value\":\"{value}\",\"data\":\"{data}\"}}]"
+                );
+                let call = Call::new("eth_estimateGas", params);
+                let got = self.answer(&Query::Other(call), spent).await?;
+                numeric("gas", "eth_estimateGas", &got, form)
+            }
+            Operation::Fate(hash) => {
+                let fate = self.fate(hash, form, spent).await?;
+                Ok((fate, Keep::No))
+            }
+            Operation::Ready => {
+                let call = Call::new("eth_blockNumber", "[]".to_owned());
+                let got = self.answer(&Query::Other(call), spent).await?;
+                let height = quantity(&got.result).ok_or(Problem::Shape("eth_blockNumber"))?;
+                Ok((number("lastBlockHeight", height, form), Keep::No))
             }
             Operation::Call { .. } => self.call_contract(operation, spent).await,
         }
     }
 
-    /// The chain's number, in decimal digits.
-    pub async fn chain_id(self: &Arc<Self>, spent: &mut Spent) -> Result<String, Problem> {
-        let call = Call::new("eth_chainId", "[]".to_owned());
-        let got = self.get(call, Lasting::ForGood, spent).await?;
-        let id = quantity(&got.result).ok_or(Problem::Shape("eth_chainId"))?;
-        Ok(id.to_decimal())
-    }
-
-    async fn block_at(
+    async fn state_of(
         self: &Arc<Self>,
-        height: u64,
-        full: bool,
-        lasting: Lasting,
+        what: State,
+        at: &At,
         spent: &mut Spent,
     ) -> Result<Got, Problem> {
-        let call = Call::new("eth_getBlockByNumber", format!("[\"0x{height:x}\",{full}]"));
-        self.get(call, lasting, spent).await
+        self.answer(&Query::State { what, at: at.clone() }, spent).await
     }
 
-    async fn gas_price(self: &Arc<Self>, spent: &mut Spent) -> Result<Quantity, Problem> {
-        let call = Call::new("eth_gasPrice", "[]".to_owned());
-        let got = self.get(call, Lasting::Last, spent).await?;
-        quantity(&got.result).ok_or(Problem::Shape("eth_gasPrice"))
+    pub(super) async fn height(self: &Arc<Self>, spent: &mut Spent) -> Result<u64, Problem> {
+        let got = self.answer(&Query::Height, spent).await?;
+        let height = quantity(&got.result).and_then(Quantity::to_u64);
+        height.ok_or(Problem::Shape("eth_blockNumber"))
+    }
+
+    /// The chain's number, in decimal digits.
+    pub async fn chain_id(self: &Arc<Self>, spent: &mut Spent) -> Result<String, Problem> {
+        let got = self.answer(&Query::ChainId, spent).await?;
+        let id = quantity(&got.result).ok_or(Problem::Shape("eth_chainId"))?;
+        Ok(id.to_decimal())
     }
 
     async fn call_contract(
@@ -135,19 +178,33 @@ impl Gateway {
         operation: &Operation,
         spent: &mut Spent,
     ) -> Result<Body, Problem> {
-        let Operation::Call { from, to, gas, value, data } = operation else {
+        let Operation::Call { from, to, gas, value, data, at } = operation else {
             return Err(Problem::Shape("eth_call"));
         };
-        let price = self.gas_price(spent).await?.to_hex();
+        let price = self.answer(&Query::GasPrice, spent).await?;
+        let price = quantity(&price.result).ok_or(Problem::Shape("eth_gasPrice"))?.to_hex();
         let (gas, value) = (gas.to_hex(), value.to_hex());
-        let call = Call::new(
-            "eth_call",
-            format!(
-                "[{{\"from\":\"{from}\",\"to\":\"{to}\",\"gas\":\"{gas}\",\"gasPrice\":\"{price}\",\"value\":\"{value}\",\"data\":\"{data}\"}},\"latest\"]"
-            ),
+        let before = format!(
+            "{{\"from\":\"{from}\",\"to\":\"{to}\",\"gas\":\"{gas}\",\"gasPrice\":\"{price}\",\"value\":\"{value}\",\"data\":\"{data}\"}}"
         );
-        present_or(self.get(call, Lasting::Last, spent).await?, || Problem::Shape("eth_call"))
+        let what = State { method: "eth_call", before };
+        let got = self.state_of(what, at, spent).await?;
+        present_or(got, || Problem::Shape("eth_call"))
     }
+}
+
+fn of_search(search: &Search) -> Logs {
+    let mut filter = String::new();
+    if let Some(address) = &search.address {
+        filter.push_str(&format!(",\"address\":\"{address}\""));
+    }
+    let count = search.topics.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let topics: Vec<String> = search.topics[..count]
+        .iter()
+        .map(|topic| topic.as_ref().map_or("null".to_owned(), |topic| format!("\"{topic}\"")))
+        .collect();
+    filter.push_str(&format!(",\"topics\":[{}]", topics.join(",")));
+    Logs { filter, from: search.from.clone(), to: search.to.clone() }
 }
 
 /// The result as it came, or that there is none.
@@ -156,13 +213,30 @@ fn present(got: Got, what: &'static str) -> Result<Body, Problem> {
 }
 
 fn present_or(got: Got, none: impl FnOnce() -> Problem) -> Result<Body, Problem> {
-    if *got.result == *b"null" {
+    if got.is_null() {
         return Err(none());
     }
-    Ok((got.result, if got.is_final { Keep::Immutable } else { Keep::No }))
+    let keep = keep(&got);
+    Ok((got.result, keep))
 }
 
-fn number(name: &str, value: Quantity, form: Form) -> Bytes {
+fn keep(got: &Got) -> Keep {
+    if got.is_final { Keep::Immutable } else { Keep::No }
+}
+
+/// A quantity as the only member of an object.
+fn numeric(name: &str, method: &'static str, got: &Got, form: Form) -> Result<Body, Problem> {
+    let value = quantity(&got.result).ok_or(Problem::Shape(method))?;
+    Ok((number(name, value, form), keep(got)))
+}
+
+/// A text as the only member of an object.
+fn wrapped(name: &str, method: &'static str, got: &Got) -> Result<Body, Problem> {
+    let text = crate::json::plain_string(&got.result).ok_or(Problem::Shape(method))?;
+    Ok((format!("{{\"{name}\":\"{text}\"}}").into(), keep(got)))
+}
+
+pub(super) fn number(name: &str, value: Quantity, form: Form) -> Bytes {
     let digits = value.to_decimal();
     let quote = if form == Form::Version1 { "\"" } else { "" };
     format!("{{\"{name}\":{quote}{digits}{quote}}}").into()
@@ -182,8 +256,19 @@ fn describe() -> Bytes {
 }
 
 /// Whether an error of the node's is about what was asked, or the node's own failure: where a client chooses what is to be
-/// searched or executed the node may well refuse it, and elsewhere it may not.
+/// searched or executed, or a block that the node may not have, the node may well refuse it, and elsewhere it may not.
 fn is_about_request(operation: &Operation, code: i64) -> bool {
-    let is_chosen = matches!(operation, Operation::Call { .. } | Operation::Logs { .. });
+    let is_chosen = match operation {
+        Operation::Call { .. }
+        | Operation::Logs { .. }
+        | Operation::Search(_)
+        | Operation::Estimate { .. }
+        | Operation::FeeHistory { .. } => true,
+        Operation::Balance { at, .. }
+        | Operation::Nonce { at, .. }
+        | Operation::Code { at, .. }
+        | Operation::Storage { at, .. } => *at != At::Latest,
+        _ => false,
+    };
     is_chosen && !matches!(code, -32700 | -32603 | -32601 | -32600)
 }

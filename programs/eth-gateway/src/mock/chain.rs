@@ -14,6 +14,9 @@ const BLOCK_TIME_S: u64 = 13;
 /// The topic of a transfer of a token (ERC-20): the hash of `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const ACCOUNTS: u64 = 100;
+/// So far below the last block are those that it calls safe, and those that it calls final.
+const SAFE_DEPTH: u64 = 32;
+const FINAL_DEPTH: u64 = 64;
 /// More logs than this no search finds.
 const LOGS_MAX: u64 = 10_000;
 
@@ -60,6 +63,15 @@ impl Chain {
             "eth_blockNumber" => Ok(json!(hex(last))),
             "eth_gasPrice" => Ok(json!("0x3b9aca00")),
             // More than 64 bits of wei, as many an account has.
+            "eth_getBalance"
+                if params[1].is_object()
+                    && self
+                        .by_hash
+                        .get(params[1]["blockHash"].as_str().unwrap_or_default())
+                        .is_none() =>
+            {
+                Err((-32000, "header not found".to_owned()))
+            }
             "eth_getBalance" => Ok(json!("0x152d02c7e14af6800000")),
             "eth_call" => Ok(json!(format!("0x{:064x}", 1_000_000))),
             "eth_getBlockByNumber" => {
@@ -72,6 +84,23 @@ impl Chain {
             }
             "eth_getTransactionByHash" => Ok(self.of_hash(text(0), Self::transaction)),
             "eth_getTransactionReceipt" => Ok(self.of_hash(text(0), Self::receipt)),
+            "eth_getTransactionByBlockHashAndIndex" => {
+                let (height, index) = (self.by_hash.get(text(0)), number(text(1))?);
+                let height = height.filter(|_| index < self.transactions);
+                Ok(height.map_or(Value::Null, |height| self.transaction(*height, index)))
+            }
+            "eth_getTransactionCount" => Ok(json!("0x7")),
+            "eth_getCode" => Ok(json!("0x6080")),
+            "eth_getStorageAt" => Ok(json!(format!("0x{:064x}", 1))),
+            "eth_estimateGas" => Ok(json!("0x5208")),
+            "eth_maxPriorityFeePerGas" => Ok(json!("0x1")),
+            "eth_feeHistory" => Ok(json!({
+                "oldestBlock": hex(last), "baseFeePerGas": ["0x3b9aca00", "0x3b9aca00"],
+                "gasUsedRatio": [0.5], "reward": [["0x1", "0x2", "0x3"]],
+            })),
+            "eth_sendRawTransaction" => {
+                Err((-32000, "the played node takes no transactions".to_owned()))
+            }
             "eth_getTransactionByBlockNumberAndIndex" => {
                 let (height, index) = (self.height(text(0))?, number(text(1))?);
                 let is_there = height <= last && index < self.transactions;
@@ -83,7 +112,14 @@ impl Chain {
     }
 
     fn height(&self, text: &str) -> Result<u64, Refused> {
-        if text == "latest" { Ok(self.blocks - 1) } else { number(text) }
+        let last = self.blocks - 1;
+        match text {
+            "latest" | "pending" => Ok(last),
+            "safe" => Ok(last.saturating_sub(SAFE_DEPTH)),
+            "finalized" => Ok(last.saturating_sub(FINAL_DEPTH)),
+            "earliest" => Ok(0),
+            text => number(text),
+        }
     }
 
     fn of_hash(&self, hash: &str, make: fn(&Self, u64, u64) -> Value) -> Value {
@@ -152,7 +188,14 @@ impl Chain {
 
     fn logs(&self, filter: &Value) -> Result<Value, Refused> {
         let text = |name: &str| filter[name].as_str().unwrap_or("latest");
-        let (from, to) = (self.height(text("fromBlock"))?, self.height(text("toBlock"))?);
+        let (from, to) = match filter["blockHash"].as_str() {
+            Some(hash) => {
+                let height = self.by_hash.get(hash);
+                let height = height.ok_or((-32000, "unknown block".to_owned()))?;
+                (*height, *height)
+            }
+            None => (self.height(text("fromBlock"))?, self.height(text("toBlock"))?),
+        };
         if to < from {
             return Err((-32602, "invalid block range".to_owned()));
         }

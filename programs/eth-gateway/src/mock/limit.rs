@@ -1,9 +1,10 @@
 //! The limiter: so many calls in a window that slides, and after the first refusal everything is refused for a while.
 //!
-//! Calls that are refused count, too. That is what the published figures show: at the allowed 50 a second everything was
-//! refused from about the end of the first minute on (78 % of the requests of 240 s, 87 % of those of 600 s), however many
-//! back-offs went by, and 48 a second were clean. A bucket that is full at the start would let 58 a second pass for six
-//! minutes.
+//! Calls that are refused count, too: of *blocks and transactions* the published figures have 22 % of successes in 240 s and
+//! 13 % in 600 s at the allowed 50 a second, so that everything was refused from about the end of the first minute on, however
+//! many back-offs went by, and 48 a second were clean. Other calls do not count: of *dapp*, which makes 58 calls a second at
+//! 50 requests a second, 99.7 % succeeded, and of *everything* all that can. `data/published.tsv` has the rows, and a test here
+//! holds the limiter against each of them.
 
 use std::time::Duration;
 
@@ -127,6 +128,53 @@ impl Current {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Calls of blocks and transactions in so many requests of a set, and requests that cannot succeed.
+    const SETS: [(&str, u32, u32, u32); 3] =
+        [("blocks", 1, 1, 0), ("dapp", 4, 12, 0), ("everything", 32, 41, 1)];
+    /// As the study is played.
+    const ALLOWED_RPS: f64 = 48.5;
+    /// Rows that no limiter with a fixed allowance gives: at 49/s refusals began after 135 s and not after one window, and
+    /// at 40/s, a fifth below the allowance, 18 % were refused. The published study says that the allowance varied.
+    const NOT_PLAYED: [(&str, u32, f64); 2] = [("blocks", 240, 49.0), ("blocks", 600, 40.0)];
+
+    /// Claim: of each published row of a set the played limiter lets through what was let through, within four in a hundred
+    /// of the requests, but for those that are named.
+    #[test]
+    fn published_rows() {
+        let rows = include_str!("../../data/published.tsv").lines().skip(1);
+        let mut compared = 0;
+        for row in rows {
+            let fields: Vec<&str> = row.split('\t').collect();
+            let Some(set) = SETS.iter().find(|set| set.0 == fields[0]) else {
+                assert_eq!(fields[0], "log", "{row}");
+                continue;
+            };
+            let (_, counted, of, absent) = *set;
+            let seconds: u32 = fields[1].parse().unwrap();
+            let rate: f64 = fields[2].parse().unwrap();
+            let published: f64 = fields[4].parse().unwrap();
+            let mut limit =
+                Limit::new(ALLOWED_RPS, Duration::from_secs(60), Duration::from_secs(30));
+            let requests: u32 = fields[3].parse().unwrap();
+            let mut passed = 0;
+            for request in 0..requests {
+                let now = Instant::ZERO.plus(Duration::from_secs_f64(f64::from(request) / rate));
+                let place = request % of;
+                if place < counted {
+                    passed += u32::from(limit.admit(now).is_ok());
+                } else {
+                    passed += u32::from(place < of - absent);
+                }
+            }
+            let ours = 100.0 * f64::from(passed) / f64::from(requests);
+            println!("{row}\t{ours:.2}");
+            let is_played = !NOT_PLAYED.contains(&(fields[0], seconds, rate));
+            assert_eq!((ours - published).abs() < 4.0, is_played, "{row}: {ours}");
+            compared += 1;
+        }
+        assert_eq!(compared, 22);
+    }
 
     fn limit() -> Limit {
         Limit::new(50.0, Duration::from_secs(60), Duration::from_secs(30))

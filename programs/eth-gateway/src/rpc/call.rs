@@ -1,14 +1,37 @@
 //! What is asked of the node, and how it fails.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
+
+/// Methods that a node answers by looking something up.
+const QUICK: [&str; 18] = [
+    "eth_blockNumber",
+    "eth_chainId",
+    "eth_gasPrice",
+    "eth_getBalance",
+    "eth_getBlockByHash",
+    "eth_getBlockByNumber",
+    "eth_getCode",
+    "eth_getStorageAt",
+    "eth_getTransactionByBlockHashAndIndex",
+    "eth_getTransactionByBlockNumberAndIndex",
+    "eth_getTransactionByHash",
+    "eth_getTransactionCount",
+    "eth_getTransactionReceipt",
+    "eth_maxPriorityFeePerGas",
+    "eth_sendRawTransaction",
+    "eth_syncing",
+    "net_version",
+    "web3_clientVersion",
+];
 
 /// One JSON-RPC call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The method.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// Its parameters: a JSON array.
     pub params: String,
 }
@@ -16,15 +39,22 @@ pub struct Call {
 impl Call {
     /// A call of `method`.
     #[must_use]
-    pub fn new(method: &'static str, params: String) -> Self {
-        Self { method, params }
+    pub fn new(method: impl Into<Cow<'static, str>>, params: String) -> Self {
+        Self { method: method.into(), params }
+    }
+
+    /// Whether a node may take long for it, because it searches or executes what a client chose. Such a call never shares a
+    /// post with others, which would wait for it.
+    #[must_use]
+    pub fn is_slow(&self) -> bool {
+        !QUICK.contains(&self.method.as_ref())
     }
 
     /// What the cache knows it by.
     #[must_use]
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.method.len() + self.params.len());
-        key.push_str(self.method);
+        key.push_str(&self.method);
         key.push_str(&self.params);
         key
     }
@@ -71,9 +101,17 @@ pub enum Failure {
     },
     /// The gateway itself has too much to do.
     Busy,
+    /// The node is of another chain than the one that was there first.
+    OtherChain(String),
 }
 
 impl Failure {
+    /// Whether another node might answer what this one did not.
+    #[must_use]
+    pub fn is_of_node(&self) -> bool {
+        !matches!(self, Self::Refused { .. } | Self::TooLarge | Self::Busy)
+    }
+
     /// A word for metrics.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -86,6 +124,7 @@ impl Failure {
             Self::Late => "late",
             Self::Refused { .. } => "refused",
             Self::Busy => "busy",
+            Self::OtherChain(_) => "other_chain",
         }
     }
 }

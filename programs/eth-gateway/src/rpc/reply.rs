@@ -53,8 +53,14 @@ pub fn read(status: u16, retry_after: Option<Duration>, text: &Bytes, count: usi
     }
     if text.trim_ascii_start().first() != Some(&b'[') {
         // A batch that is answered by one object was refused as a whole.
-        let is_whole = count > 1 || json::member(text, "error").is_some();
-        return all(&|| one(text, is_whole));
+        let is_error = json::member(text, "error").is_some_and(|error| error != b"null");
+        // The id of an error may be null: a node that could not read the call could not read its id.
+        let id = json::member(text, "id");
+        if !is_error && count == 1 && id != Some(b"0") {
+            let words = "a reply to another call".to_owned();
+            return all(&|| Reply::Answer(Err(Failure::Garbage(words.clone()))));
+        }
+        return all(&|| one(text, count > 1 || is_error));
     }
     let mut replies: Vec<Option<Reply>> = (0..count).map(|_| None).collect();
     for element in json::elements(text) {
@@ -134,6 +140,18 @@ mod tests {
         assert_eq!(of(r#"{"jsonrpc":"2.0","id":0,"result":null}"#, 1), [result("null")]);
         let batch = r#"[{"id":1,"result":"0x2"},{"id":0,"result":"0x1"}]"#;
         assert_eq!(of(batch, 2), [result("\"0x1\""), result("\"0x2\"")]);
+    }
+
+    /// Claim: a reply with another id than the call's is no answer to it; an error without one is.
+    #[test]
+    fn ids() {
+        for text in
+            [r#"{"id":77,"result":"0x1"}"#, r#"{"result":"0x1"}"#, r#"{"id":"0","result":1}"#]
+        {
+            assert!(matches!(&of(text, 1)[0], Reply::Answer(Err(Failure::Garbage(_)))), "{text}");
+        }
+        let error = r#"{"id":null,"error":{"code":-32602,"message":"no"}}"#;
+        assert!(matches!(&of(error, 1)[0], Reply::Answer(Err(Failure::Refused { .. }))));
     }
 
     /// Claim: the limiter's refusal is told from errors of a call, by what it says of the rate, also for a whole batch.

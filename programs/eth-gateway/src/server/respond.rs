@@ -1,5 +1,8 @@
 //! One request: which page or operation it is, and its answer with the two times in its head.
 
+mod represent;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,35 +11,52 @@ use clock::WallTime;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue};
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use serde_json::json;
+use tokio::sync::watch;
 
-use super::Serving;
+use super::limits::Client;
+use super::{Serving, socket};
 use crate::answers::{self, Answered, Keep, Problem, SERVER_TIMING};
-use crate::gateway::{Form, Spent};
+use crate::gateway::{Form, Spent, calls_of};
 use crate::log::Line;
 use crate::routes::{self, NotFound, Operation, ROUTES};
 use crate::signed::{TOKEN_REQUEST_BYTES_MAX, Unsigned};
 use crate::{openapi, swagger};
 
-/// What routes that read can be asked with, and what the one that is posted to can.
+/// What routes that read can be asked with, and what those that are posted to can.
 const READ: &str = "GET, HEAD, OPTIONS";
 const POSTED: &str = "POST, OPTIONS";
+/// The largest body of JSON-RPC calls, and of a transaction.
+pub const RPC_BYTES_MAX: usize = 1 << 20;
+/// The header in which a client shows its key.
+const API_KEY: &str = "x-api-key";
 
 /// Answers a request.
-pub async fn respond(serving: &Arc<Serving>, request: Request<Incoming>) -> Answered {
+pub async fn respond(
+    serving: &Arc<Serving>,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    ends: watch::Receiver<bool>,
+) -> Answered {
     let gateway = &serving.gateway;
     let began = gateway.clock.now();
+    if socket::is_wanted(&request) && request.uri().path() == "/rpc" {
+        return upgrade(serving, request, peer, ends);
+    }
     let (head, body) = request.into_parts();
     let mut spent = Spent::default();
-    let (path, form) = match head.uri.path().strip_prefix("/v1") {
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+    let (target, form) = match target.strip_prefix("/v1") {
         Some("") => ("/", Form::Version1),
         Some(rest) if rest.starts_with('/') => (rest, Form::Version1),
-        _ => (head.uri.path(), Form::Published),
+        _ => (target, Form::Published),
     };
-    let asked = Asked { path, form, method: &head.method, headers: &head.headers };
+    let path = target.split('?').next().unwrap_or(target);
+    let asked = Asked { target, path, form, method: &head.method, headers: &head.headers, peer };
     let (route, mut answered) = answer(serving, &asked, body, &mut spent).await;
     serving.origins.allow(&head.headers, answered.headers_mut(), head.method == Method::OPTIONS);
+    represent::represent(&head.headers, &mut answered);
     let own = gateway.clock.now().saturating_since(began);
     let own = own.saturating_sub(spent.node.unwrap_or_default());
     let status = answered.status().as_u16();
@@ -44,17 +64,20 @@ pub async fn respond(serving: &Arc<Serving>, request: Request<Incoming>) -> Answ
     answered.headers_mut().insert(SERVER_TIMING, timing(own, spent.node));
     if serving.log.wants(status) {
         let (path, method) = (head.uri.path().to_owned(), head.method.to_string());
-        serving.log.say(Line { path, method, status, own, node: spent.node });
+        serving.log.say(Line { client: peer.ip(), path, method, status, own, node: spent.node });
     }
     answered
 }
 
 /// What of a request decides.
 struct Asked<'a> {
+    /// The path and what stands behind its question mark.
+    target: &'a str,
     path: &'a str,
     form: Form,
     method: &'a Method,
     headers: &'a hyper::HeaderMap,
+    peer: SocketAddr,
 }
 
 /// The place of what is no route.
@@ -66,8 +89,11 @@ async fn answer(
     body: Incoming,
     spent: &mut Spent,
 ) -> (usize, Answered) {
-    if asked.path == "/auth/token" {
-        return (route_of(asked.path), token(serving, asked, body).await);
+    match asked.path {
+        "/auth/token" => return (route_of(asked.path), token(serving, asked, body).await),
+        "/rpc" => return (route_of(asked.path), rpc(serving, asked, body, spent).await),
+        "/tx" => return (route_of(asked.path), send(serving, asked, body, spent).await),
+        _ => {}
     }
     let is_read = matches!(*asked.method, Method::GET | Method::HEAD);
     let methods = || answers::methods(READ, asked.method == Method::OPTIONS);
@@ -79,7 +105,7 @@ async fn answer(
         let answered = if is_read { challenge(serving, address, spent).await } else { methods() };
         return (route, answered);
     }
-    let operation = match routes::find(asked.path) {
+    let operation = match routes::find(asked.target) {
         Ok(operation) => operation,
         Err(not_found) => return (NO_ROUTE, answers::problem(&Problem::Path(not_found))),
     };
@@ -87,22 +113,124 @@ async fn answer(
     if !is_read {
         return (route, methods());
     }
-    if let Err(unsigned) = let_in(serving, route, asked) {
-        return (route, answers::problem(&Problem::Unsigned(unsigned)));
+    if ROUTES[route].asks_node
+        && operation != Operation::Ready
+        && let Err(problem) = let_in(serving, asked.headers, asked.peer, 1)
+    {
+        return (route, answers::problem(&problem));
     }
     match serving.gateway.perform(&operation, asked.form, spent).await {
-        Ok((body, keep)) => (route, answers::json(body, keep)),
+        Ok((body, keep)) => (route, answers::json(body, serving.keep(keep))),
         Err(problem) => (route, answers::problem(&problem)),
     }
 }
 
-/// Where tokens are needed, whether there is one.
-fn let_in(serving: &Serving, route: usize, asked: &Asked<'_>) -> Result<(), Unsigned> {
-    if !serving.needs_token || !ROUTES[route].asks_node {
-        return Ok(());
+impl Serving {
+    /// How long a client may keep an answer; where clients must say who they are, no one else may.
+    fn keep(&self, keep: Keep) -> Keep {
+        if self.needs_token || self.limits.has_keys() { keep.privately() } else { keep }
     }
-    let authorization = asked.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    serving.signed.check(authorization, WallTime::now())
+}
+
+/// Lets in a client that may ask so many calls: with a key, with a token, or where neither is needed.
+pub fn let_in(
+    serving: &Serving,
+    headers: &hyper::HeaderMap,
+    peer: SocketAddr,
+    calls: usize,
+) -> Result<Client, Problem> {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let key = headers.get(API_KEY).and_then(text);
+    let client = match key.and_then(|key| serving.limits.of_key(&key)) {
+        Some(client) => client,
+        None if serving.needs_token => {
+            let authorization = headers.get(AUTHORIZATION).and_then(text);
+            let account = serving.signed.check(authorization.as_deref(), WallTime::now());
+            serving.limits.of_name(account.map_err(Problem::Unsigned)?)
+        }
+        None if serving.limits.has_keys() => return Err(Problem::NoKey),
+        None => serving.limits.of_name(peer.ip().to_string()),
+    };
+    let now = serving.gateway.clock.now();
+    serving.limits.take(&client, calls, now).map_err(Problem::Over)?;
+    Ok(client)
+}
+
+fn upgrade(
+    serving: &Arc<Serving>,
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    ends: watch::Receiver<bool>,
+) -> Answered {
+    let answered = match let_in(serving, request.headers(), peer, 0) {
+        Ok(client) => socket::agree(serving, request, client, ends),
+        Err(problem) => answers::problem(&problem),
+    };
+    let status = answered.status().as_u16();
+    serving.gateway.metrics.answered(route_of("/rpc"), status, Duration::ZERO, None);
+    answered
+}
+
+/// The body of a request, if it comes in time and is not too large.
+async fn read(serving: &Serving, body: Incoming, bytes_max: usize) -> Option<Bytes> {
+    let read = Limited::new(body, bytes_max).collect();
+    let body = tokio::time::timeout(serving.head_timeout, read).await;
+    body.ok().and_then(Result::ok).map(|body| body.to_bytes())
+}
+
+async fn rpc(
+    serving: &Arc<Serving>,
+    asked: &Asked<'_>,
+    body: Incoming,
+    spent: &mut Spent,
+) -> Answered {
+    if asked.method != Method::POST {
+        return answers::methods(POSTED, asked.method == Method::OPTIONS);
+    }
+    let Some(body) = read(serving, body, RPC_BYTES_MAX).await else {
+        return answers::problem(&Problem::NoBody("JSON-RPC calls of up to 1 MiB"));
+    };
+    let calls = calls_of(&body).unwrap_or(1);
+    if let Err(problem) = let_in(serving, asked.headers, asked.peer, calls) {
+        return answers::problem(&problem);
+    }
+    match serving.gateway.serve_rpc(&body, spent).await {
+        Some(reply) => answers::json(reply, serving.keep(Keep::No)),
+        None => answers::nothing(),
+    }
+}
+
+/// Sends a transaction that was signed elsewhere.
+async fn send(
+    serving: &Arc<Serving>,
+    asked: &Asked<'_>,
+    body: Incoming,
+    spent: &mut Spent,
+) -> Answered {
+    const WANTED: &str = "{\"raw\": 0x and the bytes of a signed transaction} of up to 1 MiB";
+    if asked.method != Method::POST {
+        return answers::methods(POSTED, asked.method == Method::OPTIONS);
+    }
+    if let Err(problem) = let_in(serving, asked.headers, asked.peer, 1) {
+        return answers::problem(&problem);
+    }
+    let body = read(serving, body, RPC_BYTES_MAX).await;
+    let body: Option<serde_json::Value> = body.and_then(|body| serde_json::from_slice(&body).ok());
+    let raw = body.as_ref().and_then(|body| body["raw"].as_str());
+    let is_bytes = |digits: &str| {
+        !digits.is_empty() && digits.len().is_multiple_of(2) && routes::is_hex(digits)
+    };
+    let Some(raw) = raw.filter(|raw| raw.strip_prefix("0x").is_some_and(is_bytes)) else {
+        return answers::problem(&Problem::NoBody(WANTED));
+    };
+    match serving.gateway.send(raw, spent).await {
+        Ok(body) => {
+            let mut answered = answers::json(body, serving.keep(Keep::No));
+            *answered.status_mut() = StatusCode::ACCEPTED;
+            answered
+        }
+        Err(problem) => answers::problem(&problem),
+    }
 }
 
 fn route_of(template: &str) -> usize {
@@ -112,6 +240,9 @@ fn route_of(template: &str) -> usize {
 /// What is no operation on a chain.
 fn page(serving: &Serving, path: &str) -> Option<(usize, Answered)> {
     let text = |kind, body| answers::with(HeaderValue::from_static(kind), body, Keep::No);
+    if path == "/swaggerui" {
+        return Some((route_of("/swaggerui/"), answers::elsewhere("swaggerui/")));
+    }
     if let Some(name) = path.strip_prefix("/swaggerui/") {
         return swagger::file(name).map(|answered| (route_of("/swaggerui/"), answered));
     }
@@ -131,7 +262,7 @@ fn page(serving: &Serving, path: &str) -> Option<(usize, Answered)> {
 async fn challenge(serving: &Arc<Serving>, address: &str, spent: &mut Spent) -> Answered {
     // The same field as a balance's, read by the same code.
     let address = match routes::find(&format!("/balance/{address}")) {
-        Ok(Operation::Balance(address)) => address,
+        Ok(Operation::Balance { address, .. }) => address,
         Err(NotFound::Field { name, wanted }) => {
             return answers::problem(&Problem::Path(NotFound::Field { name, wanted }));
         }
@@ -151,9 +282,7 @@ async fn token(serving: &Serving, asked: &Asked<'_>, body: Incoming) -> Answered
     if asked.method != Method::POST {
         return answers::methods(POSTED, asked.method == Method::OPTIONS);
     }
-    let read = Limited::new(body, TOKEN_REQUEST_BYTES_MAX).collect();
-    let body = tokio::time::timeout(serving.head_timeout, read).await;
-    let body = body.ok().and_then(Result::ok).map(|body| body.to_bytes());
+    let body = read(serving, body, TOKEN_REQUEST_BYTES_MAX).await;
     let token = body
         .ok_or(Unsigned::NoMessage)
         .and_then(|body| serving.signed.token(&body, WallTime::now()));

@@ -7,7 +7,9 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -16,8 +18,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
+use super::identity::{Identity, Pinned};
+use super::one;
 use crate::options::Options;
-use crate::rpc::Failure;
+use crate::rpc::{self, Failure, Reply};
 
 /// How long a connection may take to be there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
@@ -34,13 +38,29 @@ pub struct Received {
     pub body: Bytes,
 }
 
+/// Of the places for posts slow calls have this part.
+const SLOW_PART: usize = 4;
+
+/// How long a node may take: each has places of its own, so that no number of slow calls keeps quick ones waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speed {
+    Quick,
+    Slow,
+}
+
 /// See the module.
 pub struct Pool {
     address: Address,
     tls: Option<TlsConnector>,
     keeps: bool,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
-    places: Semaphore,
+    quick: Semaphore,
+    slow: Semaphore,
+    wait_max: Duration,
+    /// The chain that each new connection must be of; none where connections are not kept, and nothing else is.
+    pinned: Option<Arc<Pinned>>,
+    batches: bool,
+    header: Option<(HeaderName, HeaderValue)>,
     memory: Arc<Semaphore>,
     answer_bytes_max: usize,
     answer_max: Duration,
@@ -49,14 +69,21 @@ pub struct Pool {
 impl Pool {
     /// # Errors
     /// When the certificates of the host cannot be read.
-    pub fn new(options: &Options, address: Address) -> Result<Self, String> {
+    pub fn new(options: &Options, address: Address, pinned: Arc<Pinned>) -> Result<Self, String> {
+        let slow = (options.upstream_connections_max / SLOW_PART).max(1);
+        let quick = options.upstream_connections_max.saturating_sub(slow).max(1);
         let tls = if address.is_tls { Some(super::address::connector()?) } else { None };
         Ok(Self {
             address,
             tls,
             keeps: options.pool,
             idle: Mutex::new(Vec::new()),
-            places: Semaphore::new(options.upstream_connections_max),
+            quick: Semaphore::new(quick),
+            slow: Semaphore::new(slow),
+            wait_max: options.queue_max,
+            pinned: options.pool.then_some(pinned),
+            batches: options.batch,
+            header: options.upstream_header.clone(),
             memory: Arc::new(Semaphore::new(RECEIVING_BYTES_MAX / PIECE)),
             answer_bytes_max: options.upstream_bytes_max,
             answer_max: options.upstream_timeout,
@@ -64,8 +91,9 @@ impl Pool {
     }
 
     /// Posts one body and gives what comes back.
-    pub async fn post(&self, body: Bytes) -> Result<Received, Failure> {
-        let Ok(place) = timeout(self.answer_max, self.places.acquire()).await else {
+    pub async fn post(&self, body: Bytes, speed: Speed) -> Result<Received, Failure> {
+        let places = if speed == Speed::Slow { &self.slow } else { &self.quick };
+        let Ok(place) = timeout(self.wait_max, places.acquire()).await else {
             return Err(Failure::Busy);
         };
         let _place = place.map_err(|_| Failure::Busy)?;
@@ -77,7 +105,11 @@ impl Pool {
         // A kept connection may have ended while it was idle. What was not sent on it is sent on another.
         while let Some(mut connection) = self.take_idle() {
             match connection.try_send_request(request).await {
-                Ok(response) => return self.receive(connection, response).await,
+                Ok(response) => {
+                    let received = self.receive(response).await?;
+                    self.put_back(connection);
+                    return Ok(received);
+                }
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(unreachable(error.error())),
@@ -87,9 +119,49 @@ impl Pool {
         let mut connection = timeout(CONNECT_MAX, self.connect()).await.map_err(|_| {
             Failure::Unreachable(format!("no connection in {} s", CONNECT_MAX.as_secs()))
         })??;
+        if let Some(pinned) = &self.pinned
+            && let Some(refusal) = self.greet(&mut connection, pinned).await?
+        {
+            return Ok(refusal);
+        }
         let response =
             connection.send_request(request).await.map_err(|error| unreachable(&error))?;
-        self.receive(connection, response).await
+        let received = self.receive(response).await?;
+        self.put_back(connection);
+        Ok(received)
+    }
+
+    /// Asks a node that was just connected to which chain it is of. Gives the refusal where its limiter refuses that.
+    async fn greet(
+        &self,
+        connection: &mut SendRequest<Full<Bytes>>,
+        pinned: &Pinned,
+    ) -> Result<Option<Received>, Failure> {
+        let calls = Identity::calls();
+        let posts = if self.batches { vec![&calls[..]] } else { calls.chunks(1).collect() };
+        let mut answers = Vec::with_capacity(calls.len());
+        for post in posts {
+            let failed = |error: hyper::Error| unreachable(&error);
+            connection.ready().await.map_err(failed)?;
+            let request = self.request(one::body(post))?;
+            let response = connection.send_request(request).await.map_err(failed)?;
+            let came = self.receive(response).await?;
+            for reply in rpc::read(came.status, came.retry_after, &came.body, post.len()) {
+                match reply {
+                    Reply::Limited(_) => return Ok(Some(came)),
+                    Reply::Answer(answer) => answers.push(answer),
+                }
+            }
+        }
+        pinned.check(Identity::read(&answers)?)?;
+        connection.ready().await.map_err(|error| unreachable(&error))?;
+        Ok(None)
+    }
+
+    fn put_back(&self, connection: SendRequest<Full<Bytes>>) {
+        if self.keeps {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
     }
 
     fn take_idle(&self) -> Option<SendRequest<Full<Bytes>>> {
@@ -105,6 +177,9 @@ impl Pool {
             .header(CONTENT_TYPE, "application/json");
         if let Some(authorization) = &self.address.authorization {
             request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some((name, value)) = &self.header {
+            request = request.header(name, value);
         }
         if !self.keeps {
             request = request.header(CONNECTION, HeaderValue::from_static("close"));
@@ -139,11 +214,7 @@ impl Pool {
         Ok(connection)
     }
 
-    async fn receive(
-        &self,
-        connection: SendRequest<Full<Bytes>>,
-        response: Response<Incoming>,
-    ) -> Result<Received, Failure> {
+    async fn receive(&self, response: Response<Incoming>) -> Result<Received, Failure> {
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
         let mut body = response.into_body();
@@ -172,10 +243,6 @@ impl Pool {
                 first = Bytes::new();
             }
             all.extend_from_slice(&data);
-        }
-        if self.keeps {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.push(connection);
         }
         let body = if all.is_empty() { first } else { all.freeze() };
         Ok(Received { status, retry_after, body })

@@ -151,7 +151,8 @@ fn pages_of_other_origins() {
     for path in ["/block/7", "/balance/0x1", "/nothing"] {
         let answer = ask(&gateway, "GET", path, ours);
         assert_eq!(allowed(&answer).as_deref(), Some(ours), "{path}: {answer:?}");
-        assert_eq!(answer.headers["vary"], "origin", "{path}");
+        let varies = answer.headers["vary"].split(", ").any(|name| name == "origin");
+        assert!(varies, "{path}: {answer:?}");
         assert!(answer.headers["access-control-expose-headers"].contains("retry-after"));
         assert_eq!(allowed(&ask(&gateway, "GET", path, other)), None, "{path}");
     }
@@ -295,7 +296,8 @@ fn who_gets_no_token() {
     };
     let message = guarded.challenge(&account);
     refused(guarded.ask_for_token(&message, &other.sign(&message)), "another account's");
-    refused(guarded.ask_for_token(&message, &account.sign(&message)), "its challenge is used up");
+    // What somebody else tries with it does not use it up.
+    token_of(&guarded.ask_for_token(&message, &account.sign(&message)));
     let message = guarded.challenge(&account);
     let swapped =
         message.replace(&message.lines().nth(1).expect("an address")[2..], &other.address[2..]);

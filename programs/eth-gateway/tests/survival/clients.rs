@@ -90,6 +90,23 @@ fn slow_loris() {
     assert_eq!(silent.read(&mut [0; 16]).expect("the gateway ends it in order"), 0);
 }
 
+/// Claim: a client whose head is too large is told so (431), also where it goes on sending after that.
+#[test]
+fn a_head_that_is_too_large() {
+    let node = Program::mock(&[]);
+    let gateway = Program::gateway(node.address, &[]);
+    for pause in [Duration::ZERO, Duration::from_millis(20)] {
+        let mut stream = connect(gateway.address);
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: gateway\r\nx-much: ").expect("it reads");
+        for _ in 0..20 {
+            stream.write_all(&[b'x'; 5 << 10]).expect("it is listened to until it has ended");
+            std::thread::sleep(pause);
+        }
+        assert_eq!(Answer::read(&mut stream).status, 431, "{pause:?}");
+    }
+    assert_eq!(gateway.get("/block/7").status, 200);
+}
+
 /// Claim: a client that asks for much and reads nothing is cut off at `write_timeout`, and holds no memory after that.
 #[test]
 fn a_client_that_reads_nothing() {

@@ -2,6 +2,7 @@
 //! it; clients that are many, slow or silent; tools that other people wrote. Every answer here is the one that the README documents.
 
 mod access;
+mod chain;
 mod clients;
 mod programs;
 mod tools;

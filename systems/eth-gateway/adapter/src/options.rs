@@ -59,6 +59,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Gat
         of_load,
         seed: Seed(request.run_mark).split("targets"),
         inner: OnceLock::new(),
+        node: OnceLock::new(),
     })
 }
 
@@ -76,15 +77,19 @@ fn upstream(deploy: &mut Section<'_>, problems: &mut Problems) -> Upstream {
         );
     }
     if let Some(text) = at {
-        let authority = text.trim_start_matches("http://").trim_end_matches('/');
-        return match authority.parse() {
-            Ok(address) => Upstream::At(address),
-            Err(_) => {
-                let message = format!("`{text}` is not an address such as http://127.0.0.1:8545");
-                deploy.reject("upstream", message, None, problems);
-                Upstream::Played(Vec::new())
-            }
-        };
+        let is_url = text.contains("://");
+        let url = if is_url { text.to_owned() } else { format!("http://{text}") };
+        let host = url.split_once("://").map_or("", |(_, rest)| rest);
+        let is_named = !host.is_empty() && !host.starts_with(['/', ':']);
+        let is_known = url.starts_with("http://") || url.starts_with("https://");
+        // Without a scheme a name alone is more likely a slip than a host.
+        let is_placed = is_url || host.contains(':');
+        if is_known && is_named && is_placed {
+            return Upstream::At(url);
+        }
+        let message = format!("`{text}` is not a URL such as http://127.0.0.1:8545");
+        deploy.reject("upstream", message, None, problems);
+        return Upstream::Played(Vec::new());
     }
     let kind = match node {
         Some("anvil") => NodeKind::Anvil,

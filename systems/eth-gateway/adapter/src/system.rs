@@ -33,6 +33,8 @@ pub(crate) struct Gateway {
     pub(crate) seed: Seed,
     /// What loads the gateway; there when it is deployed.
     pub(crate) inner: OnceLock<Box<dyn System>>,
+    /// The node's URL; there when it is deployed.
+    pub(crate) node: OnceLock<String>,
 }
 
 impl Gateway {
@@ -42,9 +44,8 @@ impl Gateway {
     }
 
     /// Starts the gateway before a node.
-    fn start(&self, node: SocketAddr, bed: &mut Testbed) -> Result<SocketAddr, SutError> {
-        let upstream = format!("http://{node}/");
-        let ours = ["--listen", "127.0.0.1:0", "--upstream", &upstream];
+    fn start(&self, node: &str, bed: &mut Testbed) -> Result<SocketAddr, SutError> {
+        let ours = ["--listen", "127.0.0.1:0", "--upstream", node];
         let mut words: Vec<String> = ours.map(str::to_owned).to_vec();
         words.extend(self.is_plain.then(|| "--plain".to_owned()));
         words.extend(self.arguments.iter().cloned());
@@ -52,14 +53,18 @@ impl Gateway {
         upstream::ready(bed, GATEWAY)
     }
 
-    /// Writes the requests from what the node's chain holds.
-    fn write_targets(&self, node: SocketAddr, bed: &Testbed) -> Result<String, SutError> {
-        let mut rpc = Rpc::new(node, bed.clock());
+    /// Writes the requests from what the node's chain holds. It is asked through the gateway, which knows how to reach a node
+    /// by any URL.
+    fn write_targets(&self, gateway: SocketAddr, bed: &Testbed) -> Result<String, SutError> {
+        let mut rpc = Rpc::at_path(gateway, "/rpc", bed.clock());
         let written = Draw::new(&mut rpc, self.seed)
             .and_then(|mut chain| targets::write(self.scenario, self.draw, &mut chain));
         let failed =
             |why: String| SutError::Deploy(format!("drawing requests from the chain: {why}"));
         let path = bed.folder().join(FILE);
+        // Where no node was started nothing has made the folder.
+        std::fs::create_dir_all(bed.folder())
+            .map_err(|why| failed(format!("making {}: {why}", bed.folder().display())))?;
         std::fs::write(&path, written.map_err(failed)?)
             .map_err(|why| failed(format!("writing {}: {why}", path.display())))?;
         let path = path.canonicalize().unwrap_or(path);
@@ -90,8 +95,9 @@ impl System for Gateway {
 
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         let node = upstream::start(&self.upstream, self.transactions, bed)?;
-        let file = self.write_targets(node, bed)?;
-        let gateway = self.start(node, bed)?;
+        let gateway = self.start(&node, bed)?;
+        let file = self.write_targets(gateway, bed)?;
+        let _ = self.node.set(node);
         let inner = self.of_load.of_file(&format!("http://{gateway}"), &file);
         // A second deployment of one system would go to another address.
         let _ = self.inner.set(inner.map_err(SutError::Deploy)?);
@@ -100,7 +106,7 @@ impl System for Gateway {
         let node = match &self.upstream {
             Upstream::Played(words) => format!("played, {}", words.join(" ")),
             Upstream::Started(kind) => format!("{kind:?}, {} transactions", self.transactions),
-            Upstream::At(address) => address.to_string(),
+            Upstream::At(url) => without_secrets(url),
         };
         facts.insert("eth-gateway.node".to_owned(), node);
         facts.insert("eth-gateway.scenario".to_owned(), format!("{:?}", self.scenario));
@@ -128,6 +134,34 @@ impl System for Gateway {
     }
 
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
-        self.inner()?.preflight(to)
+        let findings = self.inner()?.preflight(to)?;
+        // What was drawn and tried before the load is no part of it.
+        if let (Upstream::Played(_), Some(node)) = (&self.upstream, self.node.get()) {
+            upstream::forget(node, to.clock)?;
+        }
+        Ok(findings)
+    }
+}
+
+/// Scheme, host and port of a URL: a user and a path may be a key to the node.
+fn without_secrets(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: nothing of a URL that may be a key stands in the record.
+    #[test]
+    fn secrets() {
+        assert_eq!(
+            without_secrets("https://me:key@node.example:8/v3/id?k=1"),
+            "https://node.example:8"
+        );
+        assert_eq!(without_secrets("http://127.0.0.1:8545/"), "http://127.0.0.1:8545");
     }
 }

@@ -1,6 +1,8 @@
 //! The requests of the published scenarios, written from what a chain holds: random blocks and what is in them, by the
 //! trial's seed. They are a target file like any other, in the folder of the trial's nodes.
 
+use std::collections::BTreeSet;
+
 use ethereum_adapter::Rpc;
 use model::Seed;
 use model::seed::Rng;
@@ -8,6 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::token::{TOTAL_SUPPLY, TRANSFER_TOPIC};
+
+/// Blocks that are looked at for some that have transactions, at most, and so many in one request.
+const LOOKED_AT_MAX: usize = 2_000;
+const AT_ONCE: usize = 20;
 
 /// Blocks that a search of logs covers.
 const LOG_BLOCKS: u64 = 11;
@@ -73,27 +79,35 @@ impl<'a> Draw<'a> {
         Ok(Self { rpc, rng: seed.rng(), height })
     }
 
-    /// `count` different ones; fewer where there are not so many.
+    /// `count` different ones; fewer where there are not so many among the blocks that are looked at.
     fn blocks(&mut self, count: u64) -> Result<Vec<Block>, String> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut found: Vec<Block> = Vec::new();
-        // Empty ones are passed over, but not without end.
-        for _ in 0..20 * count {
-            if u64::try_from(found.len()).is_ok_and(|have| have >= count) {
-                break;
+        let mut looked_at = BTreeSet::new();
+        // Of a chain whose blocks are mostly empty many are looked at, but not all of a long one.
+        let enough = usize::try_from(self.height).unwrap_or(usize::MAX).min(LOOKED_AT_MAX);
+        while found.len() < count && looked_at.len() < enough {
+            let mut some = Vec::with_capacity(AT_ONCE);
+            while some.len() < AT_ONCE && looked_at.len() < enough {
+                let height = 1 + self.rng.below(self.height.max(1));
+                if looked_at.insert(height) {
+                    some.push(("eth_getBlockByNumber", json!([format!("0x{height:x}"), true])));
+                }
             }
-            let number = format!("0x{:x}", 1 + self.rng.below(self.height.max(1)));
-            if found.iter().any(|block| block.number == number) {
-                continue;
-            }
-            let block: Value = self.rpc.ask("eth_getBlockByNumber", json!([number, true]))?;
-            let block = serde_json::from_value(block);
-            let block: Block = block.map_err(|why| format!("block {number}: {why}"))?;
-            if !block.transactions.is_empty() {
-                found.push(block);
+            let blocks: Vec<Value> = self.rpc.ask_all(&some)?;
+            for block in blocks {
+                let block: Block = serde_json::from_value(block)
+                    .map_err(|why| format!("a block of the chain: {why}"))?;
+                if !block.transactions.is_empty() && found.len() < count {
+                    found.push(block);
+                }
             }
         }
         if found.is_empty() {
-            return Err("the node's chain has no block with a transaction in it".to_owned());
+            let (height, looked_at) = (self.height, looked_at.len());
+            return Err(format!(
+                "expected blocks with transactions, got none among {looked_at} of {height}; choose a chain that is used"
+            ));
         }
         Ok(found)
     }

@@ -47,7 +47,14 @@ fn what_is_asked_for() {
     assert_eq!(gateway.upstream, Upstream::Started(NodeKind::Geth));
     assert!(gateway.is_plain && gateway.scenario == Scenario::Everything);
     let gateway = system(&[("upstream", text("http://127.0.0.1:8545/"))], &[]).unwrap();
-    assert_eq!(gateway.upstream, Upstream::At("127.0.0.1:8545".parse().unwrap()));
+    assert_eq!(gateway.upstream, Upstream::At("http://127.0.0.1:8545/".to_owned()));
+    for (written, url) in [
+        ("127.0.0.1:8545", "http://127.0.0.1:8545"),
+        ("https://mainnet.example/v3/project", "https://mainnet.example/v3/project"),
+    ] {
+        let gateway = system(&[("upstream", text(written))], &[]).unwrap();
+        assert_eq!(gateway.upstream, Upstream::At(url.to_owned()));
+    }
 }
 
 /// Claim: each mistake is said, those in keys of the load's adapter included.
@@ -55,7 +62,8 @@ fn what_is_asked_for() {
 fn mistakes() {
     for (deploy, workload, words) in [
         (vec![("node", text("parity"))], vec![], "mock"),
-        (vec![("upstream", text("somewhere"))], vec![], "not an address"),
+        (vec![("upstream", text("somewhere"))], vec![], "not a URL"),
+        (vec![("upstream", text("ftp://host"))], vec![], "not a URL"),
         (vec![("upstream", text("127.0.0.1:1")), ("node", text("geth"))], vec![], "is not started"),
         (vec![("plane", Value::Boolean(true))], vec![], "not a key"),
         (vec![], vec![("scenario", text("some"))], "blocks"),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clock::Clock;
 use ethereum_adapter::{NodeKind, NodeWish, Rpc};
+use serde_json::json;
 use sut::{SutError, Testbed};
 
 use crate::seeding;
@@ -24,23 +26,23 @@ pub(crate) enum Upstream {
     /// Played by the gateway's program, with these words behind ours.
     Played(Vec<String>),
     Started(NodeKind),
-    /// Runs already.
-    At(SocketAddr),
+    /// Runs already, at this URL.
+    At(String),
 }
 
-/// Starts it, if it does not run, and gives it a chain; gives where it answers.
+/// Starts it, if it does not run, and gives it a chain; gives its URL.
 pub(crate) fn start(
     upstream: &Upstream,
     transactions: u64,
     bed: &mut Testbed,
-) -> Result<SocketAddr, SutError> {
+) -> Result<String, SutError> {
     match upstream {
-        Upstream::At(address) => Ok(*address),
+        Upstream::At(url) => Ok(url.clone()),
         Upstream::Played(words) => {
             let mut all = vec!["mock".to_owned(), "--listen".to_owned(), "127.0.0.1:0".to_owned()];
             all.extend(words.iter().cloned());
             bed.spawn_program("node", PROGRAM, all)?;
-            ready(bed, "node")
+            ready(bed, "node").map(url)
         }
         Upstream::Started(kind) => {
             let wish = NodeWish {
@@ -55,9 +57,22 @@ pub(crate) fn start(
             seeding::seed(&mut rpc, transactions, bed.clock()).map_err(|why| {
                 SutError::Deploy(format!("putting something on the node's chain: {why}"))
             })?;
-            Ok(address)
+            Ok(url(address))
         }
     }
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}/")
+}
+
+/// Has the limiter of a node that is played forget what was asked before the load.
+pub(crate) fn forget(node: &str, clock: Clock) -> Result<(), SutError> {
+    let authority = node.trim_start_matches("http://").trim_end_matches('/');
+    let failed = |why: String| SutError::Deploy(format!("resetting the node's limiter: {why}"));
+    let address = authority.parse().map_err(|_| failed(format!("`{node}` is not an address")))?;
+    let mut rpc = Rpc::new(address, clock);
+    rpc.ask::<bool>("mock_reset", json!([])).map(drop).map_err(failed)
 }
 
 /// Waits until a program of ours says where it serves.

@@ -31,7 +31,7 @@ const fn check(
     summary: &'static str,
     start: fn(&CheckInput<'_>) -> Box<dyn CheckState>,
 ) -> Check {
-    let reads = Reads { rows: true, observations: false, entries: Entries::Bare };
+    let reads = Reads { rows: true, observations: false, entries: Entries::WithContent };
     Check { name, summary, reads, applies: |_| true, start }
 }
 
@@ -72,7 +72,8 @@ fn state(input: &CheckInput<'_>, wanted: Fate, words: &'static str) -> Box<dyn C
     // As the engine splits it for the workload.
     let seed = input.seed.split("workload");
     let course = options::course(input.workload, seed, &mut Problems::default());
-    Box::new(Trial { course, wanted, words, rows: Vec::new(), stands: HashMap::new() })
+    let (stands, names) = (HashMap::new(), HashMap::new());
+    Box::new(Trial { course, wanted, words, rows: Vec::new(), stands, names })
 }
 
 /// What can have become of a transfer that is not simply mined.
@@ -116,6 +117,8 @@ struct Trial {
     words: &'static str,
     rows: Vec<Sent>,
     stands: HashMap<TxId, Stands>,
+    /// Contents of entries that are not simply mined: each ends with the transaction's hash.
+    names: HashMap<TxId, Box<str>>,
 }
 
 impl CheckState for Trial {
@@ -127,7 +130,7 @@ impl CheckState for Trial {
         }
     }
 
-    fn entry(&mut self, entry: &LedgerEntry, _content: &[u8]) {
+    fn entry(&mut self, entry: &LedgerEntry, content: &[u8]) {
         if !entry.ours {
             return;
         }
@@ -136,6 +139,9 @@ impl CheckState for Trial {
             (false, true) => Stands::Reverted,
             (false, false) => Stands::Mined,
         };
+        if stands != Stands::Mined {
+            self.names.insert(entry.tx, String::from_utf8_lossy(content).into());
+        }
         if stands == Stands::Waiting {
             // The pool was listed before the last blocks were read: what stands in one does not wait any more.
             self.stands.entry(entry.tx).or_insert(stands);
@@ -151,6 +157,9 @@ impl CheckState for Trial {
         let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
         found.truncate(EXAMPLES_MAX);
         let holds = found.is_empty();
+        // By this name the node and every explorer know it.
+        let first = found.first().and_then(|tx| self.names.get(tx));
+        let first = first.map(|name| format!("; the first: {name}")).unwrap_or_default();
         CheckFinding {
             holds,
             count: if holds { total } else { count },
@@ -158,7 +167,7 @@ impl CheckState for Trial {
             words: if holds {
                 "transfers were looked at".to_owned()
             } else {
-                self.words.to_owned()
+                format!("{}{first}", self.words)
             },
             ..CheckFinding::default()
         }
@@ -270,10 +279,15 @@ mod tests {
                     is_waiting: *stands == Stands::Waiting,
                     ..LedgerEntry::new(tx, tx, true)
                 };
-                state.entry(&entry, b"");
+                state.entry(&entry, format!("0x{tx:064x}").as_bytes());
             }
             let finding = state.finish();
             assert_eq!(finding.holds, finding.examples.is_empty());
+            // What the ledger has is named by its hash.
+            let is_named = finding.words.contains("; the first: 0x");
+            let first = finding.examples.first();
+            let stands = first.and_then(|tx| told[usize::try_from(*tx).unwrap()].2);
+            assert_eq!(is_named, matches!(stands, Some(Reverted | Waiting)), "{}", finding.words);
             (check.name, finding.examples)
         };
         ALL.iter().map(finding).filter(|(_, list)| !list.is_empty()).collect()

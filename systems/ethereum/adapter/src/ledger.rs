@@ -22,9 +22,9 @@ const BLOCKS_AT_ONCE: u64 = 32;
 /// A position is height × this + index: more transactions than a block can hold.
 const INDEX_BITS: u32 = 24;
 
-/// What the content of an entry says that waits.
-pub(crate) const PENDING: &[u8] = b"pending";
-pub(crate) const QUEUED: &[u8] = b"queued";
+/// Written before the hash in the content of an entry that waits.
+const PENDING: &str = "pending ";
+const QUEUED: &str = "queued ";
 
 /// Whose chain it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +42,18 @@ pub(crate) struct Chain {
     usage: Use,
     next: u64,
     last: u64,
-    entries: VecDeque<(LedgerEntry, &'static [u8])>,
+    entries: VecDeque<Found>,
     /// What waits in the pool; taken when the blocks are read.
     waiting: Vec<(Hash, Waiting)>,
     way: String,
+}
+
+/// A transaction of the chain or of the pool. Its content is how it waits, if it does, and its hash: the name by which
+/// every other program knows it.
+struct Found {
+    entry: LedgerEntry,
+    waits: &'static str,
+    hash: Hash,
 }
 
 #[derive(Deserialize)]
@@ -158,7 +166,8 @@ impl Chain {
                 is_refused,
                 ..LedgerEntry::new((height << INDEX_BITS) + index, 0, false)
             };
-            self.entries.extend(self.claimed(&hash, entry).map(|entry| (entry, &b""[..])));
+            let claimed = self.claimed(&hash, entry);
+            self.entries.extend(claimed.map(|entry| Found { entry, waits: "", hash }));
         }
         Ok(())
     }
@@ -180,12 +189,12 @@ impl Chain {
         for (index, (hash, how)) in (0_u64..).zip(waiting) {
             let position = ((self.last + 1) << INDEX_BITS) + index;
             let entry = LedgerEntry { is_waiting: true, ..LedgerEntry::new(position, 0, false) };
-            let content = match how {
+            let waits = match how {
                 Waiting::Pending => PENDING,
                 Waiting::Queued => QUEUED,
             };
             let claimed = self.claimed(&hash, entry).filter(|entry| entry.ours);
-            self.entries.extend(claimed.map(|entry| (entry, content)));
+            self.entries.extend(claimed.map(|entry| Found { entry, waits, hash }));
         }
     }
 }
@@ -198,8 +207,9 @@ impl Ledger for Chain {
         if self.entries.is_empty() {
             self.take_waiting();
         }
-        let Some((entry, said)) = self.entries.pop_front() else { return Ok(None) };
-        content.extend_from_slice(said);
+        let Some(Found { entry, waits, hash }) = self.entries.pop_front() else { return Ok(None) };
+        content.extend_from_slice(waits.as_bytes());
+        content.extend_from_slice(hex::text(&hash).as_bytes());
         Ok(Some(entry))
     }
 
