@@ -170,7 +170,7 @@ fn a_pool_that_keeps() {
 }
 
 /// Claim: two clients that share an account, a nonce that is given again, and a transfer that reverts are each named by their
-/// check and by no other, and nothing is named where there is no fault.
+/// check and by no other, and nothing is named where there is no fault. A transfer that reverted has its hash beside it.
 #[test]
 fn faults_of_accounts() {
     if is_missing("anvil") {
@@ -188,6 +188,12 @@ fn faults_of_accounts() {
         for other in ["shared_account", "replaced", "reverted"] {
             let count = named(trial, other);
             assert_eq!(count.is_some(), other == check, "{fault}: {}", trial["checks"]);
+        }
+        if check == "reverted" {
+            let checks = trial["checks"].as_array().into_iter().flatten();
+            let words = checks.filter(|one| one["name"] == check).find_map(|it| it["words"].as_str());
+            let hash = words.and_then(|words| words.rsplit_once("; the first: 0x"));
+            assert!(hash.is_some_and(|(_, hash)| hash.len() == 64), "{words:?}");
         }
     }
 }

@@ -117,6 +117,8 @@ fn goodput_and_knee() {
     assert!(result.knee.contains("rate=1000/s keeps up"), "{}", result.knee);
     assert!(result.knee.contains("50 % of it"), "{}", result.knee);
     assert_eq!(result.verdict, Verdict::Pass, "saturation was declared: {}", result.reason);
+    let words = "2 of 3 settings met their thresholds; 1 found the limit, as intended";
+    assert_eq!(result.reason, words);
 }
 
 /// Claim: a declared verdict that comes is met, one that does not come fails the run, and an undeclared one decides.

@@ -168,6 +168,14 @@ fn all_passed(settings: &[SettingResult], trials: usize) -> String {
     if all().all(|trial| trial.thresholds.is_empty()) {
         return format!("{who} were measured, without thresholds; no audit failed");
     }
+    let limits = settings.iter().filter(|setting| setting.saturated).count();
+    if limits > 0 {
+        let met = settings.len() - limits;
+        return format!(
+            "{met} of {} met their thresholds; {limits} found the limit, as intended",
+            plural(settings.len(), "setting")
+        );
+    }
     format!("{who} met their thresholds")
 }
 

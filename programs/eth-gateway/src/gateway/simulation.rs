@@ -2,7 +2,8 @@
 //! final, and is rolled back; replicas lag; nodes are away and come back with less; calls are answered whenever they are.
 //!
 //! Claim: no answer contradicts every head that a replica had while the request was open (or, where `latest_age` allows it,
-//! so long before). And what is said to be immutable is so at the end. `ETH_GATEWAY_SEEDS` sets how many seeds are played.
+//! so long before). And what is said to be immutable is so at the end. `ETH_GATEWAY_SEEDS` sets how many seeds are played, from
+//! `ETH_GATEWAY_FIRST_SEED` on; with `ETH_GATEWAY_SIM_SECONDS` they are others each day, and go on for so long.
 
 mod world;
 
@@ -287,26 +288,38 @@ fn play(seed: u64) -> (Counts, f64) {
     })
 }
 
+/// The first of seeds that no other day has, far more of them than a day can play.
+fn seed_of_the_day() -> u64 {
+    let now = WallTime::now().unix_ns();
+    u64::try_from(now / 86_400_000_000_000).unwrap() * 10_000_000
+}
+
 /// Claim: as above. Most requests are answered, some from what is kept, and some for good: a gateway that says nothing
 /// would contradict nothing.
 #[test]
 fn any_history() {
-    let seeds = std::env::var("ETH_GATEWAY_SEEDS").ok().and_then(|text| text.parse().ok());
-    let mut all = (Counts::default(), 0.0);
-    let seeds = seeds.unwrap_or(SEEDS);
-    for seed in 0..seeds {
+    let set = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seconds = set("ETH_GATEWAY_SIM_SECONDS").map(Duration::from_secs);
+    let began = std::time::Instant::now();
+    let usual = if seconds.is_some() { seed_of_the_day() } else { 0 };
+    let first = set("ETH_GATEWAY_FIRST_SEED").unwrap_or(usual);
+    let wanted = set("ETH_GATEWAY_SEEDS").unwrap_or(SEEDS);
+    let (mut all, mut seeds) = ((Counts::default(), 0.0), 0);
+    while seeds < wanted || seconds.is_some_and(|seconds| began.elapsed() < seconds) {
+        let seed = first + seeds;
         let done = std::panic::catch_unwind(|| play(seed));
         let (counts, kept) = done.unwrap_or_else(|_| panic!("seed {seed}"));
         all.0.answered += counts.answered;
         all.0.failed += counts.failed;
         all.0.immutable += counts.immutable;
         all.1 += kept;
+        seeds += 1;
     }
     let (counts, kept) = all;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 seeds")]
     let kept = kept / seeds as f64;
     println!(
-        "{seeds} seeds: {} answered, {} failed, {} for good, {:.0} % of calls from what was kept",
+        "{seeds} seeds from {first} on: {} answered, {} failed, {} for good, {:.0} % of calls from what was kept",
         counts.answered,
         counts.failed,
         counts.immutable,
