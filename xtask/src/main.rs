@@ -35,6 +35,7 @@ cargo xtask COMMAND
   newcomer             a copy of the checkout gets a new system, whose tests must pass
   soak NAME [--seconds N] a system's long parts, each for as long as it declares
   sim NAME SEED [--seeds N] a system in virtual time, from a seed, or from N of them; prints what happened how often
+  sim NAME --night     the same with 10,000 new seeds
   mutants [--seeds N] [WORD] the simulations against code that is wrong, in a copy: which seed of N (2000) finds each of the list's
                        mutants (of those whose name or file has the word); fails where none does; --night: 20,000 new seeds, and those
                        with which the right code fails are kept
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         ["soak", system, "--seconds", seconds] => {
             number(seconds).and_then(|seconds| suite::soak::run(&root, system, Some(seconds)))
         }
+        ["sim", system, "--night"] => suite::sim::night(&root, system),
         ["sim", system, seed] => {
             number(seed).and_then(|seed| suite::sim::run(&root, system, u64::from(seed), 1))
         }

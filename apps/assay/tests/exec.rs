@@ -1,6 +1,7 @@
 //! Programs of others as systems: the example of the book, programs that do wrong in every way, and what is left of them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -106,7 +107,8 @@ fn what_programs_do_wrong() {
 /// A trial of a program that keeps its ledger in a way of its own.
 fn with_ledger(way: &str, settle: &str) -> (crate::harness::Said, Value) {
     let place = place_with("tests/exec/ledgers.py");
-    let command = format!("[\"python3\", \"ledgers.py\", \"{way}\"]\nanswer_within = \"1s\"");
+    let within = if way == "breaks off" { "\nanswer_within = \"1s\"" } else { "" };
+    let command = format!("[\"python3\", \"ledgers.py\", \"{way}\"]{within}");
     let more = format!("duration = \"1s\"\n[ledger]\nsettle = \"{settle}\"");
     place.experiment(&experiment(&command, &more))
 }
@@ -167,6 +169,43 @@ fn a_promised_ledger() {
         let reason = document["reason"].as_str().unwrap();
         assert!(reason.contains(words), "{way}: {reason}");
         assert!(Value::is_null(&trial(&document)["fates"]), "{way}");
+    }
+}
+
+/// Claim: a program is killed in mid-load and started again, through each driver: the load goes on with its second life,
+/// nothing is the client's failure, and the ledger of the second life shows whether what the first acknowledged survived.
+#[test]
+fn a_crash_in_the_load() {
+    let _beside = beside_others();
+    for driver in ["io_uring", "epoll"] {
+        for way in ["writes", "forgets"] {
+            let place = place_with("tests/exec/crashes.py");
+            let command = format!("[\"python3\", \"crashes.py\", \"{way}\"]");
+            let fault = "[[fault]]\nat = \"500ms\"\nrestart = \"exec\"\nfor = \"200ms\"";
+            let load = format!("duration = \"4s\"\ntimeout = \"20s\"\n{fault}");
+            let by = ["env", &format!("ASSAY_DRIVER={driver}")];
+            let (said, document) = place.experiment_by(&by, &experiment(&command, &load), &[]);
+            let trial = trial(&document);
+            let (counts, fates) = (&trial["counts"], &trial["fates"]);
+            assert_eq!(number(&counts["due"]), 800, "{way}, {driver}: {} {counts}", said.stderr);
+            assert_eq!(number(&counts["rejected_by_class"]["client"]), 0, "{way}: {counts}");
+            let committed = number(&counts["committed"]);
+            assert!((1..800).contains(&committed), "{way}, {driver}: {counts}");
+            let log = place.trial_folder(&document).join("nodes/exec.log");
+            assert_eq!(
+                fs::read_to_string(&log).unwrap_or_default(),
+                "",
+                "{way}: nothing went wrong"
+            );
+            let lost = number(&fates["lost"]);
+            let ended = trial["errors"].to_string();
+            assert!(ended.contains("exec: a fault of the plan ended it"), "{way}: {ended}");
+            match way {
+                "writes" => assert_eq!(lost, 0, "{driver}: {fates}"),
+                _ => assert!(lost > 0 && lost < committed, "{driver}: {lost} of {committed}"),
+            }
+            assert_eq!(said.code == 99, way == "forgets", "{}: {}", said.code, said.stderr);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ledger on object stores: a load at its queue beside the probe that verifies, with buckets that go away.
 
 mod clouds;
+mod foreign;
 
 use std::path::Path;
 

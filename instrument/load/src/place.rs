@@ -1,4 +1,5 @@
-//! Where a connection goes: an address that is dialled, in each life anew, or a channel to a program, which has one life.
+//! Where a connection goes: an address that is dialled, in each life anew, or a channel to a program, with as many lives as
+//! the program is given.
 //! Whose failure it is when something goes wrong there follows from that, and is decided here alone.
 
 use std::fmt;
@@ -55,11 +56,13 @@ impl Place {
     }
 
     /// The outcome of a transaction that was sent there and has no answer. A program is to answer in any case: that it
-    /// has not is its failure, and says nothing of the system.
-    pub(crate) const fn unanswered(&self) -> Outcome {
+    /// has not is its failure, and says nothing of the system; where a fault of the plan ended it, it is a node like others.
+    pub(crate) fn unanswered(&self) -> Outcome {
         match self {
-            Self::Address(_) => Outcome::Unknown,
-            Self::Channel(_) => Outcome::Rejected(Class::Client),
+            Self::Channel(channel) if !channel.is_ended_by_plan() => {
+                Outcome::Rejected(Class::Client)
+            }
+            Self::Address(_) | Self::Channel(_) => Outcome::Unknown,
         }
     }
 }

@@ -6,8 +6,10 @@
 mod agenda;
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use clock::{Clock, Hand, Instant, WallTime};
+use rustix::io::Errno;
 
 pub(crate) use agenda::Occurrence;
 pub use agenda::{Agenda, Peer};
@@ -34,8 +36,45 @@ pub trait Server: Send {
         now
     }
 
+    /// Trouble that the engine's next call meets in its own kernel; `None`: it gets what it asks for.
+    fn trouble(&mut self, now: Instant, call: Call) -> Option<Trouble> {
+        let _ = (now, call);
+        None
+    }
+
     /// Something happened. `now` never goes back.
     fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda);
+}
+
+/// A call of the engine's that may meet trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// A connection is to be opened.
+    Connect,
+    /// Bytes are to be sent.
+    Send(Peer),
+    /// It waits for the next thing that happens.
+    Wait,
+}
+
+/// Trouble between the engine and its kernel. One that does not fit the call is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no socket for a connection: no descriptors (EMFILE), no memory (ENOBUFS).
+    NoSocket(Errno),
+    /// A write takes so many bytes; the others go when the connection is writable again.
+    ShortWrite {
+        /// Bytes that are taken; 0: none (EAGAIN).
+        taken: usize,
+        /// When the others are.
+        after: Duration,
+    },
+    /// A write finds its connection reset (ECONNRESET); the server got nothing of it.
+    Reset,
+    /// A signal ends the wait before anything happened (EINTR).
+    Interrupted,
+    /// The queue of completions has one place: whatever else happened comes with later waits.
+    FullRing,
 }
 
 /// Events of a server.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-pub use channel::Channel;
+pub use channel::{Channel, Failure};
 use clock::{Clock, WallTime};
 pub use marks::{Answer, FOLLOW_UP_BYTES_MAX, Mark, Marks, Next, TEXT_CHARS_MAX, cut, shown};
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};

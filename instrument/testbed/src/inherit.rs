@@ -8,32 +8,50 @@
     reason = "code between fork and exec has no safe form in the standard library"
 )]
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// What the first life of a node inherits. Later ones inherit nothing: a socket whose other end has spoken with one life
-/// says nothing that another could read from its beginning.
-#[derive(Clone, Debug, Default)]
+/// What one life of a node inherits.
+#[derive(Debug, Default)]
+pub struct Inheritance {
+    /// Descriptors that the node keeps open, and nobody else.
+    pub descriptors: Vec<OwnedFd>,
+    /// Set before this life is ended on request (a fault, the tear-down): whoever sees the descriptors' other ends close
+    /// can tell that from an end of the node's own.
+    pub is_asked_to_end: Arc<AtomicBool>,
+}
+
+/// What makes the inheritance of each life: a socket whose other end has spoken with one life says nothing that another
+/// could read from its beginning.
+#[derive(Clone, Default)]
 pub(crate) struct Inherited {
     /// The variable that tells the node their numbers, with commas between them.
     pub(crate) variable: String,
-    /// Taken when the node is started: nobody but the node may keep them open.
-    pub(crate) descriptors: Arc<Mutex<Vec<OwnedFd>>>,
+    pub(crate) make: Option<Arc<dyn Fn() -> io::Result<Inheritance> + Send + Sync>>,
+}
+
+impl fmt::Debug for Inherited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inherited").field("variable", &self.variable).finish_non_exhaustive()
+    }
 }
 
 impl Inherited {
-    /// Has the program that `command` starts keep the descriptors, and tells it their numbers.
-    pub(crate) fn hand_over(&self, command: &mut Command) {
-        if self.variable.is_empty() {
-            return;
-        }
-        let mut list = self.descriptors.lock().unwrap_or_else(PoisonError::into_inner);
-        let descriptors = std::mem::take(&mut *list);
+    /// Has the program that `command` starts keep the descriptors of a new life, and tells it their numbers. Gives the mark
+    /// that says whether that life was asked to end.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub(crate) fn hand_over(&self, command: &mut Command) -> io::Result<Arc<AtomicBool>> {
+        let Some(make) = &self.make else { return Ok(Arc::default()) };
+        let Inheritance { descriptors, is_asked_to_end } = make()?;
         let numbers: Vec<String> =
             descriptors.iter().map(|one| one.as_raw_fd().to_string()).collect();
         command.env(&self.variable, numbers.join(","));
@@ -49,5 +67,6 @@ impl Inherited {
         unsafe {
             command.pre_exec(in_child);
         }
+        Ok(is_asked_to_end)
     }
 }

@@ -52,6 +52,7 @@ pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;
 pub use fault::{FaultRunner, FaultSetup, FaultSink, fault_kinds};
 pub use findings::host_findings;
+pub use inherit::Inheritance;
 pub use network::{Entered, LinkControl};
 pub use node::{Node, NodeEnd, NodeSpec};
 pub use own_namespace::{Account, FOLDER_AT};

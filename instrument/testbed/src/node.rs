@@ -10,7 +10,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clock::{Clock, Instant};
 use rustix::io::Errno;
@@ -20,7 +21,7 @@ use rustix::process::{
 
 use crate::death_signal;
 use crate::guard::Guard;
-use crate::inherit::Inherited;
+use crate::inherit::{Inheritance, Inherited};
 use crate::log;
 use crate::own_namespace::{self, Account};
 use crate::surroundings;
@@ -44,7 +45,7 @@ pub struct NodeSpec {
     pub(crate) lent: Option<(Account, PathBuf)>,
     /// Whether it is process 1 of a namespace of processes.
     pub(crate) is_alone: bool,
-    /// Descriptors that its first life inherits.
+    /// Descriptors that each of its lives inherits.
     pub(crate) inherited: Inherited,
 }
 
@@ -99,12 +100,15 @@ impl NodeSpec {
         self
     }
 
-    /// With these descriptors, which the node inherits and this process closes when it has started it; their numbers, with
-    /// commas between them, are in the environment variable `variable`. A node that is started again inherits none.
+    /// With the descriptors that `make` gives for each life of the node, which inherits them; this process closes them when
+    /// it has started it. Their numbers, with commas between them, are in the environment variable `variable`.
     #[must_use]
-    pub fn inherit(mut self, variable: &str, descriptors: Vec<OwnedFd>) -> Self {
-        let descriptors = Arc::new(Mutex::new(descriptors));
-        self.inherited = Inherited { variable: variable.to_owned(), descriptors };
+    pub fn inherit(
+        mut self,
+        variable: &str,
+        make: impl Fn() -> io::Result<Inheritance> + Send + Sync + 'static,
+    ) -> Self {
+        self.inherited = Inherited { variable: variable.to_owned(), make: Some(Arc::new(make)) };
         self
     }
 
@@ -124,7 +128,6 @@ impl NodeSpec {
         if let Some(folder) = &self.cwd {
             command.current_dir(folder);
         }
-        self.inherited.hand_over(&mut command);
         Ok(command)
     }
 
@@ -189,14 +192,23 @@ pub(crate) struct Process {
     /// Becomes readable when the leader ends; `None` if there was no descriptor left for it.
     end_signal: Option<Arc<OwnedFd>>,
     asked: Asked,
+    /// The same for whoever holds the other ends of what it inherited.
+    is_asked_to_end: Arc<AtomicBool>,
     ended: Option<NodeEnd>,
 }
 
 impl Process {
-    pub(crate) fn new(spec: NodeSpec, log: PathBuf, log_start: u64, child: Child) -> Self {
+    pub(crate) fn new(
+        spec: NodeSpec,
+        log: PathBuf,
+        log_start: u64,
+        child: Child,
+        is_asked_to_end: Arc<AtomicBool>,
+    ) -> Self {
         let group = Pid::from_child(&child);
         let end_signal = pidfd_open(group, PidfdFlags::empty()).ok().map(Arc::new);
-        Self { spec, log, log_start, child, group, end_signal, asked: Asked::No, ended: None }
+        let (asked, ended) = (Asked::No, None);
+        Self { spec, log, log_start, child, group, end_signal, asked, is_asked_to_end, ended }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -268,7 +280,7 @@ impl Process {
 
     /// Asks it to end: end of file on its standard input, and SIGTERM.
     pub(crate) fn ask_to_end(&mut self, asked: Asked) -> io::Result<()> {
-        self.asked = asked;
+        self.asks(asked);
         self.child.stdin = None;
         self.signal(Signal::TERM)?;
         self.signal(Signal::CONT)
@@ -276,8 +288,14 @@ impl Process {
 
     /// Ends it and its group at once.
     pub(crate) fn kill(&mut self, asked: Asked) -> io::Result<()> {
-        self.asked = asked;
+        self.asks(asked);
         self.signal(Signal::KILL)
+    }
+
+    /// Notes that its end is asked for, before it can be seen.
+    fn asks(&mut self, asked: Asked) {
+        self.asked = asked;
+        self.is_asked_to_end.store(true, Ordering::SeqCst);
     }
 
     /// The last lines of this incarnation's log.

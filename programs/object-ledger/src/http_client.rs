@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::HOST;
 use http::{HeaderValue, Uri};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use object_store::ClientOptions;
@@ -17,6 +17,7 @@ use object_store::client::{
     HttpResponse, HttpResponseBody, HttpService,
 };
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -27,7 +28,12 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 128;
 /// An answer's body has at most so many bytes: the largest piece, which a full copy is, with its head. Lists are shorter.
-const BODY_BYTES_MAX: usize = crate::data::WHOLE_BYTES_MAX + (64 << 10);
+const BODY_BYTES_MAX: usize = crate::data::WHOLE_BYTES_MAX + SMALL_BYTES;
+/// So many bytes of a body are read whatever else is: those of a number and of a block are fewer.
+const SMALL_BYTES: usize = 64 << 10;
+/// Bodies of one store that are longer are read so many at a time: a store that lies holds up its own others alone, and fills
+/// no more memory than these.
+const LARGE_MAX: usize = 2;
 
 /// Makes clients; each has connections of its own.
 #[derive(Debug, Default)]
@@ -35,7 +41,11 @@ pub struct Connector;
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Client { idle: Mutex::new(Vec::new()), tls: Mutex::new(None) }))
+        Ok(HttpClient::new(Client {
+            idle: Mutex::new(Vec::new()),
+            tls: Mutex::new(None),
+            large: Semaphore::new(LARGE_MAX),
+        }))
     }
 }
 
@@ -46,6 +56,7 @@ struct Client {
     idle: Mutex<Vec<Idle>>,
     /// Made when the first address asks for it.
     tls: Mutex<Option<TlsConnector>>,
+    large: Semaphore,
 }
 
 impl std::fmt::Debug for Client {
@@ -116,15 +127,33 @@ impl Client {
         response: http::Response<hyper::body::Incoming>,
     ) -> Result<HttpResponse, HttpError> {
         let (parts, body) = response.into_parts();
-        let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
-        let body =
-            body.map_err(|error| failed(HttpErrorKind::Decode, error.to_string()))?.to_bytes();
+        let body = self.whole(body).await?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
             idle.push((place.to_owned(), connection));
         }
         drop(idle);
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(body)))
+    }
+
+    /// Reads a body to its end, or to where it is too long.
+    async fn whole(&self, mut body: hyper::body::Incoming) -> Result<Vec<u8>, HttpError> {
+        let (mut bytes, mut is_large) = (Vec::new(), None);
+        while let Some(frame) = body.frame().await {
+            let Ok(more) = frame.map_err(kind_of)?.into_data() else { continue };
+            let length = bytes.len() + more.len();
+            if length > BODY_BYTES_MAX {
+                let why = format!("expected a body of at most {BODY_BYTES_MAX} bytes, got more");
+                return Err(failed(HttpErrorKind::Decode, why));
+            }
+            if length > SMALL_BYTES && is_large.is_none() {
+                let turn = self.large.acquire().await;
+                is_large =
+                    Some(turn.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?);
+            }
+            bytes.extend_from_slice(&more);
+        }
+        Ok(bytes)
     }
 
     async fn connect(&self, uri: &Uri) -> Result<SendRequest<HttpRequestBody>, HttpError> {
@@ -199,4 +228,39 @@ fn connector() -> Result<TlsConnector, String> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Claim (D10): a body that never ends is cut off at the bound, and its connection closed: no more is read of it.
+    #[test]
+    fn a_body_has_an_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let pours = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").unwrap();
+            let chunk = [b"10000\r\n".to_vec(), vec![b'x'; 1 << 16], b"\r\n".to_vec()].concat();
+            let mut poured = 0;
+            while stream.write_all(&chunk).is_ok() {
+                poured += chunk.len();
+                assert!(poured < 4 * BODY_BYTES_MAX, "it reads on and on");
+            }
+            poured
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = Connector.connect(&ClientOptions::default()).unwrap();
+        let request = http::Request::get(format!("http://{at}/endless"));
+        let request = request.body(HttpRequestBody::empty()).unwrap();
+        let error = runtime.block_on(client.execute(request)).unwrap_err();
+        assert!(error.to_string().contains("got more"), "{error}");
+        drop((client, runtime));
+        assert!(pours.join().unwrap() > BODY_BYTES_MAX / 2, "all that is allowed was read");
+    }
 }

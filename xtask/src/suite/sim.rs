@@ -19,6 +19,16 @@ pub fn run(root: &Path, system: &str, first: u64, seeds: u32) -> Result<(), Stri
     done(root, &sim.words(first, seeds))
 }
 
+/// New seeds of a night.
+const OF_A_NIGHT: u32 = 10_000;
+
+/// Runs so many seeds that no run has had before.
+pub fn night(root: &Path, system: &str) -> Result<(), String> {
+    let first = crate::mutants::Seeds::of_a_night()?.first;
+    println!("{OF_A_NIGHT} seeds from {first} on");
+    run(root, system, first, OF_A_NIGHT)
+}
+
 fn done(root: &Path, words: &[String]) -> Result<(), String> {
     let status = Command::new(&words[0])
         .args(&words[1..])

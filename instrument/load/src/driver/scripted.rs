@@ -12,7 +12,7 @@ use clock::{Clock, Hand};
 use rustix::io::Errno;
 
 use super::{Chunk, Counters, Driver, Event, Key, Wait};
-use crate::scripted::{Agenda, Happening, Occurrence, Peer, Server};
+use crate::scripted::{Agenda, Call, Happening, Occurrence, Peer, Server, Trouble};
 
 /// Waits in a row in which nothing happened and no time passed: more is an engine that spins, which virtual time
 /// would never end.
@@ -31,6 +31,8 @@ pub(crate) struct Scripted {
     chunks: Vec<Vec<u8>>,
     free: Vec<u16>,
     idle_waits: u32,
+    /// Events that may still be taken before the next wait.
+    room: usize,
     counters: Counters,
 }
 
@@ -40,6 +42,8 @@ struct Line {
     state: State,
     /// Whether what arrives on it is stamped.
     is_stamped: bool,
+    /// Bytes that short writes left.
+    unsent: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,7 @@ impl Scripted {
             chunks: Vec::new(),
             free: Vec::new(),
             idle_waits: 0,
+            room: usize::MAX,
             counters: Counters::default(),
         }
     }
@@ -85,7 +90,11 @@ impl Scripted {
                 self.happened.push_back(occurrence);
             }
             Occurrence::Bytes { bytes, .. } => self.agenda.recycle(bytes),
-            Occurrence::Open(_) | Occurrence::End(..) => {}
+            Occurrence::Writable(peer) if self.state(peer) == State::Open => {
+                let unsent = std::mem::take(&mut self.lines[peer.index()].unsent);
+                self.server.step(now, Happening::Bytes(peer, &unsent), &mut self.agenda);
+            }
+            Occurrence::Open(_) | Occurrence::End(..) | Occurrence::Writable(_) => {}
         }
         true
     }
@@ -102,6 +111,26 @@ impl Scripted {
 
     fn state(&self, peer: Peer) -> State {
         self.lines[peer.index()].state
+    }
+
+    /// How many bytes of a write are taken now.
+    fn taken(&mut self, peer: Peer, count: usize) -> usize {
+        if !self.lines[peer.index()].unsent.is_empty() {
+            // Behind what waits already.
+            return 0;
+        }
+        let now = self.hand.now();
+        match self.server.trouble(now, Call::Send(peer)) {
+            Some(Trouble::ShortWrite { taken, after }) if taken < count => {
+                self.agenda.add(now.plus(after), Occurrence::Writable(peer));
+                taken
+            }
+            Some(Trouble::Reset) => {
+                self.agenda.add(now, Occurrence::End(peer, Some(Errno::CONNRESET)));
+                0
+            }
+            _ => count,
+        }
     }
 
     fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
@@ -127,9 +156,12 @@ impl Driver for Scripted {
         is_stamped: bool,
     ) -> Result<Key, Errno> {
         let now = self.hand.now();
+        if let Some(Trouble::NoSocket(error)) = self.server.trouble(now, Call::Connect) {
+            return Err(error);
+        }
         let index = u32::try_from(self.lines.len()).expect("connections are counted in u32");
         let peer = Peer(index);
-        self.lines.push(Line { token, state: State::Dialling, is_stamped });
+        self.lines.push(Line { token, state: State::Dialling, is_stamped, unsent: Vec::new() });
         match self.server.accepts(now) {
             Some(at) => self.agenda.add(at, Occurrence::Open(peer)),
             None => self.agenda.add(now, Occurrence::End(peer, Some(Errno::CONNREFUSED))),
@@ -146,15 +178,18 @@ impl Driver for Scripted {
         let peer = Peer(key.index);
         if self.state(peer) == State::Open && !bytes.is_empty() {
             self.counters.enters += 1;
-            let happening = Happening::Bytes(peer, bytes);
-            self.server.step(self.hand.now(), happening, &mut self.agenda);
+            let taken = self.taken(peer, bytes.len());
+            self.lines[peer.index()].unsent.extend_from_slice(&bytes[taken..]);
+            if taken > 0 {
+                let happening = Happening::Bytes(peer, &bytes[..taken]);
+                self.server.step(self.hand.now(), happening, &mut self.agenda);
+            }
         }
         bytes.clear();
     }
 
-    /// The server of a script takes whatever is sent.
-    fn unsent(&self, _key: Key) -> usize {
-        0
+    fn unsent(&self, key: Key) -> usize {
+        self.lines[Peer(key.index).index()].unsent.len()
     }
 
     fn close(&mut self, key: Key) {
@@ -170,6 +205,11 @@ impl Driver for Scripted {
     fn wait(&mut self, wait: Wait) -> Result<(), Errno> {
         self.counters.enters += 1;
         let began = self.hand.now();
+        let trouble = self.server.trouble(began, Call::Wait);
+        self.room = if trouble == Some(Trouble::FullRing) { 1 } else { usize::MAX };
+        if trouble == Some(Trouble::Interrupted) {
+            return Ok(());
+        }
         let limit = wait.timeout.map(|timeout| began.plus(timeout));
         let gathered = began.plus(wait.gather_max);
         let enough = wait.completions_min.max(1) as usize;
@@ -198,6 +238,7 @@ impl Driver for Scripted {
 
     fn next_event(&mut self) -> Option<Event> {
         while self.take_due() {}
+        self.room = self.room.checked_sub(1)?;
         let occurrence = self.happened.pop_front()?;
         self.counters.completions += 1;
         let peer = occurrence.peer().expect("what is a wake was the server's");
@@ -209,7 +250,9 @@ impl Driver for Scripted {
                 Event::Received { token, key, chunk: self.chunk(bytes), arrived }
             }
             Occurrence::End(_, error) => Event::Ended { token, key, error },
-            Occurrence::Open(_) | Occurrence::Wake => Event::Connected { token, key },
+            Occurrence::Open(_) | Occurrence::Writable(_) | Occurrence::Wake => {
+                Event::Connected { token, key }
+            }
         })
     }
 

@@ -160,8 +160,9 @@ impl Engine<'_> {
             return;
         }
         let at = &self.connections[connection as usize];
-        // A program that ends is the client's affair, and is said where its transactions end.
-        if at.phase != Phase::Connecting && at.place.channel().is_none() {
+        // A program that ends by itself is the client's affair, and is said where its transactions end.
+        let is_systems = at.place.channel().is_none_or(sut::Channel::is_ended_by_plan);
+        if at.phase != Phase::Connecting && is_systems {
             let facts = &mut self.facts.connections;
             *if error.is_none() { &mut facts.closed } else { &mut facts.reset } += 1;
         }
@@ -190,11 +191,14 @@ impl Engine<'_> {
 
     /// A connection is gone, or could not be had. What was outstanding on it ends; it is tried again later.
     pub(super) fn lose(&mut self, connection: u32, text: &str, class: Class) {
-        // What goes wrong on the way to a program is not the system's failure, and has the program's words.
-        let channel = self.connections[connection as usize].place.channel().cloned();
-        let is_channel = channel.is_some();
-        let (text, class) = match &channel {
-            Some(channel) => (channel.fails(text), Class::Client),
+        // What goes wrong on the way to a program is not the system's failure, and has the program's words; a program that a
+        // fault of the plan ended is a node that is down.
+        let channel = self.connections[connection as usize].place.channel();
+        let failure = channel.map(|channel| channel.fail(text));
+        let is_clients = failure.as_ref().is_some_and(|failure| !failure.is_planned);
+        let (text, class) = match &failure {
+            Some(failure) if is_clients => (&*failure.words, Class::Client),
+            Some(failure) => (&*failure.words, Class::Transport),
             None => (text, class),
         };
         let phase = self.connections[connection as usize].phase;
@@ -211,14 +215,15 @@ impl Engine<'_> {
                 break;
             }
             let stream = usize::from(at.stream);
-            if !is_channel && self.may_resend(stream, slot) {
+            if !is_clients && self.may_resend(stream, slot) {
                 self.park(stream, slot);
                 continue;
             }
             let is_sent = self.streams[stream].pending.is_sent(slot);
-            self.facts.connections.lost += u64::from(is_sent && !is_channel);
+            self.facts.connections.lost += u64::from(is_sent && !is_clients);
             let outcome = match is_sent {
-                true => self.connections[connection as usize].place.unanswered(),
+                true if is_clients => Outcome::Rejected(Class::Client),
+                true => Outcome::Unknown,
                 false => Outcome::Rejected(class),
             };
             self.streams[stream].pending.row_mut(slot).error = error;

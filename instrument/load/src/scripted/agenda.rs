@@ -46,6 +46,8 @@ pub(crate) enum Occurrence {
     Bytes { peer: Peer, bytes: Vec<u8>, arrived: Instant },
     /// A connection ends, orderly or with an error.
     End(Peer, Option<Errno>),
+    /// What a short write left can go.
+    Writable(Peer),
     /// The server wanted to be woken.
     Wake,
 }
@@ -53,7 +55,10 @@ pub(crate) enum Occurrence {
 impl Occurrence {
     pub(crate) fn peer(&self) -> Option<Peer> {
         match self {
-            Self::Open(peer) | Self::Bytes { peer, .. } | Self::End(peer, _) => Some(*peer),
+            Self::Open(peer)
+            | Self::Bytes { peer, .. }
+            | Self::End(peer, _)
+            | Self::Writable(peer) => Some(*peer),
             Self::Wake => None,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -47,7 +48,9 @@ fn programs(
     for _ in 0..count {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let words = Box::new(|| "the line before\nthe last line".to_owned());
-        channels.push(Channel::new("toy.py", ours.into(), words));
+        let channel = Channel::new("toy.py", words);
+        channel.begin(ours.into(), Arc::default());
+        channels.push(channel);
         threads.push(std::thread::spawn(move || answer(theirs, instead)));
     }
     (Programs { toy, by_channel, channels, first: Mutex::default() }, threads)
@@ -195,6 +198,61 @@ fn programs_that_fail() {
             let connections = &worker.connections;
             assert_eq!((worker.protocol_errors, connections.closed, connections.lost), (0, 0, 0));
             assert_eq!(worker.duplicate_answers + worker.phantom_answers, 0);
+        }
+    });
+}
+
+/// Claim: a program that a fault ended is a node that was down: what it had answered stays, what it had and did not answer is
+/// unknown, what was never sent to it was lost on the way, and its next life takes the load up again. Nothing of that is the
+/// client's failure.
+#[test]
+fn programs_that_a_fault_ends() {
+    with_each_driver(|choice| {
+        for comes_again in [true, false] {
+            let toy = ToySystem { in_flight_max: 8, ..ToySystem::new(([127, 0, 0, 1], 1).into()) };
+            let (system, _threads) = programs(toy, Role::Submit, 0, |_, _| Does::Right);
+            let (channel, faults) = (
+                Channel::new("toy.py", Box::new(|| "the last line".to_owned())),
+                Arc::<AtomicBool>::default(),
+            );
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            channel.begin(ours.into(), Arc::clone(&faults));
+            let system = Programs { channels: vec![channel.clone()], ..system };
+            let first = std::thread::spawn(move || {
+                let mut theirs = theirs;
+                for _ in 0..50 {
+                    let mut frame = [0; 9];
+                    theirs.read_exact(&mut frame).unwrap();
+                    frame[8] = 0;
+                    theirs.write_all(&frame).unwrap();
+                }
+                faults.store(true, Ordering::SeqCst);
+                comes_again.then(|| {
+                    let (ours, theirs) = UnixStream::pair().unwrap();
+                    channel.begin(ours.into(), Arc::default());
+                    std::thread::spawn(move || answer(theirs, |_, _| Does::Right))
+                })
+            });
+            let mut plan = plan(constant(1_000));
+            (plan.load.connections, plan.load.connections_max) = (1, 1);
+            let (facts, rows) = run(&plan, &system, choice);
+            assert_eq!(rows.len(), 300, "{comes_again}");
+            assert_eq!(count(&rows, FAILED), 0, "{comes_again}: {:?}", facts.errors);
+            let [committed, unknown, refused] =
+                [Outcome::Committed, Outcome::Unknown, Outcome::Rejected(Class::Transport)]
+                    .map(|outcome| count(&rows, outcome));
+            assert_eq!(committed + unknown + refused, 300, "{comes_again}: {:?}", facts.errors);
+            assert!(unknown <= 8, "{comes_again}: {unknown}");
+            assert!(if comes_again { committed >= 292 } else { committed == 50 }, "{committed}");
+            let ended = "toy.py: a fault of the plan ended it";
+            let of_others = rows.iter().filter(|row| row.outcome != Outcome::Committed);
+            let said: Vec<&str> =
+                of_others.map(|row| facts.errors[usize::from(row.error)].as_str()).collect();
+            assert!(said.iter().all(|said| *said == ended), "{said:?}");
+            assert_eq!(first.join().unwrap().is_some(), comes_again);
+            let connections = &facts.workers[0].connections;
+            assert_eq!(connections.lost, unknown as u64, "{comes_again}");
+            assert!(connections.closed + connections.reset > 0, "{comes_again}");
         }
     });
 }

@@ -15,4 +15,5 @@ mod shapes;
 mod stopped;
 mod toy;
 mod transports;
+mod troubles;
 mod virtual_time;

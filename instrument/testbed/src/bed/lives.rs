@@ -115,6 +115,8 @@ impl Shared {
         let file = log::open(&path).map_err(log_error)?;
         let log_start = file.metadata().map_err(log_error)?.len();
         let mut command = spec.command(file).map_err(log_error)?;
+        let inherited = spec.inherited.hand_over(&mut command);
+        let is_asked_to_end = inherited.map_err(|source| start_error(&spec, source))?;
         if let Some(network) = self.network.get() {
             network.place(&spec.name, &mut command);
         }
@@ -122,7 +124,7 @@ impl Shared {
         let child = keeper.as_ref().expect("made above").spawn(command, spec.is_alone);
         drop(keeper);
         let child = child.map_err(|source| start_error(&spec, source))?;
-        let mut process = Process::new(spec, path, log_start, child);
+        let mut process = Process::new(spec, path, log_start, child, is_asked_to_end);
         let told = self.state().guard.as_mut().map_or(Ok(()), |g| g.add(process.group()));
         if let Err(error) = told {
             let _ = process.kill(Asked::TearDown);

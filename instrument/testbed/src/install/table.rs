@@ -369,6 +369,14 @@ pub const ENTRIES: &[Entry] = &[
         says: "Version",
     },
     Entry {
+        name: "versitygw",
+        purpose: "object store that speaks S3, of another make than those above",
+        program: "versitygw",
+        how: How::Go { package: "github.com/versity/versitygw/cmd/versitygw", version: "v1.8.0" },
+        asked: &["--version"],
+        says: "Version",
+    },
+    Entry {
         name: "wrk",
         purpose: "load generator to compare with",
         program: "wrk",

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use object_ledger_node::data::{Attestation, genesis, hex, names};
@@ -252,4 +252,60 @@ fn acknowledged_and_dropped() {
     assert!(ledger.metrics("queue").contains("ledger_done_total 0"));
     ledger.start_again("bucket1");
     ledger.wait_for(&transactions("d", 2));
+}
+
+/// Answers every request with a body that never ends; gives the address.
+fn endless() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || pour(stream));
+        }
+    });
+    address
+}
+
+fn pour(mut stream: TcpStream) {
+    // It takes the first request for the only one: whoever reads its body to the end never asks again.
+    let _ = stream.read(&mut [0; 4096]);
+    let head = b"HTTP/1.1 200 OK\r\netag: \"x\"\r\nlast-modified: Tue, 24 Nov 2026 00:00:00 GMT\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = [b"100000\r\n".to_vec(), vec![b'x'; 1 << 20], b"\r\n".to_vec()].concat();
+    let mut written = stream.write_all(head);
+    while written.is_ok() {
+        written = stream.write_all(&chunk);
+    }
+}
+
+/// Claim (D10): three buckets whose answers never end neither stop a reader nor fill its memory: it verifies from the other
+/// three, with less than a fifth of the 1.1 GB that one of them took before.
+#[test]
+fn endless_answers() {
+    let mut ledger = Ledger::start(STORAGE);
+    let some = transactions("e", 3);
+    ledger.submit(&some);
+    ledger.wait_for(&some);
+    ledger.wait_for_metric("queue", "ledger_done_total 3");
+    settled(&ledger, 3);
+    let file = fs::read_to_string(ledger.file()).unwrap();
+    let text = (0..3).fold(file, |text, bucket| {
+        text.replace(&ledger.at(&format!("bucket{bucket}"), "requests"), &endless())
+    });
+    fs::write(ledger.file(), text).unwrap();
+    assert!(ledger.said(&["verify", "e-1", "--within", "60s"]).starts_with("verified"));
+    // One that goes on reading: a watcher.
+    let words = ["serve", "watcher", "--ledger", &ledger.file(), "--bucket-to-queue=20ms"];
+    ledger.also("reader", &words);
+    ledger.wait_for_metric("reader", &height_of(&ledger));
+    for _ in 0..20 {
+        let bytes = ledger.most_bytes("reader");
+        assert!(bytes < 220 << 20, "{bytes}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The line of metrics with the height of the main chain, as a reader without those buckets has it.
+fn height_of(ledger: &Ledger) -> String {
+    let text = ledger.metrics("watcher");
+    text.lines().find(|it| it.starts_with("ledger_height ")).unwrap().to_owned()
 }

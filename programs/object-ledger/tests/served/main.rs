@@ -3,6 +3,7 @@
 
 mod driven;
 mod hostile;
+mod hour;
 mod kept;
 mod programs;
 

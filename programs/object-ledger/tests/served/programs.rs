@@ -64,10 +64,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// A folder, and no service.
+    pub fn empty() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder"), services: BTreeMap::new() }
+    }
+
     /// Starts everything; `storage` are lines of `[storage]`.
     pub fn start(storage: &str) -> Self {
-        let mut ledger =
-            Self { folder: tempfile::tempdir().expect("a folder"), services: BTreeMap::new() };
+        let mut ledger = Self::empty();
         std::fs::write(ledger.path("secret"), SECRET).expect("the folder is ours");
         let secrets = format!("[pipelines]\nsecret = \"{SECRET}\"\n");
         std::fs::write(ledger.path("secrets.toml"), secrets).expect("the folder is ours");
@@ -168,6 +172,15 @@ impl Ledger {
     /// What a service said of itself when it was ready.
     pub fn at(&self, service: &str, what: &str) -> String {
         self.services[service].said[what].clone()
+    }
+
+    /// The most memory that a service has had, in bytes.
+    pub fn most_bytes(&self, service: &str) -> u64 {
+        let id = self.services[service].child.as_ref().expect("it runs").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).expect("its peak");
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kilobytes << 10
     }
 
     pub fn kill(&mut self, name: &str) {

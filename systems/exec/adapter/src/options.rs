@@ -24,6 +24,9 @@ const WEIGHT_MAX: u64 = 1_000_000;
 /// A question beside the load may take so long, unless said otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// A program may take so long to start, and again to deploy, unless said otherwise: interpreters with large libraries do.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
 /// The most channels: a program has a thousand descriptors, unless it asks for more.
 const CHANNELS_MAX: u64 = 900;
 
@@ -63,6 +66,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let channels = deploy.integer("channels", 1, CHANNELS_MAX, problems);
     let answer_within = deploy.duration("answer_within", problems).unwrap_or(ANSWER_WITHIN);
+    let start_within = deploy.duration("start_within", problems).unwrap_or(START_WITHIN);
     let options = deploy.raw("options").map_or_else(|| Json::Object(Default::default()), json);
     let _ = deploy.strings("targets", problems);
     let environment = words(deploy.strings("environment", problems)).unwrap_or_default();
@@ -121,6 +125,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             words: Vocabulary { stages, kinds: Kind::names(&kinds), steps, keys },
             channels: u32::try_from(channels.unwrap_or(one_more)).expect("bounded"),
             in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),
+            start_within,
             answer_within,
             options,
             run_mark: request.run_mark,

@@ -2,7 +2,6 @@
 //! other systems start theirs here too, as a probe beside a load of their own.
 
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +16,9 @@ use testbed::{Node, NodeSpec};
 use crate::control::Control;
 use crate::ledger::{Entries, Way};
 use crate::line::Vocabulary;
+use crate::lives::{self, Lives, Up};
 use crate::session::LineSession;
 use crate::steps::Steps;
-
-/// The version of the protocol.
-const VERSION: u64 = 1;
 
 /// The variable that tells a program its descriptors.
 const VARIABLE: &str = "ASSAY_EXEC_FDS";
@@ -43,7 +40,9 @@ pub struct Start {
     pub channels: u32,
     /// Outstanding on a channel at most.
     pub in_flight_max: u32,
-    /// How long it may take to answer a question beside the load.
+    /// How long each life may take until it has said what it is, and again until it has deployed.
+    pub start_within: Duration,
+    /// How long it may take to answer another question beside the load.
     pub answer_within: Duration,
     /// What it is told with `deploy`, as it is.
     pub options: Value,
@@ -61,6 +60,7 @@ pub struct Program {
     steps: Arc<Steps>,
     channels: Vec<Channel>,
     control: Arc<Mutex<Control>>,
+    lives: Arc<Lives>,
     /// How its ledger is read, if it reads one.
     ledger: Option<Way>,
     /// What it says of itself, for the report.
@@ -74,93 +74,52 @@ impl Program {
     /// # Errors
     /// When it cannot be started, ends, speaks another language, or says that it failed; with its last lines.
     pub fn start(start: Start, bed: &mut Testbed) -> Result<Self, SutError> {
-        let host = |error: std::io::Error| {
-            SutError::Deploy(format!("making the channels of `{}`: {error}", start.name))
-        };
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..=start.channels {
-            let (one, other) = UnixStream::pair().map_err(host)?;
-            ours.push(one);
-            theirs.push(other.into());
-        }
         let (program, arguments) = start
             .command
             .split_first()
             .ok_or_else(|| SutError::Deploy(format!("the command of `{}` is empty", start.name)))?;
         // In a folder of its own, where the plan gives it a disk on that.
         let folder = bed.node_folder(&start.name)?;
+        let clock = bed.clock();
+        let lives = Arc::new(Lives::new(start.clone(), clock));
+        let of_each = Arc::clone(&lives);
         let mut spec = NodeSpec::new(&start.name, program)
             .args(arguments)
             .pass(start.environment.iter().cloned())
-            .inherit(VARIABLE, theirs);
+            .inherit(VARIABLE, move || of_each.begin());
         if let Some(folder) = &start.folder {
             spec = spec.cwd(folder);
         }
         let node = bed.spawn(spec)?;
-        let clock = bed.clock();
-        let mut ours = ours.into_iter();
-        let control = ours.next().expect("one more than channels");
-        let channels = ours
-            .map(|socket| {
+        let ends = lives.first().ok_or_else(|| {
+            SutError::Deploy(format!("`{}` was started without its channels", start.name))
+        })?;
+        let (control, load) = ends.split();
+        let channels: Vec<Channel> = (0..start.channels)
+            .map(|_| {
                 let node = node.clone();
-                Channel::new(&start.name, socket.into(), Box::new(move || node.last_lines()))
+                Channel::new(&start.name, Box::new(move || node.last_lines()))
             })
             .collect();
-        let mut program = Self {
+        let folder = folder.display().to_string();
+        let mut control = Control::new(control, clock);
+        let agreed = lives::agree(&mut control, &start, &folder, 1)
+            .map_err(|why| SutError::Deploy(words_of(&start, &node, &why)))?;
+        let control = Arc::new(Mutex::new(control));
+        let up = Up { channels: channels.clone(), control: Arc::clone(&control), folder };
+        lives.are_up(load, up);
+        Ok(Self {
             words: Arc::new(start.words.clone()),
             steps: Arc::default(),
             channels,
-            control: Arc::new(Mutex::new(Control::new(control, clock))),
-            ledger: None,
-            facts: BTreeMap::new(),
+            control,
+            lives,
+            ledger: agreed.ledger,
+            facts: agreed.facts,
             clock,
             node,
             start,
-        };
-        program.agree(&folder.display().to_string())?;
-        Ok(program)
-    }
-
-    /// Asks what it is, and has it deploy.
-    fn agree(&mut self, folder: &str) -> Result<(), SutError> {
-        let control = Arc::clone(&self.control);
-        let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
-        let within = self.start.answer_within;
-        let said = control
-            .question("describe", json!({ "versions": [VERSION] }), within, None)
-            .map_err(|why| self.failed(&why))?;
-        if said.version != Some(VERSION) {
-            let version = said.version.map_or_else(|| "none".to_owned(), |it| it.to_string());
-            return Err(self.failed(&format!(
-                "it speaks version {version} of the protocol, and this is version {VERSION}"
-            )));
-        }
-        let words = &self.start.words;
-        for (key, wanted, has) in [
-            ("stages", &words.stages, &said.stages),
-            ("kinds", &words.kinds, &said.kinds),
-            ("steps", &words.steps, &said.steps),
-        ] {
-            if wanted != has {
-                return Err(self.failed(&format!(
-                    "it says {key} = {has:?} and the experiment {key} = {wanted:?}; make them the same"
-                )));
-            }
-        }
-        self.ledger = said.ledger.then(|| Way {
-            words: said.way.unwrap_or_else(|| "as the program says that it holds it".to_owned()),
-            is_ordered: said.ordered.unwrap_or(true),
-        });
-        self.facts.insert(format!("{}.says", self.start.name), said.name);
-        let options = &self.start.options;
-        let (run, seed) = (format!("{:016x}", self.start.run_mark), self.start.seed.0);
-        let question = json!({ "run": run, "seed": seed, "folder": folder, "options": options });
-        let deployed =
-            control.question("deploy", question, within, None).map_err(|why| self.failed(&why))?;
-        let name = &self.start.name;
-        let facts = deployed.facts.into_iter().map(|(key, value)| (format!("{name}.{key}"), value));
-        self.facts.extend(facts.collect::<Vec<_>>());
-        Ok(())
+        })
     }
 
     /// The node that it is.
@@ -197,6 +156,8 @@ impl Program {
     /// When it cannot be asked.
     pub fn ledger(&self, stop: &Arc<AtomicBool>) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let Some(way) = self.ledger.clone() else { return Ok(None) };
+        // One that was started again a moment ago deploys first.
+        self.lives.settle();
         let control = Arc::clone(&self.control);
         let within = self.start.answer_within;
         let entries = Entries::ask(control, way, within, stop).map_err(|error| match error {
@@ -217,17 +178,17 @@ impl Program {
         self.steps.hand_over(&self.start.name, self.clock, to);
     }
 
-    fn failed(&self, why: &str) -> SutError {
-        SutError::Deploy(self.words_of(why))
-    }
-
     fn words_of(&self, why: &str) -> String {
-        let last = self.node.last_lines();
-        let last = if last.is_empty() {
-            String::new()
-        } else {
-            format!("; the last lines that it wrote:\n{last}")
-        };
-        format!("the program `{}`, {why}{last}", self.start.name)
+        words_of(&self.start, &self.node, why)
     }
+}
+
+fn words_of(start: &Start, node: &Node, why: &str) -> String {
+    let last = node.last_lines();
+    let last = if last.is_empty() {
+        String::new()
+    } else {
+        format!("; the last lines that it wrote:\n{last}")
+    };
+    format!("the program `{}`, {why}{last}", start.name)
 }

@@ -1,6 +1,7 @@
 //! The adapter against the contract: with a program of a few lines as the peer, and with the example of the book as a
 //! real process.
 
+mod again;
 mod example;
 mod hostile;
 mod programs;

@@ -98,6 +98,8 @@ pub(crate) struct Audited {
     pub(crate) run_mark: u64,
     /// What was left in the queue, if anything was.
     pub(crate) left: Option<String>,
+    /// Whether the ledger promises the order in which transactions were acknowledged.
+    pub(crate) is_ordered: bool,
 }
 
 impl Ledger for Audited {
@@ -110,7 +112,7 @@ impl Ledger for Audited {
     }
 
     fn is_ordered(&self) -> bool {
-        self.inner.is_ordered()
+        self.is_ordered && self.inner.is_ordered()
     }
 
     fn way(&self) -> String {

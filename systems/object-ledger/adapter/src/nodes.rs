@@ -296,6 +296,7 @@ fn driven(name: &str, arguments: &[&str], wish: &Wish) -> Result<Start, SutError
         words: Vocabulary::default(),
         channels: 0,
         in_flight_max: 1,
+        start_within: ANSWER_WITHIN,
         answer_within: ANSWER_WITHIN,
         options: json!({}),
         run_mark: wish.run_mark,

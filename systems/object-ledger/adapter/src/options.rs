@@ -1,7 +1,7 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use model::options::{Options, Problems, Section};
@@ -50,7 +50,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
 pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<ObjectLedger> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let wish = wish(&mut deploy, problems);
+    let wish = wish(&mut deploy, request.folder, problems);
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let settle = deploy.duration("settle", problems).unwrap_or(SETTLE);
     deploy.finish(problems);
@@ -65,7 +65,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Obj
     })
 }
 
-fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
+fn wish(deploy: &mut Section<'_>, folder: &Path, problems: &mut Problems) -> Wish {
     let mut integer = |key: &'static str, least, most, default| {
         let value = deploy.integer(key, least, most, problems).unwrap_or(default);
         u32::try_from(value).expect("its bounds fit")
@@ -88,7 +88,15 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
     let timestamp_delay = delay("timestamp_delay");
     let sequencer_delay = delay("sequencer_delay");
     let bucket_delay = delay("bucket_delay");
-    let ledger = deploy.string("ledger", problems).map(PathBuf::from);
+    // From the experiment's folder, as every path of an experiment.
+    let ledger = deploy.string("ledger", problems).map(|file| folder.join(file));
+    if let Some(file) = ledger.as_ref().filter(|file| !file.is_file()) {
+        let message = format!(
+            "`system.deploy.ledger`: expected a ledger's file, got `{}`, which is none; write one with the stores' [[bucket]]s",
+            file.display()
+        );
+        deploy.reject("ledger", message, None, problems);
+    }
     let acknowledge = deploy.integer("acknowledge", 1, BUCKETS_MAX, problems);
     let acknowledge = acknowledge.map_or(required, |it| u32::try_from(it).expect("bounded"));
     if !(required..=buckets).contains(&acknowledge) {
@@ -127,6 +135,19 @@ fn wish(deploy: &mut Section<'_>, problems: &mut Problems) -> Wish {
         deploy.reject("audit_buckets", message, None, problems);
     }
     let byzantine = byzantine(deploy, &names, problems);
+    let of_buckets = [
+        ("bucket_delay", deploy.raw("bucket_delay").is_some()),
+        ("audit_buckets", audit_buckets.is_some()),
+        ("byzantine", byzantine.keys().any(|name| names.contains(name))),
+    ];
+    for (key, is_there) in of_buckets {
+        if is_there && ledger.is_some() {
+            let message = format!(
+                "`system.deploy.{key}` is of the trial's own buckets, and with `ledger` there are none"
+            );
+            deploy.reject(key, message, Some("remove one of the two".to_owned()), problems);
+        }
+    }
     let audit_buckets = audit_buckets
         .map_or_else(|| names.clone(), |some| some.into_iter().map(str::to_owned).collect());
     Wish {

@@ -173,11 +173,22 @@ fn options_are_read() {
         ("bucket_delay", text("file:/none"), "there is no file /none"),
         ("bucket_delay", text("lognormal(1s)"), "expected lognormal(MEDIAN,SIGMA)"),
         ("byzantine", list(&["queue.lies"]), "there is no fault `queue.lies`"),
+        ("ledger", text("none.toml"), "expected a ledger's file, got `none.toml`"),
         ("sync", text("segment"), "system.deploy.sync"),
         ("bucket_to_cache", text("1ms"), "system.deploy.bucket_to_cache"),
     ] {
         let said = build(&[(key, value)], &[]).err().unwrap_or_default();
         assert!(said.contains(words), "{key}: {said}");
+    }
+    let stores = || ("ledger", text(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")));
+    assert!(build(&[stores(), ("byzantine", list(&["sequencer.forks"]))], &[]).is_ok());
+    for (key, value) in [
+        ("bucket_delay", text("1ms")),
+        ("audit_buckets", list(&["bucket3"])),
+        ("byzantine", list(&["bucket.lies"])),
+    ] {
+        let said = build(&[stores(), (key, value)], &[]).err().unwrap_or_default();
+        assert!(said.contains("with `ledger` there are none"), "{key}: {said}");
     }
     for bytes in [32, 65_537] {
         let said = build(&[], &[("payload", Value::String(format!("{bytes}B")))])

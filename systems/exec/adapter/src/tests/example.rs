@@ -38,6 +38,7 @@ pub(super) fn start(command: &[&str], channels: u32) -> Start {
         },
         channels,
         in_flight_max: 64,
+        start_within: LONG,
         answer_within: LONG,
         options: serde_json::json!({}),
         run_mark: 7,

@@ -60,7 +60,7 @@ fn before_the_load() {
         }
     }
     let said =
-        starting("read", |start| start.answer_within = Duration::from_millis(50)).unwrap_err();
+        starting("read", |start| start.start_within = Duration::from_millis(50)).unwrap_err();
     assert!(said.contains("no answer within 50ms"), "{said}");
     let said = starting("", |start| start.command = list(&["/no/such/program"])).unwrap_err();
     assert!(said.contains("/no/such/program"), "{said}");
