@@ -134,6 +134,17 @@ pub enum StartError {
     TooHigh(u8),
 }
 
+/// Why no vote is given or taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoChange {
+    /// This replica does not lead.
+    NotLeader,
+    /// It is the only one that has a vote.
+    Last,
+    /// No replica of this number was named to this one: it was started without `--peer` for it.
+    Unknown,
+}
+
 /// A group that stands where its disk says.
 #[derive(Debug)]
 pub struct Started<'s> {
@@ -201,7 +212,9 @@ fn standing(config: &Config, settings: &Settings, stored: &Stored) -> Result<Sta
         // Nothing is pinned but the disk: with whom it founds a group is up to the command line.
         return Ok(Standing::new(Identity::blank(number, pinned.disk, &config.members), true));
     }
-    if pinned.members() != config.members {
+    // More may be named: those that are to join, or have. Nobody of those that founded it may be missing.
+    let named = Identity::blank(number, pinned.disk, &config.members);
+    if !named.covers(&pinned) {
         let given = config.members.iter().map(|id| id.0).collect();
         return Err(StartError::Members { pinned: pinned.numbers().collect(), given });
     }
@@ -220,6 +233,9 @@ impl Group {
     ) -> Result<Started<'s>, StartError> {
         let standing = standing(&config, settings, stored)?;
         config.id = standing.identity().id;
+        if standing.is_formatted() {
+            config.members = standing.identity().members();
+        }
         let empty = StoredLog::default();
         let log = stored.logs.get(settings.log).unwrap_or(&empty);
         let first = log.iter().next().map_or(log.next(), |(number, _)| number);
@@ -285,6 +301,31 @@ impl Group {
     #[must_use]
     pub fn has_vote(&self) -> bool {
         self.standing.is_formatted() && self.replica.members().contains(self.replica.id())
+    }
+
+    /// The numbers of those that have a vote, as far as is known here.
+    pub fn voters(&self) -> impl Iterator<Item = u8> + '_ {
+        self.replica.members().iter().map(number_of)
+    }
+
+    /// An operator wants the replica of this number to have a vote, or not to. The leader sees to it, one change at a time, and
+    /// lets nobody in that has not caught up; [`Group::voters`] says when it is done. It is forgotten when another leads.
+    ///
+    /// # Errors
+    /// When this replica does not lead, is not connected to a replica of this number, or none would be left.
+    pub fn want_vote(&mut self, number: u8, has_vote: bool) -> Result<(), NoChange> {
+        if !self.replica.is_leader() {
+            return Err(NoChange::NotLeader);
+        }
+        let is_voter = self.voters().any(|it| it == number);
+        if is_voter && !has_vote && self.replica.members().count() == 1 {
+            return Err(NoChange::Last);
+        }
+        if has_vote && !is_voter && !self.links.knows(number) {
+            return Err(NoChange::Unknown);
+        }
+        self.standing.want(number, has_vote);
+        Ok(())
     }
 
     /// Messages that were dropped, connections between replicas that were refused, and why the last one was.
@@ -457,6 +498,7 @@ impl Group {
         if self.replica.id() != own.id {
             // A newcomer: it was made before it was known what it is called, and has done nothing.
             self.config.id = own.id;
+            self.config.members = own.members();
             self.replica = Replica::new(self.config.clone());
         }
         self.step(now, consensus::Input::Wake, out);
@@ -568,6 +610,7 @@ impl Group {
             }
             Effect::Leader(leader) => {
                 self.changing = None;
+                self.standing.forget_wanted();
                 self.events.push_back(Event::Leader(leader.map(number_of)));
             }
             Effect::Distrusted { from, why } => {
