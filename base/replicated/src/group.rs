@@ -212,7 +212,7 @@ fn standing(config: &Config, settings: &Settings, stored: &Stored) -> Result<Sta
         // Nothing is pinned but the disk: with whom it founds a group is up to the command line.
         return Ok(Standing::new(Identity::blank(number, pinned.disk, &config.members), true));
     }
-    // More may be named: those that are to join, or have. Nobody of those that founded it may be missing.
+    // More may be named: those that are to join, or have. None of those that founded it may be missing.
     let named = Identity::blank(number, pinned.disk, &config.members);
     if !named.covers(&pinned) {
         let given = config.members.iter().map(|id| id.0).collect();
@@ -309,7 +309,7 @@ impl Group {
     }
 
     /// An operator wants the replica of this number to have a vote, or not to. The leader sees to it, one change at a time, and
-    /// lets nobody in that has not caught up; [`Group::voters`] says when it is done. It is forgotten when another leads.
+    /// lets no replica in that has not caught up; [`Group::voters`] says when it is done. It is forgotten when another leads.
     ///
     /// # Errors
     /// When this replica does not lead, is not connected to a replica of this number, or none would be left.

@@ -267,7 +267,7 @@ mod tests {
     }
 
     /// Claim: an operator's wish is carried out once: a vote is taken, given back to the disk that had it, under a new id to an
-    /// empty one, and to a number that founded nothing; without a wish nobody new is let in.
+    /// empty one, and to a number that founded nothing; without a wish no new one is let in.
     #[test]
     fn an_operator_gives_and_takes_votes() {
         let mut all = group();

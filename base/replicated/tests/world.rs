@@ -105,7 +105,7 @@ fn lost_disks(seed: u64, coverage: &mut Coverage) -> Result<(), Wrong> {
 }
 
 /// Claim: an operator takes a vote and gives it back, to the disk that had it and to an empty one, of followers and of the leader,
-/// in bad weather; nothing that was acknowledged is lost, and those without a vote disturb nobody.
+/// in bad weather; nothing that was acknowledged is lost, and those without a vote do not disturb the others.
 #[test]
 fn votes_are_given_and_taken() {
     let mut coverage = Coverage::default();

@@ -45,7 +45,7 @@ pub(crate) fn atomizer(source: &str, address: SocketAddr) -> Scrape {
     Scrape::new(source, address, series)
 }
 
-/// What is to be asked of a shard.
+/// The series that a shard serves.
 pub(crate) fn shard(source: &str, address: SocketAddr) -> Scrape {
     let of = SeriesFacts::of_node;
     let rate = |name: &str, words: &str| of(name, words, SeriesUnit::PerSecond);

@@ -58,7 +58,7 @@ impl Sort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shares(pub(crate) [u64; 5]);
 
-/// What a workload says of the wallets.
+/// The wallets as a workload has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purse {
     pub(crate) generators: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Purse {
     pub(crate) shares: Shares,
     /// A double spend spends again what this many transactions earlier of the same generator did. Where sessions vouch
     /// themselves it is 1: so near that the first cannot stand in a block before the last that was seen, for where it stands
-    /// nobody would vouch for its inputs any more.
+    /// its inputs would not be vouched for any more.
     pub(crate) double_lag: u64,
 }
 

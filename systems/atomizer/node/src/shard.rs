@@ -1,6 +1,6 @@
 //! The shard as a value: it vouches for inputs, and never vouches twice for one.
 //!
-//! An atomizer looks for an input only in the blocks above the height at which somebody said that it was unspent. So whoever
+//! An atomizer looks for an input only in the blocks above the height at which it was said to be unspent. So whoever
 //! says so carries the rule that keeps the ledger right, and this is its code: a shard reads every block from the first on, as
 //! archivers have stored them, and vouches for an input at the height of the last of these. It vouches for none that a block
 //! has spent, and while a transaction for which it has vouched may still come into a block, for no other one with that input.
@@ -69,7 +69,7 @@ impl Lie {
         [("vouches-twice", Self::VouchesTwice), ("says-too-high", Self::SaysTooHigh)];
 }
 
-/// What a shard is told once.
+/// Options of a shard, for its whole life.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Which of the shards it is: 0, 1, …
@@ -82,7 +82,7 @@ pub struct Options {
     pub depth: u64,
     /// Spent inputs that it remembers. With more it vouches for nothing.
     pub spent_max: usize,
-    /// What names are mixed with.
+    /// Mixed with names before they choose a place in a table.
     pub secret: Secret,
     /// How it lies.
     pub lie: Option<Lie>,
@@ -97,7 +97,7 @@ pub struct Counts {
     pub vouched: u64,
     /// Transactions refused because an input of theirs is spent, or was vouched for for another one.
     pub spent: u64,
-    /// Transactions refused because nobody leads, another shard cannot be reached, or its memory is full.
+    /// Transactions refused because no atomizer leads, another shard cannot be reached, or its memory is full.
     pub not_taken: u64,
     /// Connections closed for what they sent, by reason.
     pub refusals: Refusals,
@@ -361,7 +361,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What an atomizer says: whether it leads.
+    /// An atomizer's standings: whether it leads.
     fn read_leaders(&mut self, peer: usize, bytes: &[u8], out: &mut Outputs) -> Option<Malformed> {
         let mut used = 0;
         let ended = loop {

@@ -27,7 +27,7 @@ struct Scene {
     last: Option<Head>,
 }
 
-/// What an atomizer was told of a transaction: the height and the inputs that are vouched for.
+/// A notification that the atomizer got: the transaction, the height and the inputs that are vouched for.
 type Told = (Hash, u64, u128);
 
 impl Scene {
@@ -161,7 +161,7 @@ fn a_later_word_is_waited_for() {
     assert_eq!(scene.ask(CLIENT, 2, &[a]).1, []);
 }
 
-/// Claim: what is another shard's is handed on to it and vouched for there, and what was handed on goes no further.
+/// Claim: an input of another shard is handed on to it and vouched for there, and what was handed on goes no further.
 #[test]
 fn shards_divide_the_inputs() {
     let mut scene = Scene::new(None);
@@ -176,7 +176,7 @@ fn shards_divide_the_inputs() {
 }
 
 /// Claim: a shard that lies does what its lie says, and an honest one vouches for nothing without a leader, with a memory
-/// that is full, or behind a block that does not follow.
+/// that is full, or after a block that does not follow.
 #[test]
 fn lies_and_limits() {
     let mut scene = Scene::new(Some(Lie::VouchesTwice));
