@@ -20,6 +20,7 @@
 //!
 //! It never looks into a value and knows no state machine.
 
+mod error;
 mod frames;
 mod group;
 mod identity;
@@ -30,6 +31,7 @@ mod standing;
 #[doc(hidden)]
 pub use consensus::Broken;
 pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
+pub use error::{NoChange, StartError};
 pub use frames::fuzz_frames;
-pub use group::{CELL_NAMES, Event, Group, NoChange, Settings, StartError, Started};
+pub use group::{CELL_NAMES, Event, Group, Settings, Started};
 pub use identity::{NUMBERS_MAX, number_of};
