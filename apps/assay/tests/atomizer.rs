@@ -144,6 +144,48 @@ fn sums_by_stage_are_the_fates() {
     }
 }
 
+/// Claim: shards that vouch let no input be spent twice, however long after, and all else is committed; one that lies lets it
+/// happen, and the check of the ledger finds just that.
+#[test]
+fn shards_vouch_and_one_lies() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let (_, document) = place.experiment(
+        r#"
+        [system]
+        kind = "atomizer"
+        [system.deploy]
+        shards = 2
+        [workload]
+        kind = "spend"
+        partial = "5%"
+        double_spend = "10%"
+        double_lag = 200       # two seconds
+        [load]
+        rate = "1000/s"
+        connections = 2
+        connections_max = "fixed"
+        warmup = "0s"
+        duration = "5s"
+        timeout = "20s"
+        [matrix]
+        lie = { set = "system.deploy.byzantine", values = [[], ["shard0.vouches_twice", "shard1.vouches_twice"]], labels = ["honest", "lying"] }
+        "#,
+    );
+    let honest = setting(&document, "honest");
+    expect_sound(honest);
+    // On a busy machine a shard's height may be too old when an atomizer hears it, which is a refusal, too.
+    let (committed, conflict) = (count(honest, "committed"), rejected(honest, "conflict"));
+    assert!(committed > 1_000 && conflict > 20, "{}", honest["counts"]);
+    let lying = setting(&document, "lying");
+    let checks = lying["checks"].as_array().into_iter().flatten();
+    let failed: Vec<&str> = checks
+        .filter(|check| check["outcome"] != "ok")
+        .map(|check| check["name"].as_str().unwrap_or_default())
+        .collect();
+    assert_eq!(failed, ["no_double_spend"], "{}", lying["checks"]);
+}
+
 /// Claim: with the published benchmark's watchtower every answer is a commit, double spends and what came too late among
 /// them, and the ledger lacks just those; one that knows says so of each, and nothing is lost.
 #[test]

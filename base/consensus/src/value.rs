@@ -33,6 +33,7 @@ impl Value {
 
 impl Drop for Bytes {
     fn drop(&mut self) {
+        let _ = SPARE.try_with(|spare| spare.borrow_mut().forget(self.0.capacity()));
         Value::give_back(std::mem::take(&mut self.0));
     }
 }
@@ -61,6 +62,7 @@ impl<const N: usize> From<&[u8; N]> for Value {
 
 impl From<Vec<u8>> for Value {
     fn from(bytes: Vec<u8>) -> Self {
+        let _ = SPARE.try_with(|spare| spare.borrow_mut().remember(bytes.capacity()));
         Self(Arc::new(Bytes(bytes)))
     }
 }
@@ -75,7 +77,8 @@ impl fmt::Debug for Value {
 const SPARE_BYTES_MIN: usize = 1 << 10;
 /// Longer ones are rare.
 const SPARE_BYTES_MAX: usize = 32 << 20;
-/// All that a thread keeps: what a replica's log sets free at the usual sizes.
+/// All that a thread keeps, the values that there are included: what a replica's log takes at the usual sizes, just before a
+/// snapshot sets most of it free. Beside values of that much nothing is kept: who has the memory already takes no more.
 const SPARE_BYTES_OF_ALL_MAX: usize = 384 << 20;
 /// Sizes from the least to the longest: four to each doubling.
 const CLASSES: usize = 4 * (SPARE_BYTES_MAX / SPARE_BYTES_MIN).ilog2() as usize + 1;
@@ -114,11 +117,14 @@ impl Class {
 struct Spare {
     by_class: [Vec<Vec<u8>>; CLASSES],
     bytes: usize,
+    /// Bytes of the values that this thread has made, less those that it has let go: a value that another thread lets go
+    /// counts on, so that less is kept here than might be.
+    in_values: usize,
 }
 
 impl Spare {
     const fn new() -> Self {
-        Self { by_class: [const { Vec::new() }; CLASSES], bytes: 0 }
+        Self { by_class: [const { Vec::new() }; CLASSES], bytes: 0, in_values: 0 }
     }
 
     fn take(&mut self, capacity: usize) -> Option<Vec<u8>> {
@@ -132,10 +138,21 @@ impl Spare {
         Some(buffer)
     }
 
+    /// A value was made.
+    const fn remember(&mut self, bytes: usize) {
+        self.in_values = self.in_values.saturating_add(bytes);
+    }
+
+    /// A value was let go.
+    const fn forget(&mut self, bytes: usize) {
+        self.in_values = self.in_values.saturating_sub(bytes);
+    }
+
     fn put(&mut self, mut buffer: Vec<u8>) {
         let capacity = buffer.capacity();
+        let room = SPARE_BYTES_OF_ALL_MAX.saturating_sub(self.in_values);
         let is_kept = (SPARE_BYTES_MIN..=SPARE_BYTES_MAX).contains(&capacity)
-            && self.bytes + capacity <= SPARE_BYTES_OF_ALL_MAX;
+            && self.bytes + capacity <= room;
         if is_kept {
             buffer.clear();
             self.bytes += capacity;
@@ -182,5 +199,21 @@ mod tests {
         assert!(again.iter().any(|buffer| buffer.as_ptr() == at));
         (0..100).for_each(|_| Value::give_back(Vec::with_capacity(SPARE_BYTES_MAX)));
         assert!(SPARE.with_borrow(|spare| spare.bytes) <= SPARE_BYTES_OF_ALL_MAX);
+    }
+
+    /// Claim: values and what is kept for later ones are bounded together: beside values of half of all no more than the other
+    /// half is kept.
+    #[test]
+    fn values_count_too() {
+        let value = || Value::from(Vec::with_capacity(SPARE_BYTES_MAX));
+        let values: Vec<Value> = (0..6).map(|_| value()).collect();
+        (0..100).for_each(|_| Value::give_back(Vec::with_capacity(SPARE_BYTES_MAX)));
+        let kept = SPARE.with_borrow(|spare| spare.bytes);
+        assert_eq!(kept, SPARE_BYTES_OF_ALL_MAX - 6 * SPARE_BYTES_MAX);
+        drop(values);
+        assert_eq!(
+            SPARE.with_borrow(|spare| (spare.bytes, spare.in_values)),
+            (SPARE_BYTES_OF_ALL_MAX, 0)
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clock::Instant;
 use consensus::{
-    Config, Effect, Effects, Entry, Instance, Members, RecoverError, Refusal, Replica, ReplicaId,
-    Request, Value,
+    Config, Effect, Effects, Entry, Instance, Members, Refusal, Replica, ReplicaId, Request, Value,
 };
 use process::{Connection, Input, Outputs, Stored, StoredLog};
 
+use crate::error::{NoChange, StartError};
 use crate::frames::Frame;
 use crate::identity::{Identity, NUMBERS_MAX, number_of};
 use crate::links::Links;
@@ -82,58 +82,6 @@ pub enum Event {
     Leader(Option<u8>),
 }
 
-/// Why a group cannot start from its disk.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The log cannot be read.
-    #[error(transparent)]
-    Log(#[from] RecoverError),
-    /// The snapshot that the log begins with is not there.
-    #[error(
-        "the log begins behind a snapshot up to entry {through}, which is in neither cell; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
-    )]
-    NoSnapshot {
-        /// The last instance in it.
-        through: Instance,
-    },
-    /// The state machine cannot read its snapshot.
-    #[error(
-        "the snapshot up to entry {through} is damaged; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
-    )]
-    Snapshot {
-        /// The last instance in it.
-        through: Instance,
-    },
-    /// The folder holds something, and does not say whose it is.
-    #[error(
-        "the folder has a log, and identity.cell, which says whose it is, is missing or damaged; restore it, or give the replica an empty folder: it then joins without a vote until it has caught up"
-    )]
-    NoIdentity,
-    /// It is another replica's folder.
-    #[error(
-        "this is the folder of replica {pinned}, and the replica was started as {given}; start it with its own folder"
-    )]
-    Number {
-        /// Whose it is.
-        pinned: u8,
-        /// Who was started.
-        given: u8,
-    },
-    /// It is the folder of a group of other replicas.
-    #[error(
-        "the folder is of a group of the replicas {pinned:?}, and the replica was started in one of {given:?}; start it with the --peer numbers of its group"
-    )]
-    Members {
-        /// Whose it is.
-        pinned: Vec<u8>,
-        /// Who was named.
-        given: Vec<u8>,
-    },
-    /// A number that no replica can have.
-    #[error("replicas have numbers from 0 to 15, and {0} is none")]
-    TooHigh(u8),
-}
-
 /// A group that stands where its disk says.
 #[derive(Debug)]
 pub struct Started<'s> {
@@ -201,7 +149,9 @@ fn standing(config: &Config, settings: &Settings, stored: &Stored) -> Result<Sta
         // Nothing is pinned but the disk: with whom it founds a group is up to the command line.
         return Ok(Standing::new(Identity::blank(number, pinned.disk, &config.members), true));
     }
-    if pinned.members() != config.members {
+    // More may be named: those that are to join, or have. None of those that founded it may be missing.
+    let named = Identity::blank(number, pinned.disk, &config.members);
+    if !named.covers(&pinned) {
         let given = config.members.iter().map(|id| id.0).collect();
         return Err(StartError::Members { pinned: pinned.numbers().collect(), given });
     }
@@ -220,6 +170,9 @@ impl Group {
     ) -> Result<Started<'s>, StartError> {
         let standing = standing(&config, settings, stored)?;
         config.id = standing.identity().id;
+        if standing.is_formatted() {
+            config.members = standing.identity().members();
+        }
         let empty = StoredLog::default();
         let log = stored.logs.get(settings.log).unwrap_or(&empty);
         let first = log.iter().next().map_or(log.next(), |(number, _)| number);
@@ -285,6 +238,31 @@ impl Group {
     #[must_use]
     pub fn has_vote(&self) -> bool {
         self.standing.is_formatted() && self.replica.members().contains(self.replica.id())
+    }
+
+    /// The numbers of those that have a vote, as far as is known here.
+    pub fn voters(&self) -> impl Iterator<Item = u8> + '_ {
+        self.replica.members().iter().map(number_of)
+    }
+
+    /// An operator wants the replica of this number to have a vote, or not to. The leader sees to it, one change at a time, and
+    /// lets no replica in that has not caught up; [`Group::voters`] says when it is done. It is forgotten when another leads.
+    ///
+    /// # Errors
+    /// When this replica does not lead, is not connected to a replica of this number, or none would be left.
+    pub fn want_vote(&mut self, number: u8, has_vote: bool) -> Result<(), NoChange> {
+        if !self.replica.is_leader() {
+            return Err(NoChange::NotLeader);
+        }
+        let is_voter = self.voters().any(|it| it == number);
+        if is_voter && !has_vote && self.replica.members().count() == 1 {
+            return Err(NoChange::Last);
+        }
+        if has_vote && !is_voter && !self.links.knows(number) {
+            return Err(NoChange::Unknown);
+        }
+        self.standing.want(number, has_vote);
+        Ok(())
     }
 
     /// Messages that were dropped, connections between replicas that were refused, and why the last one was.
@@ -457,6 +435,7 @@ impl Group {
         if self.replica.id() != own.id {
             // A newcomer: it was made before it was known what it is called, and has done nothing.
             self.config.id = own.id;
+            self.config.members = own.members();
             self.replica = Replica::new(self.config.clone());
         }
         self.step(now, consensus::Input::Wake, out);
@@ -568,6 +547,7 @@ impl Group {
             }
             Effect::Leader(leader) => {
                 self.changing = None;
+                self.standing.forget_wanted();
                 self.events.push_back(Event::Leader(leader.map(number_of)));
             }
             Effect::Distrusted { from, why } => {

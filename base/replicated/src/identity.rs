@@ -7,7 +7,8 @@
 //! the one of its number.
 //!
 //! An id is a replica's number and how often its disk was replaced, times 16. So what a lost disk had promised is nobody's
-//! promise any more.
+//! promise any more. A replica of a number that founded nothing joins as a newcomer does, once an operator has asked for it
+//! (`standing`).
 
 use consensus::{Members, ReplicaId};
 
@@ -67,6 +68,12 @@ impl Identity {
         self.founders.iter().map(|founder| founder.number)
     }
 
+    /// Whether a blank folder was started with all the replicas that this one's group was founded with: it may be one of them,
+    /// or one that is to join them.
+    pub(crate) fn covers(&self, group: &Self) -> bool {
+        group.numbers().all(|number| self.numbers().any(|own| own == number))
+    }
+
     /// Whether both are of the same numbers.
     pub(crate) fn is_of_same_numbers(&self, other: &Self) -> bool {
         self.numbers().eq(other.numbers())
@@ -110,8 +117,10 @@ impl Identity {
         let (number, id) = (head[8], ReplicaId(head[9]));
         let ids: Vec<ReplicaId> = founders.iter().map(|it| ReplicaId(it.number)).collect();
         let is_sorted = founders.windows(2).all(|pair| pair[0].number < pair[1].number);
+        // One that joined later is no founder, and has an id that no founder has.
+        let is_known = founders.iter().any(|it| it.number == number) || id.0 >= NUMBERS_MAX;
         let is_whole = number_of(id) == number
-            && founders.iter().any(|it| it.number == number)
+            && is_known
             && founders.iter().all(|it| it.number < NUMBERS_MAX)
             && is_sorted
             && Members::new(&ids).is_some();

@@ -11,7 +11,8 @@
 //!   the bound messages are dropped, which consensus allows, and sent again when they are missed.
 //! * **Identity.** A folder is formatted once: the group's name, its replicas and the own number are pinned in a cell. A replica
 //!   refuses the folder of another, and a peer of another group. One whose folder is empty is a newcomer: the leader gives it an
-//!   id that nobody had, it catches up without a vote, and takes the place of what was lost.
+//!   id that nobody had, it catches up without a vote, and takes the place of what was lost. Votes are given and taken at an operator's word
+//!   ([`Group::want_vote`]).
 //! * **Disk.** One log with the replica's records. Two cells with snapshots, written in turn, so that the one that the
 //!   log's head names is there until the next one holds.
 //! * **Snapshots** are bytes that the state machine makes and reads part by part, while it goes on. They are on the disk and
@@ -19,6 +20,7 @@
 //!
 //! It never looks into a value and knows no state machine.
 
+mod error;
 mod frames;
 mod group;
 mod identity;
@@ -29,6 +31,7 @@ mod standing;
 #[doc(hidden)]
 pub use consensus::Broken;
 pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
+pub use error::{NoChange, StartError};
 pub use frames::fuzz_frames;
-pub use group::{CELL_NAMES, Event, Group, Settings, StartError, Started};
+pub use group::{CELL_NAMES, Event, Group, Settings, Started};
 pub use identity::{NUMBERS_MAX, number_of};

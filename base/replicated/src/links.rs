@@ -80,6 +80,11 @@ impl Links {
         self.accepted.values().flatten()
     }
 
+    /// Whether there is a way to a replica of this number.
+    pub(crate) fn knows(&self, number: u8) -> bool {
+        self.ways.iter().any(|way| way.to == number)
+    }
+
     /// Dials whom it is time to dial. Gives when that is next.
     pub(crate) fn dial<M>(&mut self, now: Instant, out: &mut Outputs<M>) -> Option<Instant> {
         self.own.as_ref()?;
@@ -232,7 +237,14 @@ fn agrees(own: &Identity, other: &Identity) -> Result<(), FrameError> {
         let (found, own) = (other.cluster, own.cluster);
         return Err(FrameError::Cluster { number, found, own });
     }
-    if !own.is_of_same_numbers(other) {
+    // Founders are pinned with the name; one that is blank may be a newcomer of another number.
+    let are_alike = match (own.is_blank(), other.is_blank()) {
+        (true, true) => own.is_of_same_numbers(other),
+        (true, false) => own.covers(other),
+        (false, true) => other.covers(own),
+        (false, false) => true,
+    };
+    if !are_alike {
         let (found, own) = (other.numbers().collect(), own.numbers().collect());
         return Err(FrameError::Numbers { number, found, own });
     }

@@ -1,11 +1,12 @@
 //! How a replica comes to be one of its group: it founds the group with others, is given an id in place of a lost disk, or
-//! gives one. See `identity` for what is kept of it.
+//! gives one. See `identity` for what is kept of it. An operator takes a replica's vote, or gives one to a replica that has none;
+//! that is asked of the leader, and forgotten with it: whoever asked looks at the members, and asks the next leader again.
 
 use std::collections::BTreeMap;
 
 use consensus::{Members, ReplicaId};
 
-use crate::identity::{Founder, Identity, id_behind, number_of};
+use crate::identity::{Founder, Identity, NUMBERS_MAX, id_behind, number_of};
 
 /// Where a replica stands.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Standing {
     writing: Option<Identity>,
     /// By number: the disk that was given an id here, and which. Only a leader's own; another leader asks anew.
     seats: BTreeMap<u8, (u64, ReplicaId)>,
+    /// By number: whether an operator wants it to have a vote. Only a leader's own.
+    wanted: BTreeMap<u8, bool>,
 }
 
 /// What a leader has to do for newcomers.
@@ -30,7 +33,18 @@ pub(crate) enum Care {
 
 impl Standing {
     pub(crate) fn new(identity: Identity, is_kept: bool) -> Self {
-        Self { identity, is_kept, writing: None, seats: BTreeMap::new() }
+        let (seats, wanted) = (BTreeMap::new(), BTreeMap::new());
+        Self { identity, is_kept, writing: None, seats, wanted }
+    }
+
+    /// An operator wants the replica of this number to have a vote, or not to.
+    pub(crate) fn want(&mut self, number: u8, has_vote: bool) {
+        self.wanted.insert(number, has_vote);
+    }
+
+    /// Another leads: what was asked here is asked of that one.
+    pub(crate) fn forget_wanted(&mut self) {
+        self.wanted.clear();
     }
 
     pub(crate) fn identity(&self) -> &Identity {
@@ -79,7 +93,7 @@ impl Standing {
         }
         let own = &self.identity;
         let alike = || others.iter().filter(|it| it.is_of_same_numbers(own));
-        let formatted = alike().find(|it| !it.is_blank());
+        let formatted = others.iter().find(|it| !it.is_blank() && own.covers(it));
         if let Some(group) = formatted {
             let is_founder = group.is_founded_with(own.number, own.disk);
             let (cluster, founders) = (group.cluster, group.founders.clone());
@@ -112,7 +126,7 @@ impl Standing {
     ) -> Option<Vec<u8>> {
         let own = &self.identity;
         let is_own = disk == own.disk && number_of(id) == own.number && id.0 != own.number;
-        if !self.is_free() || !is_own || from.is_blank() || !from.is_of_same_numbers(own) {
+        if !self.is_free() || !is_own || from.is_blank() || !own.covers(from) {
             return None;
         }
         let (cluster, founders) = (from.cluster, from.founders.clone());
@@ -125,15 +139,26 @@ impl Standing {
     pub(crate) fn care(&mut self, members: &Members, others: &[&Identity]) -> Vec<Care> {
         let mut care = Vec::new();
         let with_number = |number| members.iter().filter(move |id| number_of(*id) == number);
-        for number in self.identity.numbers() {
+        for number in 0..NUMBERS_MAX {
             let (first, last) = (with_number(number).min(), with_number(number).max());
-            if first != last {
+            let is_wanted = self.wanted.get(&number).copied();
+            if is_wanted == Some(last.is_some()) {
+                self.wanted.remove(&number);
+            }
+            if let Some(last) = last.filter(|_| first != last || is_wanted == Some(false)) {
+                if is_wanted == Some(false) {
+                    // No other disk is given its id.
+                    self.seats.insert(number, (0, last));
+                }
                 let stay: Vec<ReplicaId> = members.iter().filter(|id| Some(*id) != first).collect();
                 care.extend(Members::new(&stay).map(Care::Change));
             }
         }
         for other in others {
-            let Some(present) = with_number(other.number).max() else { continue };
+            let present = with_number(other.number).max();
+            if present.is_none() && self.wanted.get(&other.number) != Some(&true) {
+                continue;
+            }
             // A connection of before it was formatted may not have ended yet.
             let is_formatted = |it: &&Identity| {
                 it.disk == other.disk && it.number == other.number && !it.is_blank()
@@ -146,15 +171,20 @@ impl Standing {
                 let before = self.seats.get(&other.number).copied();
                 let id = match before {
                     Some((disk, id)) if disk == other.disk => Some(id),
-                    _ => id_behind(before.map_or(present, |(_, id)| id.max(present))),
+                    _ => {
+                        let known = before.map(|(_, id)| id).into_iter().chain(present).max();
+                        id_behind(known.unwrap_or(ReplicaId(other.number)))
+                    }
                 };
                 if let Some(id) = id {
                     self.seats.insert(other.number, (other.disk, id));
                     care.push(Care::Seat { number: other.number, disk: other.disk, id });
                 }
-            } else if !other.is_blank() && other.id > present && !changes {
+            } else if !other.is_blank() && present.is_none_or(|it| other.id > it) && !changes {
                 let seat = self.seats.entry(other.number).or_insert((other.disk, other.id));
-                if *seat == (other.disk, other.id) {
+                // One that was let go, and still has its disk, comes back as it was.
+                let is_back = present.is_none() && *seat == (0, other.id);
+                if is_back || *seat == (other.disk, other.id) {
                     let all: Vec<ReplicaId> = members.iter().chain([other.id]).collect();
                     care.extend(Members::new(&all).map(Care::Change));
                 }
@@ -234,5 +264,43 @@ mod tests {
         assert_eq!(all[0].care(&now, &[empty.identity()]), []);
         assert_eq!(all[0].care(&now, &[kept(1, 5).identity()]), [seat(5, 33)]);
         assert_eq!(all[2].care(&now, &[kept(1, 5).identity()]), [seat(5, 33)], "another leader");
+    }
+
+    /// Claim: an operator's wish is carried out once: a vote is taken, given back to the disk that had it, under a new id to an
+    /// empty one, and to a number that founded nothing; without a wish no new one is let in.
+    #[test]
+    fn an_operator_gives_and_takes_votes() {
+        let mut all = group();
+        let (three, two) = (members(&[0, 1, 2]), members(&[0, 2]));
+        let second = all[1].identity().clone();
+        all[0].want(1, false);
+        assert_eq!(all[0].care(&three, &[&second]), [Care::Change(two.clone())]);
+        assert_eq!(all[0].care(&two, &[&second]), [], "it stays away");
+        all[0].want(1, true);
+        assert_eq!(all[0].care(&two, &[&second]), [Care::Change(three.clone())], "its own disk");
+        let empty = kept(1, 999).identity().clone();
+        let seat = Care::Seat { number: 1, disk: 999, id: ReplicaId(17) };
+        assert_eq!(all[0].care(&two, &[&empty]), [seat], "another disk has another id");
+        assert_eq!(all[0].care(&three, &[&second]), []);
+        assert_eq!(all[0].care(&two, &[&second]), [], "the wish was fulfilled");
+
+        let named = members(&[0, 1, 2, 5]);
+        let mut fourth = Standing::new(Identity::blank(5, 55, &named), true);
+        let group = all[0].identity().clone();
+        assert_eq!(fourth.found(&[&group]), None, "it founded nothing");
+        assert_eq!(all[0].care(&three, &[fourth.identity()]), [], "nobody has asked for it");
+        all[0].want(5, true);
+        let seat = Care::Seat { number: 5, disk: 55, id: ReplicaId(21) };
+        assert_eq!(all[0].care(&three, &[fourth.identity()]), [seat]);
+        assert!(fourth.take_seat(&group, 55, ReplicaId(21)).is_some());
+        fourth.written();
+        let mut bytes = Vec::new();
+        fourth.identity().write(&mut bytes);
+        assert_eq!(Identity::read(&bytes).map(|it| it.is_some()), Ok(true));
+        let four = members(&[0, 1, 2, 21]);
+        assert_eq!(all[0].care(&three, &[fourth.identity()]), [Care::Change(four.clone())]);
+        all[0].want(5, true);
+        all[0].forget_wanted();
+        assert_eq!(all[0].care(&three, &[fourth.identity()]), [], "another leads");
     }
 }

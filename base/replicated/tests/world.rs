@@ -104,6 +104,96 @@ fn lost_disks(seed: u64, coverage: &mut Coverage) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Claim: an operator takes a vote and gives it back, to the disk that had it and to an empty one, of followers and of the leader,
+/// in bad weather; nothing that was acknowledged is lost, and those without a vote do not disturb the others.
+#[test]
+fn votes_are_given_and_taken() {
+    let mut coverage = Coverage::default();
+    for seed in seeds(12) {
+        votes(seed, &mut coverage).unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+    println!("{coverage}");
+    for what in ["votes taken", "votes of leaders taken", "votes given", "disks lost"] {
+        assert!(coverage.of(what) >= 8, "{what}\n{coverage}");
+    }
+}
+
+fn votes(seed: u64, coverage: &mut Coverage) -> Result<(), Wrong> {
+    let mut world = counter::world(seed, Broken::Nothing, |_| {});
+    let mut watch = Watch::default();
+    let second = Duration::from_secs(1);
+    world.run(Instant::ZERO.plus(second), |world, process| watch.look(world, process))?;
+    for turn in 0..4 {
+        let leader = (0..counter::REPLICAS).find(|at| leads(&world, *at)).unwrap_or(0);
+        let process = if turn % 2 == 0 { leader } else { (leader + 1) % counter::REPLICAS };
+        world.coverage_mut().count(if turn % 2 == 0 {
+            "votes of leaders taken"
+        } else {
+            "votes taken"
+        });
+        let mut weather = Weather::all(counter::REPLICAS, world.now().plus(second));
+        weather.every = Duration::from_millis(100)..=Duration::from_millis(500);
+        world.begin_weather(weather);
+        let has_none = |world: &World<Toy>| voters(world).iter().all(|it| !it.contains(&process));
+        wish(&mut world, &mut watch, (process, false), has_none)?;
+        let before = watch.changes;
+        let quiet = world.now().plus(2 * second);
+        world.run(quiet, |world, process| watch.look(world, process))?;
+        if watch.changes > before + 3 {
+            return Err(
+                world.wrong(format!("{} changes of the leader in 2 s", watch.changes - before))
+            );
+        }
+        if turn >= 2 {
+            world.happens(&Fault::LostDisk { process, down: second / 10 });
+        }
+        wish(&mut world, &mut watch, (process, true), |world| is_let_in(world, process))?;
+        world.coverage_mut().count("votes given");
+    }
+    let total = watch.end(&world).map_err(|what| world.wrong(what))?;
+    coverage.merge(world.coverage());
+    if total < 100 {
+        return Err(world.wrong(format!("only {total} numbers were acknowledged")));
+    }
+    Ok(())
+}
+
+fn leads(world: &World<Toy>, at: usize) -> bool {
+    matches!(world.node(at, 0), Some(Toy::Replica(it)) if it.group.replica().is_leader())
+}
+
+/// The votes that each replica knows of.
+fn voters(world: &World<Toy>) -> Vec<Vec<usize>> {
+    let of = |at| match world.node(at, 0) {
+        Some(Toy::Replica(it)) => Some(it.group.voters().map(usize::from).collect()),
+        _ => None,
+    };
+    (0..counter::REPLICAS).filter_map(of).collect()
+}
+
+/// An operator asks whoever leads for a vote, again and again until it is so, for 20 s.
+fn wish(
+    world: &mut World<Toy>,
+    watch: &mut Watch,
+    (process, has_vote): (usize, bool),
+    is_so: impl Fn(&World<Toy>) -> bool,
+) -> Result<(), Wrong> {
+    let number = u8::try_from(process).expect("one of three");
+    let limit = world.now().plus(Duration::from_secs(20));
+    while world.now() < limit {
+        let leader = (0..counter::REPLICAS).find(|at| leads(world, *at));
+        if let Some(Toy::Replica(it)) = leader.and_then(|at| world.node_mut(at, 0)) {
+            let _ = it.group.want_vote(number, has_vote);
+        }
+        let next = world.now().plus(Duration::from_millis(100));
+        world.run(next, |world, process| watch.look(world, process))?;
+        if is_so(world) {
+            return Ok(());
+        }
+    }
+    Err(world.wrong(format!("the votes after 20 s: {:?}", voters(world))))
+}
+
 fn is_let_in(world: &World<Toy>, process: usize) -> bool {
     let all = (0..counter::REPLICAS).all(|at| matches!(world.node(at, 0), Some(Toy::Replica(_))));
     let votes = matches!(world.node(process, 0), Some(Toy::Replica(it)) if it.group.has_vote());

@@ -44,3 +44,22 @@ pub(crate) fn atomizer(source: &str, address: SocketAddr) -> Scrape {
     ];
     Scrape::new(source, address, series)
 }
+
+/// The series that a shard serves.
+pub(crate) fn shard(source: &str, address: SocketAddr) -> Scrape {
+    let of = SeriesFacts::of_node;
+    let rate = |name: &str, words: &str| of(name, words, SeriesUnit::PerSecond);
+    let series = vec![
+        ScrapeSeries::new(
+            "shard_vouched_total",
+            rate("vouched_each_second", "inputs vouched for"),
+            true,
+        ),
+        ScrapeSeries::new(
+            "shard_spent_total",
+            rate("refused_each_second", "transactions that shards refused as spent"),
+            true,
+        ),
+    ];
+    Scrape::new(source, address, series)
+}

@@ -20,6 +20,8 @@ use crate::system::Atomizer;
 const ATOMIZER: &str = "atomizer";
 const ARCHIVER: &str = "archiver";
 const WATCHTOWER: &str = "watchtower";
+/// Several shards are this with their number, one is too: a fault names it so.
+const SHARD: &str = "shard";
 
 /// Where an atomizer keeps what it keeps, in its folder.
 const DATA: &str = "data";
@@ -37,15 +39,31 @@ pub(crate) struct Place {
     pub(crate) errors: SocketAddr,
 }
 
+/// Where one shard listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShardPlace {
+    pub(crate) clients: SocketAddr,
+    pub(crate) errors: SocketAddr,
+}
+
 /// What the adapter remembers of a deployment.
 pub(crate) struct Places {
     pub(crate) atomizers: Vec<Place>,
+    pub(crate) shards: Vec<ShardPlace>,
     pub(crate) archiver: SocketAddr,
     pub(crate) archive: PathBuf,
     /// Where the watchtower answers, if there is one.
     pub(crate) watchtower: Option<SocketAddr>,
     /// The files in which nodes stamp their stages, by node.
     pub(crate) events: Vec<(String, PathBuf)>,
+}
+
+impl Places {
+    /// The shard that a connection of this number goes to, if there are any.
+    pub(crate) fn shard(&self, index: u32) -> Option<SocketAddr> {
+        let place = usize::try_from(index).ok()?.checked_rem(self.shards.len())?;
+        Some(self.shards[place].clients)
+    }
 }
 
 fn words(all: &[&str]) -> Vec<String> {
@@ -144,6 +162,7 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
     if of.watchtower {
         watchtower = Some(start_watchtower(of, &names, &atomizers, bed)?);
     }
+    let shards = start_shards(of, &names, &atomizers, archiver, bed, &mut scrape)?;
     let mut deployment = Deployment::new(bed.clock());
     deployment.endpoints =
         names.iter().cloned().zip(atomizers.iter().map(|it| it.clients)).collect();
@@ -162,9 +181,11 @@ pub(crate) fn start_all(of: &Atomizer, bed: &mut Testbed) -> Result<Deployment, 
         ("atomizer.atomizers".to_owned(), names.len().to_string()),
         ("atomizer.log".to_owned(), of.log.to_owned()),
         ("atomizer.arguments".to_owned(), of.arguments.join(" ")),
+        ("atomizer.shards".to_owned(), shards.len().to_string()),
         ("atomizer.index_bytes".to_owned(), of.known.recent_bytes().to_string()),
     ]);
-    deployment.state = Some(Arc::new(Places { atomizers, archiver, archive, watchtower, events }));
+    deployment.state =
+        Some(Arc::new(Places { atomizers, shards, archiver, archive, watchtower, events }));
     Ok(deployment)
 }
 
@@ -256,4 +277,50 @@ fn start_watchtower(
         keep_addresses(arguments, &[("--listen=", clients)]);
     })?;
     Ok(clients)
+}
+
+/// Starts shards, each of which knows all of them. They are beside the archiver, and not on the plan's links.
+fn start_shards(
+    of: &Atomizer,
+    names: &[String],
+    atomizers: &[Place],
+    archiver: SocketAddr,
+    bed: &mut Testbed,
+    scrape: &mut Vec<sut::Scrape>,
+) -> Result<Vec<ShardPlace>, SutError> {
+    let shards: Vec<String> = (0..of.shards).map(|number| format!("{SHARD}{number}")).collect();
+    let mut hosts = Vec::new();
+    for _ in &shards {
+        hosts.push(SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?)));
+    }
+    let mut places = Vec::new();
+    for (number, name) in shards.iter().enumerate() {
+        let own = hosts[number];
+        let mut arguments = words(&["serve", "atomizer", "shard", "--parent-pipe"]);
+        arguments.push(format!("--number={number}"));
+        arguments.push(format!("--depth={}", of.depth));
+        for option in ["--listen", "--errors", "--metrics"] {
+            arguments.push(format!("{option}=127.0.0.1:0"));
+        }
+        arguments.push(format!("--shards={own}"));
+        arguments.push(format!("--archiver={archiver}"));
+        for (atomizer, place) in names.iter().zip(atomizers) {
+            let dialled = bed.forward(name, atomizer, place.clients)?.unwrap_or(place.clients);
+            arguments.push(format!("--atomizer={dialled}"));
+        }
+        arguments.extend(hosts.iter().map(|address| format!("--shard={address}")));
+        let lies = of.lies.iter().filter(|(it, _)| usize::from(*it) == number);
+        arguments.extend(lies.map(|(_, lie)| format!("--lie={lie}")));
+        bed.spawn_self(name, arguments)?;
+        let ready = bed.ready_line(name, READY_WITHIN)?;
+        let at = |what: &str| address(&ready, what);
+        let (clients, errors, metrics) = (at("clients")?, at("errors")?, at("metrics")?);
+        bed.at_restart(name, move |arguments| {
+            let all = [("--listen=", clients), ("--errors=", errors), ("--metrics=", metrics)];
+            keep_addresses(arguments, &all);
+        })?;
+        scrape.push(metrics::shard(name, metrics));
+        places.push(ShardPlace { clients, errors });
+    }
+    Ok(places)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atomizer_node::shard::Lie;
 use model::Seed;
 use model::options::{Options, Problems, Section};
 use model::plan::{Arrivals, LoadPlan};
@@ -10,7 +11,7 @@ use sut::{Request, System};
 use crate::known::Known;
 use crate::session::Refresh;
 use crate::system::{Atomizer, Observe};
-use crate::wallet::{OUTPUTS_EACH, Shares, Wallet};
+use crate::wallet::{OUTPUTS_EACH, Purse, Shares, Wallet};
 
 /// Atomizers at most.
 const ATOMIZERS_MAX: u64 = 15;
@@ -23,6 +24,9 @@ const DEPTH: u64 = 1;
 /// Transactions that a hash can be recognised of: between these, by the load.
 const RECENT_MIN: u64 = 1 << 16;
 const RECENT_MAX: u64 = 1 << 23;
+
+/// Shards at most.
+const SHARDS_MAX: u64 = 15;
 
 /// Options of atomizers that take a value, by key.
 const VALUES: [(&str, &str); 7] = [
@@ -96,10 +100,22 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let refresh_every = deploy.integer("refresh_every", 1, 1_000_000, problems).unwrap_or(1);
     let refresh_every = u32::try_from(refresh_every).expect("bounded");
     let in_flight_max = deploy.integer("in_flight_max", 1, 1 << 24, problems);
+    let shards = deploy.integer("shards", 0, SHARDS_MAX, problems).unwrap_or(0);
+    let lies = lies(&mut deploy, shards, problems);
     deploy.finish(problems);
 
     let mut workload = Section::open(request.workload, "workload", problems);
-    let (generators, outputs, shares) = read_workload(&mut workload, problems);
+    let purse = read_workload(&mut workload, problems);
+    if shards == 0 && purse.double_lag > 1 {
+        let message = "what was spent long ago is vouched for by nobody, unless shards are asked";
+        let help = Some("write system.deploy.shards = 1".to_owned());
+        workload.reject("double_lag", message.to_owned(), help, problems);
+    }
+    let Shares([_, _, _, stale, future]) = purse.shares;
+    if shards > 0 && stale + future > 0 {
+        let message = "shards say the height themselves, so that none is stale or of the future";
+        workload.reject("stale", message.to_owned(), None, problems);
+    }
     let recent = workload.integer("recent", 1, 1 << 26, problems);
     workload.finish(problems);
     if problems.list.len() > before {
@@ -122,16 +138,43 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         refresh: Refresh::of(refresh_every, request.load),
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).ok()?,
         resends: rate,
-        generators,
-        outputs,
-        shares,
+        shards: u8::try_from(shards).ok()?,
+        lies,
+        purse,
         known: Arc::new(Known::new(usize::try_from(recent).ok()?)),
         wallet: std::sync::OnceLock::new(),
     }))
 }
 
+/// The lies of shards, by the shard's number: each as `shardN.LIE`, of the one list that nodes have.
+fn lies(deploy: &mut Section<'_>, shards: u64, problems: &mut Problems) -> Vec<(u8, &'static str)> {
+    let mut lies = Vec::new();
+    for text in deploy.strings("byzantine", problems).into_iter().flatten() {
+        let known = text.split_once('.').and_then(|(name, lie)| {
+            let number: u8 = name.strip_prefix("shard")?.parse().ok()?;
+            let lie =
+                Lie::ALL.iter().map(|(name, _)| *name).find(|it| *it == lie.replace('_', "-"))?;
+            (u64::from(number) < shards).then_some((number, lie))
+        });
+        match known {
+            Some(lie) => lies.push(lie),
+            None => {
+                let names: Vec<String> = Lie::ALL
+                    .iter()
+                    .map(|(name, _)| format!("shardN.{}", name.replace('-', "_")))
+                    .collect();
+                let message = format!("`system.deploy.byzantine`: there is no fault `{text}`");
+                let help =
+                    format!("expected {}, with N below system.deploy.shards", names.join(" or "));
+                deploy.reject("byzantine", message, Some(help), problems);
+            }
+        }
+    }
+    lies
+}
+
 /// Generators, the outputs that each begins with, and what else than plain spends there is.
-fn read_workload(section: &mut Section<'_>, problems: &mut Problems) -> (u32, u64, Shares) {
+fn read_workload(section: &mut Section<'_>, problems: &mut Problems) -> Purse {
     section.one_of("kind", &["spend"], problems);
     let generators = section.integer("generators", 1, 100_000, problems).unwrap_or(GENERATORS);
     let outputs = section.integer("outputs", 2, 1 << 40, problems).unwrap_or(OUTPUTS_EACH);
@@ -151,15 +194,16 @@ fn read_workload(section: &mut Section<'_>, problems: &mut Problems) -> (u32, u6
         let message = "at least a tenth of the load is plain spends";
         section.reject("double_spend", message.to_owned(), None, problems);
     }
-    (u32::try_from(generators).expect("bounded"), outputs, Shares(shares))
+    let double_lag = section.integer("double_lag", 1, 1 << 32, problems).unwrap_or(1);
+    let generators = u32::try_from(generators).expect("bounded");
+    Purse { generators, outputs, shares: Shares(shares), double_lag }
 }
 
 /// The wallet of options that have been read before.
 pub(crate) fn wallet(workload: &Options, seed: Seed) -> Wallet {
     let mut problems = Problems::default();
     let mut section = Section::open(workload, "workload", &mut problems);
-    let (generators, outputs, shares) = read_workload(&mut section, &mut problems);
-    Wallet::new(seed, generators, outputs, shares)
+    read_workload(&mut section, &mut problems).wallet(seed)
 }
 
 /// As many as the load sends in ten seconds, or may have outstanding.

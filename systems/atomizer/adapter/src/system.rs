@@ -16,7 +16,7 @@ use crate::ledger::Chain;
 use crate::nodes::{self, Places};
 use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSession};
 use crate::stages;
-use crate::wallet::{Shares, Sort, Wallet};
+use crate::wallet::{Purse, Sort, Wallet};
 use crate::watch::WatchSession;
 use crate::workload::Spends;
 
@@ -49,9 +49,11 @@ pub(crate) struct Atomizer {
     pub(crate) refresh: Refresh,
     pub(crate) in_flight_max: u32,
     pub(crate) resends: bool,
-    pub(crate) generators: u32,
-    pub(crate) outputs: u64,
-    pub(crate) shares: Shares,
+    /// Shards that vouch; none: sessions do that themselves.
+    pub(crate) shards: u8,
+    /// How some of them lie, by number.
+    pub(crate) lies: Vec<(u8, &'static str)>,
+    pub(crate) purse: Purse,
     /// What sessions tell and ask each other.
     pub(crate) known: Arc<Known>,
     /// The main load's, once its seed is known.
@@ -63,7 +65,7 @@ const FOLLOWED_ONE_IN: u64 = 1024;
 
 impl Atomizer {
     fn made_wallet(&self, seed: Seed) -> Wallet {
-        Wallet::new(seed, self.generators, self.outputs, self.shares)
+        self.purse.wallet(seed)
     }
 
     /// Whether atomizers are started with this option.
@@ -161,6 +163,9 @@ impl System for Atomizer {
             }
             (false, _) => {}
         }
+        for (number, lie) in &self.lies {
+            all.push(format!("shard{number} lies: {lie}"));
+        }
         if self.log != "fsync" {
             all.push(format!("the log is not synced: {}", self.log));
         }
@@ -183,9 +188,15 @@ impl System for Atomizer {
         let places = places(to)?;
         let number = |index: u32| usize::try_from(index).expect("few") % places.atomizers.len();
         let address = match role {
-            Role::Submit | Role::Probe => places.atomizers[0].clients,
+            Role::Submit | Role::Probe => {
+                places.shard(index).unwrap_or(places.atomizers[0].clients)
+            }
             Role::Observe if index >= self.block_observers() => {
-                places.atomizers[number(index - self.block_observers())].errors
+                let index = usize::try_from(index - self.block_observers()).expect("few");
+                let errors = places.atomizers.iter().map(|it| it.errors);
+                let errors: Vec<_> =
+                    errors.chain(places.shards.iter().map(|it| it.errors)).collect();
+                errors[index % errors.len()]
             }
             Role::Observe => match self.observe {
                 Observe::Archiver => places.archiver,
@@ -198,12 +209,15 @@ impl System for Atomizer {
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, index)))
     }
 
-    /// To the atomizer that is said to lead; else to each in turn.
-    fn route(&self, to: &Deployment, role: Role, _index: u32, life: u32) -> Option<Endpoint> {
+    /// To a shard, if there are any; else to the atomizer that is said to lead; else to each in turn.
+    fn route(&self, to: &Deployment, role: Role, index: u32, life: u32) -> Option<Endpoint> {
         if role == Role::Observe {
             return None;
         }
         let places = places(to).ok()?;
+        if let Some(address) = places.shard(index.wrapping_add(life)) {
+            return Some(Endpoint { address, tls: None });
+        }
         let told = self.known.take_leader().map(usize::from);
         let turn = usize::try_from(life).unwrap_or(0) % places.atomizers.len();
         let place = told.and_then(|it| places.atomizers.get(it)).unwrap_or(&places.atomizers[turn]);
@@ -211,7 +225,8 @@ impl System for Atomizer {
     }
 
     fn observers(&self) -> u32 {
-        let errors = if self.observe_errors { u32::from(self.atomizers) } else { 0 };
+        let told = u32::from(self.atomizers) + u32::from(self.shards);
+        let errors = if self.observe_errors { told } else { 0 };
         self.block_observers() + errors
     }
 

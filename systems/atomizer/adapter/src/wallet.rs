@@ -15,10 +15,6 @@ use ring::digest::{SHA256, digest};
 pub(crate) const OUTPUTS_EACH: u64 = 10_000_000;
 /// What each of them is worth, as published.
 pub(crate) const SEED_VALUE: u64 = 10_000_000;
-/// A double spend spends again what this many transactions earlier of the same generator did. So near that the first cannot
-/// stand in a block before the last that was seen: where it stands nobody would vouch for its inputs any more.
-const DOUBLE_LAG: u64 = 1;
-
 /// What a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -62,6 +58,26 @@ impl Sort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shares(pub(crate) [u64; 5]);
 
+/// The wallets as a workload has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purse {
+    pub(crate) generators: u32,
+    /// Outputs that each begins with.
+    pub(crate) outputs: u64,
+    pub(crate) shares: Shares,
+    /// A double spend spends again what this many transactions earlier of the same generator did. Where sessions vouch
+    /// themselves it is 1: so near that the first cannot stand in a block before the last that was seen, for where it stands
+    /// its inputs would not be vouched for any more.
+    pub(crate) double_lag: u64,
+}
+
+impl Purse {
+    pub(crate) fn wallet(&self, seed: Seed) -> Wallet {
+        let wallet = Wallet::new(seed, self.generators, self.outputs, self.shares);
+        Wallet { double_lag: self.double_lag, ..wallet }
+    }
+}
+
 /// The wallets of all generators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wallet {
@@ -70,6 +86,8 @@ pub(crate) struct Wallet {
     /// Transactions of a generator before it spends what it made.
     fresh: u64,
     shares: Shares,
+    /// See [`Purse::double_lag`].
+    double_lag: u64,
 }
 
 /// What one transaction holds.
@@ -141,7 +159,7 @@ fn spread(number: u64) -> u64 {
 impl Wallet {
     pub(crate) fn new(seed: Seed, generators: u32, outputs_each: u64, shares: Shares) -> Self {
         let generators = u64::from(generators.max(1));
-        Self { seed: seed.0, generators, fresh: (outputs_each / 2).max(1), shares }
+        Self { seed: seed.0, generators, fresh: (outputs_each / 2).max(1), shares, double_lag: 1 }
     }
 
     /// The sort of a transaction.
@@ -164,7 +182,7 @@ impl Wallet {
 
     /// What a double spend spends again: the inputs of the last plain one that is old enough.
     fn earlier(&self, n: TxId) -> Option<TxId> {
-        let first = n.checked_sub(DOUBLE_LAG * self.generators)?;
+        let first = n.checked_sub(self.double_lag.saturating_mul(self.generators))?;
         // One in a few is plain, or else the load has hardly any that could be spent twice.
         (0..64).map_while(|back| first.checked_sub(back * self.generators)).find(|earlier| {
             let Shares(shares) = self.shares;

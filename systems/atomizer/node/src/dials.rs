@@ -22,21 +22,35 @@ enum State {
 
 /// The node's peers, by their numbers.
 #[derive(Debug)]
-pub(crate) struct Dials(Vec<State>, Instant);
+pub(crate) struct Dials {
+    states: Vec<State>,
+    say_at: Instant,
+    /// One that would not understand, and is asked something often enough.
+    silent_to: Option<usize>,
+}
 
 impl Dials {
     pub(crate) fn new(peers: usize) -> Self {
-        Self(vec![State::Down { dial_at: Instant::ZERO }; peers], Instant::ZERO)
+        let states = vec![State::Down { dial_at: Instant::ZERO }; peers];
+        Self { states, say_at: Instant::ZERO, silent_to: None }
+    }
+
+    /// Nothing is said to this one only to say something.
+    pub(crate) const fn silent_to(mut self, peer: usize) -> Self {
+        self.silent_to = Some(peer);
+        self
     }
 
     /// Dials whom it is time to dial, says something to the others now and then, and asks to be woken for what is not due yet.
     pub(crate) fn dial(&mut self, now: Instant, out: &mut Outputs) {
-        if self.1 <= now {
-            self.1 = now.plus(SAY);
-            self.up_now().for_each(|connection| write_alive(out.send(connection)));
+        if self.say_at <= now {
+            self.say_at = now.plus(SAY);
+            let silent = self.silent_to.and_then(|peer| self.connection_of(peer));
+            let told = self.up_now().filter(|connection| Some(*connection) != silent);
+            told.for_each(|connection| write_alive(out.send(connection)));
         }
-        let mut next = Some(self.1);
-        for (peer, state) in self.0.iter_mut().enumerate() {
+        let mut next = Some(self.say_at);
+        for (peer, state) in self.states.iter_mut().enumerate() {
             match *state {
                 State::Down { dial_at } if dial_at <= now => {
                     *state = State::Dialling;
@@ -53,11 +67,11 @@ impl Dials {
     }
 
     pub(crate) fn up(&mut self, peer: usize, connection: Connection) {
-        self.0[peer] = State::Up(connection);
+        self.states[peer] = State::Up(connection);
     }
 
     pub(crate) fn unreachable(&mut self, now: Instant, peer: usize) {
-        self.0[peer] = State::Down { dial_at: now.plus(REDIAL) };
+        self.states[peer] = State::Down { dial_at: now.plus(REDIAL) };
     }
 
     /// A connection has ended; gives whose it was.
@@ -68,12 +82,20 @@ impl Dials {
     }
 
     pub(crate) fn peer_of(&self, connection: Connection) -> Option<usize> {
-        self.0.iter().position(|state| matches!(state, State::Up(it) if *it == connection))
+        self.states.iter().position(|state| matches!(state, State::Up(it) if *it == connection))
+    }
+
+    /// The connection to a peer, while it stands.
+    pub(crate) fn connection_of(&self, peer: usize) -> Option<Connection> {
+        match self.states.get(peer) {
+            Some(State::Up(connection)) => Some(*connection),
+            _ => None,
+        }
     }
 
     /// The connections that stand.
     pub(crate) fn up_now(&self) -> impl Iterator<Item = Connection> {
-        self.0.iter().filter_map(|state| match state {
+        self.states.iter().filter_map(|state| match state {
             State::Up(connection) => Some(*connection),
             _ => None,
         })

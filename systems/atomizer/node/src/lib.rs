@@ -3,7 +3,7 @@
 //!
 //! The way of a transaction, file by file: `protocol` reads it, `intake` gathers what vouches for it, `order` has its entry
 //! decided, `machine` admits it (by what `spent` remembers) or discards it, `chain` holds the block that it is in,
-//! `subscribers` are sent that, `archiver` stores it, and `watchtower` says what became of it. Everything but `serve` runs in
+//! `subscribers` are sent that, `archiver` stores it, `shard` learns from it what is spent, and `watchtower` says what became of it. Everything but `serve` runs in
 //! virtual time.
 
 pub mod archiver;
@@ -17,6 +17,7 @@ pub mod node;
 mod order;
 pub mod protocol;
 mod serve;
+pub mod shard;
 pub mod spent;
 pub mod stamps;
 mod subscribers;

@@ -3,6 +3,7 @@
 mod archiver;
 mod atomizer;
 mod events;
+mod shard;
 mod watchtower;
 
 use std::io::Read as _;
@@ -17,6 +18,7 @@ The nodes of a published digital currency. See systems/atomizer/README.md for wh
   assay serve atomizer node …        puts transactions in order and makes blocks of them
   assay serve atomizer archiver …    stores blocks
   assay serve atomizer watchtower …  answers what became of transactions
+  assay serve atomizer shard …       vouches for inputs, never twice for one
 
 Each says its options with --help, and serves until SIGTERM or SIGINT.
 ";
@@ -33,11 +35,14 @@ pub fn serve(words: &[String]) -> ExitCode {
         "node" => atomizer::run(rest),
         "archiver" => archiver::run(rest),
         "watchtower" => watchtower::run(rest),
+        "shard" => shard::run(rest),
         "--help" => {
             print!("{USAGE}");
             Ok(())
         }
-        other => Err(format!("there is no node `{other}`; write node, archiver or watchtower")),
+        other => {
+            Err(format!("there is no node `{other}`; write node, archiver, watchtower or shard"))
+        }
     };
     match ran {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use kv_node::protocol::{self, Digest, Reply, State, read_reply};
+use kv_node::protocol::{self, Digest, KEY_BYTES, Reply, State, Why, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
 use wire::frames::next_frame;
@@ -25,6 +25,18 @@ trait Stream: io::Read + io::Write + Send {}
 
 impl Stream for TcpStream {}
 impl Stream for StreamOwned<ClientConnection, TcpStream> {}
+
+/// The answer to an operator.
+#[derive(Debug)]
+pub(crate) enum Votes {
+    /// The numbers of those that have a vote.
+    Of(Vec<u8>),
+    Refused {
+        why: Why,
+        /// Who leads, as far as the replica knows.
+        leader: u8,
+    },
+}
 
 /// A part of a ledger.
 pub(crate) struct Part<'a> {
@@ -70,6 +82,20 @@ impl Control {
         self.hello()?;
         match self.ask(protocol::write_digest_request)? {
             Reply::Digest(digest) => Ok(digest),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Who has a vote, after a change of it, if any.
+    pub(crate) fn votes(
+        &mut self,
+        change: Option<(u8, bool)>,
+        key: &[u8; KEY_BYTES],
+    ) -> io::Result<Votes> {
+        self.hello()?;
+        match self.ask(|out| protocol::write_votes_request(out, change, key))? {
+            Reply::Voters(voters) => Ok(Votes::Of(voters.to_vec())),
+            Reply::Refused { why, leader, .. } => Ok(Votes::Refused { why, leader }),
             other => Err(strange(&other)),
         }
     }

@@ -5,7 +5,7 @@
 //! `options` reads the experiment, `nodes` starts the replicas (`several` does for people),
 //! `certificates` says who is who, `system` connects, `session` is the protocol, `observing` what it keeps of answers,
 //! `workload` makes transactions, `control` asks a replica things aside, `ledger` reads back, `states` compares what replicas hold,
-//! `care` empties the folder of one, `metrics` declares what a replica says of itself.
+//! `care` empties the folder of one, `votes` is an operator who gives and takes votes, `metrics` declares what a replica says of itself.
 
 mod care;
 mod certificates;
@@ -21,6 +21,7 @@ mod states;
 mod system;
 #[cfg(test)]
 mod tests;
+mod votes;
 mod workload;
 
 /// The line in the list of systems.

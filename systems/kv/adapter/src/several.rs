@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use crate::certificates;
+use crate::{certificates, votes};
 
 /// Where the group keeps its data unless told otherwise.
 const DATA: &str = "kv-data";
@@ -38,11 +38,14 @@ Several at once:
 
 /// Runs a replica, or several, until told to end.
 pub(crate) fn serve(words: &[String]) -> ExitCode {
-    let is_several = words.iter().any(|word| word.split('=').next() == Some("--replicas"));
-    if !is_several {
+    let has = |name: &str| words.iter().any(|word| word.split('=').next() == Some(name));
+    if has("--votes") {
+        return votes::ask(words);
+    }
+    if !has("--replicas") {
         let ended = kv_node::serve(words);
-        if words.iter().any(|word| word == "--help") {
-            print!("\n{USAGE}");
+        if has("--help") {
+            print!("\n{USAGE}\n{}", votes::USAGE);
         }
         return ended;
     }

@@ -20,4 +20,4 @@ pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER, PEERS_LISTENE
 pub use order::Order;
 #[doc(hidden)]
 pub use serve::serve_broken;
-pub use serve::{SEGMENT_BYTES_MIN, serve};
+pub use serve::{SEGMENT_BYTES_MIN, operator_key, serve};

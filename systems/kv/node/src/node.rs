@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
-use replicated::{Config, Group, Settings, StartError};
+use replicated::{Config, Group, NoChange, Settings, StartError};
 use wire::frames::{LENGTH_BYTES, next_frame};
 
 use crate::database::group::Group as GroupOf;
@@ -18,9 +18,9 @@ use crate::ledger::Ledger;
 use crate::metrics;
 use crate::order::{Event, Order};
 use crate::protocol::{
-    self, Digest, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State, VERSION,
-    Welcome, Why, read_request, write_digest, write_refused, write_results, write_state,
-    write_welcome,
+    self, Digest, KEY_BYTES, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State,
+    VERSION, Welcome, Why, read_request, write_digest, write_refused, write_results, write_state,
+    write_voters, write_welcome,
 };
 
 mod entries;
@@ -69,6 +69,8 @@ pub struct KvNode {
     installing: Option<Box<SnapshotReader>>,
     /// What was asked for last, and how many entries had been carried out.
     digest: Option<(u64, Digest)>,
+    /// The key that operators show; without one there are no operators.
+    operators_key: Option<[u8; KEY_BYTES]>,
 }
 
 /// Numbers that only grow, beside those of the database.
@@ -159,7 +161,15 @@ impl KvNode {
             chunk: Vec::new(),
             installing: None,
             digest: None,
+            operators_key: None,
         }
+    }
+
+    /// The same with operators, who show this key.
+    #[must_use]
+    pub fn with_operators(mut self, key: Option<[u8; KEY_BYTES]>) -> Self {
+        self.operators_key = key;
+        self
     }
 
     /// The order of its entries: who leads, what is chosen.
@@ -268,8 +278,38 @@ impl KvNode {
             Request::Read { number, reads } => self.read(now, connection, number, reads, out),
             Request::Ledger(from) => self.give_ledger(connection, from, out),
             Request::Digest => self.give_digest(connection, out),
+            Request::Votes { change, key } => self.votes(connection, change, key, out),
         }
         true
+    }
+
+    /// An operator asks for a change of votes, or for what they are.
+    fn votes(
+        &mut self,
+        connection: Connection,
+        change: Option<(u8, bool)>,
+        key: &[u8; KEY_BYTES],
+        out: &mut Outputs,
+    ) {
+        // Every byte is looked at, so that how long it takes says nothing of where they differ.
+        let differ = |own: &[u8; KEY_BYTES]| {
+            own.iter().zip(key).fold(0, |all, (own, shown)| all | (own ^ shown))
+        };
+        let is_operator = self.operators_key.as_ref().is_some_and(|own| differ(own) == 0);
+        let refused = match change {
+            _ if !is_operator => Some(Why::NotOperator),
+            None => None,
+            Some((number, has_vote)) => self.order.want_vote(number, has_vote).err().map(Why::from),
+        };
+        let leader = self.leader();
+        let out = out.send(connection);
+        match refused {
+            Some(why) => write_refused(out, 0, why, leader),
+            None => match self.order.group() {
+                Some(group) => write_voters(out, group.voters()),
+                None => write_voters(out, std::iter::once(self.replica)),
+            },
+        }
     }
 
     fn welcome(&self, connection: Connection, leader: u8, out: &mut Outputs) {
@@ -401,6 +441,16 @@ impl KvNode {
         out.used(used);
         if is_over {
             out.close(connection);
+        }
+    }
+}
+
+impl From<NoChange> for Why {
+    fn from(why: NoChange) -> Self {
+        match why {
+            NoChange::NotLeader => Self::NotLeader,
+            NoChange::Last => Self::LastVote,
+            NoChange::Unknown => Self::UnknownReplica,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use clock::Instant;
 use process::{Input, Outputs};
-use replicated::{Group, Refusal, Request, Value};
+use replicated::{Group, NoChange, Refusal, Request, Value};
 
 /// What the replica has to do.
 #[derive(Debug)]
@@ -95,6 +95,14 @@ impl Order {
     /// Whether this is the number of another database.
     pub(crate) fn is_another(&self, database: u64) -> bool {
         ![0, self.database()].contains(&database) && self.database() != 0
+    }
+
+    /// An operator wants a replica to have a vote, or not to; one that is alone knows no other.
+    pub(crate) fn want_vote(&mut self, number: u8, has_vote: bool) -> Result<(), NoChange> {
+        match &mut self.0 {
+            Kind::Alone(_) => Err(NoChange::Unknown),
+            Kind::Agreed { group, .. } => group.want_vote(number, has_vote),
+        }
     }
 
     /// Whether it has a vote.

@@ -31,12 +31,14 @@ mod word {
     pub const LEDGER: u8 = 4;
     pub const STATUS: u8 = 5;
     pub const DIGEST: u8 = 6;
+    pub const VOTES: u8 = 7;
     pub const WELCOME: u8 = 129;
     pub const RESULTS: u8 = 130;
     pub const REFUSED: u8 = 131;
     pub const PART: u8 = 132;
     pub const STATE: u8 = 133;
     pub const DIGESTED: u8 = 134;
+    pub const VOTERS: u8 = 135;
 }
 
 /// A request of a client.
@@ -71,7 +73,17 @@ pub enum Request<'a> {
     Status,
     /// A digest of all that it holds.
     Digest,
+    /// An operator, who shows the operators' key, asks who has a vote, or that one gets or loses it.
+    Votes {
+        /// Who, and whether it is to have one; nothing is changed without.
+        change: Option<(u8, bool)>,
+        /// The operators' key.
+        key: &'a [u8; KEY_BYTES],
+    },
 }
+
+/// Bytes of the operators' key.
+pub const KEY_BYTES: usize = 32;
 
 /// Transactions that only read.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +151,18 @@ pub fn read_request(payload: &[u8]) -> Result<Request<'_>, Malformed> {
         word::LEDGER => Request::Ledger(reader.u64()?),
         word::STATUS => Request::Status,
         word::DIGEST => Request::Digest,
+        word::VOTES => {
+            let (what, number) = (reader.byte()?, reader.byte()?);
+            let change = match what {
+                0 => None,
+                1 => Some((number, true)),
+                2 => Some((number, false)),
+                _ => return Err(Malformed),
+            };
+            let (key, rest) = reader.0.split_first_chunk().ok_or(Malformed)?;
+            reader.0 = rest;
+            Request::Votes { change, key }
+        }
         _ => return Err(Malformed),
     };
     if reader.0.is_empty() { Ok(request) } else { Err(Malformed) }
@@ -190,6 +214,19 @@ pub fn write_digest_request(out: &mut Vec<u8>) {
     write_frame(out, |out| out.push(word::DIGEST));
 }
 
+/// Asks who has a vote, after this change of it, if any: the replica's number, and whether it is to have one.
+pub fn write_votes_request(out: &mut Vec<u8>, change: Option<(u8, bool)>, key: &[u8; KEY_BYTES]) {
+    write_frame(out, |out| {
+        let (what, number) = match change {
+            None => (0, 0),
+            Some((number, true)) => (1, number),
+            Some((number, false)) => (2, number),
+        };
+        out.extend_from_slice(&[word::VOTES, what, number]);
+        out.extend_from_slice(key);
+    });
+}
+
 /// Why a request was not taken. Nothing of it was or will be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -204,6 +241,12 @@ pub enum Why {
     NoLedger = 4,
     /// It is a replica of another database than the client means; the connection ends.
     OtherDatabase = 5,
+    /// Whoever asks is no operator: the key is another, or the replica was given none.
+    NotOperator = 6,
+    /// The replica was not started with a `--peer` of this number.
+    UnknownReplica = 7,
+    /// It is the only one that has a vote.
+    LastVote = 8,
 }
 
 impl Why {
@@ -214,6 +257,9 @@ impl Why {
             3 => Self::Malformed,
             4 => Self::NoLedger,
             5 => Self::OtherDatabase,
+            6 => Self::NotOperator,
+            7 => Self::UnknownReplica,
+            8 => Self::LastVote,
             _ => return None,
         })
     }
@@ -257,6 +303,8 @@ pub enum Reply<'a> {
     State(State),
     /// What it holds.
     Digest(Digest),
+    /// The numbers of those that have a vote. What an operator has asked for just now is not done yet.
+    Voters(&'a [u8]),
 }
 
 /// What a replica says first.
@@ -345,6 +393,7 @@ pub fn read_reply(payload: &[u8]) -> Result<Reply<'_>, Malformed> {
             database: reader.u64()?,
         }),
         word::DIGESTED => Reply::Digest(Digest { position: reader.u64()?, digest: reader.u64()? }),
+        word::VOTERS => Reply::Voters(std::mem::take(&mut reader.0)),
         _ => return Err(Malformed),
     };
     if reader.0.is_empty() { Ok(reply) } else { Err(Malformed) }
@@ -441,5 +490,13 @@ pub fn write_digest(out: &mut Vec<u8>, of: &Digest) {
         out.push(word::DIGESTED);
         out.extend_from_slice(&of.position.to_le_bytes());
         out.extend_from_slice(&of.digest.to_le_bytes());
+    });
+}
+
+/// Says who has a vote.
+pub fn write_voters(out: &mut Vec<u8>, voters: impl Iterator<Item = u8>) {
+    write_frame(out, |out| {
+        out.push(word::VOTERS);
+        out.extend(voters);
     });
 }

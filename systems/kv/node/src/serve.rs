@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use replicated::{Broken, CELL_NAMES, Config, Members, NUMBERS_MAX, ReplicaId, Se
 use crate::database::Limits;
 use crate::ledger::Ledger;
 use crate::node::{CLIENTS_LISTENER, ENTRY_BYTES, KvNode, PEERS_LISTENER};
-use crate::protocol::REQUEST_BYTES_MAX;
+use crate::protocol::{KEY_BYTES, REQUEST_BYTES_MAX};
 
 const USAGE: &str = "\
 A replicated key-value database with mini-transactions. See systems/kv/README.md for what is spoken.
@@ -28,6 +28,7 @@ A replicated key-value database with mini-transactions. See systems/kv/README.md
   --peer N=ADDRESS    another replica's number and where it listens for replicas; once for each
   --tls FOLDER        encrypts everything but metrics: ca.pem, and of replica N replicaN.pem and replicaN.key in the folder; both
                       sides show theirs, and only certificates with the name replica-N are taken for replica N
+  --operator-key FILE what operators show who give and take votes: 64 hexadecimal digits; without it nobody can
   --ledger FILE       where it writes down every transaction that it executes; it goes on there
   --bytes-max BYTES   from how much held on nothing that needs memory is executed (4294967296)
   --window COUNT      entries that a leader has proposed and that are not decided, at most (4)
@@ -97,6 +98,7 @@ struct Command {
     data: Option<PathBuf>,
     tls: Option<PathBuf>,
     ledger: Option<String>,
+    operator_key: Option<PathBuf>,
     limits: Limits,
     window: u64,
     store: StoreOptions,
@@ -123,6 +125,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         data: None,
         tls: None,
         ledger: None,
+        operator_key: None,
         limits: Limits::default(),
         window: 4,
         store: StoreOptions::default(),
@@ -153,6 +156,7 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             "--listen" => command.listen = value()?,
             "--metrics" => command.metrics = Some(value()?),
             "--ledger" => command.ledger = Some(value()?),
+            "--operator-key" => command.operator_key = Some(value()?.into()),
             "--replica" => command.replica = number(name, &value()?)?,
             "--peers" => command.peers = value()?,
             "--peer" => command.peer.push(peer(&value()?)?),
@@ -188,6 +192,28 @@ fn peer(text: &str) -> Result<(u8, SocketAddr), String> {
         .and_then(|(number, address)| Some((number.parse().ok()?, listen_address(address).ok()?)));
     parts.ok_or_else(|| {
         format!("--peer takes NUMBER=ADDRESS, as in 1=127.0.0.1:4001, and `{text}` is not that")
+    })
+}
+
+/// The operators' key, in a file that only those who run replicas can read.
+///
+/// # Errors
+/// When there is no such file, or it holds something else.
+pub fn operator_key(path: &Path) -> Result<[u8; KEY_BYTES], String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("reading the operators' key {}: {error}", path.display()))?;
+    let digits = text.trim();
+    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..KEY_BYTES).map(byte).collect();
+    let key =
+        bytes.filter(|_| digits.len() == 2 * KEY_BYTES).and_then(|bytes| bytes.try_into().ok());
+    key.ok_or_else(|| {
+        format!(
+            "{}: expected {} hexadecimal digits, got {} bytes of something else; write some with `openssl rand -hex {KEY_BYTES}`",
+            path.display(),
+            2 * KEY_BYTES,
+            digits.len()
+        )
     })
 }
 
@@ -322,7 +348,9 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
             .encrypting_for(PEERS_LISTENER, identity, &names)
             .map_err(|error| error.to_string())?;
     }
+    let key = command.operator_key.as_deref().map(operator_key).transpose()?;
     let (node, store) = open(&command, ledger)?;
+    let node = node.with_operators(key);
     let mut node = Telling { node, full_since: None, leads: false, has_vote: true, refusals: 0 };
     let counters = store.as_ref().map(Store::counters);
     if let Some(store) = store {

@@ -44,6 +44,7 @@ fn submission(number: u64, clients: std::ops::Range<u64>, sequence: u64) -> Vec<
 enum Said {
     Results(u64, u32, Vec<(Status, u64)>),
     Refused(u64, Why),
+    Voters(Vec<u8>),
     Other,
 }
 
@@ -60,6 +61,7 @@ fn replies(bytes: &[u8]) -> Vec<Said> {
                 Said::Results(number, first, results.iter().map(result).collect())
             }
             Reply::Refused { number, why, .. } => Said::Refused(number, why),
+            Reply::Voters(voters) => Said::Voters(voters.to_vec()),
             _ => Said::Other,
         });
     }
@@ -229,9 +231,8 @@ fn long_results_leave_in_pieces() {
     assert_eq!(firsts, [(0, 4), (4, 4)]);
 }
 
-/// Claim: a client that means another database is refused and hung up on; one that means this one, or any, is not.
-#[test]
-fn another_database() {
+/// A replica whose group is it alone, with the database 9.
+fn of_itself() -> KvNode {
     let (database, disk) = (9_u64.to_le_bytes(), 5_u64.to_le_bytes());
     let identity = [&database[..], &[0, 0], &disk, &[1, 0], &disk].concat();
     let stored = Stored { cells: vec![None, None, Some(identity)], ..Stored::default() };
@@ -245,8 +246,13 @@ fn another_database() {
         cell: 0,
         unsent_bytes_max: 1 << 20,
     };
-    let node = KvNode::of_group(config, &settings, &stored, Limits::default(), Ledger::nowhere());
-    let mut node = Rehearsal::new(node.unwrap());
+    KvNode::of_group(config, &settings, &stored, Limits::default(), Ledger::nowhere()).unwrap()
+}
+
+/// Claim: a client that means another database is refused and hung up on; one that means this one, or any, is not.
+#[test]
+fn another_database() {
+    let mut node = Rehearsal::new(of_itself());
     for (database, is_taken) in [(0, true), (9, true), (8, false)] {
         let connection = node.open(CLIENTS_LISTENER);
         let mut hello = Vec::new();
@@ -256,6 +262,34 @@ fn another_database() {
         let said = replies(&node.take_bytes(connection));
         assert_eq!(said.contains(&Said::Refused(0, Why::OtherDatabase)), !is_taken, "{database}");
     }
+}
+
+/// Claim: only whoever shows the operators' key is told of votes and may change them; without one there are none, and a replica that
+/// does not lead, one that was never named and the last vote are each refused with the reason.
+#[test]
+fn operators_show_a_key() {
+    let key = [7; 32];
+    let ask = |node: &mut Rehearsal<KvNode>, change, shown: &[u8; 32]| {
+        let connection = node.open(CLIENTS_LISTENER);
+        let mut bytes = Vec::new();
+        protocol::write_hello(&mut bytes, 0);
+        protocol::write_votes_request(&mut bytes, change, shown);
+        node.send(connection, &bytes);
+        replies(&node.take_bytes(connection)).pop()
+    };
+    let refused = |why| Some(Said::Refused(0, why));
+    for shown in [[7; 32], [0; 32]] {
+        let mut closed = Rehearsal::new(of_itself());
+        assert_eq!(ask(&mut closed, None, &shown), refused(Why::NotOperator));
+    }
+    let mut node = Rehearsal::new(of_itself().with_operators(Some(key)));
+    assert_eq!(ask(&mut node, Some((1, true)), &[0; 32]), refused(Why::NotOperator));
+    assert_eq!(ask(&mut node, None, &key), Some(Said::Voters(vec![0])));
+    assert_eq!(ask(&mut node, Some((0, false)), &key), refused(Why::NotLeader));
+    let mut alone = Rehearsal::new(
+        KvNode::new(0, Limits::default(), Ledger::in_memory()).with_operators(Some(key)),
+    );
+    assert_eq!(ask(&mut alone, Some((1, true)), &key), refused(Why::UnknownReplica));
 }
 
 /// Claim: what is not of the protocol is refused and ends its connection: another version, no hello, garbage, lengths that
