@@ -162,7 +162,8 @@ def pairs(server, count, toy):
         answers, ratios = [], []
         for seed in range(1, count + 1):
             command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "20/s", "--duration", length]
-            command += ["--set", "load.warmup=1s", "--set", "load.arrival=poisson", "--set", f"seed={seed}"]
+            command += ["--trials", "12", "--set", "load.warmup=1s", "--set", "load.arrival=poisson"]
+            command += ["--seed", str(seed)]
             command += ["-H", "Accept-Encoding: gzip", "--pid", worker]
             before = set(RUNS.glob("*/comparison.json"))
             code, _, complaint = assay(command, TRIAL_SECONDS_MAX)
