@@ -50,7 +50,7 @@ cargo xtask COMMAND
   theory [--toy]       real trials on the echo system against queueing theory, ten seeds a queue; then --simulated
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
   theory search        methods that find the highest rate against a ledger that stalls, 200 seeds each; keeps docs/how-to/highest-rate.md
-  theory compare       how often a comparison calls equal systems different, and how often it finds a tenth more work; keeps docs/how-to/compare.md
+  theory compare       how often a comparison calls equal systems different, and how often it finds a tenth more work; keeps results/compare.md
   bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, or on what a steady rate costs
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md

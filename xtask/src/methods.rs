@@ -26,7 +26,7 @@ pub const SEARCH: Methods = Methods {
 pub const COMPARE: Methods = Methods {
     package: "compare",
     example: "pairs",
-    page: "docs/how-to/compare.md",
+    page: "results/compare.md",
     command: "cargo xtask theory compare",
     seeds: 100,
 };

@@ -5,7 +5,8 @@ use model::comparison::{
     Comparison, Difference,
 };
 use stats::combined::Estimate;
-use stats::ratio::{Ratio, ratio, together};
+use stats::ratio::{Measured as Known, Ratio, less, ratio, together};
+use stats::sections::independent;
 use stats::special::t_quantile;
 
 use crate::numbers::{self, Measured, Value};
@@ -29,8 +30,7 @@ pub fn compare(
     differences: Vec<Difference>,
 ) -> Comparison {
     let pairs = pairs(sides);
-    let looked_at = pairs.iter().filter(|it| it.is_told()).count();
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / float(looked_at.max(1));
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / looked_at(&pairs).max(1.0);
     let is_paired = sides.is_paired;
     let test = Test { margin, confidence, is_paired };
     let mut numbers: Vec<ComparedNumber> = pairs.iter().map(|pair| test.of(pair)).collect();
@@ -71,6 +71,19 @@ struct Pair {
 }
 
 impl Pair {
+    /// Parts of the error of its ratio, trial after trial; `None` where not all have them.
+    fn parts(&self) -> Option<Vec<f64>> {
+        let mut all = Vec::new();
+        for (one, other) in self.baseline.iter().zip(&self.candidate) {
+            let (one, other) = (known(one)?.parts, known(other)?.parts);
+            if one.is_empty() || one.len() != other.len() {
+                return None;
+            }
+            all.extend(less(&other, &one));
+        }
+        Some(all)
+    }
+
     /// Whether there is anything to tell of it: what never failed on either side is not looked at.
     fn is_told(&self) -> bool {
         let failed = |it: &Value| !matches!(it, Value::Share { part: 0, .. });
@@ -105,10 +118,26 @@ fn pairs(sides: &Sides<'_>) -> Vec<Pair> {
     all
 }
 
+/// How many independent numbers are looked at: those of one setting that err together count as fewer than they are.
+fn looked_at(pairs: &[Pair]) -> f64 {
+    let mut settings: Vec<&str> = pairs.iter().map(|it| it.setting.as_str()).collect();
+    settings.dedup();
+    let of_setting = |setting: &&str| {
+        let all = pairs.iter().filter(|it| it.setting == **setting);
+        let parts: Vec<Option<Vec<f64>>> = all.map(Pair::parts).collect();
+        let length = parts.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        let (together, alone): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|it| it.as_ref().is_some_and(|it| it.len() == length));
+        independent(&together.into_iter().flatten().collect::<Vec<_>>()) + float(alone.len())
+    };
+    settings.iter().map(of_setting).sum()
+}
+
 /// The rate that a search found lies between the confirmed and the refuted one.
 fn found((confirmed, refuted): (f64, Option<f64>)) -> Value {
     let value = refuted.map_or(confirmed, |refuted| (confirmed * refuted).sqrt());
-    Value::Known(Estimate { value, low: Some(confirmed), high: refuted })
+    let estimate = Estimate { value, low: Some(confirmed), high: refuted };
+    Value::Known(Known { estimate, parts: Vec::new() })
 }
 
 /// The settings of a side, in order, each once.
@@ -150,7 +179,7 @@ fn by_run(all: Vec<(usize, Value)>, runs: usize) -> Vec<Value> {
     }
     let of = |run: usize| {
         let values: Vec<&Value> = all.iter().filter(|it| it.0 == run).map(|it| &it.1).collect();
-        let known: Vec<Estimate> = values.iter().filter_map(|it| known(it)).collect();
+        let known: Vec<Known> = values.iter().filter_map(|it| known(it)).collect();
         let shares: Vec<(u64, u64)> = values.iter().filter_map(|it| share(it)).collect();
         match values.first() {
             None => None,
@@ -169,9 +198,9 @@ fn by_run(all: Vec<(usize, Value)>, runs: usize) -> Vec<Value> {
     (0..runs).filter_map(of).collect()
 }
 
-fn known(of: &Value) -> Option<Estimate> {
+fn known(of: &Value) -> Option<Known> {
     match of {
-        Value::Known(estimate) => Some(*estimate),
+        Value::Known(known) => Some(known.clone()),
         _ => None,
     }
 }
@@ -357,7 +386,7 @@ fn spread(first: &[(u64, u64)], second: &[(u64, u64)], upper: f64) -> Option<f64
 /// The middle one of a side's values, as it was measured; `None` if that is infinite or void.
 fn middle(of: &[Value]) -> Option<f64> {
     let value = |it: &Value| match it {
-        Value::Known(estimate) => estimate.value,
+        Value::Known(known) => known.estimate.value,
         Value::Share { part, whole } => count(*part) / count((*whole).max(1)),
         Value::Infinite { .. } | Value::Void(_) => f64::INFINITY,
     };

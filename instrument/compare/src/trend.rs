@@ -95,12 +95,12 @@ fn headline(run: &RunResult) -> Vec<(String, String, ComparedUnit, f64)> {
             if !HEADLINE.contains(&number.name.as_str()) {
                 continue;
             }
-            let value = |of: &Vec<numbers::Measured>| match of
+            let value = |of: &Vec<numbers::Measured>| match &of
                 .iter()
                 .find(|it| it.name == number.name)?
                 .value
             {
-                Value::Known(estimate) => Some(estimate.value),
+                Value::Known(known) => Some(known.estimate.value),
                 _ => None,
             };
             let mut known: Vec<f64> = trials.iter().filter_map(value).collect();

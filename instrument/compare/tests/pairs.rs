@@ -99,3 +99,20 @@ fn what_differs() {
     assert_eq!(of("load.timeout").candidate, "1m17s", "{found:?}");
     assert_eq!(found.len(), 3, "{found:?}");
 }
+
+/// Claim: one pair of half a minute tells a service that takes a fifth longer, though it is not known how two trials differ;
+/// and goodput of two loads that all came through is the same, though by chance not as many fell due.
+#[test]
+fn one_pair() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fast, slow) = (run(5_000, 1, "", folder.path()), run(6_000, 2, "", folder.path()));
+    let due = |of: &Ran| of.result.settings[0].trials[0].counts.due;
+    assert_ne!(due(&fast), due(&slow));
+    let found = compared(&[&fast], &[&slow]);
+    assert_eq!(found.change, Change::Worse, "{found:#?}");
+    let mean = number(&found, "mean");
+    assert!(mean.low.unwrap() > 1.05 && mean.high.unwrap() < 2.0, "{mean:?}");
+    let goodput = number(&found, "goodput");
+    assert_eq!(goodput.change, Change::Equivalent, "{goodput:?}");
+    assert!(goodput.low.unwrap() > 0.98 && goodput.high.unwrap() < 1.02, "{goodput:?}");
+}

@@ -101,7 +101,7 @@ pub fn run_beside(
         let Some((at, index)) = plan.order.get(position).copied() else { break };
         let setting = &plan.settings[at];
         let trial = folder.trial(&setting.key, index).map_err(words)?;
-        let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(index));
+        let seed = plan::trial_seed(plan.seed, setting, index);
         let of = Of { setting, index, seed, client };
         let facts = carry_out(&trial, of, script(setting, index), beside)?;
         if !facts.interrupted().is_empty() {

@@ -15,6 +15,7 @@ mod node_stages;
 mod processor;
 mod scalability;
 mod search;
+mod sections;
 mod sending;
 mod statement;
 mod steps;
@@ -47,6 +48,7 @@ pub use scalability::{ScalabilityLaw, ScalabilityResult};
 pub use search::{
     SearchClass, SearchCollapse, SearchEnd, SearchLimit, SearchResult, SearchRole, SearchTrial,
 };
+pub use sections::{SectionResult, SectionsResult};
 pub use sending::{AttemptsResult, BatchesResult};
 use serde::{Deserialize, Serialize};
 pub use statement::Statement;
@@ -234,6 +236,9 @@ pub struct TrialResult {
     pub seconds: Vec<SecondResult>,
     /// The whole trial in columns of equal length, warm-up and drain included: what the page draws.
     pub timeline: Timeline,
+    /// The measured window in sections.
+    #[serde(default)]
+    pub sections: SectionsResult,
     /// The view of users who make several calls: the final stage's response time, unconditional.
     pub calls: Vec<CallsResult>,
     /// How often several requests all succeed; absent where nothing was due.

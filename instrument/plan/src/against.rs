@@ -1,7 +1,9 @@
 //! `[against]`: another system beside `[system]`, loaded by turns with it. It makes two settings of each, along an axis of
 //! its own, which a comparison reads.
 
+use model::Seed;
 use model::options::{Options, Span, Value};
+use model::plan::SettingPlan;
 
 use crate::matrix::Matrix;
 use crate::table::{Reading, Table};
@@ -57,6 +59,17 @@ pub(crate) fn expand(root: &Options, matrix: Matrix, reading: &mut Reading<'_>) 
         }
     }
     Some(Matrix { axes, combinations })
+}
+
+/// The seed of a trial. The two sides of [against] have the same: what is due, and when, is no difference between them.
+#[must_use]
+pub fn trial_seed(seed: Seed, setting: &SettingPlan, trial: u32) -> Seed {
+    let side = setting.values.get(SIDE_AXIS).map(|side| format!("{SIDE_AXIS}={side}"));
+    let key = match side {
+        None => setting.key.as_str(),
+        Some(side) => setting.key.strip_suffix(&side).unwrap_or(&setting.key),
+    };
+    seed.split(key.trim_end_matches(',')).split_index("trial", u64::from(trial))
 }
 
 fn assigned(path: &str, value: Options) -> (String, Span, Options) {

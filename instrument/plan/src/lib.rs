@@ -38,7 +38,7 @@ mod table;
 mod trace;
 mod until;
 
-pub use against::{SIDE_AXIS, SIDES};
+pub use against::{SIDE_AXIS, SIDES, trial_seed};
 pub use fuzz::fuzz_experiment;
 pub use input::{
     CheckNames, Effective, Input, Mistake, Outside, Resolved, SETTINGS_MAX, SOURCE_BYTES_MAX,

@@ -56,6 +56,24 @@ fn defaults() {
     assert!(matches!(windowed.arrivals, Arrivals::Closed { clients: 3000, window: 3000, .. }));
 }
 
+/// Claim: the n-th trials of the two sides of [against] have the same seed, and so the same arrivals; other trials and other
+/// settings have others.
+#[test]
+fn sides_share_their_arrivals() {
+    let plan = plan_of(
+        "[against.deploy]\nservice = '5ms'\n[load]\nrate = '50/s'\n[matrix]\nn = { set = 'load.connections', values = [1, 2] }",
+    );
+    let seed = |setting: usize, trial| plan::trial_seed(plan.seed, &plan.settings[setting], trial);
+    let keys: Vec<&str> = plan.settings.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!(
+        keys,
+        ["n=1,side=system", "n=1,side=against", "n=2,side=system", "n=2,side=against"]
+    );
+    assert_eq!(seed(0, 3), seed(1, 3));
+    assert_eq!(seed(2, 0), seed(3, 0));
+    assert!(seed(0, 0) != seed(0, 1) && seed(0, 0) != seed(2, 0));
+}
+
 /// Claim: what the command line sets becomes the only value of an axis that sets the same, however the axis is written, and
 /// that is said; other axes stay.
 #[test]

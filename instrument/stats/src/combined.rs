@@ -11,7 +11,7 @@
 use crate::special::t_quantile;
 
 /// One trial's estimate of a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Its value.
     pub value: f64,

@@ -77,7 +77,7 @@ fn half_width_with(slots: &[Slot], blocks: usize, t: f64, mean: f64, count: f64)
 /// of r from k blocks is too low by about (1 + 3r)/k (Kendall 1954), which is put back. r is bounded: beyond it, it is a
 /// trend and no interval means anything.
 #[expect(clippy::cast_precision_loss, reason = "a few dozen blocks")]
-fn dependence(residuals: &[f64], squares: f64) -> f64 {
+pub(crate) fn dependence(residuals: &[f64], squares: f64) -> f64 {
     if squares <= 0.0 {
         return 1.0;
     }

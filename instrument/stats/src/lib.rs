@@ -24,6 +24,7 @@ mod moments;
 mod percentile_steps;
 pub mod queue;
 pub mod ratio;
+pub mod sections;
 mod sparse;
 pub mod special;
 mod tail;

@@ -6,12 +6,24 @@
 //! * *between trials*: Student's t over pairs (trials run by turns), or with the pooled variance of both sides (Welch's
 //!   form needs two trials of each; here one new run may stand against several of a baseline, which is a prediction
 //!   interval: s²(1/m + 1/n));
-//! * *within trials*: their own 95 % intervals, as those of a mean.
+//! * *within trials*: the parts of the error by sections of the window ([`crate::sections`]), the n-th trials of both sides
+//!   taken together, so that arrivals that both had cancel; where a trial has none, the trials' own 95 % intervals, as
+//!   those of a mean.
 //!
 //! An end that a trial cannot give is open, unless there are so many trials that their spread alone is trusted.
 
 use crate::combined::Estimate;
+use crate::sections::{freedom, variances};
 use crate::special::t_quantile;
+
+/// A number of one trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Its value with its own interval.
+    pub estimate: Estimate,
+    /// Parts of the error of its logarithm, section by section; empty = not known.
+    pub parts: Vec<f64>,
+}
 
 /// From so many trials of each side on, or pairs, their spread alone bounds a ratio whose trials cannot bound theirs.
 const TRIALS_TRUSTED: usize = 5;
@@ -38,11 +50,14 @@ pub struct Ratio {
 /// positive.
 #[must_use]
 pub fn ratio(
-    first: &[Estimate],
-    second: &[Estimate],
+    first: &[Measured],
+    second: &[Measured],
     is_paired: bool,
     confidence: f64,
 ) -> Option<Ratio> {
+    let by_sections = half_width_by_sections(first, second, f64::midpoint(1.0, confidence));
+    let estimates = |of: &[Measured]| of.iter().map(|it| it.estimate).collect::<Vec<_>>();
+    let (first, second) = (&estimates(first)[..], &estimates(second)[..]);
     let is_positive = |it: &Estimate| it.value > 0.0 && it.value.is_finite();
     if first.is_empty() || second.is_empty() || !first.iter().chain(second).all(is_positive) {
         return None;
@@ -56,6 +71,9 @@ pub fn ratio(
     let fewest = first.len().min(second.len());
     let freedom = FREEDOM_WITHIN * float(fewest);
     let within = |of_first: End, of_second: End| {
+        if by_sections.is_some() {
+            return by_sections;
+        }
         let variance = variance_within(first, of_first)? + variance_within(second, of_second)?;
         Some(t_quantile(upper, freedom) * variance.sqrt())
     };
@@ -75,20 +93,57 @@ pub fn ratio(
     })
 }
 
+/// Half of the interval that sections give; `None` where a trial has none.
+fn half_width_by_sections(first: &[Measured], second: &[Measured], upper: f64) -> Option<f64> {
+    let (m, n) = (first.len(), second.len());
+    let sum = |all: &mut dyn Iterator<Item = Vec<f64>>, trials: usize| {
+        let mut sum = [0.0; 2];
+        for parts in all {
+            let of = variances(&parts)?;
+            sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of / float(trials).powi(2));
+        }
+        Some(sum)
+    };
+    let alike = |(one, other): (&Measured, &Measured)| one.parts.len() == other.parts.len();
+    let variances = if m == n && first.iter().zip(second).all(alike) {
+        sum(&mut first.iter().zip(second).map(|(one, other)| less(&other.parts, &one.parts)), m)?
+    } else {
+        let own = |of: &[Measured]| sum(&mut of.iter().map(|it| it.parts.clone()), of.len());
+        let (first, second) = (own(first)?, own(second)?);
+        [first[0] + second[0], first[1] + second[1]]
+    };
+    let trials = float(m.min(n));
+    let half =
+        |(variance, freedom): (f64, f64)| t_quantile(upper, trials * freedom) * variance.sqrt();
+    Some(variances.into_iter().zip(freedom()).map(half).fold(0.0, f64::max))
+}
+
+/// The differences of parts of the same sections.
+#[must_use]
+pub fn less(of: &[f64], other: &[f64]) -> Vec<f64> {
+    of.iter().zip(other).map(|(one, other)| one - other).collect()
+}
+
 /// Several trials as one: the geometric mean of their values, with their own intervals as that of a mean. `None` where
 /// there is none, or a value is not positive.
 #[must_use]
-pub fn together(of: &[Estimate]) -> Option<Estimate> {
+pub fn together(all: &[Measured]) -> Option<Measured> {
+    let of: &[Estimate] = &all.iter().map(|it| it.estimate).collect::<Vec<_>>();
     if of.is_empty() || of.iter().any(|it| it.value <= 0.0) {
         return None;
     }
     let centre = mean(of);
     let width = |end: End| Some(variance_within(of, end)?.sqrt() * HALF_WIDTH_PER_ERROR);
-    Some(Estimate {
+    let estimate = Estimate {
         value: centre.exp(),
         low: width(End::Low).map(|width| (centre - width).exp()),
         high: width(End::High).map(|width| (centre + width).exp()),
-    })
+    };
+    // The mean of errors that are independent.
+    let sections = all.iter().map(|it| it.parts.len()).min().unwrap_or(0);
+    let part =
+        |section: usize| all.iter().map(|it| it.parts[section]).sum::<f64>() / float(all.len());
+    Some(Measured { estimate, parts: (0..sections).map(part).collect() })
 }
 
 /// An end of a trial's own interval.
@@ -152,13 +207,33 @@ fn float(count: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn trials(values: &[f64], share: f64) -> Vec<Estimate> {
-        let estimate = |value: &f64| Estimate {
-            value: *value,
-            low: Some(value * (1.0 - share)),
-            high: Some(value * (1.0 + share)),
+    fn trials(values: &[f64], share: f64) -> Vec<Measured> {
+        let measured = |value: &f64| {
+            let (low, high) = (Some(value * (1.0 - share)), Some(value * (1.0 + share)));
+            Measured { estimate: Estimate { value: *value, low, high }, parts: Vec::new() }
         };
-        values.iter().map(estimate).collect()
+        values.iter().map(measured).collect()
+    }
+
+    /// Claim: sections bound a ratio where both sides have them, and errors that both have in the same sections cancel;
+    /// where one side has none, the trials' own intervals bound it.
+    #[test]
+    fn sections_of_the_same_clock() {
+        let wave =
+            |size: f64| (0..30).map(|n| size * if n % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let with = |parts: Vec<f64>| Measured { parts, ..trials(&[1.0], 0.5).remove(0) };
+        let of = |one: f64, other: f64| {
+            ratio(&[with(wave(one))], &[with(wave(other))], false, 0.95).unwrap().high.unwrap()
+        };
+        assert!((of(0.01, 0.01) - 1.0).abs() < 1e-9);
+        // t of 29 degrees of freedom times √(30/29 · 30 · 0.01²).
+        let alone = of(0.0, 0.01).ln();
+        assert!(
+            (alone - 2.045_230 * (30.0_f64 / 29.0 * 30.0).sqrt() * 0.01).abs() < 2e-4,
+            "{alone}"
+        );
+        let lacking = ratio(&[with(wave(0.01))], &trials(&[1.0], 0.5), false, 0.95).unwrap();
+        assert!(lacking.high.unwrap() > 1.5, "{lacking:?}");
     }
 
     /// Claim: one trial of each side has an interval of what happened within them, and does not know how trials differ;
@@ -194,7 +269,7 @@ mod tests {
     fn open_ends() {
         let open = |count: usize| {
             let mut all = trials(&[1.0, 1.01, 0.99, 1.02, 0.98][..count], 0.01);
-            all[0].high = None;
+            all[0].estimate.high = None;
             all
         };
         let few = ratio(&trials(&[1.0, 1.01], 0.01), &open(2), false, 0.95).unwrap();

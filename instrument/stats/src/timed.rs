@@ -86,6 +86,11 @@ impl TimedHistogram {
         self.missing_in_all += count;
     }
 
+    /// How many of a slot are larger than every sample.
+    pub(crate) fn missing_of(&self, slot: usize) -> u64 {
+        self.missing.get(slot).copied().unwrap_or(0)
+    }
+
     /// Samples and those that are missing.
     #[must_use]
     pub const fn count_with_missing(&self) -> u64 {

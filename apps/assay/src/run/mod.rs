@@ -8,6 +8,7 @@ mod node_events;
 mod progress;
 mod safety;
 mod search;
+mod settled;
 mod trial;
 mod watch;
 
@@ -18,7 +19,7 @@ use clock::{Clock, WallTime};
 use model::comparison::Comparison;
 use model::facts::{Calibration, Environment};
 use model::options::Problems;
-use model::plan::{AbortPlan, Arrivals, LinksPlan, LoadPlan, Plan, SettingPlan, Through};
+use model::plan::{AbortPlan, Arrivals, Level, LinksPlan, LoadPlan, Plan, SettingPlan, Through};
 use model::quantity::show_count;
 use model::result::{Exit, RunResult};
 use model::secret;
@@ -259,7 +260,7 @@ fn trials(run: &Run<'_>) -> Result<(), String> {
 fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(), String> {
     let (setting_index, index) = plan.order[position];
     let setting = &plan.settings[setting_index];
-    let seed = plan.seed.split(&setting.key).split_index("trial", u64::from(index));
+    let seed = plan::trial_seed(plan.seed, setting, index);
     // A ledger may outlive a run; the mark must differ even when the seed does not.
     let now = u64::try_from(WallTime::now().unix_ns()).unwrap_or(0);
     let run_mark = seed.split_index("mark", now).0;
@@ -289,6 +290,7 @@ fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(
         metrics: run.metrics.as_ref(),
         beside: &run.beside,
         aborts: aborts(plan, setting),
+        settled: settled(plan),
         title,
         has_preflight: !run.arguments.no_preflight,
     })
@@ -302,6 +304,13 @@ fn aborts(plan: &Plan, setting: &SettingPlan) -> Vec<AbortPlan> {
     };
     let of = plan.thresholds.iter().filter(|threshold| is_of(&threshold.at));
     of.filter_map(|it| AbortPlan::parse(&it.expr, it.abort?).ok()).collect()
+}
+
+/// The thresholds that settle a trial of a search: those that it has to keep.
+fn settled(plan: &Plan) -> Vec<String> {
+    let of_search =
+        plan.thresholds.iter().filter(|it| plan.search.is_some() && it.level == Level::Fail);
+    of_search.map(|it| it.expr.clone()).collect()
 }
 
 /// Serves the run's metrics, where they are asked for.

@@ -24,6 +24,7 @@ use super::ledger::{self, Acknowledged};
 use super::metrics::Metrics;
 use super::node_events;
 use super::progress::{Progress, Title};
+use super::settled::Settled;
 use super::watch::{Watched, Watchman};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
@@ -68,6 +69,8 @@ pub struct Trial<'a> {
     pub metrics: Option<&'a Metrics>,
     /// Thresholds that may end it early.
     pub aborts: Vec<AbortPlan>,
+    /// Thresholds that settle it before its end.
+    pub settled: Vec<String>,
     /// The trial's line on the display.
     pub title: Title,
     /// Whether the pass over every kind before the load is made.
@@ -259,6 +262,7 @@ fn load_it(
     trial.interrupt.attach(Arc::clone(&control));
     trial.progress.trial(trial.title.clone(), Arc::clone(&live));
     let watched = Watched::new(Arc::clone(&live));
+    watched.settle(Settled::of(&trial.settled, trial.setting));
     if let Some(metrics) = trial.metrics {
         let kinds = KindFacts::names(&declared.kinds);
         metrics.trial(trial.title.clone(), kinds, watched.clone());

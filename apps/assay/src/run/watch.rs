@@ -14,6 +14,8 @@ use model::plan::{AbortPlan, SettingPlan};
 use model::quantity::{show_count, show_duration};
 use model::{FinalStages, Outcome, Row};
 
+use super::settled::Settled;
+
 /// The end of each bucket of response times, nanoseconds: 1, 2 and 5 of each power of ten, from 100 µs to 100 s.
 pub const BOUNDS_NS: [i64; 19] = [
     100_000,
@@ -63,6 +65,7 @@ pub struct Ended {
     pub committed: u64,
     pub ended: u64,
     seconds: VecDeque<Second>,
+    settled: Settled,
 }
 
 /// Transactions that ended in one second.
@@ -76,6 +79,7 @@ struct Second {
 impl Ended {
     /// Counts rows of a trial whose streams end at these stages.
     pub fn rows(&mut self, rows: &[Row], ends: FinalStages) {
+        self.settled.rows(rows, ends);
         for row in rows {
             let kind = row.kind.min(u32::try_from(KINDS_MAX).expect("small"));
             *self.outcomes.entry((kind, row.outcome)).or_default() += 1;
@@ -185,6 +189,11 @@ impl Watched {
         Self { ended: Arc::default(), live }
     }
 
+    /// Says by what the trial can be settled before its end.
+    pub fn settle(&self, by: Settled) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).settled = by;
+    }
+
     /// Counts rows on their way to the record.
     pub fn rows(&self, rows: &[Row], ends: FinalStages) {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).rows(rows, ends);
@@ -224,7 +233,9 @@ impl Watchman {
                 let ended = watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
                 let broken = thresholds.iter().find_map(|it| broken(it, &ended, now_ns, warmup_ns));
                 let hopeless = || hopeless(&ended, now_ns, late_since.map(|since| (since, lag)));
-                let why = broken.or_else(|| ends_hopeless.then(hopeless).flatten());
+                let settled = || ended.settled.why(now_ns);
+                let why =
+                    broken.or_else(settled).or_else(|| ends_hopeless.then(hopeless).flatten());
                 drop(ended);
                 if let Some(why) = why {
                     control.stop();

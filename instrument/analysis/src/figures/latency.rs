@@ -4,9 +4,13 @@
 //! with those beside them who were refused, each by the time to its answer; *of all due*, where those who were never
 //! answered or never sent are infinite. Where all reached the stage they are one.
 
-use model::result::{CallsResult, CurvePoint, Distribution, LatencyResult, Quantile, TrialResult};
+use model::result::{
+    CallsResult, CurvePoint, Distribution, LatencyResult, Quantile, SectionResult, SectionsResult,
+    TrialResult,
+};
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
 use stats::censoring::{Unconditional, restricted_mean, unconditional_quantile};
+use stats::sections::Section;
 use stats::{Histogram, QuantileInterval, TimedHistogram};
 
 use crate::figures::block::Values;
@@ -278,6 +282,34 @@ impl Latencies {
             inf: due.saturating_sub(reached),
             answered_service: times.service.of_answered().as_ref().map(answered),
             answered: of_answered.as_ref().map(answered),
+        }
+    }
+
+    /// The window in sections, by the percentiles of all due of a stage; its flow is not known here.
+    pub fn sections(&self, stage: usize, percentiles: &[f64]) -> SectionsResult {
+        let Some(times) = self.stages.get(stage).map(|stage| &stage.response) else {
+            return SectionsResult::default();
+        };
+        let (reached, of_due) = (times.reached.parts(&[]), times.of_all_due(&self.due));
+        let all = of_due.as_ref().unwrap_or(&times.reached);
+        let value = |q: &f64| match unconditional_quantile(all.all(), all.count_with_missing(), *q)
+        {
+            Some(Unconditional::Finite(value)) => value,
+            _ => i64::MAX,
+        };
+        let values: Vec<i64> = percentiles.iter().map(value).collect();
+        let sections = all.parts(&values);
+        let slope = |(place, q): (usize, &f64)| all.slope(&sections, place, *q);
+        let section = |(all, reached): (Section, Section)| SectionResult {
+            due: all.count,
+            reached: reached.count,
+            sum_ns: i64::try_from(reached.sum).unwrap_or(i64::MAX),
+            within: all.within,
+            ..SectionResult::default()
+        };
+        SectionsResult {
+            slopes: percentiles.iter().enumerate().map(slope).collect(),
+            all: sections.clone().into_iter().zip(reached).map(section).collect(),
         }
     }
 

@@ -2,7 +2,9 @@
 //! seconds, series and resources. Audits, thresholds and the verdict look at them afterwards.
 
 use model::plan::SettingPlan;
-use model::result::{LatencyResult, Rates, SecondResult, StreamResult, TrialResult};
+use model::result::{
+    LatencyResult, Rates, SecondResult, SectionsResult, StreamResult, TrialResult,
+};
 use stats::{Histogram, TimedHistogram};
 
 use super::TrialAnalysis;
@@ -45,6 +47,7 @@ impl TrialAnalysis<'_> {
             batches: sending::batches(&facts.load.workers, &setting.load),
             latency,
             seconds: self.seconds(),
+            sections: self.sections(),
             health: connections::result(&facts.load),
             processor: processor::result(
                 trial.metrics,
@@ -139,6 +142,19 @@ impl TrialAnalysis<'_> {
             reached_per_s: names.map(|(stage, name)| (name.clone(), reached(stage))).collect(),
             goodput_per_s: reached(self.trial.ends.load),
         }
+    }
+
+    /// The sections of the latency, and what flowed in and out in each.
+    fn sections(&self) -> SectionsResult {
+        let trial = &self.trial;
+        let mut sections = self.figures.latencies.sections(trial.final_stage, trial.percentiles);
+        let (slots, count) = (&self.figures.flow.slots[..trial.grid.slots], sections.all.len());
+        for (place, section) in sections.all.iter_mut().enumerate() {
+            let of = &slots[place * slots.len() / count..(place + 1) * slots.len() / count];
+            section.offered = of.iter().map(|slot| u64::from(slot.due)).sum();
+            section.committed = of.iter().map(|slot| u64::from(slot.committed)).sum();
+        }
+        sections
     }
 
     fn seconds(&self) -> Vec<SecondResult> {

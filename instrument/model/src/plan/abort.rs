@@ -62,6 +62,16 @@ impl AbortPlan {
         Ok(Self { expr: expr.to_owned(), after, quantile, comparison, limit })
     }
 
+    /// The share of all that are due that may miss it, each for itself; `None` of one that is missed by too few.
+    #[must_use]
+    pub fn share_allowed(&self) -> Option<f64> {
+        match (self.quantile, self.comparison) {
+            (Some(q), "<" | "<=") => Some(1.0 - q),
+            (None, ">" | ">=" | "==") => Some(1.0 - self.limit),
+            _ => None,
+        }
+    }
+
     /// Whether it holds of a number: nanoseconds, or a fraction of one.
     #[must_use]
     pub fn holds(&self, got: f64) -> bool {

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The table of this folder's README, and pairs of nginx that are the same or differ by a tenth of the work.
+
+    experiments/five/measure.py table [--toy] [NAME ...]
+    experiments/five/measure.py pairs COUNT [--toy]
+
+It needs `target/release/assay`, and nginx, which it starts on 127.0.0.1:8090 to 8092 and ends again. Each figure comes from
+a command of `assay`, which is printed before it is run; run folders stay under target/five, without what nodes kept. `table` prints Markdown.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "target/release/assay"
+RUNS = ROOT / "target/five"
+SYSTEMS = ["kv", "atomizer", "object-ledger", "eth-gateway", "cometbft", "redis", "nginx"]
+HAVE_DISKS = {"kv", "redis"}
+# One search ends within this, and one trial.
+SEARCH_SECONDS_MAX, TRIAL_SECONDS_MAX = 1800, 300
+# Bytes that nginx compresses anew for each request.
+BODY = 50_000
+
+
+def started(folder):
+    """Starts nginx: 8090 a small file; 8091 and 8092 text that it compresses, on 8092 a tenth more of it."""
+    words = ["debit", "credit", "transfer", "account", "ledger", "amount", "block", "receipt"]
+    draw = random.Random(1)
+    text = " ".join(f"{draw.choice(words)} {draw.randrange(10**6)}" for _ in range(BODY // 8))
+    for name, body in [("small", "a small file\n"), ("one", text[:BODY]), ("more", text[: BODY * 11 // 10])]:
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(body)
+    servers = [(8090, "small", "off"), (8091, "one", "on"), (8092, "more", "on")]
+    listen = "".join(
+        f"server {{ listen 127.0.0.1:{port}; root {folder}/{name}; gzip {gzip}; gzip_comp_level 6; gzip_proxied any; }}\n"
+        for port, name, gzip in servers
+    )
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\nworker_processes 1;\nevents {{}}\n"
+        f"http {{ access_log off; default_type text/html;\nclient_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;\n"
+        f"fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n{listen}}}\n"
+    )
+    server = subprocess.Popen(["nginx", "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            urllib.request.urlopen("http://127.0.0.1:8090/", timeout=1).read()
+            return server
+        except OSError:
+            time.sleep(0.1)
+    server.terminate()
+    raise SystemExit("nginx did not answer on 127.0.0.1:8090: is the port taken?")
+
+
+@contextlib.contextmanager
+def nginx():
+    """The server while it is needed."""
+    with tempfile.TemporaryDirectory(prefix="five-") as folder:
+        server = started(pathlib.Path(folder))
+        try:
+            yield server
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def assay(words, seconds):
+    """Runs assay; gives its exit code and the run folder's name for figures, or why there are none."""
+    command = ["run", *words, "--no-calibration", "--progress", "none", "--json", "--runs", str(RUNS)]
+    print("$ assay", " ".join(f"'{it}'" if " " in it or "<" in it else it for it in command), file=sys.stderr)
+    process = subprocess.Popen([ASSAY, *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said, complaint = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        # The same as Ctrl-C: nodes are ended, and the record is kept.
+        process.send_signal(2)
+        said, complaint = process.communicate()
+    # A cell needs the figures alone; nodes leave gigabytes.
+    for run in RUNS.iterdir():
+        for nodes in run.glob("**/nodes"):
+            shutil.rmtree(nodes, ignore_errors=True)
+    try:
+        return process.returncode, json.loads(said), complaint
+    except json.JSONDecodeError:
+        return process.returncode, None, complaint
+
+
+def ms(ns):
+    return "–" if ns is None else f"{ns / 1e6:.3g} ms"
+
+
+def measured(name, toy):
+    """The cells of one system."""
+    of = f"experiments/five/{name}.toml"
+    scale = ["--profile", "toy"] if toy else []
+    find = ["--find", "p99 < 50ms", "--set", "search.trials=1", "--set", "search.width=20%", "--set", "search.margin=10%"]
+    find += ["--set", f"search.bracket={'1s' if toy else '5s'}"]
+    code, run, complaint = assay([of, *scale, *find], SEARCH_SECONDS_MAX)
+    if run is None:
+        return [f"not run: {complaint.strip().splitlines()[-1] if complaint.strip() else f'exit {code}'}"] + ["–"] * 7
+    search = run["search"]
+    capacity = search["confirmed_per_s"]
+    if capacity is None:
+        return [f"none confirmed ({search['end'] or 'interrupted'})", str(search["limit"] or "–")] + ["–"] * 6
+    cells = [f"{capacity:g}/s, not {search['refuted_per_s'] or 0:g}/s", str(search["limit"])]
+    half = ["--rate", f"{capacity / 2:.2f}/s"]
+    shorter = ["--duration", "2s", "--warmup", "500ms"] if toy else []
+    _, run, _ = assay([of, "--profile", "half", *half, *shorter], TRIAL_SECONDS_MAX)
+    if run is None or not run["settings"][0]["trials"]:
+        return cells + ["–"] * 6
+    trial = run["settings"][0]["trials"][0]
+    final = next(it for it in trial["latency"] if it["stage"] == trial["final_stage"])
+    at = {it["name"]: it["unconditional_ns"] for it in final["response"]["quantiles"]}
+    rungs = []
+    for rung in trial["latency"]:
+        p50 = next((it["value_ns"] for it in rung["response"]["quantiles"] if it["name"] == "p50"), None)
+        rungs.append(f"{rung['stage']} {ms(p50)}")
+    cpu = trial["processor"]["ns_per_transaction"]
+    cells += [ms(at.get("p50")), ms(at.get("p99")), ", ".join(rungs), "–" if cpu is None else f"{cpu / 1e3:.0f} µs"]
+    for profile in ["kill", "power"]:
+        if name == "nginx" or (profile == "power" and name not in HAVE_DISKS):
+            cells.append("–")
+            continue
+        # The fault comes after ten seconds and lasts two.
+        shorter = ["--duration", "15s"] if toy else []
+        _, run, _ = assay([of, "--profile", profile, *half, *shorter], TRIAL_SECONDS_MAX)
+        if run is None or not run["settings"][0]["trials"]:
+            cells.append("not run")
+            continue
+        trial = run["settings"][0]["trials"][0]
+        silences = [it["silence_ns"] for it in trial["faults"] if it["silence_ns"] is not None]
+        fates = trial["fates"]
+        held = "no ledger" if fates is None else f"{fates['lost']} lost, {fates['duplicate']} doubled"
+        cells.append(f"{ms(max(silences, default=None))} of silence, {held}")
+    return cells
+
+
+def table(names, toy):
+    heads = ["system", "capacity", "limit", "p50 at half", "p99 at half", "p50 to each rung", "processor time each", "kill", "power cut"]
+    print("| " + " | ".join(heads) + " |")
+    print("| " + " | ".join(["---"] * len(heads)) + " |")
+    for name in names:
+        print("| " + " | ".join([name, *measured(name, toy)]) + " |", flush=True)
+
+
+def pairs(server, count, toy):
+    """A/A and A/B by turns: how many are called worse, better, the same, inconclusive."""
+    print("| pair | worse | better | equivalent | inconclusive | processor time |")
+    print("| --- | ---: | ---: | ---: | ---: | --- |")
+    length = "4s" if toy else "10s"
+    worker = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()[0]
+    for words, other in [("the same", 8091), ("a tenth more to compress", 8092)]:
+        answers, ratios = [], []
+        for seed in range(1, count + 1):
+            command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "20/s", "--duration", length]
+            command += ["--trials", "12", "--set", "load.warmup=1s", "--set", "load.arrival=poisson"]
+            command += ["--seed", str(seed)]
+            command += ["-H", "Accept-Encoding: gzip", "--pid", worker]
+            before = set(RUNS.glob("*/comparison.json"))
+            code, _, complaint = assay(command, TRIAL_SECONDS_MAX)
+            made = set(RUNS.glob("*/comparison.json")) - before
+            if not made:
+                raise SystemExit(f"no comparison (exit {code}): {complaint}")
+            found = json.loads(made.pop().read_text())
+            answers.append(found["change"])
+            time_each = next((it for it in found["numbers"] if it["name"] == "processor time"), None)
+            if time_each and time_each["effect"] is not None:
+                ends = [f"{it:.2f}" if it is not None else "open" for it in (time_each["low"], time_each["high"])]
+                ratios.append(f"{time_each['effect']:.2f} ({ends[0]}–{ends[1]})")
+        counts = [str(answers.count(it)) for it in ("worse", "better", "equivalent", "inconclusive")]
+        print(f"| {words} | {' | '.join(counts)} | {', '.join(ratios)} |", flush=True)
+
+
+def main(words):
+    toy = "--toy" in words
+    words = [it for it in words if it != "--toy"]
+    if not ASSAY.exists():
+        raise SystemExit("expected target/release/assay; build it: cargo build --release -p assay")
+    RUNS.mkdir(parents=True, exist_ok=True)
+    match words:
+        case ["table", *names] if set(names) <= set(SYSTEMS):
+            names = names or SYSTEMS
+            with nginx() if "nginx" in names else contextlib.nullcontext():
+                table(names, toy)
+        case ["pairs", count] if count.isdigit():
+            with nginx() as server:
+                pairs(server, int(count), toy)
+        case _:
+            raise SystemExit(__doc__)
+
+
+main(sys.argv[1:])
