@@ -41,7 +41,7 @@ impl TimedHistogram {
             for slot in section * slots / SECTIONS..(section + 1) * slots / SECTIONS {
                 let samples = &self.slots()[slot];
                 sum.count += samples.moments().count() + self.missing_of(slot);
-                sum.sum += i128::from(samples.moments().sum());
+                sum.sum += samples.moments().sum();
                 for (within, value) in sum.within.iter_mut().zip(values) {
                     *within += samples.at_most(*value);
                 }

@@ -1,5 +1,4 @@
 //! An experiment whose buckets are those of a server of others: versitygw, which no code here was written beside.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
