@@ -269,7 +269,9 @@ impl Client {
                     ),
                     Reply::Refused { number, why, .. } => Said::Refused(number, why),
                     Reply::State(state) => Said::Full(state.is_disk_full),
-                    Reply::Part { .. } | Reply::Digest(_) => panic!("nobody asked for it"),
+                    Reply::Part { .. } | Reply::Digest(_) | Reply::Voters(_) => {
+                        panic!("nobody asked for it")
+                    }
                 };
                 self.unread.drain(..frame.used);
                 return said;
