@@ -160,7 +160,7 @@ fn counts_in_words() {
     let few = told(takes(12, 10, |_, _| MS), "p99 < 1s", None);
     assert_eq!(
         few.detail,
-        "0 of 120 beyond 1.00 s; 299 are needed to be 95 % sure (25 s at this rate)"
+        "0 of 120 beyond 1.00 s; 299 are needed to be 95 % sure (25.0 s at this rate)"
     );
     let every_77th = |tx: u64, _| if tx % 77 == 5 { 200 * MS } else { MS };
     let some = told(takes(100, 10, every_77th), "p99 < 100ms", None);
