@@ -43,6 +43,8 @@ pub struct Beside {
     pub environment: Environment,
     /// Somebody ends the first trial so long after its start, as with one Ctrl-C; the others are not begun.
     pub ended_after: Option<Duration>,
+    /// The answer of every test request before the load, where none can succeed: the load is then withheld.
+    pub refusal: Option<String>,
     /// Declarations of the series that have samples.
     pub series: Vec<SeriesFacts>,
     /// The samples of each trial.
@@ -69,6 +71,7 @@ impl Default for Beside {
         Self {
             environment,
             ended_after: None,
+            refusal: None,
             series: Vec::new(),
             metrics: Vec::new(),
             faults: Vec::new(),

@@ -177,11 +177,24 @@ fn carry_out(
     let (stalls, dates) = (script.stamps().map(<[_]>::to_vec), script.dates());
     let mut declared = declared(of);
     declared.series.clone_from(&beside.series);
+    if let Some(answer) = &beside.refusal {
+        let kinds = client.kinds().into_iter();
+        declared.preflight =
+            kinds.map(|kind| PreflightFinding::new(kind.name, false, answer)).collect();
+    }
     if stalls.is_some() {
         declared.node_stages = stages::node_stages();
     }
     let mut facts = TrialFacts { declared, ..TrialFacts::default() };
     folder.write_facts(&facts).map_err(words)?;
+    if facts.declared.is_hopeless() {
+        facts.load.is_withheld = true;
+        folder.row_log().and_then(RowLogWriter::close).map_err(words)?;
+        facts.complete = true;
+        folder.write_facts(&facts).map_err(words)?;
+        folder.seal().map_err(words)?;
+        return Ok(facts);
+    }
     let control = Arc::<Control>::default();
     let setup = Setup {
         plan: setting,

@@ -98,6 +98,14 @@ pub(crate) fn is_withheld(trial: &TrialResult) -> bool {
     trial.counts.due == 0 && trial.audits.iter().any(is_failed)
 }
 
+/// Why a trial has no numbers, for the place where they would stand; `None` where it has.
+pub(crate) fn unsent_words(trial: &TrialResult) -> Option<[&'static str; 2]> {
+    tables::is_unsent(trial).then(|| match is_withheld(trial) {
+        true => ["withheld", "the test request before it failed"],
+        false => ["not sent", "nothing fell due in the window"],
+    })
+}
+
 /// Target, load and length: `http://127.0.0.1:8080, 100/s for 10s`.
 pub(crate) fn subject_words(run: &RunResult) -> String {
     let of = &run.subject;
@@ -347,6 +355,9 @@ fn of_one(row: &Shown<'_>) -> String {
     let trial = row.trial;
     if is_withheld(trial) {
         return "The load was not sent: the test request before it failed.".to_owned();
+    }
+    if tables::is_unsent(trial) {
+        return "Nothing was measured: nothing fell due in the window.".to_owned();
     }
     if let Some(steps) = trial.steps.as_ref().filter(|it| !it.steps.is_empty()) {
         return of_steps(&steps.steps, steps.knee);

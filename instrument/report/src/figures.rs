@@ -127,7 +127,8 @@ pub(crate) fn quantile(quantile: &Quantile) -> String {
 /// Whether fewer than [`BEYOND_MIN`] samples lie beyond it.
 #[must_use]
 pub(crate) fn is_thin(quantile: &Quantile) -> bool {
-    quantile.beyond < BEYOND_MIN
+    let is_known = quantile.value_ns.is_some() || quantile.unconditional_ns.is_some();
+    is_known && quantile.beyond < BEYOND_MIN
 }
 
 /// A quantile over all that were due: `inf` where those without an answer reach down to it.

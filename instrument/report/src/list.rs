@@ -5,6 +5,7 @@
 
 use model::result::{RunResult, Verdict};
 
+use crate::answer::unsent_words;
 use crate::figures::rate;
 use crate::grid::{Cell, Grid, INDENT};
 use crate::paint::{Paint, Style, clean, columns_of, verdict_mark, wrap};
@@ -37,7 +38,10 @@ pub struct ListEntry {
 pub fn list_headline(run: &RunResult) -> Vec<(String, String)> {
     let shown = tables::shown(run);
     let Some(first) = shown.first() else { return Vec::new() };
-    let goodput = format!("{}/s", rate(first.trial.rates.goodput_per_s));
+    let goodput = match unsent_words(first.trial) {
+        Some([load, _]) => load.to_owned(),
+        None => format!("{}/s", rate(first.trial.rates.goodput_per_s)),
+    };
     let quantiles = ["p50", "p99"].map(|name| (name, tables::quantile_named(first, name).text));
     let all = std::iter::once(("goodput", goodput)).chain(quantiles);
     all.map(|(head, value)| (head.to_owned(), value)).collect()

@@ -10,7 +10,7 @@ mod numbers;
 use model::quantity::show_count;
 use model::result::{RunResult, TrialResult, Verdict};
 
-use crate::answer::{ledger_words, subject_words};
+use crate::answer::{ledger_words, subject_words, unsent_words};
 use crate::next::next_words;
 use crate::page::{Marked, Page};
 use crate::paint::{Paint, Style, clean, verdict_mark};
@@ -127,6 +127,10 @@ fn headline(page: &mut Page, verdict: Verdict, shown: &[Shown<'_>], trial: &Tria
     page.line(Paint::Plain, "");
     // A number that does not hold is not shouted.
     let paint = if verdict == Verdict::Invalid { Paint::Dim } else { Paint::Bold };
+    if let Some([load, why]) = unsent_words(trial) {
+        page.indented(paint, &format!("load {load}: {why}; there are no numbers"));
+        return;
+    }
     for pieces in tables::headline(trial) {
         page.flow(paint, &pieces);
     }

@@ -35,8 +35,8 @@ pub struct Decision {
     pub is_beyond: bool,
     /// The probability of lying at least this far on this side if the true share were the allowed one (one-sided).
     pub chance: f64,
-    /// How many windows like this one, with the same shares and excursions, would exclude chance with 95 % confidence, or
-    /// below [`FAILS_BELOW`] where the counts are beyond; `None` where none would.
+    /// How many windows like this one, with the same shares and excursions, would exclude chance with the confidence that was
+    /// asked for, or below [`FAILS_BELOW`] where the counts are beyond; `None` where none would.
     pub windows_to_decide: Option<f64>,
 }
 
@@ -73,15 +73,18 @@ pub fn rule(as_measured: &Decision, less_own: &Decision, confidence: Option<f64>
     }
 }
 
-/// What excludes chance where the counts are within the allowed share.
-const EXCLUDES_BELOW: f64 = 0.05;
-
 /// More windows than this are no advice.
 const WINDOWS_MAX: f64 = 1e5;
 
 /// Decides by counting whether more than `allowed_share` of all are beyond. `below`: what lies below the limit, and the limit.
+/// `confidence`: how sure one wants to be that counts within the share are no chance.
 #[must_use]
-pub fn decide(slots: &[Counts], allowed_share: f64, below: Option<(&Tail, f64)>) -> Decision {
+pub fn decide(
+    slots: &[Counts],
+    allowed_share: f64,
+    below: Option<(&Tail, f64)>,
+    confidence: f64,
+) -> Decision {
     let sum = |of: fn(&Counts) -> u64| to_f64(slots.iter().map(of).sum());
     let (beyond, all) = (sum(|slot| slot.beyond), sum(|slot| slot.all));
     let is_beyond = beyond > allowed_share * all;
@@ -97,7 +100,7 @@ pub fn decide(slots: &[Counts], allowed_share: f64, below: Option<(&Tail, f64)>)
         let of_fall = |(share, size)| chance(0.0, all / size * windows, share, false);
         fall.map_or(at_limit, |fall| at_limit.min(of_fall(fall)))
     };
-    let enough = if is_beyond { FAILS_BELOW } else { EXCLUDES_BELOW };
+    let enough = if is_beyond { FAILS_BELOW } else { 1.0 - confidence };
     Decision { is_beyond, chance: chance_of(1.0), windows_to_decide: windows(enough, &chance_of) }
 }
 
@@ -171,6 +174,8 @@ mod tests {
     use super::*;
     use crate::TimedHistogram;
 
+    const SURE: f64 = 0.95;
+
     /// 300 slots of 20, with so many beyond in each.
     fn slots(beyond: impl Fn(u64) -> u64) -> Vec<Counts> {
         (0..300).map(|slot| Counts { beyond: beyond(slot), all: 20 }).collect()
@@ -182,20 +187,23 @@ mod tests {
     fn none_beyond() {
         assert_eq!(needed_for(0.01, 0.95), 299);
         assert_eq!((needed_for(0.05, 0.95), needed_for(0.001, 0.99)), (59, 4_603));
-        let of = |all| decide(&[Counts { beyond: 0, all }], 0.01, None);
+        let of = |all| decide(&[Counts { beyond: 0, all }], 0.01, None, SURE);
+        let surer = decide(&[Counts { beyond: 0, all: 299 }], 0.01, None, 0.99);
+        let windows = surer.windows_to_decide.unwrap();
+        assert!((windows * 299.0).ceil() == to_f64(needed_for(0.01, 0.99)), "{windows}");
         assert!(of(299).chance < 0.05 && of(298).chance > 0.05, "{:?}", of(299));
         let windows = of(120).windows_to_decide.unwrap();
         assert!((windows - 299.0 / 120.0).abs() < 0.01, "{windows}");
-        assert!(decide(&[Counts { beyond: 0, all: 9_000 }], 0.01, None).chance < 1e-30);
+        assert!(decide(&[Counts { beyond: 0, all: 9_000 }], 0.01, None, SURE).chance < 1e-30);
     }
 
     /// Claim: 90 of 6,000 beyond fail a limit that allows 60 where they come one by one, and not where they come in three
     /// excursions of 30: then four windows or more would be needed.
     #[test]
     fn excursions_count_once() {
-        let alone = decide(&slots(|slot| u64::from(slot * 37 % 100 < 30)), 0.01, None);
+        let alone = decide(&slots(|slot| u64::from(slot * 37 % 100 < 30)), 0.01, None, SURE);
         assert!(alone.is_beyond && alone.chance < 0.001, "{alone:?}");
-        let together = decide(&slots(|slot| 15 * u64::from(slot % 100 < 2)), 0.01, None);
+        let together = decide(&slots(|slot| 15 * u64::from(slot % 100 < 2)), 0.01, None, SURE);
         assert!(together.is_beyond && together.chance > 0.15, "{together:?}");
         assert!(together.windows_to_decide.is_some_and(|windows| windows > 4.0), "{together:?}");
     }
@@ -220,11 +228,15 @@ mod tests {
         let none = slots(|_| 0);
         for (seconds, is_sure) in [(0.05, true), (10.0, false)] {
             let tail = Tail::of(&swinging(seconds)).unwrap();
-            let at = |limit| decide(&none, 0.01, Some((&tail, limit))).chance;
+            let at = |limit| decide(&none, 0.01, Some((&tail, limit)), SURE).chance;
             assert_eq!(at(12e6) < 0.05, is_sure, "{seconds}: {}", at(12e6));
             assert!(at(1e9) < 1e-6, "{seconds}: {}", at(1e9));
-            let more = decide(&slots(|slot| slot % 2), 0.01, Some((&tail, 12e6)));
-            assert_eq!(more, decide(&slots(|slot| slot % 2), 0.01, None), "too many are too many");
+            let more = decide(&slots(|slot| slot % 2), 0.01, Some((&tail, 12e6)), SURE);
+            assert_eq!(
+                more,
+                decide(&slots(|slot| slot % 2), 0.01, None, SURE),
+                "too many are too many"
+            );
         }
     }
 
@@ -232,7 +244,7 @@ mod tests {
     #[test]
     fn what_samples_are_worth() {
         let slots = slots(|slot| 15 * u64::from(slot % 100 < 2));
-        let together = decide(&slots, 0.01, None);
+        let together = decide(&slots, 0.01, None, SURE);
         let found = worth(90.0 / 6_000.0, 6_000.0, 0.01, together.chance);
         assert!((60.0..=600.0).contains(&found), "{found}");
         let again = chance(90.0 / 6_000.0, found, 0.01, true);
@@ -245,21 +257,21 @@ mod tests {
     /// is as it is, and all may be beyond where all are allowed to.
     #[test]
     fn ends_of_the_scale() {
-        let nothing = decide(&[], 0.01, None);
+        let nothing = decide(&[], 0.01, None, SURE);
         assert_eq!(
             (nothing.is_beyond, nothing.chance, nothing.windows_to_decide),
             (false, 1.0, None)
         );
         let one = slots(|slot| u64::from(slot == 7));
         assert_eq!(
-            (decide(&one, 0.0, None).is_beyond, decide(&one, 0.0, None).chance),
+            (decide(&one, 0.0, None, SURE).is_beyond, decide(&one, 0.0, None, SURE).chance),
             (true, 0.0)
         );
-        assert_eq!(decide(&slots(|_| 0), 0.0, None).chance, 1.0);
-        let all = decide(&slots(|_| 20), 0.01, None);
+        assert_eq!(decide(&slots(|_| 0), 0.0, None, SURE).chance, 1.0);
+        let all = decide(&slots(|_| 20), 0.01, None, SURE);
         assert!(all.is_beyond && all.chance < 1e-30, "{all:?}");
-        assert_eq!(decide(&slots(|_| 20), 1.0, None).chance, 1.0);
-        let equal = decide(&slots(|slot| u64::from(slot % 5 == 0)), 0.01, None);
+        assert_eq!(decide(&slots(|_| 20), 1.0, None, SURE).chance, 1.0);
+        let equal = decide(&slots(|slot| u64::from(slot % 5 == 0)), 0.01, None, SURE);
         assert!(!equal.is_beyond && equal.windows_to_decide.is_none(), "{equal:?}");
     }
 

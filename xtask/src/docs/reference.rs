@@ -81,8 +81,8 @@ What is another in `assay.result/2` than in `assay.result/1`, and what a reader 
 
 * `verdict`: a threshold that failed by a valid number comes before a number that is not valid. A run that was `invalid` (97) may \
 be `fail` (99) now; treat both as no pass.
-* `audits`: one that failed no longer makes its trial invalid. `voids` names the numbers that are not valid, and which way \
-they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
+* `audits`: one that failed no longer makes its trial invalid. `voids` names the families of numbers that are not valid, and \
+which way they may be wrong; take the verdict from `verdict`, and look into `voids` before using a number. `figures` are what the \
 audit computed: read these, and not the sentence.
 * `thresholds`: `holds` is what the value alone says. Decide by `answer`, one of four: undecided and invalid are \
 no *yes*. `implicit` thresholds are in the list that nobody wrote: lost, doubled, invented and misplaced transactions, \

@@ -116,7 +116,7 @@ impl Start {
 /// A slow start makes the window's times too high for what comes after it, a fast one too low.
 fn mixed_with(off: f64) -> [Voided; 2] {
     let may_be = if off > 0.0 { Direction::TooHigh } else { Direction::TooLow };
-    [Family::Response, Family::Service].map(|family| Voided { family, may_be, from: None })
+    [Family::Response, Family::Service].map(|family| Voided { family, may_be })
 }
 
 fn mean_of(sums: &[(f64, f64)]) -> f64 {

@@ -64,6 +64,8 @@ struct Slot {
     less_own: u64,
     /// Never answered or never sent.
     missing: u64,
+    /// Refused, and counted by the time to that answer.
+    refused: u64,
 }
 
 impl Part for Beyond {
@@ -244,6 +246,7 @@ impl Slot {
         self.beyond += u64::from(time.is_none_or(|ns| what.is_beyond(ns)));
         self.less_own += u64::from(time.is_none_or(|ns| what.is_beyond(ns - own)));
         self.missing += u64::from(time.is_none());
+        self.refused += u64::from(is_refused);
         has_reached
     }
 }
@@ -262,12 +265,13 @@ impl Limit {
             What::Times { limit_ns, .. } => self.tail.as_ref().map(|tail| (tail, limit_ns)),
             What::Failures => None,
         };
+        let sure = threshold.confidence.unwrap_or(CONFIDENCE);
         let decided = |of: &dyn Fn(&Slot) -> u64| {
             let beyond = |slot: &Slot| if is_infinite { slot.all } else { of(slot) };
             let counts = |slot: &Slot| Counts { beyond: beyond(slot), all: slot.all };
             let counts: Vec<Counts> = self.slots.iter().map(counts).collect();
             let beyond = counts.iter().map(|it| it.beyond).sum::<u64>();
-            (beyond, self.decided(decide(&counts, self.allowed_share, below)))
+            (beyond, self.decided(decide(&counts, self.allowed_share, below, sure)))
         };
         let (beyond, as_measured) = decided(&|slot| slot.beyond);
         let (beyond_less_own, less_own) = decided(&|slot| {
@@ -284,6 +288,7 @@ impl Limit {
             Ruling::Invalid => Answer::Invalid,
         };
         let windows = as_measured.windows_to_decide.zip(less_own.windows_to_decide);
+        let windows = windows.map(|(a, b)| a.max(b));
         let counted = Counted {
             comparison: self.text.clone(),
             limit_ns: match self.what {
@@ -293,12 +298,14 @@ impl Limit {
             all,
             beyond,
             beyond_less_own,
+            refused: sum(|slot| slot.refused),
             allowed_share: self.allowed_share,
             chance: as_measured.chance.max(less_own.chance),
             silent_s: self
                 .silent_slots()
                 .map(|slots| window_s * to_f64(slots) / to_f64(self.slots.len())),
-            seconds_to_decide: windows.map(|(a, b)| a.max(b) * window_s),
+            seconds_to_decide: windows.map(|windows| windows * window_s),
+            needed: windows.map(|windows| to_u64((windows * to_f64(all) - 1e-6).ceil())),
         };
         Some((answer, counted))
     }
@@ -337,9 +344,10 @@ pub(crate) fn in_words(answer: Answer, counted: &Counted, confidence: Option<f64
     };
     let (count, all) = (show_count(counted.beyond), show_count(counted.all));
     let allowed = show_count(to_u64((counted.allowed_share * to_f64(counted.all)).floor()));
-    let longer = |so: &str| match counted.seconds_to_decide {
-        Some(seconds) => format!("; about {} at this rate would {so}", seconds_in_words(seconds)),
-        None => String::new(),
+    let counts = format!("{count} of {all} {beyond}, {allowed} allowed");
+    let less_own = match counted.beyond_less_own {
+        same if same == counted.beyond => String::new(),
+        less => format!(", {} without the instrument's own lag", show_count(less)),
     };
     match answer {
         Answer::Failed => {
@@ -349,41 +357,60 @@ pub(crate) fn in_words(answer: Answer, counted: &Counted, confidence: Option<f64
                     seconds_in_words(seconds)
                 )
             });
-            format!("{count} of {all} {beyond}, {allowed} allowed{silent}")
+            format!("{counts}{silent}")
         }
         Answer::Invalid => format!(
-            "{count} of {all} {beyond}, {allowed} allowed, {} without the instrument's own lag: this machine was late, not the system; use an idle machine",
-            show_count(counted.beyond_less_own)
+            "{counts}{less_own}: this machine was late, not the system; use an idle machine"
         ),
         Answer::Undecided if counted.is_beyond() => {
-            format!(
-                "{count} of {all} {beyond}, {allowed} allowed: may be chance{}",
-                longer("decide")
-            )
+            let longer = counted.seconds_to_decide.map_or_else(too_near, |seconds| {
+                format!("about {} at this rate would decide", seconds_in_words(seconds))
+            });
+            format!("{counts}{less_own}: may be chance; {longer}")
         }
         Answer::Met | Answer::Undecided => {
             let sure = confidence.unwrap_or(CONFIDENCE);
+            let is_of_refusals = counted.refused.saturating_mul(2) > counted.all;
+            if is_of_refusals && answer == Answer::Met {
+                let refused = show_count(counted.refused);
+                return format!("{refused} of {all} were refused: this is how fast refusals came");
+            }
             if counted.allowed_share <= 0.0 || counted.chance < 1.0 - sure {
                 return String::new();
             }
-            let percent = rounded(sure * 100.0);
-            let needed = needed_for(counted.allowed_share, sure);
-            match counted.beyond {
-                0 if counted.all < needed => {
-                    let needed = show_count(needed);
-                    format!("0 of {all} {beyond}; {needed} are needed to be {percent} % sure")
+            let needed = counted.needed.zip(counted.seconds_to_decide);
+            let alone = needed_for(counted.allowed_share, sure);
+            let said = match counted.beyond {
+                0 if counted.needed.is_some_and(|needed| needed <= alone) => {
+                    format!("0 of {all} {beyond}{less_own}")
                 }
                 0 => format!(
-                    "0 of {all} {beyond}: may be chance, because slow ones come together{}",
-                    longer(&format!("make it {percent} % sure"))
+                    "0 of {all} {beyond}{less_own}: may be chance, because slow ones come together"
                 ),
-                _ => format!(
-                    "{count} of {all} {beyond}, {allowed} allowed: may be chance{}",
-                    longer(&format!("make it {percent} % sure"))
-                ),
-            }
+                _ => format!("{counts}{less_own}: may be chance"),
+            };
+            let longer = needed.map_or_else(too_near, |(needed, seconds)| {
+                let about = if needed <= alone { needed } else { two_digits(needed) };
+                format!(
+                    "{} are needed to be {} % sure ({} at this rate)",
+                    show_count(about),
+                    rounded(sure * 100.0),
+                    seconds_in_words(seconds)
+                )
+            });
+            format!("{said}; {longer}")
         }
     }
+}
+
+fn too_near() -> String {
+    "the share is too near the allowed one for a longer window to tell".to_owned()
+}
+
+/// Upwards.
+fn two_digits(count: u64) -> u64 {
+    let unit = count.checked_ilog10().map_or(1, |digits| 10_u64.pow(digits.saturating_sub(1)));
+    count.div_ceil(unit).saturating_mul(unit)
 }
 
 /// Two digits, upwards.

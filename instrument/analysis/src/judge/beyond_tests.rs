@@ -109,6 +109,8 @@ fn verdicts() {
         ("1.5 % take 800 ms, 60 s", slow(100, 60, 0.015, 800 * MS), "p99 < 400ms", None, Answer::Failed, Verdict::Fail, "met in 58 of 100, 0"),
         ("3 % take 900 ms", slow(50, 20, 0.03, 900 * MS), "p99 < 300ms", None, Answer::Failed, Verdict::Fail, "void, 97"),
         ("8 % take 900 ms", slow(50, 20, 0.08, 900 * MS), "p95 < 300ms", None, Answer::Failed, Verdict::Fail, "void, 97"),
+        ("6 % take 900 ms", slow(50, 20, 0.06, 900 * MS), "p95 < 300ms", None, Answer::Undecided, Verdict::Undecided, "void, 97"),
+        ("60 ms pause each second", takes(1_000, 20, |_, due| (60 * MS - due % SECOND).max(0) + MS), "p95 < 9ms", None, Answer::Undecided, Verdict::Undecided, "void, 97"),
         ("5 % slow page", slow(100, 6, 0.05, 600 * MS), "p99 < 100ms", None, Answer::Failed, Verdict::Fail, "void, 97"),
         ("5 % unanswered", unanswered(0.05), "p99 < 1s", None, Answer::Failed, Verdict::Fail, "void, 97"),
         ("dead from half", died(10), "p99 < 1s", None, Answer::Failed, Verdict::Fail, "void, 97"),
@@ -156,7 +158,10 @@ fn counts_in_words() {
     );
     assert_eq!(own.detail, words);
     let few = told(takes(12, 10, |_, _| MS), "p99 < 1s", None);
-    assert_eq!(few.detail, "0 of 120 beyond 1.00 s; 299 are needed to be 95 % sure");
+    assert_eq!(
+        few.detail,
+        "0 of 120 beyond 1.00 s; 299 are needed to be 95 % sure (25.0 s at this rate)"
+    );
     let every_77th = |tx: u64, _| if tx % 77 == 5 { 200 * MS } else { MS };
     let some = told(takes(100, 10, every_77th), "p99 < 100ms", None);
     assert_eq!(some.answer, Answer::Undecided);
@@ -175,6 +180,63 @@ fn counts_in_words() {
     let words = "200 of 1,000 beyond 1.00 s, 10 allowed; nothing that was due in the last 2.00 s was answered";
     assert_eq!(dead.detail, words);
     assert_eq!(told(takes(100, 100, |_, _| MS), "p99 < 1h", None).detail, "");
+}
+
+/// Claim: where the instrument's own lag moves a count that chance leaves open, both counts are said, and nowhere else.
+#[test]
+fn both_counts_where_they_differ() {
+    let lengths = |tx: u64, _| if tx % 77 == 5 { 200 * MS } else { 80 * MS };
+    let late = told(stopped(takes(100, 10, lengths)), "p99 < 100ms", None);
+    assert_eq!(late.answer, Answer::Undecided, "{late:?}");
+    let words = "41 of 1,000 beyond 100 ms, 10 allowed, 13 without the instrument's own lag: may be chance; about ";
+    assert!(late.detail.starts_with(words), "{}", late.detail);
+    let idle = told(takes(100, 10, lengths), "p99 < 100ms", None);
+    assert!(!idle.detail.contains("own lag"), "{}", idle.detail);
+}
+
+/// Claim: a time that is mostly of refusals says so, though it keeps the limit: it is no time in which anything was done.
+#[test]
+fn quick_refusals_are_called_so() {
+    let mostly = |tx: u64, _| match tx % 10 {
+        0 => (5 * MS, Outcome::Committed),
+        _ => (MS, Outcome::Rejected(Class::Server)),
+    };
+    let found = told(load(100, 30, mostly), "p99 < 1s", None);
+    assert_eq!((found.answer, found.counted[0].refused), (Answer::Met, 2_700));
+    assert_eq!(found.detail, "2,700 of 3,000 were refused: this is how fast refusals came");
+    let committed = told(load(100, 30, mostly), "committed.p99 < 1s", None);
+    assert!(!committed.detail.contains("refused"), "{}", committed.detail);
+}
+
+/// Claim: without `confidence` the line of a threshold that is met says how many would exclude chance exactly where the
+/// same threshold with `confidence` is undecided; with another confidence it says what that needs.
+#[test]
+fn met_says_where_chance_is_not_excluded() {
+    let cases = [
+        takes(12, 10, |_, _| MS),
+        takes(100, 30, |_, _| MS),
+        takes(100, 20, |tx, _| if tx % 150 == 3 { SECOND } else { MS }),
+        takes(100, 60, |tx, _| if tx % 500 == 3 { SECOND } else { MS }),
+        takes(100, 20, |tx, _| if tx % 2_000 < 15 { SECOND } else { MS }),
+    ];
+    let mut said = Vec::new();
+    for trial in cases {
+        for expr in ["p99 < 500ms", "p95 < 500ms", "success >= 99.9%"] {
+            let of = |confidence| told(trial.clone(), expr, confidence);
+            let (plain, sure, surer) = (of(None), of(Some(0.95)), of(Some(0.99)));
+            assert_eq!(plain.answer, Answer::Met, "{expr}: {plain:?}");
+            let is_open = plain.detail.contains("needed to be 95 % sure");
+            assert_eq!(sure.answer == Answer::Undecided, is_open, "{expr}: {plain:?} {sure:?}");
+            assert_eq!(sure.detail, plain.detail);
+            assert_eq!(plain.detail.is_empty(), !is_open, "{expr}: {plain:?}");
+            if surer.answer == Answer::Undecided {
+                assert!(surer.detail.contains("needed to be 99 % sure"), "{surer:?}");
+                assert!(surer.counted[0].needed > sure.counted[0].needed, "{surer:?}");
+            }
+            said.push(is_open);
+        }
+    }
+    assert!(said.contains(&true) && said.contains(&false), "{said:?}");
 }
 
 /// Claim: what is beyond is counted as the language has it: `<` leaves the limit itself outside and `<=` inside; of the

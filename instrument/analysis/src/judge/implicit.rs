@@ -245,6 +245,7 @@ mod tests {
         assert_eq!(result.reason, said);
         let others = result.audits.iter().filter(|it| it.name != "preflight");
         assert!(others.into_iter().all(|it| it.outcome == AuditOutcome::Skipped));
+        assert!(result.audits.iter().all(|it| it.voids.is_empty()), "there is no number");
         for (fault, verdict) in
             [(LedgerFault::Refused, Verdict::Fail), (LedgerFault::Unreadable, Verdict::Invalid)]
         {

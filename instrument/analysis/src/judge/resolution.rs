@@ -187,7 +187,10 @@ mod tests {
             assert_eq!(found.answer, answer, "{count} {expr}: {} {}", found.actual, found.detail);
         }
         let said = with(10, "p99 < 100ms").detail;
-        assert_eq!(said, "0 of 10 beyond 100 ms; 299 are needed to be 95 % sure");
+        assert_eq!(
+            said,
+            "0 of 10 beyond 100 ms; 299 are needed to be 95 % sure (300 s at this rate)"
+        );
     }
 
     /// Claim: a limit inside the interval is met by the value, which says so, and undecided where the threshold asks for 95 %

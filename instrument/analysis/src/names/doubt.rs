@@ -78,12 +78,9 @@ fn needs(name: &str, trial: &TrialResult) -> Vec<Need> {
 fn of_word(family: Family, word: Word) -> Need {
     let need = Need::of(family);
     match word {
-        Word::Percentile(q) => need.at(q),
-        Word::Moment("max") => need.at(1.0),
-        Word::Moment("min") => need.at(0.0),
         // A lag that makes some times longer may bring them nearer to each other.
         Word::Moment("stddev" | "variance") => need.either_way(),
-        Word::Moment(_) => need,
+        Word::Percentile(_) | Word::Moment(_) => need,
     }
 }
 
@@ -95,8 +92,8 @@ mod tests {
     use crate::names::metric_list::ENTRIES;
     use crate::testing::Trial;
 
-    /// Claim: a number is in doubt where a family that it is made of is voided, the way that it moves with it, and from
-    /// the quantile on that is void; what it is not made of leaves it alone.
+    /// Claim: a number is in doubt where a family that it is made of is voided, the way that it moves with it; what it is
+    /// not made of leaves it alone.
     #[test]
     fn what_is_in_doubt() {
         let mut trial = Trial::clean().result();
@@ -108,10 +105,8 @@ mod tests {
         let late = Voided::too_high(Family::Response);
         for (name, voids, expected) in [
             ("p99", late, Some(Direction::TooHigh)),
-            ("p99", late.from(0.999), None),
-            ("p99.9", late.from(0.999), Some(Direction::TooHigh)),
-            ("max", late.from(0.999), Some(Direction::TooHigh)),
-            ("mean", late.from(0.999), None),
+            ("max", late, Some(Direction::TooHigh)),
+            ("mean", late, Some(Direction::TooHigh)),
             ("stddev", late, Some(Direction::Either)),
             ("stage.committed.p99", late, Some(Direction::TooHigh)),
             ("service.p99", late, None),

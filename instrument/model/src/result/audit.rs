@@ -144,57 +144,37 @@ impl Direction {
 }
 
 /// A family of numbers that is not valid.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Voided {
     /// Which numbers.
     pub family: Family,
     /// Which way they may be wrong.
     pub may_be: Direction,
-    /// Of a distribution, only its largest value and its quantiles from this fraction of one on; null = all of it.
-    pub from: Option<f64>,
 }
 
 impl Voided {
     /// Numbers that may be wrong both ways.
     #[must_use]
     pub const fn either(family: Family) -> Self {
-        Self { family, may_be: Direction::Either, from: None }
+        Self { family, may_be: Direction::Either }
     }
 
     /// Numbers that are at most too high.
     #[must_use]
     pub const fn too_high(family: Family) -> Self {
-        Self { family, may_be: Direction::TooHigh, from: None }
+        Self { family, may_be: Direction::TooHigh }
     }
 
     /// Numbers that are at most too low.
     #[must_use]
     pub const fn too_low(family: Family) -> Self {
-        Self { family, may_be: Direction::TooLow, from: None }
-    }
-
-    /// Only the largest value and the quantiles from `q` on.
-    #[must_use]
-    pub const fn from(self, q: f64) -> Self {
-        Self { from: Some(q), ..self }
+        Self { family, may_be: Direction::TooLow }
     }
 
     /// Whether what a trial without thresholds is read for is among them.
     #[must_use]
     pub fn is_of_the_headline(&self) -> bool {
-        Family::OF_THE_HEADLINE.contains(&self.family) && self.from.is_none_or(|q| q <= 0.99)
-    }
-
-    /// In words: `response times from p99 on`.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let words = self.family.words();
-        let from = match self.from {
-            // Through an integer, because 0.999 · 100 is 99.90000000000001.
-            Some(q) => format!(" from p{} on", (q * 1e10).round() / 1e8),
-            None => String::new(),
-        };
-        format!("{words}{from}")
+        Family::OF_THE_HEADLINE.contains(&self.family)
     }
 }
 

@@ -83,6 +83,9 @@ pub struct Counted {
     pub beyond: u64,
     /// How many are, with each response time less the instrument's own lag of that transaction.
     pub beyond_less_own: u64,
+    /// How many of all were refused, and count by the time to that answer.
+    #[serde(default)]
+    pub refused: u64,
     /// The share that may be beyond, as a fraction of one.
     pub allowed_share: f64,
     /// The probability of lying at least this far on this side if the true share were the allowed one.
@@ -93,6 +96,9 @@ pub struct Counted {
     /// How long a window at this rate, with the same shares and excursions, would exclude chance, in seconds; null = none
     /// would.
     pub seconds_to_decide: Option<f64>,
+    /// How many such a window would hold; null = none would.
+    #[serde(default)]
+    pub needed: Option<u64>,
 }
 
 impl Counted {

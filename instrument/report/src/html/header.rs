@@ -10,7 +10,7 @@ use super::markup::{Element, Markup, coded, el, list, pairs, paragraph, said, te
 use super::numbers::Document;
 use super::tables::{of_cells, words};
 use super::{Run, charts};
-use crate::answer::{answer, own_lag_decides, subject_words};
+use crate::answer::{answer, own_lag_decides, subject_words, unsent_words};
 use crate::figures::{failed, plural, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Source};
 use crate::next::next_words;
@@ -110,7 +110,11 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
     let trial = row.trial;
     let at = if label.is_empty() { String::new() } else { format!(" at {label}") };
     let mut tiles = Markup::new();
-    if let Some(of) = final_latency(trial) {
+    let unsent = unsent_words(trial);
+    if let Some([load, why]) = unsent {
+        tiles.push(tile(&run.document, &format!("load{at}"), &Cell::new(load), why));
+    }
+    if let Some(of) = final_latency(trial).filter(|_| unsent.is_none()) {
         for name in ["p50", "p99"] {
             if let Some(q) = of.response.quantiles.iter().find(|q| q.name == name) {
                 let beyond = format!("{} beyond it", plural(q.beyond, "sample"));
@@ -124,11 +128,13 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
             }
         }
     }
-    let rates = &trial.rates;
-    let goodput = Cell::new(format!("{}/s", rate(rates.goodput_per_s)));
-    let goodput = tables::marked_cell(goodput.at(row.at("rates/goodput_per_s")), row);
-    let below = format!("of {}/s offered", rate(rates.offered_per_s));
-    tiles.push(tile(&run.document, &format!("goodput{at}"), &goodput, &below));
+    if unsent.is_none() {
+        let rates = &trial.rates;
+        let goodput = Cell::new(format!("{}/s", rate(rates.goodput_per_s)));
+        let goodput = tables::marked_cell(goodput.at(row.at("rates/goodput_per_s")), row);
+        let below = format!("of {}/s offered", rate(rates.offered_per_s));
+        tiles.push(tile(&run.document, &format!("goodput{at}"), &goodput, &below));
+    }
     let sum = |of: fn(&Shown<'_>) -> u64| run.shown.iter().map(of).fold(0, u64::saturating_add);
     let (lost, due) = (sum(|it| failed(&it.trial.counts)), sum(|it| it.trial.counts.due));
     let parts = run.shown.iter().flat_map(|it| tables::failed_parts(&it.at("counts")));
@@ -136,7 +142,9 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
     let lost_cell = run.shown.iter().fold(lost_cell, tables::marked_cell);
     let below = format!("{} of all due", share(lost, due));
     let what = if run.shown.len() > 1 { "failed, all settings" } else { "failed" };
-    tiles.push(tile(&run.document, what, &lost_cell, &below));
+    if due > 0 || unsent.is_none() {
+        tiles.push(tile(&run.document, what, &lost_cell, &below));
+    }
     let audits = tables::audits(run.result, &run.shown);
     if !audits.is_empty() {
         let object = tables::objecting(&audits);

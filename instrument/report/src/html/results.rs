@@ -17,7 +17,7 @@ use crate::tables::{self, final_latency};
 pub(crate) fn results(run: &Run<'_>) -> Markup {
     let Some(first) = run.shown.first() else { return Markup::new() };
     let mut markup = Markup::from(overview(run));
-    if !tables::is_probe(first.trial) {
+    if !tables::is_probe(first.trial) && !tables::is_unsent(first.trial) {
         let legend = "achieved = goodput ÷ offered: ● 98% or more, ◐ 90% to 98%, ○ saturated. failed = rejected + unknown + shed.";
         markup.push(paragraph("legend", legend));
     }
@@ -29,7 +29,9 @@ pub(crate) fn results(run: &Run<'_>) -> Markup {
     }
     let of = if tables::is_probe(first.trial) { " of the probe" } else { "" };
     let title = format!("Response time{of} (due → {}), with intervals", first.trial.final_stage);
-    markup.push(details("part", &title, response_times(run)));
+    if !run.shown.iter().all(|row| tables::is_unsent(row.trial)) {
+        markup.push(details("part", &title, response_times(run)));
+    }
     markup.and(super::with_results(run))
 }
 

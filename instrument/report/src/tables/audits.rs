@@ -159,7 +159,7 @@ pub(crate) fn voids(audit: &AuditResult) -> String {
     }
     let of = |way: Direction| {
         let alike = audit.voids.iter().filter(|it| it.may_be == way);
-        let words: Vec<String> = alike.map(|it| it.in_words()).collect();
+        let words: Vec<&str> = alike.map(|it| it.family.words()).collect();
         (!words.is_empty()).then(|| format!("{}{}", words.join(", "), way.in_words()))
     };
     let ways = [Direction::TooHigh, Direction::TooLow, Direction::Either];

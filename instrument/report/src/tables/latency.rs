@@ -6,7 +6,7 @@
 use model::quantity::show_count;
 use model::result::{CombinedResult, Distribution, LatencyResult, Quantile, TrialResult};
 
-use super::{Shown, marked};
+use super::{Shown, is_unsent, marked};
 use crate::figures::{
     NONE, interval, interval_bare, is_thin, latency, latency_f64, percent, plural, quantile, rate,
     span_ns, unconditional, whole_ns,
@@ -90,7 +90,8 @@ pub(super) fn combined_quantile(of: &CombinedResult, name: &str, at: &str) -> Ce
 
 /// One trial: a row a quantile.
 pub(crate) fn quantiles_of_one(row: &Shown<'_>) -> Grid {
-    let Some(latency) = final_latency(row.trial) else { return Grid::new() };
+    let latency = final_latency(row.trial).filter(|_| !is_unsent(row.trial));
+    let Some(latency) = latency else { return Grid::new() };
     let (response, service) = (&latency.response, &latency.service);
     let at = row.latency_at();
     let differs = differs(latency);

@@ -2,7 +2,7 @@
 
 use model::result::{ProcessorOf, ProcessorResult};
 
-use super::{Shown, marked};
+use super::{Shown, is_unsent, marked};
 use crate::figures::{NONE, latency_f64, percent};
 use crate::grid::{Cell, Grid};
 use crate::paint::{Paint, clean};
@@ -14,7 +14,7 @@ const NODES_MAX: usize = 16;
 pub(crate) fn processor(shown: &[Shown<'_>]) -> Grid {
     let mut grid = Grid::new().pin("setting").words(1, "process").number(1, "processors");
     grid = grid.number(1, "a transaction").number(2, "sampled");
-    for row in shown {
+    for row in shown.iter().filter(|row| !is_unsent(row.trial)) {
         let of: &ProcessorResult = &row.trial.processor;
         for (index, process) in of.processes.iter().enumerate().take(1 + NODES_MAX) {
             let at = |key: &str| row.at(&format!("processor/processes/{index}/{key}"));

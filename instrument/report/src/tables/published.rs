@@ -6,7 +6,7 @@
 use model::quantity::{show_count, show_ns};
 use model::result::VegetaResult;
 
-use super::{Shown, marked};
+use super::{Shown, is_unsent, marked};
 use crate::figures::bytes;
 use crate::grid::{Cell, Grid};
 use crate::paint::clean;
@@ -29,7 +29,7 @@ pub(crate) fn published(shown: &[Shown<'_>]) -> Grid {
         grid = grid.number(2, head);
     }
     grid = grid.number(3, "bytes in").number(3, "success").words(3, "codes");
-    for row in shown {
+    for row in shown.iter().filter(|row| !is_unsent(row.trial)) {
         let mut cells = Vec::new();
         if has_several {
             cells.push(Cell::new(row.label.as_str()));

@@ -7,6 +7,7 @@ use model::result::{Quantile, SettingResult, TrialResult, Verdict};
 
 use super::latency::{combined_quantile, of_all_trials};
 use super::{Shown, failed_parts, final_latency, is_probe, marked, marked_cell};
+use crate::answer::unsent_words;
 use crate::figures::{NONE, between, failed, is_thin, of_all_due, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Grid, Source};
 use crate::paint::{Paint, clean, verdict_mark};
@@ -33,11 +34,14 @@ fn loads(shown: &[Shown<'_>]) -> Grid {
     grid = quantile_columns(grid, shown);
     for (index, row) in shown.iter().enumerate() {
         let rates = &row.trial.rates;
-        let mut cells = vec![
-            Cell::new(row.label.as_str()),
-            verdict_cell(row),
-            Cell::new(rate(rates.offered_per_s)).at(row.at("rates/offered_per_s")),
-        ];
+        let mut cells = vec![Cell::new(row.label.as_str()), verdict_cell(row)];
+        if let Some([load, _]) = unsent_words(row.trial) {
+            cells.push(Cell::new(load));
+            cells.resize_with(grid.columns.len(), || Cell::new(NONE));
+            grid.row(cells);
+            continue;
+        }
+        cells.push(Cell::new(rate(rates.offered_per_s)).at(row.at("rates/offered_per_s")));
         if has_late {
             cells.push(committed_cell(row));
         }

@@ -4,7 +4,7 @@
 //! It must never print a percentile without its sample count, the way to its method, and the failures beside it.
 
 use model::quantity::show_count;
-use model::result::{RunResult, TrialResult};
+use model::result::{Quantile, RunResult, TrialResult};
 
 use crate::figures::{failed, failures, is_thin, plural, share};
 use crate::page::{Marked, Page};
@@ -17,7 +17,7 @@ const ERRORS_MAX: usize = 5;
 
 /// All sections of numbers.
 pub(super) fn numbers(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
-    if shown.is_empty() {
+    if shown.iter().all(|row| tables::is_unsent(row.trial)) {
         return;
     }
     // Of several settings the results have p50 and p99 already.
@@ -142,8 +142,11 @@ fn failures_by_class(page: &mut Page, shown: &[Shown<'_>], verbose: bool) {
 /// wanted.
 pub(super) fn legend(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], verbose: bool) {
     let latencies = || shown.iter().filter_map(|row| tables::final_latency(row.trial));
-    let mut quantiles = latencies().flat_map(|latency| &latency.response.quantiles);
-    if quantiles.any(is_thin) {
+    // Of several settings only these stand in the table, unless everything is wanted.
+    let is_printed =
+        |it: &&Quantile| verbose || shown.len() == 1 || ["p50", "p99"].contains(&it.name.as_str());
+    let quantiles = latencies().flat_map(|latency| &latency.response.quantiles);
+    if quantiles.filter(is_printed).any(is_thin) {
         page.indented(Paint::Dim, "~ rests on fewer than ten samples beyond it: read it as a hint");
     }
     if let Some(text) = tables::void_legend(shown) {

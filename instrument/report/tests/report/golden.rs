@@ -86,6 +86,34 @@ fn eight_runs() {
     }
 }
 
+/// Claim: a load that was withheld is said to be, in terminal, page and list: there is no number of it anywhere, nor the mark
+/// of one, and nothing is said to have gone well.
+#[test]
+fn a_load_that_was_withheld() {
+    let ran = made_runs::withheld();
+    assert_eq!(ran.result.exit_code, 99);
+    let text = report::terminal(&ran.result, Style { width: 80, ..Style::default() });
+    check("withheld.txt", &text);
+    let page = elements(&ran.page);
+    let of_class = |class: &str| -> Vec<String> {
+        let found = page.iter().filter(|it| it.tag.get("class") == Some(class));
+        found.map(|it| it.text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(of_class("value"), ["withheld", "0 of 1"]);
+    let below = ["the test request before it failed", "1 warning or failure: see below"];
+    assert_eq!(of_class("below"), below);
+    assert_eq!(of_class("answer"), ["The load was not sent: the test request before it failed."]);
+    let listed = report::list_headline(&ran.result);
+    assert_eq!(listed[0], ("goodput".to_owned(), "withheld".to_owned()));
+    let markdown = report::markdown(&ran.result);
+    for said in [&text, &markdown, &page[0].text] {
+        for never in ["!0", " 0/s", "(0/s", "0 samples beyond it", "Nothing failed", "Unreliable:"]
+        {
+            assert!(!said.contains(never), "{never}: {said}");
+        }
+    }
+}
+
 /// Claim: of loads the answer says up to which the thresholds are kept, and not up to which the system keeps up.
 #[test]
 fn the_answer_is_to_the_thresholds() {

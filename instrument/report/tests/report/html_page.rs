@@ -107,6 +107,23 @@ fn nothing_jumps() {
     }
 }
 
+/// Claim: on a page of two runs no two landmarks have one name and no two elements one id, though both runs have the same
+/// sections.
+#[test]
+fn two_runs_in_one_page() {
+    let runs = ["clean", "failed"].map(html_samples::named);
+    let page = report::html(&runs, &Assets::built()).expect("a page");
+    let found = elements(&page);
+    for attribute in ["id", "aria-labelledby"] {
+        let mut all: Vec<&str> = found.iter().filter_map(|it| it.tag.get(attribute)).collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert!(count > 10 && all.len() == count, "{attribute}: {count}, {} different", all.len());
+    }
+    assert!(found.iter().any(|it| it.tag.get("id") == Some("r1-results")), "{page}");
+}
+
 /// Claim: the same results give the same bytes.
 #[test]
 fn the_same_bytes() {

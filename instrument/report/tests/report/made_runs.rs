@@ -48,6 +48,13 @@ pub fn eight() -> Vec<(&'static str, Ran)> {
     ]
 }
 
+/// A load that was not sent, because the test request before it was refused.
+pub fn withheld() -> Ran {
+    let refusal = Some("500 Internal Server Error, 3 times of 3".to_owned());
+    let beside = Beside { refusal, ..Beside::default() };
+    ran_beside(REFUSED, &beside, |_| server(4, ms(5)))
+}
+
 /// The loads of [`matrix`] with another limit for p99.
 pub fn matrix_within(limit: &str) -> RunResult {
     run(&MATRIX.replace("250ms", limit), || server(1, ms(5)))

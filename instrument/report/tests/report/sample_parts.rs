@@ -380,6 +380,7 @@ pub fn trial(key: &str) -> TrialResult {
             outstanding: 0,
         }],
         timeline: timeline(),
+        sections: SectionsResult::default(),
         calls: vec![
             CallsResult { calls: 1, chance: 0.5, exceeds_ns: Some(412 * US) },
             CallsResult { calls: 10, chance: 0.1, exceeds_ns: Some(1_240 * US) },

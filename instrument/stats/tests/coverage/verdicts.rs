@@ -79,7 +79,7 @@ fn answers(queue: &Queue, p99: f64, lag: OwnLag, seconds: f64, seeds: u64) -> An
         for (index, (limit_ns, [as_measured, less_own])) in limits_ns.iter().zip(&slots).enumerate()
         {
             let decided =
-                [as_measured, less_own].map(|it| decide(it, 0.01, Some((&tail, *limit_ns))));
+                [as_measured, less_own].map(|it| decide(it, 0.01, Some((&tail, *limit_ns)), 0.95));
             let place = match rule(&decided[0], &decided[1], None) {
                 Ruling::Met => 0,
                 Ruling::Failed => 1,

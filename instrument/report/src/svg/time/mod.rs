@@ -22,7 +22,7 @@ use model::series::OWN_PROCESSOR;
 
 use super::settings::stem;
 use super::{Detail, Figure, Meta, Section};
-use crate::tables::shown_on_page;
+use crate::tables::{is_unsent, shown_on_page};
 use columns::Columns;
 
 /// The bounds of a document's charts.
@@ -77,6 +77,7 @@ pub(crate) fn figures(result: &RunResult, picture: &RunPicture, detail: Detail) 
     let is_alone = result.settings.iter().map(|it| it.trials.len()).sum::<usize>() < 2;
     let trials = shown_on_page(result).into_iter().enumerate();
     trials
+        .filter(|(_, row)| !is_unsent(row.trial))
         .flat_map(|(index, row)| {
             let of = Trial {
                 index,
