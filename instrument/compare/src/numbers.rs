@@ -42,7 +42,7 @@ pub(crate) fn of(trial: &TrialResult) -> Vec<Measured> {
     all.push(goodput(trial));
     let counts = &trial.counts;
     let failed = counts.rejected + counts.unknown + counts.shed;
-    let value = match void(trial, Family::Failures, None) {
+    let value = match void(trial, Family::Failures) {
         Some(audit) => Value::Void(audit),
         None => Value::Share { part: failed, whole: counts.due },
     };
@@ -75,7 +75,7 @@ fn times(trial: &TrialResult) -> Vec<Measured> {
         }
         let float = |ns: Option<i64>| ns.map(|ns| ns as f64);
         let value =
-            match (void(trial, Family::Response, Some(quantile.q)), quantile.unconditional_ns) {
+            match (void(trial, Family::Response), quantile.unconditional_ns) {
                 (Some(audit), _) => Value::Void(audit),
                 (None, None) => Value::Infinite { is_certain: quantile.due_low_infinite },
                 (None, Some(value)) => Value::Known(ratio::Measured {
@@ -152,15 +152,12 @@ fn measured(
     family: Family,
     of: ratio::Measured,
 ) -> Measured {
-    let value = void(trial, family, None).map_or(Value::Known(of), Value::Void);
+    let value = void(trial, family).map_or(Value::Known(of), Value::Void);
     Measured { name: name.to_owned(), unit, value }
 }
 
-/// The audit that voids numbers of a family, from a percentile on if it is one.
-fn void(trial: &TrialResult, family: Family, q: Option<f64>) -> Option<String> {
-    let reaches = |from: Option<f64>| from.is_none_or(|from| q.is_some_and(|q| q >= from));
-    let voids = |it: &&model::result::AuditResult| {
-        it.voids.iter().any(|void| void.family == family && reaches(void.from))
-    };
+/// The audit that voids numbers of a family.
+fn void(trial: &TrialResult, family: Family) -> Option<String> {
+    let voids = |it: &&model::result::AuditResult| it.voids.iter().any(|void| void.family == family);
     trial.audits.iter().find(voids).map(|audit| audit.name.clone())
 }

@@ -9,8 +9,8 @@ use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
     CombinedQuantile, CombinedResult, ConnectionsResult, Counted, Counts, CurvePoint, Distribution,
     Exit, Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult,
-    Quantile, Rates, RunResult, SCHEMA, SecondResult, SettingResult, StreamResult, ThresholdResult,
-    Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
+    Quantile, Rates, RunResult, SCHEMA, SecondResult, SectionsResult, SettingResult, StreamResult,
+    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
