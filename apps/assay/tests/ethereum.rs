@@ -191,7 +191,8 @@ fn faults_of_accounts() {
         }
         if check == "reverted" {
             let checks = trial["checks"].as_array().into_iter().flatten();
-            let words = checks.filter(|one| one["name"] == check).find_map(|it| it["words"].as_str());
+            let words =
+                checks.filter(|one| one["name"] == check).find_map(|it| it["words"].as_str());
             let hash = words.and_then(|words| words.rsplit_once("; the first: 0x"));
             assert!(hash.is_some_and(|(_, hash)| hash.len() == 64), "{words:?}");
         }
