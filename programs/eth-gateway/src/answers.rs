@@ -1,4 +1,4 @@
-//! What a client gets: bodies, statuses and headers. A failure says whose it is.
+//! Answers: bodies, statuses and headers. A failure says whose it is.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ pub fn with(content_type: HeaderValue, body: Bytes, keep: Keep) -> Answered {
     answered
 }
 
-/// What a failure is answered with.
+/// The answer to a failure.
 struct Words {
     status: StatusCode,
     code: &'static str,
@@ -152,7 +152,7 @@ pub fn elsewhere(path: &'static str) -> Answered {
     answered
 }
 
-/// What went wrong, in words.
+/// The failure in words.
 pub fn detail(problem: &Problem) -> String {
     words(problem).detail
 }

@@ -6,7 +6,7 @@ use moka::sync::Cache;
 
 use crate::view::Id;
 
-/// What an answer is true of.
+/// The part of a chain that an answer is true of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Whatever comes: its key names a block by its hash.
@@ -24,7 +24,7 @@ pub struct Kept {
     pub holds: Holds,
 }
 
-/// What an entry takes beside its key and its bytes, about.
+/// Bytes of an entry beside its key and its answer, about.
 const ENTRY_BYTES: usize = 160;
 
 /// See the module.
@@ -40,7 +40,7 @@ impl Answers {
         Self { cache: Cache::builder().max_capacity(bytes_max).weigher(weight).build() }
     }
 
-    /// What is kept under a key; whether it is true now is the caller's to say.
+    /// The answer under a key; whether it is true now is the caller's to say.
     pub fn get(&self, key: &str) -> Option<Kept> {
         self.cache.get(key)
     }

@@ -1,5 +1,5 @@
 //! Follows the head of the node's chain: a request that depends on it gets the view of a head that the node had while the
-//! request was open, or not longer before than allowed. Requests that wait share what is asked; nobody joins a question
+//! request was open, or not longer before than allowed. Requests that wait share what is asked; none joins a question
 //! that was asked before they came.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -93,7 +93,7 @@ impl Follower {
         self.generation.load(Relaxed)
     }
 
-    /// What was known last, however old.
+    /// The view that was known last, however old.
     pub fn known(&self) -> Option<Arc<View>> {
         self.state().view.clone()
     }
@@ -118,7 +118,7 @@ impl Follower {
         answered.await.unwrap_or(Err(Failure::Busy))
     }
 
-    /// Asks as long as somebody waits.
+    /// Asks as long as a request waits.
     async fn ask(self: Arc<Self>) {
         loop {
             let (asked, known) = (self.clock.now(), self.known());
@@ -182,7 +182,7 @@ impl Follower {
         }
     }
 
-    /// What was final still is where the node's chain has the final block that is known.
+    /// Final blocks still are where the node's chain has the final block that is known.
     async fn after_gap(&self, known: &View, head: Header) -> Result<View, Failure> {
         let mut view = known.after_gap(head);
         let is_same = match known.anchor {
@@ -209,7 +209,7 @@ impl Follower {
         Ok(header)
     }
 
-    /// Asks for the final block when the last answer is old; nobody waits for it.
+    /// Asks for the final block when the last answer is old; no request waits for it.
     fn refresh_finality(self: &Arc<Self>) {
         {
             let mut state = self.state();

@@ -1,4 +1,4 @@
-//! What clients and nodes send, for the coverage-guided fuzz target: paths, quantities, JSON, replies of a node.
+//! Bytes of clients and nodes, for the coverage-guided fuzz target: paths, quantities, JSON, replies of a node.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::routes::{OPERATIONS, Operation, find};
 use crate::{json, rpc};
 
-/// Reads `bytes` behind the first one as all that there is: that one chooses a reply's status and how many calls it is for.
+/// Reads `bytes` after the first one as all that there is: that one chooses a reply's status and how many calls it is for.
 ///
 /// # Panics
 /// When a text would get into a call of the node that is not plain, when a number is not the one that was written, or when

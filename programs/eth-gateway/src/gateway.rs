@@ -2,7 +2,7 @@
 //!
 //! An answer is true of a head that the node had while the request was open, or not longer before it than `latest_age`. So
 //! what may be another under another head is asked for by its block's hash and kept by it; what cannot be bound to a block's
-//! hash (a search over blocks that are not final, a transaction in no block) is not kept, and nobody joins a call that
+//! hash (a search over blocks that are not final, a transaction in no block) is not kept, and no request joins a call that
 //! the node may have answered before they came.
 
 mod asking;
@@ -54,14 +54,14 @@ pub struct Gateway {
     sent: fate::Sent,
 }
 
-/// What one request has cost.
+/// The cost of one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// Time in which the request waited for the node; none if it did not.
     pub node: Option<Duration>,
 }
 
-/// What a question gave.
+/// The answer to a question.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub result: Bytes,
@@ -188,7 +188,7 @@ impl Gateway {
         view.map(Some).map_err(Problem::Node)
     }
 
-    /// What is kept of a call for good: its key names a block by its hash, or it was final and still is.
+    /// The answer to a call that is kept for good: its key names a block by its hash, or it was final and still is.
     fn kept_for_good(&self, key: &str) -> Option<Got> {
         let kept = self.cache.as_ref()?.get(key)?;
         let holds = match kept.holds {
@@ -319,7 +319,7 @@ impl Gateway {
         Ok(if *result == *b"null" { Got::now(result) } else { Got::for_good(result) })
     }
 
-    /// What names its block in itself, as transactions and receipts do.
+    /// A result that names its block in itself, as transactions and receipts do.
     async fn in_a_block(&self, call: Call, spent: &mut Spent) -> Given {
         let key = call.key();
         if let Some(got) = self.kept_for_good(&key) {
@@ -384,7 +384,7 @@ impl Gateway {
         }
     }
 
-    /// What gas costs is the node's advice and no fact of the chain: it is kept under the head under which it was asked for.
+    /// The price of gas is the node's advice and no fact of the chain: it is kept under the head under which it was asked for.
     async fn gas_price(&self, spent: &mut Spent) -> Given {
         let call = Call::new("eth_gasPrice", "[]".to_owned());
         let Some(view) = self.view(spent).await? else { return self.unbound(call, spent).await };

@@ -135,7 +135,7 @@ where
     Box::pin(async move { answered.await.unwrap_or_else(|never| match never {}) })
 }
 
-/// What the generated service calls.
+/// The implementation of the generated service.
 struct Served {
     gateway: Arc<Gateway>,
 }
@@ -143,7 +143,7 @@ struct Served {
 type Given<T> = Result<Response<T>, Status>;
 
 impl Served {
-    /// What the REST API answers at a path, as a message.
+    /// The answer of the REST API at a path, as a message.
     async fn at<T: OfJson>(&self, path: String) -> Given<T> {
         let gateway = &self.gateway;
         let began = gateway.clock.now();
@@ -298,7 +298,7 @@ fn plain(field: &str) -> &str {
     if is_plain { field } else { "!" }
 }
 
-/// What went wrong, as gRPC says it.
+/// A failure as gRPC says it.
 fn status(problem: &Problem) -> Status {
     let (code, retry_after) = match problem {
         Problem::Path(NotFound::Route(_) | NotFound::Field { .. }) | Problem::NoBody(_) => {

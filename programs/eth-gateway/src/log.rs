@@ -16,7 +16,7 @@ const FAILED: u16 = 400;
 /// Of a path this much is written.
 const PATH_MAX: usize = 200;
 
-/// What a line says.
+/// A line.
 #[derive(Debug)]
 pub struct Line {
     pub client: std::net::IpAddr,
@@ -69,7 +69,7 @@ fn write(waiting: &Receiver<Line>, left_out: &AtomicU64) {
     let mut out = std::io::stderr();
     while let Ok(line) = waiting.recv() {
         let missing = left_out.swap(0, Relaxed);
-        // Nobody reads any more; requests go on.
+        // The reader has gone; requests go on.
         let _ = writeln!(out, "{}", text(&line, &WallTime::now().rfc3339(), missing));
     }
 }

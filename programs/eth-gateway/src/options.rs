@@ -51,7 +51,7 @@ pub struct Options {
 
 /// One thing that may be set.
 pub struct Setting {
-    /// In the file; with dashes on the command line; in capitals behind `ETH_GATEWAY_` in the environment.
+    /// In the file; with dashes on the command line; in capitals after `ETH_GATEWAY_` in the environment.
     pub key: &'static str,
     pub default: &'static str,
     pub meaning: &'static str,

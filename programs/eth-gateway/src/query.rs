@@ -1,4 +1,4 @@
-//! What the chain can be asked: the same for a path of the REST API, a gRPC method and a JSON-RPC call, so that all three share
+//! Questions to the chain: the same for a path of the REST API, a gRPC method and a JSON-RPC call, so that all three share
 //! what is kept.
 
 use crate::quantity::Quantity;
@@ -13,7 +13,7 @@ pub enum At {
     Safe,
     /// The last one that is final, as the node says.
     Finalized,
-    /// What the node would put into the next one.
+    /// The block that the node would make next.
     Pending,
     /// The one at a height.
     Height(u64),

@@ -10,10 +10,10 @@ use sha3::{Digest as _, Keccak256};
 use crate::quantity::Quantity;
 use crate::query::At;
 
-pub use table::{Field, OPERATIONS, ROUTES, Route, field};
 #[cfg(feature = "server")]
 use table::CHECKSUM;
 use table::{DATA_DIGITS_MAX, FEE_BLOCKS_MAX, RANGE, UNKNOWN};
+pub use table::{Field, OPERATIONS, ROUTES, Route, field};
 
 /// A request that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,11 +98,11 @@ pub enum Operation {
     },
     /// The chain's number.
     ChainId,
-    /// What became of a transaction that was sent.
+    /// The fate of a transaction that was sent.
     Fate(String),
     /// A search of logs by any part of them.
     Search(Search),
-    /// What a transaction would take.
+    /// The gas that a transaction would take.
     Estimate {
         /// Who sends.
         from: String,
@@ -205,7 +205,7 @@ impl Operation {
 /// More segments than this no route has.
 const SEGMENTS_MAX: usize = 7;
 
-/// Reads a path, without `/v1` in front of it, and what stands behind its question mark. A slash at the end makes another
+/// Reads a path, without `/v1` in front of it, and what follows its question mark. A slash at the end makes another
 /// path, as it did where the API comes from.
 ///
 /// # Errors
@@ -231,7 +231,7 @@ pub fn find(target: &str) -> Result<Operation, NotFound> {
 }
 
 impl Operation {
-    /// Takes one pair of what stands behind the question mark.
+    /// Takes one pair of what follows the question mark.
     fn ask_with(&mut self, name: &'static str, value: &str) -> Result<(), NotFound> {
         match self {
             Self::Balance { at, .. }

@@ -35,14 +35,14 @@ pub use respond::let_in;
 
 /// A request's head may have this many bytes; the longest route has about 4,500.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// What a client gets whose connection is one too many.
+/// The answer to a client whose connection is one too many.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// Descriptors beside those of clients' connections.
 const DESCRIPTORS: u64 = 256;
 /// Requests at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 100;
 
-/// What every connection needs to know.
+/// Shared by all connections.
 pub struct Serving {
     gateway: Arc<Gateway>,
     #[cfg(feature = "grpc")]
@@ -197,7 +197,7 @@ async fn accept_at(
             let head_timeout = serving.head_timeout;
             match tls {
                 None => {
-                    // Somebody who waits for the end is not to wait for one who says nothing.
+                    // The end does not wait for a client that says nothing.
                     let mut over = ended.clone();
                     let begins = tokio::select! {
                         begins = begins_as_http2(&stream, head_timeout) => begins,

@@ -1,7 +1,7 @@
 //! Who asks: a client signs a message with the key of its account (EIP-4361) and gets a token for a while (a JWT).
 //!
 //! A message is recognised by its nonce, half of which is a code over the whole of it that only this gateway can make: so
-//! nothing is kept of messages that are given out, and a flood of them takes nobody else's away. What is kept, until it is
+//! nothing is kept of messages that are given out, and a flood of them takes no other away. All that is kept, until it is
 //! too old, is which of them a signature was accepted for: a message serves once.
 //!
 //! The checks are made here and not by a library for tokens, because such a library reads the clock itself.
@@ -32,7 +32,7 @@ const LEEWAY_S: i64 = 5;
 /// Larger requests for a token are not read.
 pub const TOKEN_REQUEST_BYTES_MAX: usize = 8 << 10;
 
-/// Why somebody is not let in.
+/// Why a request is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsigned {
     /// There is no token.
@@ -102,7 +102,7 @@ impl Served {
 }
 
 impl Signed {
-    /// With an empty secret, one that nobody knows and that ends with the process.
+    /// With an empty secret, one that is drawn and that ends with the process.
     pub fn new(secret: &str, domain: &str, is_tls: bool, age: Duration) -> Result<Self, String> {
         let random = SystemRandom::new();
         let mut drawn = [0; 32];
@@ -143,7 +143,7 @@ impl Signed {
         Some(message(&format!("{drawn}{code}")))
     }
 
-    /// What the nonce of a message must end with; the message comes with the drawn half alone.
+    /// The end that the nonce of a message must have; the message comes with the drawn half alone.
     fn code(&self, message: &str) -> String {
         let tag = hmac::sign(&self.challenges, message.as_bytes());
         digits(&tag.as_ref()[..NONCE_DIGITS / 2])
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(elsewhere.check(Some(&header), now), Err(Unsigned::BadToken));
     }
 
-    /// Claim: any number of challenges of others takes nobody's away, and which of them served is forgotten when it is too
+    /// Claim: any number of challenges of others takes none away, and which of them served is forgotten when it is too
     /// old, and not before.
     #[test]
     fn a_flood_of_challenges() {

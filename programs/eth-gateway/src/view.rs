@@ -1,5 +1,5 @@
-//! What is known of the chain at one moment: its head, the hashes of the blocks below it, and what is final. A value: it
-//! asks nobody and never changes; a new head makes a new one.
+//! The chain as it is known at one moment: its head, the hashes of the blocks below it, and what is final. A value: it
+//! asks nothing and never changes; a new head makes a new one.
 //!
 //! A height is no identity: the block at a height is replaced by another when the chain reorganises. So everything that may
 //! be another under another head is looked up here by its block's hash.
@@ -28,7 +28,7 @@ pub struct Id {
     pub hash: Hash,
 }
 
-/// What of a block says where it stands.
+/// The part of a block that says where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The block.
@@ -206,7 +206,7 @@ impl View {
         Self { head: head.id, hashes: VecDeque::from([head.id.hash]), ..self.clone() }
     }
 
-    /// What was final is not: another generation begins.
+    /// Final blocks are not final any more: another generation begins.
     pub fn forget_final(&mut self) {
         self.generation += 1;
         self.final_height = None;

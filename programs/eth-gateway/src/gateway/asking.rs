@@ -1,4 +1,4 @@
-//! Calls that are under way, and who waits for them. A client that goes away takes nobody's answer along.
+//! Calls that are under way, and who waits for them. A client that goes away takes no other's answer along.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,7 +74,7 @@ impl Asking {
         answered.await.unwrap_or(Err(Failure::Busy))
     }
 
-    /// Asks as long as somebody waits.
+    /// Asks as long as a request waits.
     async fn ask(self, call: Call, key: String) {
         loop {
             let answer = self.node.ask(call.clone()).await;

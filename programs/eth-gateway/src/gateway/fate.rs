@@ -1,4 +1,4 @@
-//! What becomes of a transaction that was signed elsewhere: it is sent, waits, is mined, becomes safe and final, or is
+//! The fate of a transaction that was signed elsewhere: it is sent, waits, is mined, becomes safe and final, or is
 //! replaced by another of its account, or dropped.
 
 use std::collections::{HashMap, VecDeque};
@@ -69,7 +69,7 @@ impl Gateway {
         }
     }
 
-    /// What became of it.
+    /// Its fate.
     pub(super) async fn fate(
         self: &Arc<Self>,
         hash: &str,

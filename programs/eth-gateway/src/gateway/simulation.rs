@@ -45,7 +45,7 @@ impl Random {
     }
 }
 
-/// What a seed chooses once.
+/// Chosen once by a seed.
 struct Plan {
     replicas: usize,
     /// Whether the node names final blocks.
@@ -164,7 +164,7 @@ impl Node for Played {
     }
 }
 
-/// What a seed's clients got.
+/// Answers to a seed's clients.
 #[derive(Default)]
 struct Counts {
     answered: u64,
@@ -201,7 +201,7 @@ fn choose(played: &Played) -> Operation {
 }
 
 async fn client(played: Arc<Played>, gateway: Arc<Gateway>, counts: Arc<Mutex<Counts>>) {
-    // What is asked again shows what is kept.
+    // A question that is asked again shows what is kept.
     let mut again: Option<Operation> = None;
     loop {
         let before = played.sleep(played.ms(1, 400)).await;
@@ -261,7 +261,8 @@ fn play(seed: u64) -> (Counts, f64) {
             world: Mutex::new(world),
             random: Mutex::new(random),
             hand: Mutex::new(hand),
-            began: tokio::time::Instant::now(),
+            // Now, in the runtime's time.
+            began: tokio::time::sleep(Duration::ZERO).deadline(),
             plan,
         });
         let metrics = Arc::new(Metrics::default());
@@ -300,12 +301,14 @@ fn seed_of_the_day() -> u64 {
 fn any_history() {
     let set = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seconds = set("ETH_GATEWAY_SIM_SECONDS").map(Duration::from_secs);
-    let began = std::time::Instant::now();
+    let real = Clock::start();
     let usual = if seconds.is_some() { seed_of_the_day() } else { 0 };
     let first = set("ETH_GATEWAY_FIRST_SEED").unwrap_or(usual);
     let wanted = set("ETH_GATEWAY_SEEDS").unwrap_or(SEEDS);
     let (mut all, mut seeds) = ((Counts::default(), 0.0), 0);
-    while seeds < wanted || seconds.is_some_and(|seconds| began.elapsed() < seconds) {
+    while seeds < wanted
+        || seconds.is_some_and(|seconds| real.now().saturating_since(Instant::ZERO) < seconds)
+    {
         let seed = first + seeds;
         let done = std::panic::catch_unwind(|| play(seed));
         let (counts, kept) = done.unwrap_or_else(|_| panic!("seed {seed}"));

@@ -8,7 +8,7 @@ use proto::{
     Rewards, Sent, Transaction, Wei, Withdrawal,
 };
 
-/// What the compiler of the description made.
+/// Made by the compiler of the description.
 pub mod proto {
     #![allow(
         clippy::all,

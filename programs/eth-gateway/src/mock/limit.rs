@@ -25,7 +25,7 @@ pub struct Limit {
     current: Current,
 }
 
-/// What a refusal says.
+/// A refusal.
 #[derive(Debug, PartialEq)]
 pub struct Refusal {
     pub allowed_rps: f64,
@@ -37,7 +37,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// That of a limiter that lets nobody pass.
+    /// That of a limiter that lets no call pass.
     pub fn always() -> Self {
         let backoff = Duration::from_secs(30);
         Self { allowed_rps: 50.0, current_rps: 83.7, backoff, wait: backoff }

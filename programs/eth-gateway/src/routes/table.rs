@@ -5,9 +5,9 @@
 pub struct Field {
     /// Its name in the template.
     pub name: &'static str,
-    /// What it must be, in words.
+    /// Its form in words.
     pub wanted: &'static str,
-    /// What it must be, as a regular expression.
+    /// Its form as a regular expression.
     pub pattern: &'static str,
     /// One that is well formed.
     pub example: &'static str,
@@ -32,14 +32,15 @@ pub struct Route {
     pub asks_node: bool,
     /// Whether it is a POST; all others are GETs.
     pub is_posted: bool,
-    /// What may stand behind the question mark.
+    /// Parameters after the question mark.
     pub asked_with: &'static [&'static str],
 }
 
 const HASH: &str = "`0x` and 64 hexadecimal digits";
 const ADDRESS: &str = "`0x` and 40 hexadecimal digits";
 #[cfg(feature = "server")]
-pub(super) const CHECKSUM: &str = "an address with the right checksum (EIP-55), or one in small letters";
+pub(super) const CHECKSUM: &str =
+    "an address with the right checksum (EIP-55), or one in small letters";
 const BLOCK: &str = "`last`, `latest`, `safe`, `finalized`, a height in up to 19 decimal digits, or a hash: `0x` and 64 hexadecimal digits";
 const COUNT: &str = "a number of blocks, from 1 to 1024";
 const HEIGHT: &str = "a height in up to 19 decimal digits";
@@ -59,7 +60,8 @@ pub(super) const FEE_BLOCKS_MAX: u64 = 1024;
 const BLOCK_PATTERN: &str = "^(0x[0-9a-fA-F]{64}|[0-9]{1,19}|last|latest|safe|finalized|earliest)$";
 const HASH_PATTERN: &str = "^0x[0-9a-fA-F]{64}$";
 const ADDRESS_PATTERN: &str = "^0x[0-9a-fA-F]{40}$";
-pub(super) const HASH_EXAMPLE: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+pub(super) const HASH_EXAMPLE: &str =
+    "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 pub(super) const ADDRESS_EXAMPLE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 
 /// Every field, by the name that it has in templates.

@@ -1,4 +1,4 @@
-//! What is asked of the node, and how it fails.
+//! Calls of the node, and how they fail.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Call {
         !QUICK.contains(&self.method.as_ref())
     }
 
-    /// What the cache knows it by.
+    /// Its name in the cache.
     #[must_use]
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.method.len() + self.params.len());

@@ -1,4 +1,4 @@
-//! What the node answered, read: one reply or a batch of them, in any order.
+//! Answers of the node, read: one reply or a batch of them, in any order.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const LIMIT_CODE: i64 = -32005;
 /// Of a node's words this much is passed on.
 const WORDS_MAX: usize = 300;
 
-/// What a refusal of the node's limiter said.
+/// Said by a refusal of the node's limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stated {
     /// Calls a second that are allowed.

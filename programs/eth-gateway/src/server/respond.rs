@@ -24,7 +24,7 @@ use crate::routes::{self, NotFound, Operation, ROUTES};
 use crate::signed::{TOKEN_REQUEST_BYTES_MAX, Unsigned};
 use crate::{openapi, swagger};
 
-/// What routes that read can be asked with, and what those that are posted to can.
+/// Methods of routes that read, and of those that are posted to.
 const READ: &str = "GET, HEAD, OPTIONS";
 const POSTED: &str = "POST, OPTIONS";
 /// The largest body of JSON-RPC calls, and of a transaction.
@@ -69,9 +69,9 @@ pub async fn respond(
     answered
 }
 
-/// What of a request decides.
+/// The parts of a request that decide.
 struct Asked<'a> {
-    /// The path and what stands behind its question mark.
+    /// The path, and all after its question mark.
     target: &'a str,
     path: &'a str,
     form: Form,
@@ -237,7 +237,7 @@ fn route_of(template: &str) -> usize {
     ROUTES.iter().position(|route| route.template == template).unwrap_or(NO_ROUTE)
 }
 
-/// What is no operation on a chain.
+/// Pages: no operation on a chain.
 fn page(serving: &Serving, path: &str) -> Option<(usize, Answered)> {
     let text = |kind, body| answers::with(HeaderValue::from_static(kind), body, Keep::No);
     if path == "/swaggerui" {
@@ -317,7 +317,7 @@ fn milliseconds(time: Duration, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Claim: both times are in milliseconds with microseconds behind the point, and the node's is there only if it was
+    /// Claim: both times are in milliseconds with microseconds after the point, and the node's is there only if it was
     /// asked.
     #[test]
     fn two_times() {

@@ -31,7 +31,7 @@ const UNDER_WAY_MAX: usize = 32;
 const WAITING_MAX: usize = 256;
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 16;
-/// How often the head is looked for while somebody has subscribed.
+/// How often the head is looked for while a client has subscribed.
 const HEAD_EVERY: Duration = Duration::from_millis(500);
 
 /// Whether a client wants to speak WebSocket.

@@ -30,7 +30,7 @@ const RECEIVING_BYTES_MAX: usize = 256 << 20;
 /// The memory above is counted in pieces of this size.
 const PIECE: usize = 64 << 10;
 
-/// What came back, whatever it is.
+/// An answer, whatever it is.
 #[derive(Debug)]
 pub struct Received {
     pub status: u16,
@@ -249,7 +249,7 @@ impl Pool {
     }
 }
 
-/// What one answer holds of the memory for answers.
+/// The part of the memory for answers that one answer holds.
 struct Memory<'a> {
     of: &'a Arc<Semaphore>,
     held: Vec<OwnedSemaphorePermit>,

@@ -1,4 +1,4 @@
-//! A chain that changes behind the gateway: another chain in the node's place, a second node, and anvil, which reorganises.
+//! A chain that changes while the gateway serves it: another chain in the node's place, a second node, and anvil, which reorganises.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ impl Anvil {
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let address =
             lines.find_map(|line| line.ok()?.strip_prefix("Listening on ")?.trim().parse().ok());
-        // What it says later nobody waits for, but it must be able to say it.
+        // It must be able to say more, which is not read.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address: address.expect("it says where it listens") })
     }
@@ -144,7 +144,7 @@ fn a_reorganisation() {
     }
     // Deeper than what this node calls final: its word was not kept, and nothing that stood on it is.
     anvil.ask("anvil_reorg", json!([72, []]));
-    // What was final needs no look at the head, so the first request that needs one finds it out.
+    // A final block needs no look at the head, so the first request that needs one finds it out.
     gateway.get("/block/last");
     assert_eq!(says(&hash, height), node_says(&hash, height));
 }
@@ -156,14 +156,16 @@ fn a_chain_that_keeps_reorganising() {
     let Some(anvil) = Anvil::start(&["--block-time", "1"]) else { return };
     let gateway = Program::gateway(anvil.address, &[]);
     anvil.ask("anvil_mine", json!(["0x14"]));
-    let began = std::time::Instant::now();
+    let clock = clock::Clock::start();
     let (mut compared, mut wrong, mut reorganised) = (0, Vec::new(), Duration::ZERO);
     let answers: u32 =
         std::env::var("ETH_GATEWAY_ANSWERS").map_or(400, |text| text.parse().expect("a number"));
     while compared < answers {
-        if began.elapsed() >= reorganised + Duration::from_secs(3) {
+        if clock.now().saturating_since(clock::Instant::ZERO)
+            >= reorganised + Duration::from_secs(3)
+        {
             anvil.ask("anvil_reorg", json!([3, []]));
-            reorganised = began.elapsed();
+            reorganised = clock.now().saturating_since(clock::Instant::ZERO);
         }
         let head = anvil.height();
         for height in head.saturating_sub(4)..=head {

@@ -135,7 +135,7 @@ impl System for Gateway {
 
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let findings = self.inner()?.preflight(to)?;
-        // What was drawn and tried before the load is no part of it.
+        // Calls before the load are no part of it.
         if let (Upstream::Played(_), Some(node)) = (&self.upstream, self.node.get()) {
             upstream::forget(node, to.clock)?;
         }

@@ -23,7 +23,7 @@ const GAS_LIMIT: u64 = 30_000_000;
 /// Which node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Upstream {
-    /// Played by the gateway's program, with these words behind ours.
+    /// Played by the gateway's program, with these words after ours.
     Played(Vec<String>),
     Started(NodeKind),
     /// Runs already, at this URL.

@@ -283,7 +283,7 @@ mod tests {
             }
             let finding = state.finish();
             assert_eq!(finding.holds, finding.examples.is_empty());
-            // What the ledger has is named by its hash.
+            // A transaction of the ledger is named by its hash.
             let is_named = finding.words.contains("; the first: 0x");
             let first = finding.examples.first();
             let stands = first.and_then(|tx| told[usize::try_from(*tx).unwrap()].2);

@@ -1,5 +1,5 @@
 //! Reading the chain back, by another way than the load took: over HTTP, block after block with receipts, and what waits in
-//! the pool behind them. A transaction's position is its block's height and its index there. One that reverted is refused:
+//! the pool after them. A transaction's position is its block's height and its index there. One that reverted is refused:
 //! it stands in the chain, cost its fee, and moved nothing.
 
 use std::collections::VecDeque;
@@ -71,7 +71,7 @@ struct Receipt {
 }
 
 impl Chain {
-    /// Waits until the pool is empty or stands still, and begins behind the block `begun`.
+    /// Waits until the pool is empty or stands still, and begins after the block `begun`.
     pub(crate) fn open(
         mut rpc: Rpc,
         known: Arc<Known>,
@@ -172,7 +172,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The entry with whose it is; `None` if it is somebody else's business.
+    /// The entry with whose it is; `None` if it is another client's business.
     fn claimed(&self, hash: &Hash, entry: LedgerEntry) -> Option<LedgerEntry> {
         match (self.known.find(hash), self.usage) {
             // The hash is over all that the transaction says, its signature included.

@@ -18,7 +18,7 @@ use crate::answers::{Answered, vary};
 /// A smaller body would hardly become smaller.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
 
-/// Does both. What is immutable needs no tag: nobody asks for it again.
+/// Does both. What is immutable needs no tag: it is not asked for again.
 pub fn represent(asked: &HeaderMap, answered: &mut Answered) {
     if answered.status() != StatusCode::OK {
         return;
