@@ -107,25 +107,13 @@ pub fn run(
     hand: Hand,
     server: Box<dyn Server>,
 ) -> Result<Loaded, LoadError> {
-    run_late::<0>(setup, sink, hand, server)
-}
-
-/// The same on a machine whose waits end so many microseconds after their time.
-pub(crate) fn run_late<const LATE_US: u64>(
-    setup: Setup<'_>,
-    sink: &mut dyn RowSink,
-    hand: Hand,
-    server: Box<dyn Server>,
-) -> Result<Loaded, LoadError> {
     check(&setup)?;
-    let driver = Scripted::<LATE_US>::new(hand, setup.deployment.clock, server);
-    let driver = Mutex::new(Some(driver));
+    let driver = Mutex::new(Some(Scripted::new(hand, setup.deployment.clock, server)));
     let work = |trial: &Trial<'_>, seat: Seat| {
         let driver = driver.lock().unwrap_or_else(PoisonError::into_inner).take();
         run_worker(trial, seat, |_| Ok(driver.expect("there is one worker")));
     };
-    let mut loaded =
-        carry_out(setup, sink, || Ok(Wires { name: Scripted::<LATE_US>::NAME, work }))?;
+    let mut loaded = carry_out(setup, sink, || Ok(Wires { name: Scripted::NAME, work }))?;
     leave_host_out(&mut loaded);
     Ok(loaded)
 }

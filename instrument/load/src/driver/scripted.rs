@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use clock::{Clock, Hand};
 use rustix::io::Errno;
@@ -19,11 +18,7 @@ use crate::scripted::{Agenda, Call, Happening, Occurrence, Peer, Server, Trouble
 /// would never end.
 const IDLE_WAITS_MAX: u32 = 1 << 16;
 
-/// A look without a wait takes so long where wake-ups are late: else spinning would move nothing.
-const LOOK: Duration = Duration::from_micros(1);
-
-/// Waits end so many microseconds after their time, in the middle.
-pub(crate) struct Scripted<const LATE_US: u64 = 0> {
+pub(crate) struct Scripted {
     hand: Hand,
     clock: Clock,
     server: Box<dyn Server>,
@@ -38,8 +33,6 @@ pub(crate) struct Scripted<const LATE_US: u64 = 0> {
     idle_waits: u32,
     /// Events that may still be taken before the next wait.
     room: usize,
-    /// Whether the last wait was the later of two.
-    is_later: bool,
     counters: Counters,
 }
 
@@ -60,7 +53,7 @@ enum State {
     Over,
 }
 
-impl<const LATE_US: u64> Scripted<LATE_US> {
+impl Scripted {
     /// With the hand of `clock`.
     pub(crate) fn new(hand: Hand, clock: Clock, server: Box<dyn Server>) -> Self {
         Self {
@@ -74,7 +67,6 @@ impl<const LATE_US: u64> Scripted<LATE_US> {
             free: Vec::new(),
             idle_waits: 0,
             room: usize::MAX,
-            is_later: false,
             counters: Counters::default(),
         }
     }
@@ -117,12 +109,6 @@ impl<const LATE_US: u64> Scripted<LATE_US> {
         self.hand.move_to(end.max(self.hand.now()));
     }
 
-    /// By turns half of what it is in the middle, and half as much again.
-    fn lateness(&mut self) -> Duration {
-        self.is_later = !self.is_later;
-        Duration::from_micros(if self.is_later { LATE_US * 3 / 2 } else { LATE_US / 2 })
-    }
-
     fn state(&self, peer: Peer) -> State {
         self.lines[peer.index()].state
     }
@@ -130,7 +116,7 @@ impl<const LATE_US: u64> Scripted<LATE_US> {
     /// How many bytes of a write are taken now.
     fn taken(&mut self, peer: Peer, count: usize) -> usize {
         if !self.lines[peer.index()].unsent.is_empty() {
-            // Behind what waits already.
+            // After those that wait already.
             return 0;
         }
         let now = self.hand.now();
@@ -158,10 +144,10 @@ impl<const LATE_US: u64> Scripted<LATE_US> {
     }
 }
 
-impl<const LATE_US: u64> Driver for Scripted<LATE_US> {
+impl Driver for Scripted {
     const NAME: &'static str = "scripted";
     const GATHERS: bool = true;
-    const WAKES_LATE: bool = LATE_US > 0;
+    const WAKES_LATE: bool = false;
 
     fn connect(
         &mut self,
@@ -236,13 +222,6 @@ impl<const LATE_US: u64> Driver for Scripted<LATE_US> {
             let Some(to) = next.or(until) else { return Err(Errno::DEADLK) };
             self.hand.move_to(to.max(self.hand.now()));
             if next.is_none() {
-                if Self::WAKES_LATE {
-                    let late = match wait.timeout {
-                        Some(Duration::ZERO) => LOOK,
-                        _ => self.lateness(),
-                    };
-                    self.hand.move_to(self.hand.now().plus(late));
-                }
                 break;
             }
             self.take_due();

@@ -10,7 +10,7 @@ use model::{Class, NO_STAMP, Outcome};
 use sut::{Deployment, System as _};
 
 use super::toy::{Kept, ToySystem, closed, constant, plan};
-use crate::scripted::{Agenda, Happening, Peer, Server, clock, run, run_late};
+use crate::scripted::{Agenda, Happening, Peer, Server, clock, run};
 use crate::{Control, LoadError, Setup};
 
 const MS: i64 = 1_000_000;
@@ -118,41 +118,6 @@ fn stamps_are_exact() {
         assert_eq!(facts.drain_end, 302 * MS, "when the last one was answered");
         assert_eq!((facts.driver.as_str(), facts.started), ("scripted", WallTime::from_unix_ns(0)));
     }
-}
-
-/// Claim: where waits end 20 µs after their time, the engine spins the rest of the way to a due time only while that would
-/// be more than a twentieth of the middle response time: for answers of 100 µs, of which more than a quarter of the sends are
-/// on time, and not of 3 ms, whose sends are late by a wake-up.
-#[test]
-fn spins_only_where_it_matters() {
-    const LATE_US: u64 = 20;
-    let spun = |delay: Duration| {
-        let (clock, hand) = clock(WallTime::from_unix_ns(0));
-        let mut kept = Kept::default();
-        let mut plan = plan(constant(5_000));
-        (plan.load.connections, plan.load.connections_max) = (64, 64);
-        let setup = Setup {
-            plan: &plan,
-            stages: system().stages(),
-            final_stages: model::FinalStages::all(0),
-            system: &system(),
-            deployment: &Deployment::new(clock),
-            seed: model::Seed(1),
-            control: Arc::default(),
-            live: Arc::default(),
-        };
-        let server = Box::new(Fixed { delay, ..Fixed::default() });
-        let loaded = run_late::<LATE_US>(setup, &mut kept, hand, server).expect("it begins");
-        let worker = &loaded.facts.workers[0];
-        let mut lags: Vec<i64> = kept.rows.iter().map(|row| row.sent - row.due).collect();
-        assert_eq!(lags.len(), 1_500);
-        lags.sort_unstable();
-        (worker.spin_ns as f64 / worker.wall_ns as f64, lags[375])
-    };
-    let (fast, fast_lag) = spun(Duration::from_micros(100));
-    assert!(fast > 0.005 && fast_lag <= 1_000, "{fast} {fast_lag}");
-    let (slow, slow_lag) = spun(Duration::from_millis(3));
-    assert!(slow < 0.005 && (10_000..=30_000).contains(&slow_lag), "{slow} {slow_lag}");
 }
 
 /// Claim: a mark is of when the kernel stamped its answer, whenever the engine read it, and how late that was stands in the
