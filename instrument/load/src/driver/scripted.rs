@@ -116,7 +116,7 @@ impl Scripted {
     /// How many bytes of a write are taken now.
     fn taken(&mut self, peer: Peer, count: usize) -> usize {
         if !self.lines[peer.index()].unsent.is_empty() {
-            // Behind what waits already.
+            // After those that wait already.
             return 0;
         }
         let now = self.hand.now();
