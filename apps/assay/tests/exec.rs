@@ -188,7 +188,8 @@ fn a_crash_in_the_load() {
             let trial = trial(&document);
             let (counts, fates) = (&trial["counts"], &trial["fates"]);
             assert_eq!(number(&counts["due"]), 800, "{way}, {driver}: {} {counts}", said.stderr);
-            assert_eq!(number(&counts["rejected_by_class"]["client"]), 0, "{way}: {counts}");
+            // A class that nothing ended in is not there.
+            assert!(counts["rejected_by_class"]["client"].is_null(), "{way}: {counts}");
             let committed = number(&counts["committed"]);
             assert!((1..800).contains(&committed), "{way}, {driver}: {counts}");
             let log = place.trial_folder(&document).join("nodes/exec.log");

@@ -18,17 +18,17 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// What one life of a node inherits.
+/// The inheritance of one life of a node.
 #[derive(Debug, Default)]
 pub struct Inheritance {
-    /// Descriptors that the node keeps open, and nobody else.
+    /// Descriptors that the node alone keeps open.
     pub descriptors: Vec<OwnedFd>,
     /// Set before this life is ended on request (a fault, the tear-down): whoever sees the descriptors' other ends close
     /// can tell that from an end of the node's own.
     pub is_asked_to_end: Arc<AtomicBool>,
 }
 
-/// What makes the inheritance of each life: a socket whose other end has spoken with one life says nothing that another
+/// Makes the inheritance of each life: a socket whose other end has spoken with one life says nothing that another
 /// could read from its beginning.
 #[derive(Clone, Default)]
 pub(crate) struct Inherited {

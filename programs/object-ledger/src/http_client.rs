@@ -33,7 +33,7 @@ const BODY_BYTES_MAX: usize = crate::data::WHOLE_BYTES_MAX + SMALL_BYTES;
 const SMALL_BYTES: usize = 64 << 10;
 /// Bodies of one store that are longer are read so many at a time: a store that lies holds up its own others alone, and fills
 /// no more memory than these.
-const LARGE_MAX: usize = 2;
+const LARGE_MAX: usize = 1;
 
 /// Makes clients; each has connections of its own.
 #[derive(Debug, Default)]

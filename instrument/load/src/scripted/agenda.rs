@@ -46,7 +46,7 @@ pub(crate) enum Occurrence {
     Bytes { peer: Peer, bytes: Vec<u8>, arrived: Instant },
     /// A connection ends, orderly or with an error.
     End(Peer, Option<Errno>),
-    /// What a short write left can go.
+    /// The rest of a short write can go.
     Writable(Peer),
     /// The server wanted to be woken.
     Wake,

@@ -75,7 +75,7 @@ fn verified(blocks: u64) -> [f64; 2] {
     })
 }
 
-/// Claim: numbers are read together and not one after the other: of 300, each behind three requests of 100 ms, which would
+/// Claim: numbers are read together and not one after the other: of 300, each after three requests of 100 ms, which would
 /// take a minute and a half.
 #[test]
 fn numbers_are_read_together() {

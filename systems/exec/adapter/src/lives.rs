@@ -60,13 +60,13 @@ struct Now {
     count: u32,
     /// Those of the first life, until it has deployed.
     first: Option<Ends>,
-    /// What later lives go on with; `None`: the first has not deployed.
+    /// Shared by later lives; `None`: the first has not deployed.
     up: Option<Up>,
     /// A life that is being asked.
     asking: Option<JoinHandle<()>>,
 }
 
-/// What outlives a life.
+/// The parts that outlive a life.
 #[derive(Clone)]
 pub(crate) struct Up {
     pub(crate) channels: Vec<Channel>,
@@ -140,7 +140,7 @@ fn ask_again(start: &Start, clock: Clock, life: u32, ends: Ends, up: &Up) {
     let (control, load) = ends.split();
     let mut control = Control::new(control, clock);
     let agreed = agree(&mut control, start, &up.folder, life);
-    // Whatever is asked from now on is asked of this life.
+    // From now on questions go to this life.
     *up.control.lock().unwrap_or_else(PoisonError::into_inner) = control;
     match agreed {
         Ok(_) => load.hand_over(&up.channels),
@@ -153,7 +153,7 @@ fn ask_again(start: &Start, clock: Clock, life: u32, ends: Ends, up: &Up) {
     }
 }
 
-/// What a program says of itself.
+/// A program's words about itself.
 pub(crate) struct Agreed {
     /// How its ledger is read, if it reads one.
     pub(crate) ledger: Option<Way>,

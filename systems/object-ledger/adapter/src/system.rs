@@ -176,7 +176,7 @@ impl System for ObjectLedger {
         let left = settle(up.queue, &up.pipelines, self.settle, of);
         let inner = up.audit.ledger(&of.stop)?;
         let run_mark = self.run_mark;
-        // Of two pipelines the one that took the later batch may win the race for the next place.
+        // The pipeline that took the later batch may win the race for the next place.
         let is_ordered = self.wish.pipelines == 1;
         Ok(inner.map(|inner| {
             Box::new(Audited { inner, run_mark, left, is_ordered }) as Box<dyn Ledger>

@@ -173,7 +173,7 @@ fn options_are_read() {
         ("bucket_delay", text("file:/none"), "there is no file /none"),
         ("bucket_delay", text("lognormal(1s)"), "expected lognormal(MEDIAN,SIGMA)"),
         ("byzantine", list(&["queue.lies"]), "there is no fault `queue.lies`"),
-        ("ledger", text("none.toml"), "expected a ledger's file, got `none.toml`"),
+        ("ledger", text("none.toml"), "none.toml`, which is none; write one"),
         ("sync", text("segment"), "system.deploy.sync"),
         ("bucket_to_cache", text("1ms"), "system.deploy.bucket_to_cache"),
     ] {
