@@ -74,19 +74,18 @@ fn times(trial: &TrialResult) -> Vec<Measured> {
             continue;
         }
         let float = |ns: Option<i64>| ns.map(|ns| ns as f64);
-        let value =
-            match (void(trial, Family::Response), quantile.unconditional_ns) {
-                (Some(audit), _) => Value::Void(audit),
-                (None, None) => Value::Infinite { is_certain: quantile.due_low_infinite },
-                (None, Some(value)) => Value::Known(ratio::Measured {
-                    estimate: Estimate {
-                        value: value as f64,
-                        low: float(quantile.due_low_ns),
-                        high: float(quantile.due_high_ns),
-                    },
-                    parts: parts_of_quantile(trial, place, quantile.q).unwrap_or_default(),
-                }),
-            };
+        let value = match (void(trial, Family::Response), quantile.unconditional_ns) {
+            (Some(audit), _) => Value::Void(audit),
+            (None, None) => Value::Infinite { is_certain: quantile.due_low_infinite },
+            (None, Some(value)) => Value::Known(ratio::Measured {
+                estimate: Estimate {
+                    value: value as f64,
+                    low: float(quantile.due_low_ns),
+                    high: float(quantile.due_high_ns),
+                },
+                parts: parts_of_quantile(trial, place, quantile.q).unwrap_or_default(),
+            }),
+        };
         all.push(Measured { name: quantile.name.clone(), unit: ComparedUnit::Ns, value });
     }
     all
@@ -158,6 +157,7 @@ fn measured(
 
 /// The audit that voids numbers of a family.
 fn void(trial: &TrialResult, family: Family) -> Option<String> {
-    let voids = |it: &&model::result::AuditResult| it.voids.iter().any(|void| void.family == family);
+    let voids =
+        |it: &&model::result::AuditResult| it.voids.iter().any(|void| void.family == family);
     trial.audits.iter().find(voids).map(|audit| audit.name.clone())
 }

@@ -188,9 +188,11 @@ pub(crate) fn is_probe(trial: &TrialResult) -> bool {
     trial.stream == "probe"
 }
 
-/// Whether nothing fell due in a trial: it has no numbers.
+/// Whether nothing fell due in a trial, and nodes stamped nothing: it has no numbers.
 pub(crate) fn is_unsent(trial: &TrialResult) -> bool {
-    trial.counts.due == 0 && trial.background.as_ref().is_none_or(|load| load.due == 0)
+    trial.counts.due == 0
+        && trial.background.as_ref().is_none_or(|load| load.due == 0)
+        && trial.node_stages.is_none()
 }
 
 /// A table that the experiment asks for.

@@ -65,10 +65,9 @@ impl Chain {
             // More than 64 bits of wei, as many an account has.
             "eth_getBalance"
                 if params[1].is_object()
-                    && self
+                    && !self
                         .by_hash
-                        .get(params[1]["blockHash"].as_str().unwrap_or_default())
-                        .is_none() =>
+                        .contains_key(params[1]["blockHash"].as_str().unwrap_or_default()) =>
             {
                 Err((-32000, "header not found".to_owned()))
             }

@@ -141,7 +141,8 @@ impl World {
             return head;
         }
         // Shallow ones are the rule.
-        let depth = 1 + if depth % 3 == 0 { depth % deepest } else { depth % deepest.min(2) };
+        let depth =
+            1 + if depth.is_multiple_of(3) { depth % deepest } else { depth % deepest.min(2) };
         self.ancestor(head, height - depth).unwrap()
     }
 
