@@ -14,6 +14,9 @@ const NODE_MAJOR_MIN: u32 = 20;
 /// What `assay run` may end with here: the fixture is about the page, and a busy machine may spoil its numbers.
 const EXITS: [i32; 3] = [0, 97, 99];
 
+/// What `assay compare` may end with: which rate is the better one is not asked here.
+const COMPARED: [i32; 3] = [0, 97, 98];
+
 /// The tests that need no browser.
 const WITHOUT_BROWSER: [&str; 2] = ["tests/packed.test.mjs", "tests/built.test.mjs"];
 
@@ -51,6 +54,7 @@ pub fn run(root: &Path, check: bool) -> Result<(), String> {
         .current_dir(&web)
         .env("ASSAY_PAGE", folder.join("report.html"))
         .env("ASSAY_SUMMARY", folder.join("summary.json"))
+        .env("ASSAY_COMPARISON", comparison(root, &runs)?)
         .env("ASSAY_TYPICAL", typical)
         .stdin(Stdio::null())
         .status();
@@ -130,6 +134,23 @@ fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
     Ok(pages)
 }
 
+/// The page of a comparison of two rates of one run.
+fn comparison(root: &Path, runs: &Path) -> Result<PathBuf, String> {
+    let page = runs.join("pages/comparison.html");
+    let run = report_in(&runs.join("rates"))?;
+    let status = Command::new(root.join("target/release/assay"))
+        .arg("compare")
+        .arg(run)
+        .args(["--by", "rate", "--format", "html", "-o"])
+        .arg(&page)
+        .stdin(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.code().is_some_and(|code| COMPARED.contains(&code)) => Ok(page),
+        other => ended(other, "comparing two rates").map(|()| page),
+    }
+}
+
 /// A run by the built binary: its folder. What it prints on a terminal has so many lines at most.
 fn run_of(
     root: &Path,
@@ -156,17 +177,22 @@ fn run_of(
     if !output.status.code().is_some_and(|code| EXITS.contains(&code)) {
         return Err(format!("running {experiment}: assay ended with {}\n{said}", output.status));
     }
-    let entries =
-        std::fs::read_dir(runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;
-    let mut found = entries.filter_map(Result::ok).map(|entry| entry.path());
-    let folder = found
-        .find(|folder| folder.join("report.html").is_file())
-        .ok_or_else(|| format!("running {experiment}: no report.html in {}", runs.display()))?;
+    let folder = report_in(runs)?;
     let lines = said.lines().count();
     if lines > lines_max && output.status.success() && is_plain(&folder)? {
         return Err(format!("{experiment}: {lines} lines, more than {lines_max}:\n{said}"));
     }
     Ok(folder)
+}
+
+/// The run folder with a page in a folder of runs.
+fn report_in(runs: &Path) -> Result<PathBuf, String> {
+    let entries =
+        std::fs::read_dir(runs).map_err(|e| format!("reading {}: {e}", runs.display()))?;
+    let mut found = entries.filter_map(Result::ok).map(|entry| entry.path());
+    found
+        .find(|folder| folder.join("report.html").is_file())
+        .ok_or_else(|| format!("no report.html in {}", runs.display()))
 }
 
 /// Whether no audit voids a number: what one does, for the machine's sake, is told at length.
