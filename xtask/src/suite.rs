@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use declared::{Suite, WORKSPACE};
 pub use prepare::program;
 use stamps::{Sources, Stamps};
-use tally::{Beside, Tally, beside, uptime_s};
+use tally::{Tally, beside, uptime_s};
 use test_programs::{Program, Setting};
 
 /// Seconds that the parts that take turns share in one run.
@@ -55,7 +55,7 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     });
     let programs = test_programs::built(&mut tally, root);
     // After the build, with which it shares build scripts and procedural macros: of the rest it needs metadata only. Tests
-    // wait most of the time, so lints and the page are beside them.
+    // wait most of the time, so lints are beside them.
     let clippy =
         ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
     let lints = beside(root, "lints", &clippy);
@@ -68,12 +68,11 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
         programs.iter().partition(|program| program.name == END_TO_END);
     test_programs::run(&mut tally, &setting, &units, &mut stamps, &sources);
     tally.join(lints);
-    let page = page(&mut tally, root);
     for program in end_to_end {
         end_to_end::run(&mut tally, &setting, &suites, program, &mut stamps, &sources);
     }
-    page.map(|page| tally.join(page));
     tally.step(root, "docs", &["cargo", "xtask", "docs"]);
+    page(&mut tally, root);
     in_turn(&mut tally, root, &suites, is_all, &mut stamps, &sources);
     tally.conclude(began_s)
 }
@@ -184,15 +183,15 @@ fn in_turn(
 }
 
 /// The report's page: what is checked in is what the sources build, and a real report holds in a browser.
-fn page(tally: &mut Tally, root: &Path) -> Option<Beside> {
+fn page(tally: &mut Tally, root: &Path) {
     if let Some(reason) = crate::web::missing() {
         tally.skipped.push(format!("building the page and looking at it: {reason}"));
-        return None;
+        return;
     }
     if !crate::web::has_browser() {
         tally.skipped.push("the page in a browser: there is no chromium".to_owned());
     }
-    Some(beside(root, "page", &["cargo", "xtask", "web", "--check"]))
+    tally.step(root, "page", &["cargo", "xtask", "web", "--check"]);
 }
 
 /// What the suite keeps from one run to the next, checkouts apart.

@@ -204,12 +204,13 @@ fn stale_reads_of_a_leader_that_was_are_found() {
         return;
     }
     let _beside = beside_others();
-    // Clients that stay on their connections: those that only read stay with the leader that was.
+    // Clients that stay on their connections: those that only read stay with the leader that was. They ask soon after it
+    // goes on, because it leads no longer than an election takes.
     let load = r#"
         clients = 64
         connections = 64
         affinity = "client"
-        think = "250ms"
+        think = "50ms"
         resend = { attempts_max = 9, after = "4s" }
     "#;
     let faults = r#"
