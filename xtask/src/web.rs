@@ -14,7 +14,7 @@ const NODE_MAJOR_MIN: u32 = 20;
 /// What `assay run` may end with here: the fixture is about the page, and a busy machine may spoil its numbers.
 const EXITS: [i32; 3] = [0, 97, 99];
 
-/// What `assay compare` may end with: which rate is the better one is not asked here.
+/// Exit codes of `assay compare` here: which rate is the better one is not asked.
 const COMPARED: [i32; 3] = [0, 97, 98];
 
 /// The tests that need no browser.
