@@ -159,7 +159,7 @@ fn is_timeout(error: &std::io::Error) -> bool {
 fn complaint(behaviour: &'static Behaviour<'static>, driver: &str) -> Option<String> {
     let server = Hostile::start(behaviour, 4);
     let place = Place::new();
-    // What is answered in the end has time for it, however busy the machine.
+    // An answer that comes has time to come, however busy the machine.
     let timeout = if matches!(behaviour.seen, Seen::Fine) { "20s" } else { "400ms" };
     let text = format!(
         "[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{}/\"\n[workload]\npreflight = false\n[load]\n\

@@ -19,6 +19,18 @@ fn is_there() -> bool {
     is_there
 }
 
+/// Asserts that 100 transactions were accepted, eight probes verified, and all of them stand in the ledger once.
+#[track_caller]
+fn expect_all_verified(document: &Value) {
+    let trial = trial(document);
+    let [probes, verified] = counts(&trial["counts"]);
+    assert!(probes == 8 && verified == probes, "{verified} of {probes}: {}", trial["errors"]);
+    let [due, accepted] = counts(&trial["background"]);
+    assert!(due == 100 && accepted == due, "{accepted} of {due}: {}", trial["errors"]);
+    assert_eq!(number(&trial["fates"]["once"]), due + probes, "{}", trial["fates"]);
+    expect_audit(document, "ledger", "ok", "");
+}
+
 /// Due and committed.
 fn counts(of: &Value) -> [u64; 2] {
     ["due", "committed"].map(|count| number(&of[count]))
@@ -68,12 +80,7 @@ fn three_buckets_hold_everything() {
     );
     assert!([0, 97].contains(&said.code), "{}", said.stderr);
     let trial = trial(&document);
-    let [probes, verified] = counts(&trial["counts"]);
-    assert!(probes == 8 && verified == probes, "{verified} of {probes}: {}", trial["errors"]);
-    let [due, accepted] = counts(&trial["background"]);
-    assert!(due == 100 && accepted == due, "{accepted} of {due}: {}", trial["errors"]);
-    assert_eq!(number(&trial["fates"]["once"]), due + probes, "{}", trial["fates"]);
-    expect_audit(&document, "ledger", "ok", "");
+    expect_all_verified(&document);
     expect_audit(&document, "client_failures", "ok", "");
     let stages = trial["node_stages"].to_string();
     for name in ["queued", "dequeued", "sequenced", "stored", "checked", "batch_finality"] {

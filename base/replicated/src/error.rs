@@ -34,9 +34,9 @@ pub enum StartError {
         "this is the folder of replica {pinned}, and the replica was started as {given}; start it with its own folder"
     )]
     Number {
-        /// Whose it is.
+        /// The replica that the folder belongs to.
         pinned: u8,
-        /// Who was started.
+        /// The replica that was started.
         given: u8,
     },
     /// It is the folder of a group of other replicas.
@@ -44,9 +44,9 @@ pub enum StartError {
         "the folder is of a group of the replicas {pinned:?}, and the replica was started in one of {given:?}; start it with the --peer numbers of its group"
     )]
     Members {
-        /// Whose it is.
+        /// The group that the folder belongs to.
         pinned: Vec<u8>,
-        /// Who was named.
+        /// The group that was named.
         given: Vec<u8>,
     },
     /// A number that no replica can have.

@@ -1,6 +1,6 @@
 //! A gateway in front of an Ethereum node: a REST API over the node's JSON-RPC.
 //!
-//! What it knows of a chain it has from the node that it was given; it must never invent an answer, never give one that no
+//! It knows of a chain only what its node says; it must never invent an answer, never give one that no
 //! head of the node's confirms, and it says whose failure a failure is.
 // The schemas are one literal.
 #![recursion_limit = "256"]

@@ -59,7 +59,7 @@ pub struct State {
 }
 
 impl State {
-    /// What an account has.
+    /// The balance of an account.
     #[must_use]
     pub fn balance(address: &str) -> Self {
         Self { method: "eth_getBalance", before: format!("\"{address}\"") }
@@ -129,7 +129,7 @@ pub enum Query {
         /// Its place, from 0.
         index: u64,
     },
-    /// What gas costs.
+    /// The price of gas.
     GasPrice,
     /// The chain's number.
     ChainId,

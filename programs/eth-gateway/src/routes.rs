@@ -59,32 +59,32 @@ pub enum Operation {
         /// With whole transactions.
         full: bool,
     },
-    /// What gas costs.
+    /// The price of gas.
     GasPrice,
     /// What an account has.
     Balance {
-        /// Whose.
+        /// The account.
         address: String,
         /// When.
         at: At,
     },
     /// How many transactions an account has sent.
     Nonce {
-        /// Whose.
+        /// The account.
         address: String,
         /// When.
         at: At,
     },
     /// The code of a contract.
     Code {
-        /// Whose.
+        /// The account.
         address: String,
         /// When.
         at: At,
     },
     /// A word of a contract's storage.
     Storage {
-        /// Whose.
+        /// The account.
         address: String,
         /// Which.
         slot: Quantity,
@@ -104,7 +104,7 @@ pub enum Operation {
     Search(Search),
     /// The gas that a transaction would take.
     Estimate {
-        /// Who sends.
+        /// The sender.
         from: String,
         /// Where to.
         to: String,
@@ -150,7 +150,7 @@ pub struct Search {
     pub from: At,
     /// The last block.
     pub to: At,
-    /// Whose, if that matters.
+    /// The contract, if that matters.
     pub address: Option<String>,
     /// Topics by their places; those that do not matter are none.
     pub topics: [Option<String>; 4],

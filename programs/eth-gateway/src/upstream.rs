@@ -1,6 +1,6 @@
 //! The nodes behind the gateway, in the order in which they are preferred: what one does not answer another one may.
 //!
-//! What a node is asked goes through its limiter's allowance, into a batch, over a kept connection. Each of the three can be
+//! A call of the node goes through its limiter's allowance, into a batch, over a kept connection. Each of the three can be
 //! switched off.
 
 mod address;
@@ -27,7 +27,7 @@ use crate::rpc::{Answer, Call, Failure};
 /// An answer that is to come.
 pub type Asked<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-/// What can be asked of the chain: nodes behind a network, or one that a test plays.
+/// A source of the chain: nodes in a network, or one that a test plays.
 pub trait Node: Send + Sync {
     /// Asks one thing.
     fn ask(&self, call: Call) -> Asked<'_>;

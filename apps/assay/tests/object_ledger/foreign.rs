@@ -8,7 +8,7 @@ use clock::Clock;
 use testbed::{NodeSpec, Testbed, free_port, install};
 
 use super::counts;
-use crate::harness::{self, Place, beside_others, expect_audit, number, trial};
+use crate::harness::{self, Place, beside_others, trial};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,13 +71,7 @@ fn stores_of_others() {
     secret(SECRET);
     let (said, document) = place.experiment(EXPERIMENT);
     assert!([0, 97].contains(&said.code), "{}", said.stderr);
-    let right = trial(&document);
-    let [probes, verified] = counts(&right["counts"]);
-    assert!(probes == 8 && verified == probes, "{verified} of {probes}: {}", right["errors"]);
-    let [due, accepted] = counts(&right["background"]);
-    assert!(due == 100 && accepted == due, "{accepted} of {due}: {}", right["errors"]);
-    assert_eq!(number(&right["fates"]["once"]), due + probes, "{}", right["fates"]);
-    expect_audit(&document, "ledger", "ok", "");
+    super::expect_all_verified(&document);
     assert!(!format!("{}{}{document}", said.stdout, said.stderr).contains(SECRET));
 
     secret("another");

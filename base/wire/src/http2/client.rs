@@ -1,6 +1,8 @@
 //! A client's connection: which requests are outstanding on it, what is known of their answers, and how much each side may
 //! send. The caller keeps the bytes that it has not read.
 
+mod control;
+
 use super::fields::{is_field, length_of, status_of};
 use super::frame::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEAD_BYTES, HEADERS, Head, PADDED,
@@ -492,121 +494,6 @@ impl Client {
         ended(self.streams[at].tag, Ended::Reset { why: code_name(code), is_refused });
         self.end(at, false);
         Ok(())
-    }
-
-    fn settings(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Http2Error> {
-        if head.stream != 0 {
-            return Err(Http2Error::Misplaced("SETTINGS"));
-        }
-        if head.has(ACK) {
-            return if payload.is_empty() { self.idle() } else { Err(Http2Error::FrameSize) };
-        }
-        if !payload.len().is_multiple_of(6) {
-            return Err(Http2Error::FrameSize);
-        }
-        for setting in payload.chunks_exact(6) {
-            let name = u16::from_be_bytes([setting[0], setting[1]]);
-            let value = u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]);
-            match name {
-                3 if value < self.limits.streams_max => {
-                    return Err(Http2Error::TooFewStreams { allowed: value });
-                }
-                4 => {
-                    let window = i64::from(value);
-                    if window > WINDOW_MAX {
-                        return Err(Http2Error::Window);
-                    }
-                    let more = window - self.stream_window_at_first;
-                    self.stream_window_at_first = window;
-                    self.streams.iter_mut().for_each(|stream| stream.send_window += more);
-                }
-                5 => {
-                    let length = usize::try_from(value).unwrap_or(usize::MAX);
-                    if !(PAYLOAD_BYTES_MAX..1 << 24).contains(&length) {
-                        return Err(Http2Error::FrameSize);
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.has_settings = true;
-        write_head(out, 0, SETTINGS, ACK, 0);
-        self.send_on(out);
-        self.idle()
-    }
-
-    fn window(&mut self, head: Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Http2Error> {
-        let more = i64::from(number(payload)? & 0x7fff_ffff);
-        if more == 0 {
-            return Err(Http2Error::Window);
-        }
-        if head.stream == 0 {
-            self.send_window += more;
-            if self.send_window > WINDOW_MAX {
-                return Err(Http2Error::Window);
-            }
-        } else if let Some(stream) = self.streams.iter_mut().find(|stream| stream.id == head.stream)
-        {
-            stream.send_window += more;
-            if stream.send_window > WINDOW_MAX {
-                return Err(Http2Error::Window);
-            }
-        } else if head.stream >= self.next_id || head.stream.is_multiple_of(2) {
-            return Err(Http2Error::Unasked);
-        }
-        self.send_on(out);
-        self.idle()
-    }
-
-    /// Sends what waited for room.
-    fn send_on(&mut self, out: &mut Vec<u8>) {
-        let Self { streams, send_window, payload_bytes_max, .. } = self;
-        for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
-            send_body(stream, send_window, *payload_bytes_max, out);
-        }
-    }
-
-    fn goes_away(
-        &mut self,
-        head: Head,
-        payload: &[u8],
-        ended: &mut dyn FnMut(u64, Ended<'_>),
-    ) -> Result<(), Http2Error> {
-        if head.stream != 0 {
-            return Err(Http2Error::Misplaced("GOAWAY"));
-        }
-        let (Some(last), Some(code)) = (payload.get(..4), payload.get(4..8)) else {
-            return Err(Http2Error::FrameSize);
-        };
-        let (last, code) = (number(last)? & 0x7fff_ffff, number(code)?);
-        self.last_stream = Some(last);
-        // Streams beyond the last one were not processed (§6.8).
-        while let Some(at) = self.streams.iter().position(|stream| stream.id > last) {
-            ended(self.streams[at].tag, Ended::Reset { why: code_name(code), is_refused: true });
-            self.end(at, false);
-        }
-        if code != 0 {
-            return Err(Http2Error::GoneAway(code_name(code)));
-        }
-        self.idle()
-    }
-
-    /// Lets the server send on, when half of what it may send was taken.
-    fn say_what_was_taken(&mut self, out: &mut Vec<u8>) {
-        out.append(&mut self.owed);
-        if self.taken >= CONNECTION_WINDOW / 2 {
-            write_number(out, WINDOW_UPDATE, 0, self.taken);
-            self.taken = 0;
-        }
-        for stream in self.streams.iter_mut().filter(|stream| stream.taken >= STREAM_WINDOW / 2) {
-            write_number(out, WINDOW_UPDATE, stream.id, stream.taken);
-            stream.taken = 0;
-        }
     }
 }
 

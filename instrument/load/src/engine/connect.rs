@@ -191,8 +191,8 @@ impl Engine<'_> {
 
     /// A connection is gone, or could not be had. What was outstanding on it ends; it is tried again later.
     pub(super) fn lose(&mut self, connection: u32, text: &str, class: Class) {
-        // What goes wrong on the way to a program is not the system's failure, and has the program's words; a program that a
-        // fault of the plan ended is a node that is down.
+        // A failure on the way to a program is the client's, in the program's words, unless a fault of the plan ended the
+        // program: then a node is down.
         let channel = self.connections[connection as usize].place.channel();
         let failure = channel.map(|channel| channel.fail(text));
         let is_clients = failure.as_ref().is_some_and(|failure| !failure.is_planned);

@@ -17,7 +17,7 @@ use crate::rpc::{Call, Failure};
 /// Calls of a client's batch; a larger one is refused as a whole.
 const BATCH_MAX: usize = 100;
 
-/// What is no JSON, no call, no method of ours, and what failed at the node.
+/// Error codes of JSON-RPC: no JSON, no call, an unknown method, a failure at the node, and a limit.
 const PARSE: i64 = -32700;
 const INVALID: i64 = -32600;
 const NO_METHOD: i64 = -32601;

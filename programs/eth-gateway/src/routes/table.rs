@@ -20,7 +20,7 @@ pub struct Route {
     pub name: &'static str,
     /// Its path.
     pub template: &'static str,
-    /// What it gives.
+    /// One sentence on its answer.
     pub summary: &'static str,
     /// The schema of its answer, by name.
     pub answer: &'static str,
@@ -185,7 +185,7 @@ pub static ROUTES: [Route; 31] = [
         ..route(
             "call",
             "/call/{from}/{to}/{gas}/{value}/{data}",
-            "What a contract answers, as of the last block; nothing is changed.",
+            "The answer of a contract, as of the last block; nothing is changed.",
         )
     },
     Route {
@@ -237,7 +237,7 @@ pub static ROUTES: [Route; 31] = [
         ..route(
             "estimate",
             "/estimate/{from}/{to}/{value}/{data}",
-            "What gas a transaction would take.",
+            "The gas that a transaction would take.",
         )
     },
     Route {

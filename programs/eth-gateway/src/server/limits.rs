@@ -1,5 +1,5 @@
-//! Who asks how much: a key that the operator gave out, an account with a token, or an address, each with an allowance of its
-//! own. It is a value: it is told the time.
+//! How much a client may ask. A client is a key that the operator gave out, an account with a token, or an address, each with an
+//! allowance of its own. It is a value: it is told the time.
 
 use std::collections::HashMap;
 use std::path::Path;

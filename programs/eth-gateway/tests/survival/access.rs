@@ -296,7 +296,7 @@ fn who_gets_no_token() {
     };
     let message = guarded.challenge(&account);
     refused(guarded.ask_for_token(&message, &other.sign(&message)), "another account's");
-    // What somebody else tries with it does not use it up.
+    // An attempt by another account does not use it up.
     token_of(&guarded.ask_for_token(&message, &account.sign(&message)));
     let message = guarded.challenge(&account);
     let swapped =

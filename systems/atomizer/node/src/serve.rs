@@ -10,6 +10,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clock::Instant;
+use process::{Input, Node, Outputs};
+
 use crate::protocol::Hash;
 
 const USAGE: &str = "\
@@ -49,6 +52,23 @@ pub fn serve(words: &[String]) -> ExitCode {
         Err(why) => {
             eprintln!("assay serve atomizer: {why}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// A node that ends the program where it can do nothing more: its last line and its exit code say so.
+struct Ending<N> {
+    node: N,
+    /// Why it can do nothing more.
+    trouble: fn(&N) -> Option<String>,
+}
+
+impl<N: Node> Node for Ending<N> {
+    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        self.node.step(now, input, out);
+        if let Some(trouble) = (self.trouble)(&self.node) {
+            eprintln!("assay serve atomizer: {trouble}");
+            std::process::exit(1);
         }
     }
 }

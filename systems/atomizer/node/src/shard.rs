@@ -116,7 +116,7 @@ pub struct Shard {
     dials: Dials,
     /// By connection: which listener it came to.
     lines: Vec<usize>,
-    /// Who is told errors.
+    /// Connections that are told errors.
     listeners: Vec<Connection>,
     /// The last block that was read; none: the ledger has not begun.
     last: Option<Head>,

@@ -113,7 +113,7 @@ impl World {
         self.settle();
     }
 
-    /// What every replica has deep enough is final.
+    /// Makes final what every replica has deep enough.
     fn settle(&mut self) {
         let head = self.replicas[0].head;
         self.head_max = self.head_max.max(self.blocks[head].height);
@@ -240,7 +240,7 @@ impl World {
         blocks.map(|block| self.transaction(block)).collect()
     }
 
-    /// What the REST API says where this block is the head.
+    /// The REST API's answer where this block is the head.
     pub fn says(&self, head: usize, operation: &Operation) -> String {
         let or_absent =
             |value: Option<Value>| value.map_or("absent".to_owned(), |it| it.to_string());
@@ -285,7 +285,7 @@ impl World {
         lowest.is_some_and(|lowest| self.says(lowest, operation) == text)
     }
 
-    /// What a replica answers now.
+    /// A replica's answer now.
     pub fn answer(
         &self,
         replica: usize,

@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clock::{Clock, Instant};
+use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
-use process::{Input, Node, Outputs};
 
-use super::{end_events, events, key};
+use super::{Ending, end_events, events, key};
 use crate::archiver::{Archiver, disk};
 use crate::protocol::{BLOCK_BYTES_MAX, Hash};
 
@@ -80,19 +79,6 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// An archiver that ends where it can store nothing more: whoever started it learns that from its last line and its exit code.
-struct Ending(Archiver);
-
-impl Node for Ending {
-    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
-        self.0.step(now, input, out);
-        if let Some(trouble) = self.0.trouble() {
-            eprintln!("assay serve atomizer: {trouble}");
-            std::process::exit(1);
-        }
-    }
-}
-
 pub(super) fn run(words: &[String]) -> Result<(), String> {
     let Some(command) = parse(words)? else {
         print!("{USAGE}");
@@ -112,17 +98,17 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         .numbered(command.number, command.key);
     drop(stored);
     shell = shell.keeping(store);
-    let mut node = Ending(node);
+    let mut node = Ending { node, trouble: |it| it.trouble().map(ToString::to_string) };
     let (clock, mut sampler) = (Clock::start(), None);
     if let Some(path) = &command.events {
         let (made, stamps) = events::begin(path, "archiver", clock, command.followed)?;
-        (node.0, sampler) = (node.0.stamping(stamps), Some(made));
+        (node.node, sampler) = (node.node.stamping(stamps), Some(made));
     }
-    let height = node.0.durable().to_string();
+    let height = node.node.durable().to_string();
     shell.announce(&[("height", &height)]).map_err(|error| error.to_string())?;
     let facts = shell.run(&mut node, clock, &until).map_err(|error| error.to_string())?;
     end_events(sampler)?;
-    let Ending(node) = node;
+    let node = node.node;
     let counts = node.counts();
     eprintln!(
         "ended by {}; height {}, {} blocks with {} transactions stored, {} were there already, {} asked for, {} malformed",

@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 
-use clock::{Clock, Instant};
+use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
-use process::{Input, Node, Outputs};
 
-use super::draw;
+use super::{Ending, draw};
 use crate::protocol::BLOCK_BYTES_MAX;
 use crate::shard::{Lie, Options, Shard};
 use crate::spent::Secret;
@@ -92,19 +91,6 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// A shard that ends where it can vouch for nothing more.
-struct Ending(Shard);
-
-impl Node for Ending {
-    fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
-        self.0.step(now, input, out);
-        if let Some(trouble) = self.0.trouble() {
-            eprintln!("assay serve atomizer: {trouble}; give the shard an archive that is whole");
-            std::process::exit(1);
-        }
-    }
-}
-
 pub(super) fn run(words: &[String]) -> Result<(), String> {
     let Some(command) = parse(words)? else {
         print!("{USAGE}");
@@ -123,9 +109,12 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
     let peers = std::iter::once(&archiver).chain(&command.atomizers).chain(&command.shards);
     let shell = shell.dialling(peers.map(|address| Peer::at(*address)).collect());
     shell.announce(&[]).map_err(|error| error.to_string())?;
-    let mut node = Ending(Shard::new(command.options));
+    let trouble = |it: &Shard| {
+        it.trouble().map(|trouble| format!("{trouble}; give the shard an archive that is whole"))
+    };
+    let mut node = Ending { node: Shard::new(command.options), trouble };
     let facts = shell.run(&mut node, Clock::start(), &until).map_err(|error| error.to_string())?;
-    let Ending(node) = node;
+    let node = node.node;
     let counts = node.counts();
     eprintln!(
         "ended by {}; height {}, {} transactions asked for, {} inputs vouched for, {} refused as spent, {} not taken, {} malformed",
