@@ -22,10 +22,9 @@ pub fn run(root: &Path) -> Result<(), String> {
     let stale: Vec<&str> =
         MANIFESTS.into_iter().filter(|manifest| !is_current(&root.join(manifest))).collect();
     if !stale.is_empty() {
-        return Err(format!(
-            "lock files are behind their manifests: run `cargo metadata --manifest-path` on {}",
-            stale.join(", ")
-        ));
+        let words: Vec<String> =
+            stale.iter().map(|it| format!("cargo metadata --manifest-path {it}")).collect();
+        return Err(format!("lock files differ from their manifests; run: {}", words.join("; ")));
     }
     let Some(deny) = deny(root) else {
         println!(

@@ -150,10 +150,14 @@ pub(crate) fn ledger_words(shown: &[Shown<'_>]) -> Option<String> {
         0 => String::new(),
         count => format!(", {} invented", show_count(count)),
     };
+    let is_left_out = |row: &Shown<'_>| tables::is_declared(row) && row.trial.fates.is_some();
+    let aside = if shown.iter().any(is_left_out) { ", declared failures aside" } else { "" };
     (!fates.is_empty()).then(|| match (lost, doubled) {
-        (0, 0) => format!("0 of {acknowledged} acknowledged were lost or doubled{invented}"),
+        (0, 0) => {
+            format!("0 of {acknowledged} acknowledged were lost or doubled{invented}{aside}")
+        }
         _ => format!(
-            "Of {acknowledged} acknowledged {} were lost and {} doubled{invented}",
+            "Of {acknowledged} acknowledged {} were lost and {} doubled{invented}{aside}",
             show_count(lost),
             show_count(doubled)
         ),
