@@ -5,10 +5,12 @@
     experiments/five/measure.py pairs COUNT [--toy]
 
 It needs `target/release/assay`, and nginx, which it starts on 127.0.0.1:8090 to 8092 and ends again. Each figure comes from
-a command of `assay`, which is printed before it is run; run folders stay under target/five, without what nodes kept. `table` prints Markdown.
+a command of `assay`, which is printed before it is run; run folders stay under target/five, without what nodes kept. `table` prints Markdown;
+a system whose program is not on this machine is skipped by name, and one that could not be run otherwise makes the exit code 1.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -25,10 +27,16 @@ ASSAY = ROOT / "target/release/assay"
 RUNS = ROOT / "target/five"
 SYSTEMS = ["kv", "atomizer", "object-ledger", "eth-gateway", "cometbft", "redis", "nginx"]
 HAVE_DISKS = {"kv", "redis"}
+# Programs that are not built from the checkout.
+PROGRAMS = {"redis": "redis-server", "nginx": "nginx"}
 # One search ends within this, and one trial.
 SEARCH_SECONDS_MAX, TRIAL_SECONDS_MAX = 1800, 300
 # Bytes that nginx compresses anew for each request.
 BODY = 50_000
+
+
+class NotRun(Exception):
+    """A command gave no result document; says why."""
 
 
 def started(folder):
@@ -106,12 +114,13 @@ def measured(name, toy):
     find += ["--set", f"search.bracket={'1s' if toy else '5s'}"]
     code, run, complaint = assay([of, *scale, *find], SEARCH_SECONDS_MAX)
     if run is None:
-        return [f"not run: {complaint.strip().splitlines()[-1] if complaint.strip() else f'exit {code}'}"] + ["–"] * 7
+        why = complaint.strip().splitlines()[-1] if complaint.strip() else f"exit {code}"
+        raise NotRun(why)
     search = run["search"]
-    capacity = search["confirmed_per_s"]
+    capacity = search["confirmed"]
     if capacity is None:
         return [f"none confirmed ({search['end'] or 'interrupted'})", str(search["limit"] or "–")] + ["–"] * 6
-    cells = [f"{capacity:g}/s, not {search['refuted_per_s'] or 0:g}/s", str(search["limit"])]
+    cells = [f"{capacity:g}/s, not {search['refuted'] or 0:g}/s", str(search["limit"])]
     half = ["--rate", f"{capacity / 2:.2f}/s"]
     shorter = ["--duration", "2s", "--warmup", "500ms"] if toy else []
     _, run, _ = assay([of, "--profile", "half", *half, *shorter], TRIAL_SECONDS_MAX)
@@ -148,36 +157,57 @@ def table(names, toy):
     heads = ["system", "capacity", "limit", "p50 at half", "p99 at half", "p50 to each rung", "processor time each", "kill", "power cut"]
     print("| " + " | ".join(heads) + " |")
     print("| " + " | ".join(["---"] * len(heads)) + " |")
+    broken = []
     for name in names:
-        print("| " + " | ".join([name, *measured(name, toy)]) + " |", flush=True)
+        program = PROGRAMS.get(name)
+        if program and shutil.which(program) is None:
+            print(f"SKIPPED {name}: no {program} on the PATH", file=sys.stderr)
+            cells = [f"skipped: no {program} here"] + ["–"] * 7
+        else:
+            try:
+                cells = measured(name, toy)
+            except NotRun as why:
+                # A program that is not installed is named by assay, with how to get it.
+                is_missing = "assay doctor --install" in str(why)
+                print(f"{'SKIPPED' if is_missing else 'NOT RUN'} {name}: {why}", file=sys.stderr)
+                if not is_missing:
+                    broken.append(f"{name}: {why}")
+                cells = [f"{'skipped' if is_missing else 'not run'}: {why}"] + ["–"] * 7
+        print("| " + " | ".join([name, *cells]) + " |", flush=True)
+    if broken:
+        raise SystemExit("not run: " + "; ".join(broken))
 
 
 def pairs(server, count, toy):
     """A/A and A/B by turns: how many are called worse, better, the same, inconclusive."""
-    print("| pair | worse | better | equivalent | inconclusive | processor time |")
-    print("| --- | ---: | ---: | ---: | ---: | --- |")
     length = "4s" if toy else "10s"
     worker = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()[0]
-    for words, other in [("the same", 8091), ("a tenth more to compress", 8092)]:
-        answers, ratios = [], []
-        for seed in range(1, count + 1):
-            command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "20/s", "--duration", length]
-            command += ["--trials", "12", "--set", "load.warmup=1s", "--set", "load.arrival=poisson"]
-            command += ["--seed", str(seed)]
-            command += ["-H", "Accept-Encoding: gzip", "--pid", worker]
-            before = set(RUNS.glob("*/comparison.json"))
-            code, _, complaint = assay(command, TRIAL_SECONDS_MAX)
-            made = set(RUNS.glob("*/comparison.json")) - before
-            if not made:
-                raise SystemExit(f"no comparison (exit {code}): {complaint}")
-            found = json.loads(made.pop().read_text())
-            answers.append(found["change"])
-            time_each = next((it for it in found["numbers"] if it["name"] == "processor time"), None)
-            if time_each and time_each["effect"] is not None:
-                ends = [f"{it:.2f}" if it is not None else "open" for it in (time_each["low"], time_each["high"])]
-                ratios.append(f"{time_each['effect']:.2f} ({ends[0]}–{ends[1]})")
-        counts = [str(answers.count(it)) for it in ("worse", "better", "equivalent", "inconclusive")]
-        print(f"| {words} | {' | '.join(counts)} | {', '.join(ratios)} |", flush=True)
+    kinds = [("the same", 8091), ("a tenth more to compress", 8092)]
+    answers, ratios = {words: [] for words, _ in kinds}, {words: [] for words, _ in kinds}
+    # One pair of each kind after the other: what changes on the machine meets both kinds.
+    for seed, (words, other) in itertools.product(range(1, count + 1), kinds):
+        command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "20/s", "--duration", length]
+        command += ["--trials", "12", "--set", "load.warmup=1s", "--set", "load.arrival=poisson"]
+        command += ["--seed", str(seed)]
+        command += ["-H", "Accept-Encoding: gzip", "--pid", worker]
+        before = set(RUNS.glob("*/comparison.json"))
+        code, _, complaint = assay(command, TRIAL_SECONDS_MAX)
+        made = set(RUNS.glob("*/comparison.json")) - before
+        if not made:
+            raise SystemExit(f"no comparison (exit {code}): {complaint}")
+        file = made.pop()
+        found = json.loads(file.read_text())
+        answers[words].append(found["change"])
+        time_each = next((it for it in found["numbers"] if it["name"] == "processor time"), None)
+        if time_each and time_each["effect"] is not None:
+            ends = [f"{it:.2f}" if it is not None else "open" for it in (time_each["low"], time_each["high"])]
+            ratios[words].append(f"{time_each['effect']:.2f} ({ends[0]}–{ends[1]})")
+        print(f"{words}: {found['change']}, {(ratios[words] or ['–'])[-1]}, {file.parent}", file=sys.stderr, flush=True)
+    print("| pair | worse | better | equivalent | inconclusive | processor time |")
+    print("| --- | ---: | ---: | ---: | ---: | --- |")
+    for words, _ in kinds:
+        counts = [str(answers[words].count(it)) for it in ("worse", "better", "equivalent", "inconclusive")]
+        print(f"| {words} | {' | '.join(counts)} | {', '.join(ratios[words])} |", flush=True)
 
 
 def main(words):
@@ -189,7 +219,8 @@ def main(words):
     match words:
         case ["table", *names] if set(names) <= set(SYSTEMS):
             names = names or SYSTEMS
-            with nginx() if "nginx" in names else contextlib.nullcontext():
+            has_nginx = "nginx" in names and shutil.which("nginx") is not None
+            with nginx() if has_nginx else contextlib.nullcontext():
                 table(names, toy)
         case ["pairs", count] if count.isdigit():
             with nginx() as server:

@@ -8,6 +8,7 @@ mod docs;
 mod figures;
 mod fuzz;
 mod image;
+mod interleavings;
 mod methods;
 mod mutants;
 mod new_system;
@@ -54,13 +55,14 @@ cargo xtask COMMAND
   bench load [--toy | --rates | --steady] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, or on what a steady rate costs
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
-  bench durability [--toy | --cost | EXPERIMENT] what systems that people run lose of what they acknowledged, by setting and fault; writes results/bench-durability.md
+  bench durability [--cost | --beside | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
   dist [--pack]        a release: assay as one static file, a package for Debian, an image, completions, the manual page, a list of what
                        is in it, checksums; builds everything once more (--pack: not again), and tries it
-  supply               licences, sources and duplicates of every lock file, by cargo-deny
+  supply               licences, sources and duplicates of every lock file, by cargo-deny; the packages of our crates
+  interleavings        the sampler's ring in every order of its two threads, by loom
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
@@ -116,10 +118,19 @@ fn main() -> ExitCode {
         ["bench", "load", "--toy"] => bench::run(&root, true),
         ["bench", "honest"] => bench::honest::run(&root, false),
         ["bench", "honest", "--toy"] => bench::honest::run(&root, true),
-        ["bench", "durability"] => bench::durability::run(&root, false, None),
-        ["bench", "durability", "--toy"] => bench::durability::run(&root, true, None),
-        ["bench", "durability", "--cost"] => bench::durability::cost(&root),
-        ["bench", "durability", name] => bench::durability::run(&root, false, Some(name)),
+        ["bench", "durability"] => bench::durability::run(&root, false, None, None),
+        ["bench", "durability", "--toy"] => bench::durability::run(&root, true, None, None),
+        ["bench", "durability", "--cost"] => bench::durability::cost::run(&root, false),
+        ["bench", "durability", "--cost", "--toy"] => bench::durability::cost::run(&root, true),
+        ["bench", "durability", "--beside"] => bench::durability::beside::run(&root, false),
+        ["bench", "durability", "--beside", "--toy"] => bench::durability::beside::run(&root, true),
+        ["bench", "durability", name, "--toy"] => {
+            bench::durability::run(&root, true, Some(name), None)
+        }
+        ["bench", "durability", name, "--trials", trials] => {
+            bench::durability::run(&root, false, Some(name), Some(trials))
+        }
+        ["bench", "durability", name] => bench::durability::run(&root, false, Some(name), None),
         ["bench", "kv"] => bench::kv::run(&root, false),
         ["bench", "kv", "--toy"] => bench::kv::run(&root, true),
         ["bench", "published", rest @ ..] => published(&root, rest),
@@ -129,6 +140,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(&root, false),
         ["dist", "--pack"] => dist::run(&root, true),
         ["supply"] => supply::run(&root),
+        ["interleavings"] => interleavings::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "report"] => bench::report::run(&root, false),

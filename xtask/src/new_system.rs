@@ -53,7 +53,9 @@ pub fn run(
     let adapter = format!("    {}_adapter::ADAPTER,", name.replace('-', "_"));
     insert(&list, "// new-system: above this line", &adapter)?;
     let manifest = root.join("apps/assay/Cargo.toml");
-    let line = format!("{name}-adapter = {{ path = \"../../systems/{name}/adapter\" }}");
+    let line = format!(
+        "{name}-adapter = {{ path = \"../../systems/{name}/adapter\", version = \"0.1.0\" }}"
+    );
     insert(&manifest, "# new-system: above this line", &line)?;
     let node = if has_node { format!(" -p {name}-node") } else { String::new() };
     println!("systems/{name} is ready: cargo test --release -p {name}-adapter{node}");

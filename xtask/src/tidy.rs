@@ -3,6 +3,7 @@
 
 mod arrows;
 mod lock;
+mod promises;
 mod prose;
 mod series;
 
@@ -23,17 +24,23 @@ const CLOCK_READERS: [&str; 4] =
 
 /// Where a clock may be started, and how often: each is the origin of a line of time, and a trial has one. What is started
 /// in a test, an example or a node (a process of its own) is none of the instrument's.
-const CLOCK_STARTS: [(&str, usize); 7] = [
+const CLOCK_STARTS: [(&str, usize); 10] = [
     // The trial's.
     ("apps/assay/src/run/trial.rs", 1),
     // What the instrument reaches by itself, before any trial.
     ("apps/assay/src/run/mod.rs", 2),
     ("apps/assay/src/doctor.rs", 1),
+    // The processes beside a run, its own agents and their server.
+    ("apps/assay/src/run/spread.rs", 1),
+    // An agent's own: it stamps the rows of its parts.
+    ("apps/assay/src/agent.rs", 1),
     ("apps/assay/src/init.rs", 1),
     // How long a command of an installation may take.
     ("instrument/testbed/src/install/carry_out.rs", 1),
     // Virtual time, for loads against a script; nothing of `assay` calls it.
     ("instrument/load/src/scripted.rs", 1),
+    // A ring under loom, whose records have stamps of their own.
+    ("fuzz/interleavings/src/lib.rs", 1),
     // That of a foreign service.
     ("base/sampler_c/src/functions.rs", 1),
 ];
@@ -60,6 +67,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     findings.extend(lock::heavy(root)?);
     crate::suite::declared::read(root)?;
     findings.extend(series::check(root));
+    findings.extend(promises::check(root)?);
     findings.extend(prose::check(root, write)?);
     for finding in &findings {
         eprintln!("tidy: {finding}");
@@ -160,7 +168,7 @@ fn tested_code(shown: &str, text: &str) -> String {
     lines.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Every file below `folder`, hidden and built folders left out.
+/// Every file below `folder`, hidden and built folders left out, and links, whose files stand elsewhere.
 pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -168,6 +176,9 @@ pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with('.') || name == "target" || name == "runs" || name == "node_modules" {
+            continue;
+        }
+        if path.is_symlink() {
             continue;
         }
         if path.is_dir() {

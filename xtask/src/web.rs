@@ -47,15 +47,22 @@ pub fn run(root: &Path, check: bool) -> Result<(), String> {
     build(root)?;
     let runs = root.join("target/web-runs");
     let _ = std::fs::remove_dir_all(&runs);
+    // Runs wait most of their time.
+    let search = std::thread::spawn({
+        let (root, folder) = (root.to_owned(), runs.join("search"));
+        move || run_of(&root, &folder, "web/tests/typical/search.toml", &[], usize::MAX)
+    });
     let folder = run_of(root, &runs.join("fixture"), "web/tests/fixture.toml", &[], usize::MAX)?;
     let typical = typical(root, &runs)?;
+    let searched = search.join().map_err(|_| "the search's thread panicked".to_owned())??;
     let tests = Command::new("npm")
         .args(["test", "--silent"])
         .current_dir(&web)
         .env("ASSAY_PAGE", folder.join("report.html"))
         .env("ASSAY_SUMMARY", folder.join("summary.json"))
         .env("ASSAY_COMPARISON", comparison(root, &runs)?)
-        .env("ASSAY_TYPICAL", typical)
+        .env("ASSAY_TYPICAL", &typical)
+        .env("ASSAY_PAGES", several(root, &runs, &searched)?)
         .stdin(Stdio::null())
         .status();
     ended(tests, "testing the page")
@@ -123,14 +130,22 @@ const SCREEN_LINES: usize = 40;
 fn typical(root: &Path, runs: &Path) -> Result<PathBuf, String> {
     let pages = runs.join("pages");
     std::fs::create_dir_all(&pages).map_err(|e| format!("making {}: {e}", pages.display()))?;
-    for (name, experiment, more) in TYPICAL {
+    let made = |(name, experiment, more): (&str, &str, &[&str])| {
         let lines_max = if name == "demo" { 3 * SCREEN_LINES } else { usize::MAX };
         let lines_max = if name == "one" { SCREEN_LINES } else { lines_max };
         let folder = run_of(root, &runs.join(name), experiment, more, lines_max)?;
         let page = pages.join(format!("{name}.html"));
         std::fs::copy(folder.join("report.html"), &page)
-            .map_err(|e| format!("writing {}: {e}", page.display()))?;
-    }
+            .map(|_| ())
+            .map_err(|e| format!("writing {}: {e}", page.display()))
+    };
+    // The demo, the last, takes as long as the others together.
+    let (demo, others) = TYPICAL.split_last().ok_or("no page is typical")?;
+    std::thread::scope(|scope| {
+        let demo = scope.spawn(|| made(*demo));
+        let others = others.iter().try_for_each(|page| made(*page));
+        demo.join().map_err(|_| "the demo's thread panicked".to_owned())?.and(others)
+    })?;
     Ok(pages)
 }
 
@@ -149,6 +164,31 @@ fn comparison(root: &Path, runs: &Path) -> Result<PathBuf, String> {
         Ok(status) if status.code().is_some_and(|code| COMPARED.contains(&code)) => Ok(page),
         other => ended(other, "comparing two rates").map(|()| page),
     }
+}
+
+/// A folder with the page of a search and its result document, of a history, and of two runs that cannot be compared.
+fn several(root: &Path, runs: &Path, searched: &Path) -> Result<PathBuf, String> {
+    let pages = runs.join("several");
+    std::fs::create_dir_all(&pages).map_err(|e| format!("making {}: {e}", pages.display()))?;
+    for (from, to) in [("report.html", "search.html"), ("summary.json", "search.json")] {
+        std::fs::copy(searched.join(from), pages.join(to))
+            .map_err(|e| format!("writing {to}: {e}"))?;
+    }
+    let history = runs.join("history");
+    for seed in ["1", "2", "3"] {
+        let more = ["--seed", seed, "--duration", "2s"];
+        run_of(root, &history, "web/tests/typical/one.toml", &more, usize::MAX)?;
+    }
+    let assay = |words: &[&Path], page: &str| {
+        let mut command = Command::new(root.join("target/release/assay"));
+        command.args(words).arg("-o").arg(pages.join(page)).current_dir(root);
+        succeed(&mut command, page)
+    };
+    let word = Path::new;
+    assay(&[word("list"), word("--trend"), word("one"), word("--runs"), &history], "trend.html")?;
+    let (one, ramp) = (report_in(&runs.join("one"))?, report_in(&runs.join("ramp"))?);
+    assay(&[word("report"), &one, &ramp, word("--format"), word("html")], "two.html")?;
+    Ok(pages)
 }
 
 /// A run by the built binary: its folder. What it prints on a terminal has so many lines at most.

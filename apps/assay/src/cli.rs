@@ -1,8 +1,13 @@
 //! The command line as typed. It holds no decisions: each command's module turns its arguments into work.
 
+mod quick;
+mod spread;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use quick::{QuickArguments, SearchOver};
+pub use spread::{AgentArguments, NatsArguments, SpreadArguments};
 
 /// The text that `assay` alone prints.
 pub const WELCOME: &str = "\
@@ -53,6 +58,9 @@ pub enum Command {
     /// Run an experiment: a file, a URL, `-` (vegeta targets on standard input), `demo` or `demo-kv`
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
+    /// Carry out parts of loads for runs elsewhere: `assay run … --agents`
+    #[command(after_long_help = spread::EXAMPLES)]
+    Agent(AgentArguments),
     /// Validate an experiment; print the plan, the time it takes, and look at the host
     #[command(after_long_help = "Example:\n  assay check my.toml --explain")]
     Check(Box<CheckArguments>),
@@ -133,6 +141,7 @@ const INIT_EXAMPLES: &str = "Examples:
   assay init --from recording.har -o my/
   assay init --from openapi.yaml > my.toml        # the targets stand in the experiment
   assay init --from http://127.0.0.1:8000/openapi.json -o my/
+  assay init --from script.js > my.toml           # the options of a k6 script; its requests are yours to write
 
 Secrets of a recording (Authorization, cookies, keys) are left out; the experiment says which and where to
 name the environment variable that holds them.";
@@ -182,6 +191,8 @@ pub struct RunArguments {
     pub layers: LayerArguments,
     #[command(flatten)]
     pub quick: QuickArguments,
+    #[command(flatten)]
+    pub spread: SpreadArguments,
     /// Go on with a run that was stopped: its whole trials stay, the others are run
     #[arg(long, value_name = "FOLDER")]
     pub resume: Option<PathBuf>,
@@ -206,6 +217,10 @@ pub struct RunArguments {
     /// Serve what the run does in OpenMetrics while it runs, at http://ADDRESS/metrics: 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<std::net::SocketAddr>,
+    /// Push the same each second to a receiver of OTLP over HTTP, in protobuf: http://127.0.0.1:4318. Headers, such as a key, are
+    /// read from OTEL_EXPORTER_OTLP_HEADERS
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
     /// Sample a process of the target's on this host (its number, or all of a name): processor, memory, descriptors; may be
     /// given several times
     #[arg(long = "pid", value_name = "PID|NAME")]
@@ -290,65 +305,6 @@ pub struct LayerArguments {
     /// variables of the environment
     #[arg(long)]
     pub sandbox: bool,
-}
-
-/// Flags that stand for the few keys of a quick run; over a file they overlay it.
-#[derive(Debug, Args)]
-pub struct QuickArguments {
-    /// Rate, such as 50/s, 600/1m or max [default: 50/s with a URL]
-    #[arg(long, short, value_name = "RATE", allow_hyphen_values = true)]
-    pub rate: Option<String>,
-    /// Length of the measured window
-    #[arg(long, short, value_name = "DURATION", allow_hyphen_values = true)]
-    pub duration: Option<String>,
-    /// Length of the warm-up
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub warmup: Option<String>,
-    /// A closed loop with this many clients instead of a rate
-    #[arg(long, value_name = "COUNT", conflicts_with = "rate")]
-    pub clients: Option<u32>,
-    /// Connections
-    #[arg(long, short, value_name = "COUNT")]
-    pub connections: Option<u32>,
-    /// Engine threads
-    #[arg(long, value_name = "COUNT")]
-    pub threads: Option<u32>,
-    /// A transaction without an answer after this is unknown
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    pub timeout: Option<String>,
-    /// Request method (with a URL) [default: GET]
-    #[arg(long, short = 'X', value_name = "METHOD")]
-    pub method: Option<String>,
-    /// Request header (with a URL), such as 'Authorization: Bearer ${TOKEN}': `${NAME}` is read from the environment, here
-    /// and in the URL and the body, and never stored
-    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
-    pub headers: Vec<String>,
-    /// Request body (with a URL); `@FILE` reads it from a file [default: none]
-    #[arg(long, short = 'b', value_name = "TEXT")]
-    pub body: Option<String>,
-    /// Assert every answer (with a URL): status=200, contains=TEXT, equals=TEXT, length=BYTES, regex=PATTERN,
-    /// header.NAME=VALUE or json./POINTER=VALUE; an answer that differs is a failure
-    #[arg(long = "expect", value_name = "PART=VALUE")]
-    pub expects: Vec<String>,
-    /// Target file: vegeta `http` or `json` format, or a list of URLs
-    #[arg(long, value_name = "FILE")]
-    pub targets: Option<PathBuf>,
-    /// Do not verify the server's certificate (with a URL); the report says so
-    #[arg(long, short = 'k')]
-    pub insecure: bool,
-    /// Speak HTTP/2: with https by ALPN, with http from the first byte on (with a URL)
-    #[arg(long)]
-    pub http2: bool,
-    /// Load this URL by turns with the other, and compare them
-    #[arg(long, value_name = "URL")]
-    pub against: Option<String>,
-    /// Search for the highest rate that keeps this threshold, such as 'p99 < 100ms'; it begins with --rate, and --duration
-    /// is how long a rate must be sustained
-    #[arg(long, value_name = "EXPRESSION")]
-    pub find: Option<String>,
-    /// A threshold to check, such as 'p99 < 1s'
-    #[arg(long = "threshold", value_name = "EXPRESSION")]
-    pub thresholds: Vec<String>,
 }
 
 /// How to show progress.
@@ -496,7 +452,7 @@ pub struct InitArguments {
     #[arg(long, value_enum, default_value_t = Template::Http)]
     pub template: Template,
     /// Make the experiment of a file (or a URL) instead: vegeta targets, a HAR recording, an OpenAPI 3
-    /// description
+    /// description, the options of a k6 script
     #[arg(long, value_name = "FILE", conflicts_with = "template")]
     pub from: Option<PathBuf>,
     /// Folder to write experiment.toml into, and targets.json beside it; nothing is overwritten

@@ -8,22 +8,20 @@ use std::rc::Rc;
 
 use model::names::DeclaredNames;
 use model::options::Problems;
-use model::plan::{Arrivals, LoadPlan, Plan, Schedule, SettingPlan, SystemPlan};
+use model::plan::{Arrivals, LoadPlan, Plan, Schedule, SearchKey, SettingPlan, SystemPlan};
 use model::quantity::Rate;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
 use record::RunFolder;
 use sut::{Request, Role, System};
 
-use crate::cli::{LayerArguments, QuickArguments};
+use crate::cli::{LayerArguments, QuickArguments, SearchOver};
 use crate::sandbox;
 use crate::systems;
 use crate::terminal::say;
 
 /// The experiments that are run by a name: `assay run demo` and its like.
-pub const DEMOS: [(&str, &str); 2] = [
-    ("demo", include_str!("../demo.toml")),
-    ("demo-kv", include_str!("../../../experiments/kv/demo-kv.toml")),
-];
+pub const DEMOS: [(&str, &str); 2] =
+    [("demo", include_str!("../demo.toml")), ("demo-kv", include_str!("../data/demo-kv.toml"))];
 
 /// Targets from standard input.
 const STDIN: &str = "-";
@@ -115,7 +113,8 @@ impl Experiment {
 
     /// The highest rate that any setting offers; `None` if one is not bounded by a rate.
     pub fn rate_max(&self) -> Option<f64> {
-        let mut highest = self.plan.search.as_ref().map_or(0.0, |search| search.most_per_s);
+        let of_rate = self.plan.search.as_ref().filter(|search| search.find == SearchKey::Rate);
+        let mut highest = of_rate.map_or(0.0, |search| search.most);
         for setting in &self.plan.settings {
             let rate = match &setting.load.arrivals {
                 Arrivals::Closed { .. } => return None,
@@ -208,11 +207,7 @@ pub fn schedule_rate_max(schedule: &Schedule) -> Option<f64> {
 }
 
 fn is_quick(what: &str) -> bool {
-    what == "-" || is_url(what)
-}
-
-fn is_url(what: &str) -> bool {
-    what.starts_with("http://") || what.starts_with("https://")
+    what == "-" || plan::is_url(what)
 }
 
 /// The input that the user named, read.
@@ -247,7 +242,7 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     }
     if what.contains("://") {
         return Err(Refusal::Usage(format!(
-            "`{what}`: only http:// and https:// URLs can be loaded"
+            "`{what}`: only http(s)://, grpc(s):// and ws(s):// URLs can be loaded"
         )));
     }
     let path = Path::new(what);
@@ -338,7 +333,9 @@ fn overlay(quick: &QuickArguments) -> Vec<(String, String)> {
     put("against.deploy.url", &quick.against);
     if let Some(find) = &quick.find {
         flags.push(("threshold".to_owned(), find.clone()));
-        flags.push(("search.find".to_owned(), "load.rate".to_owned()));
+        let over = quick.over.map_or("", SearchOver::word);
+        let over = plan::search_over(over, quick.clients.is_some());
+        flags.push(("search.find".to_owned(), over.to_owned()));
     }
     for threshold in &quick.thresholds {
         flags.push(("threshold".to_owned(), threshold.clone()));
@@ -398,6 +395,7 @@ fn url_run(what: &str, quick: &QuickArguments) -> Result<UrlRun, Refusal> {
         threads: count(&quick.threads),
         against: text(&quick.against),
         find: text(&quick.find),
+        over: quick.over.map_or("", SearchOver::word).to_owned(),
         thresholds: quick.thresholds.clone(),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! Each command is a module; this file only chooses. It must never compute a figure.
 
+mod agent;
 mod check;
 mod check_secrets;
 mod cli;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
             run::only_own_files();
             return systems::serve(&arguments.words);
         }
+        Command::Agent(arguments) => agent::agent(&arguments),
         Command::Run(arguments) => run::run(&arguments, cli.color),
         Command::Check(arguments) => check::check(&arguments, cli.color),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),

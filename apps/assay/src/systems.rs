@@ -13,12 +13,15 @@ pub const ADAPTERS: &[Adapter] = &[
     eth_gateway_adapter::ADAPTER,
     ethereum_adapter::ADAPTER,
     exec_adapter::ADAPTER,
+    grpc_adapter::ADAPTER,
     http_adapter::ADAPTER,
+    kafka_adapter::ADAPTER,
     kv_adapter::ADAPTER,
     nats_adapter::ADAPTER,
     object_ledger_adapter::ADAPTER,
     postgres_adapter::ADAPTER,
     redis_adapter::ADAPTER,
+    websocket_adapter::ADAPTER,
     // new-system: above this line
 ];
 

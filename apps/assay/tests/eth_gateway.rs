@@ -56,6 +56,35 @@ fn the_study() {
     assert!(calls.is_some_and(|calls| calls > 20.0), "{calls:?}");
 }
 
+/// Claim: the limiter that the study plays refuses the set that the published node refused, and not the other that asks more
+/// calls a second. The window is four seconds long in place of a minute.
+#[test]
+fn the_limiter_of_the_study() {
+    if !is_there() {
+        return;
+    }
+    let _beside = beside_others();
+    let document = run(
+        "study",
+        &[
+            "--set=system.deploy.node_arguments=[\"--allowed-rps\", \"48.5\", \"--limited\", \"blocks\", \"--window\", \"4s\", \"--backoff\", \"2s\"]",
+            "--set=matrix.set.values=[\"blocks\", \"dapp\", \"everything\"]",
+            "--set=matrix.rate.values=[\"60/s\"]",
+            "--set=load.duration=7s",
+        ],
+    );
+    let limited = |set: &str| {
+        let settings = document["settings"].as_array().expect("three");
+        let is_it = |it: &&Value| it["key"].as_str().is_some_and(|key| key.contains(set));
+        let setting = settings.iter().find(is_it).expect("it is in the matrix");
+        let (due, committed) = counts(setting);
+        assert!(due > 300, "{set}: {due}");
+        due - committed
+    };
+    assert!(limited("blocks") > 60, "{}", limited("blocks"));
+    assert!(limited("dapp") <= 2, "{}", limited("dapp"));
+}
+
 /// Claim: every request that is drawn from the chain of a real node is answered, the calls and searches of its token
 /// included.
 #[test]

@@ -3,11 +3,12 @@
 
 pub mod shop;
 
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::Value;
 
-use crate::harness::{Place, beside_others, trial};
+use crate::harness::{self, Place, Server, beside_others, program, say, trial};
 use shop::Shop;
 
 fn experiment(shop: &Shop, key: &str, load: &str) -> String {
@@ -138,6 +139,72 @@ fn users_go_through_a_shop() {
     assert!(shown.contains("60 transactions were due by the schedule"), "{shown}");
 }
 
+/// nginx before the shop, which speaks HTTP/2 to users, for a bounded number of requests a connection.
+fn http2_door(shop: &Shop, requests_max: u32) -> Option<(Server, Place)> {
+    let Some(nginx) = program("nginx") else {
+        say("SKIPPED users_go_through_a_shop_over_http2: nginx is not installed");
+        return None;
+    };
+    let (place, address) = (Place::new(), Server::free_address());
+    let here = place.path().display();
+    let config = format!(
+        "daemon off; master_process off; pid {here}/pid; error_log {here}/error.log;
+         events {{ worker_connections 512; }}
+         http {{ access_log {here}/access.log; client_body_temp_path {here}/body;
+           proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;
+           uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;
+           server {{ listen {address} http2; keepalive_requests {requests_max};
+             location / {{ proxy_pass http://{}; proxy_http_version 1.1; }} }} }}",
+        shop.address
+    );
+    place.write("nginx.conf", config);
+    let mut command = Command::new(nginx);
+    command.arg("-c").arg(place.path().join("nginx.conf")).arg("-p").arg(place.path());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Some((Server::start(&mut command, address), place))
+}
+
+/// Claim: users go through the shop over HTTP/2, many on each connection, with both drivers: each count is the shop's, and every
+/// request was HTTP/2. Where the server gives connections up in mid-flow, each flow either comes to its end on another
+/// connection or fails with its class, and the shop has seen no step twice.
+#[test]
+fn users_go_through_a_shop_over_http2() {
+    let _beside = beside_others();
+    for (driver, requests_max) in [("io_uring", 100_000), ("epoll", 100_000), ("epoll", 90)] {
+        let shop = Shop::start();
+        let Some((door, door_place)) = http2_door(&shop, requests_max) else { return };
+        let place = Place::new();
+        place.write("users.csv", users());
+        let load = "model = \"closed\"\nclients = 24\nconnections = 2\nduration = \"30s\"\ntransactions_max = 120";
+        let text = experiment(&shop, "{{key}}", load)
+            .replace(&format!("http://{}/", shop.address), &format!("http://{}/", door.address))
+            .replace("[system.deploy]", "[system.deploy]\nhttp_version = \"2\"")
+            .replace("[workload]", "[workload]\nstreams = 16");
+        let by = format!("ASSAY_DRIVER={driver}");
+        let (said, document) = place.experiment_by(&["env", &by], &text, &[]);
+        let trial = trial(&document);
+        let all = &trial["flows"]["all"];
+        let count = |key: &str| all[key].as_u64().expect("a count");
+        assert_eq!(count("begun"), 120, "{driver}: {all} {}", said.stderr);
+        assert_eq!(trial["driver"], driver);
+        let log = std::fs::read_to_string(door_place.path().join("access.log")).expect("its log");
+        assert!(log.lines().all(|line| line.contains("HTTP/2.0")), "{log}");
+        assert_eq!(of(&shop.counts.refused), 0, "{driver}");
+        let paid = (of(&shop.counts.orders), of(&shop.counts.payments));
+        if requests_max > 1_000 {
+            assert!([0, 97].contains(&said.code), "{driver}: {}\n{}", said.stdout, said.stderr);
+            assert_eq!((count("completed"), paid), (120, (120, 120)), "{driver}: {all}");
+            assert_eq!(of(&shop.counts.pages), 3 * 120);
+        } else {
+            let lost = 120 - count("completed");
+            assert_eq!(paid, (count("completed"), count("completed")), "{all}");
+            assert_eq!(count("rejected") + count("unknown"), lost, "{all}");
+            assert!(log.lines().count() > 2 * 90, "more than two connections can carry");
+            assert!(lost < 60, "{all}");
+        }
+    }
+}
+
 /// Claim: where the key is wrong one payment in fifty is made twice, and the run fails by exactly those.
 #[test]
 fn a_payment_that_is_made_twice_is_found() {
@@ -199,4 +266,70 @@ fn a_value_that_is_not_found() {
     let why = "no value for `token` at json:/token: the answer has no value there";
     assert!(preflight.contains(why), "{preflight}");
     assert_eq!(trial(&document)["flows"]["all"]["completed"], 0);
+}
+
+/// A part of docs/coming-from.md: the block that has this after its opening.
+fn of_the_book(opening: &str) -> String {
+    let page = include_str!("../../../docs/coming-from.md");
+    let start = page.split_once(&format!("```{opening}\n")).map(|(_, rest)| rest);
+    let block = start.and_then(|rest| rest.split_once("```")).map(|(block, _)| block);
+    block.unwrap_or_else(|| panic!("docs/coming-from.md has no block {opening}")).to_owned()
+}
+
+/// Requests, purchases and payments of a shop.
+fn done(shop: &Shop) -> [u64; 5] {
+    let counts = &shop.counts;
+    [&counts.logins, &counts.pages, &counts.orders, &counts.payments, &counts.refused].map(of)
+}
+
+/// Claim: the script and the flow of docs/coming-from.md do the same: as many logins, pages, purchases and, where the key is
+/// wrong, as many payments that were made twice; and each of the two tools says that there were some.
+#[test]
+fn the_same_shop_by_k6() {
+    let Some(k6) = testbed::install::find("k6") else {
+        say("SKIPPED the_same_shop_by_k6: it takes k6; assay doctor --install k6 gets it");
+        return;
+    };
+    let _beside = beside_others();
+    for (key, doubles) in [(true, 0), (false, 3)] {
+        let (by_k6, by_flow) = (Shop::start(), Shop::start());
+        let place = Place::new();
+        place.write("users.ndjson", of_the_book("text file=users.ndjson"));
+        let at =
+            |text: String, shop: &Shop| text.replace("127.0.0.1:8090", &shop.address.to_string());
+        let mut script = at(of_the_book("js file=shop.js"), &by_k6);
+        let mut flow = at(of_the_book("toml experiment file=shop.toml"), &by_flow);
+        if !key {
+            script = script.replace("{ csrf, key }", "{ csrf, key: \"wrong\" }");
+            flow = flow.replace("{{key | url}}", "wrong");
+        }
+        // One user of the pass before the load would be one purchase more.
+        flow = flow.replace("[workload]", "[workload]\npreflight = false");
+        let script = place.write("shop.js", script);
+        let mut command = Command::new(&k6);
+        command.args(["run", "--quiet", "--no-usage-report", "--address", ""]).arg(script);
+        command.current_dir(place.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let k6_said = harness::finish(&mut command);
+        let (said, document) = place.experiment(&flow);
+        assert_eq!(done(&by_flow), done(&by_k6), "{}\n{}", said.stderr, k6_said.stdout);
+        assert_eq!(done(&by_flow), [150, 450, 150, 150 + doubles, 0]);
+        let all = &trial(&document)["flows"]["all"];
+        assert_eq!(all["completed"], 150 - doubles, "{all}");
+        let checks = format!("{:.2}%", 100.0 - doubles as f64 / 1.5);
+        assert!(k6_said.stdout.contains(&checks), "{checks}: {}", k6_said.stdout);
+    }
+}
+
+/// Claim: the options of the book's script become an experiment that holds, with k6's load and thresholds.
+#[test]
+fn the_options_of_a_script() {
+    let place = Place::new();
+    place.write("shop.js", of_the_book("js file=shop.js"));
+    let said = place.assay(&["init", "--from", "shop.js"]);
+    said.expect_code(0).expect_stderr("not taken: the script's function (5 requests)");
+    for line in ["clients  = 4", "transactions_max = 150", "success == 100%", "p95 < 2000ms"] {
+        assert!(said.stdout.contains(line), "{line}\n{}", said.stdout);
+    }
+    place.write("made.toml", &said.stdout);
+    place.assay(&["check", "made.toml"]).expect_code(0);
 }

@@ -5,6 +5,7 @@
 //! `cargo test --release -p assay --test end_to_end crash::` runs one module.
 #![allow(missing_docs, reason = "test code")]
 
+mod agents;
 mod atomizer;
 mod audits;
 mod batches;
@@ -28,9 +29,11 @@ mod flows;
 mod folder;
 mod formats;
 mod freeze;
+mod grpc;
 mod harness;
 mod hostile;
 mod init;
+mod kafka;
 mod kv;
 mod kv_broken;
 mod lies;
@@ -50,6 +53,7 @@ mod secrets;
 mod stumbles;
 mod trusted;
 mod watching;
+mod websocket;
 
 /// Claim: every file of this folder is a module of this program, so that none is forgotten.
 #[test]

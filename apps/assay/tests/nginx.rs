@@ -80,7 +80,7 @@ impl Nginx {
 }
 
 /// Makes `cert.pem` and `key.pem` of 127.0.0.1 and localhost; says by name what is missing.
-fn certificate(test: &str, folder: &Path, constraints: &str) -> bool {
+pub fn certificate(test: &str, folder: &Path, constraints: &str) -> bool {
     let Some(openssl) = program("openssl") else {
         harness::say(&format!("SKIPPED {test}: openssl is not installed"));
         return false;

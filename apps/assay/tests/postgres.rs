@@ -84,8 +84,13 @@ fn isolation_levels_allow_what_they_say() {
         let mut found = checks.filter(|check| check["name"] == "list-append");
         let check = found.next().unwrap_or_else(|| panic!("{level}: no check: {trial}"));
         assert_eq!(check["outcome"] == "ok", is_clean, "{level}: {check}");
-        if level == "repeatable read" {
-            assert!(check.to_string().contains("G2-item"), "a write skew: {check}");
+        match level {
+            // Any of them may come first there; each is a cycle that is named.
+            "read committed" => assert!(check.to_string().contains("skew"), "a skew: {check}"),
+            "repeatable read" => {
+                assert!(check.to_string().contains("G2-item"), "a write skew: {check}");
+            }
+            _ => assert!(number(&check["count"]) > 0, "it was looked at: {check}"),
         }
         assert_eq!(number(&trial["fates"]["lost"]), 0, "{level}");
     }

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Place, Running, beside_others, until};
+use crate::harness::{Echo, Place, Running, beside_others, until};
 
 /// A search on echo, which refuses what is beyond `limit`.
 fn limited(limit: &str) -> String {
@@ -39,17 +39,15 @@ fn a_limiter_is_found() {
     said.expect_code(0);
     let search = &document["search"];
     assert_eq!(search["end"], "found", "{search}");
-    let confirmed = search["confirmed_per_s"].as_f64().unwrap();
-    let refuted = search["refuted_per_s"].as_f64().unwrap();
+    let confirmed = search["confirmed"].as_f64().unwrap();
+    let refuted = search["refuted"].as_f64().unwrap();
     // A machine that sends late sends in bursts, of which the limiter lets fewer through.
     assert!((20.0..=112.0).contains(&confirmed) && refuted > confirmed, "{search}");
     assert_eq!(search["limit"], "limiter", "{search}");
     let trials = search["trials"].as_array().unwrap();
     let mut confirming =
         trials.iter().filter(|trial| trial["role"] == "confirm" && trial["class"] == "kept");
-    assert!(
-        confirming.next_back().is_some_and(|trial| trial["per_s"] == search["confirmed_per_s"])
-    );
+    assert!(confirming.next_back().is_some_and(|trial| trial["value"] == search["confirmed"]));
     let in_settings = |setting: &Value| setting["trials"].as_array().map_or(0, Vec::len);
     let measured: usize = document["settings"].as_array().unwrap().iter().map(in_settings).sum();
     assert_eq!(measured, trials.len());
@@ -65,7 +63,7 @@ fn nothing_is_kept() {
     let (said, document) = Place::new().experiment(&text);
     said.expect_code(99);
     assert_eq!(document["search"]["end"], "not_even", "{}", document["search"]);
-    assert_eq!(document["search"]["confirmed_per_s"], Value::Null);
+    assert_eq!(document["search"]["confirmed"], Value::Null);
 }
 
 /// Claim: a search that was stopped by Ctrl-C goes on from its folder: its whole trials stay as they are, the one that was
@@ -119,4 +117,125 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         false => vec![path],
     };
     entries.unwrap_or_default().into_iter().flat_map(|entry| below(entry.path())).collect()
+}
+
+/// A closed loop on one server that takes 5 ms a request: eleven clients wait for 55 ms.
+const CLIENTS: &str = r#"
+    [system]
+    kind = "echo"
+    [system.deploy]
+    service = "5ms"
+    [load]
+    model = "closed"
+    clients = 2
+    warmup = "0s"
+    duration = "2s"
+    timeout = "5s"
+    [search]
+    find = "load.clients"
+    bracket = "1s"
+    trials = 1
+    most = 64
+    [[threshold]]
+    expr = "p99 < 52ms"
+"#;
+
+/// Claim: the most clients that keep a threshold are found in whole numbers, each trial runs with as many as its setting
+/// says, and terminal, page and plan speak of clients.
+#[test]
+fn clients_are_found() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let (said, document) = place.experiment(CLIENTS);
+    let search = &document["search"];
+    assert_eq!(search["find"], "load.clients", "{search}");
+    // A busy machine may find fewer; eleven clients wait too long on any.
+    for trial in search["trials"].as_array().unwrap() {
+        let (value, class) = (trial["value"].as_f64().unwrap(), trial["class"].as_str().unwrap());
+        assert!(value.fract() == 0.0 && (value < 11.0 || class != "kept"), "{trial}");
+        assert_eq!(trial["rest"], Value::Null, "each trial has a server of its own");
+        let setting = trial["setting"].as_str().unwrap();
+        assert!(setting.starts_with(&format!("clients={value},")), "{setting}");
+    }
+    if search["end"] == "found" {
+        said.expect_code(0).expect_stdout("confirmed by a trial of 2s").expect_stdout("client");
+    }
+    let plan = text(place.run_folder().join("plan.toml"));
+    assert!(plan.contains("find = \"load.clients\""), "{plan}");
+}
+
+/// Claim: with `deploy = "once"` one server serves all trials and the result says so; before each trial but the first it
+/// rests, and the record says for how long.
+#[test]
+fn one_server_serves_all_trials() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let text_once = limited("100/s").replace("find =", "deploy = \"once\"\n        find =");
+    let (_, document) = place.experiment(&text_once);
+    let search = &document["search"];
+    assert_eq!(search["deploy"], "once", "{search}");
+    let trials = search["trials"].as_array().unwrap();
+    assert!(trials.len() > 2, "{search}");
+    assert_eq!(trials[0]["rest"], Value::Null, "{search}");
+    for trial in &trials[1..] {
+        assert!(trial["rest"]["probes"].as_u64().unwrap() >= 3, "{trial}");
+    }
+    let nodes: Vec<_> = walk(&place.run_folder())
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains("/nodes/"))
+        .filter_map(|path| {
+            path.strip_prefix(place.run_folder()).ok().map(|it| it.starts_with("nodes"))
+        })
+        .collect();
+    assert!(nodes.iter().all(|is_own| *is_own), "no trial has nodes of its own: {nodes:?}");
+    if !search["confirmed"].is_null() {
+        let reason = document["reason"].as_str().unwrap();
+        assert!(reason.contains("kept its state between trials"), "{reason}");
+    }
+}
+
+/// Claim: a server that was there before rests between trials until its answers are as fast as before the first.
+#[test]
+fn an_attached_server_rests() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let server = Echo::start(&["--limit-rate=100", "--limit-burst=1"]);
+    let url = format!("http://{}/", server.http);
+    let said = place.assay(&[
+        "run",
+        &url,
+        "--find",
+        "success >= 90%",
+        "--rate",
+        "20/s",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0s",
+        "--no-calibration",
+        "--progress",
+        "none",
+        "--json",
+    ]);
+    let document = said.json();
+    let trials = document["search"]["trials"].as_array().unwrap();
+    assert_eq!(trials[0]["rest"], Value::Null, "{document}");
+    let rested = trials[1..].iter().all(|trial| trial["rest"]["probes"].as_u64().unwrap_or(0) >= 3);
+    assert!(rested && trials.len() > 2, "{}", document["search"]);
+}
+
+/// Claim: what a search cannot be over is refused with what to write, before anything is started.
+#[test]
+fn unfit_searches_are_refused() {
+    let of = |text: &str| {
+        let place = Place::new();
+        let file = place.write("unfit.toml", text);
+        place.assay(&["check", &file.display().to_string()])
+    };
+    of(&limited("1/s").replace("load.rate", "load.clients"))
+        .expect_code(2)
+        .expect_stderr("a search for clients needs a closed loop");
+    of(&CLIENTS.replace("find = \"load.clients\"", "find = \"load.connections\""))
+        .expect_code(2)
+        .expect_stderr("a search for connections needs a load with one rate");
 }

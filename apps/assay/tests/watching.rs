@@ -162,6 +162,73 @@ impl Prometheus {
     }
 }
 
+/// The value of a query of VictoriaMetrics; nothing while it has none.
+fn queried(server: SocketAddr, query: &str) -> Option<u64> {
+    let mut stream = TcpStream::connect(server).ok()?;
+    let query: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let request =
+        format!("GET /api/v1/query?query={query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let value = answer.split_once("\"value\":[")?.1.split_once(",\"")?.1.split_once('"')?.0;
+    value.parse().ok()
+}
+
+/// Claim: with `--otlp` a receiver of others has, after the run, what its record holds, by outcome and by time; a receiver that
+/// is not there is said once, and the run is none the worse.
+#[test]
+fn metrics_are_pushed() {
+    let _beside = beside_others();
+    let place = Place::new();
+    let file = place.write("pushed.toml", experiment(fails_after(151), "3s", ""));
+    let run = |url: &str| {
+        let file = file.to_str().expect("a path");
+        let quietly = ["--no-calibration", "--progress", "none"];
+        place.assay(&[&["run", file, "--otlp", url][..], &quietly].concat())
+    };
+    let nowhere = format!("http://{}", Server::free_address());
+    let said = run(&nowhere);
+    assert!([0, 97].contains(&said.code), "{}\n{}", said.stdout, said.stderr);
+    let complaint = format!("assay: --otlp {nowhere}: ");
+    assert_eq!(said.stderr.matches(&complaint).count(), 1, "{}", said.stderr);
+    let (_, document) = place.report();
+    assert_eq!(trial(&document)["counts"]["committed"], 150);
+    run("127.0.0.1:4318").expect_code(1).expect_stderr("did you mean `http://127.0.0.1:4318");
+
+    let Some(program) = testbed::install::find("victoria-metrics") else {
+        say(
+            "SKIPPED metrics_are_pushed, in part: it takes victoria-metrics; assay doctor --install victoria-metrics gets it",
+        );
+        return;
+    };
+    let address = Server::free_address();
+    let mut command = Command::new(program);
+    command
+        .arg(format!("-httpListenAddr={address}"))
+        .arg(format!("-storageDataPath={}", place.path().join("metrics").display()))
+        .arg("-search.latencyOffset=0s")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let receiver = Server::start(&mut command, address);
+    // A server that has answered no request yet.
+    place.write("pushed.toml", experiment(fails_after(151), "3s", ""));
+    let said = run(&format!("http://{address}/opentelemetry"));
+    assert!(!said.stderr.contains("--otlp"), "{}", said.stderr);
+    for (query, expected) in [
+        ("sum(last_over_time(assay_transactions{outcome=\"committed\"}[10m]))", 150),
+        ("sum(last_over_time(assay_transactions{class=\"server\",kind=\"GET /\"}[10m]))", 150),
+        ("sum(last_over_time(assay_sent{experiment=\"watched\",trial=\"1\"}[10m]))", 300),
+        ("sum(last_over_time(assay_response_seconds_count[10m]))", 150),
+        ("sum(last_over_time(assay_response_seconds_bucket{le=\"+Inf\"}[10m]))", 150),
+        ("sum(last_over_time(assay_phase{assay_phase=\"done\"}[10m]))", 1),
+    ] {
+        await_that(Duration::from_secs(40), query, || {
+            queried(receiver.address, query) == Some(expected)
+        });
+    }
+}
+
 /// Claim: a threshold that stays broken ends its trial long before the end, the report says so first, and the exit code is
 /// the verdict's.
 #[test]

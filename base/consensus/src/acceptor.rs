@@ -9,7 +9,8 @@ use crate::entry::Proposal;
 use crate::ids::{Ballot, Instance, ReplicaId};
 use crate::message::Message;
 use crate::record::Record;
-use crate::replica::{Replica, Role, Waiting};
+use crate::replica::{Replica, Waiting};
+use crate::role::Role;
 
 impl Replica {
     /// Phase 1. The promise goes out when it is durable; by then everything that was accepted before it is, too.

@@ -8,82 +8,11 @@ use clock::Instant;
 
 use crate::config::Broken;
 use crate::effects::Effects;
-use crate::entry::{Accepted, Entry, Proposal};
+use crate::entry::{Accepted, Entry};
 use crate::ids::{Ballot, Instance, Members, ReplicaId};
-use crate::leader::Leadership;
 use crate::message::Message;
-use crate::replica::{Replica, Role, Waiting};
-
-/// A replica that asks for votes.
-#[derive(Debug)]
-pub(crate) struct Asking {
-    ballot: Ballot,
-    granted: Vec<ReplicaId>,
-}
-
-/// A replica that collects promises.
-#[derive(Debug)]
-pub(crate) struct Candidacy {
-    ballot: Ballot,
-    /// The first instance that was not known to be chosen when it began.
-    first: Instance,
-    /// Whether its own promise is durable.
-    has_own: bool,
-    promises: Vec<Promised>,
-    /// What was accepted at `first` and behind it: of each instance that of the highest ballot.
-    found: Vec<Option<Accepted>>,
-    /// When those that have not answered are asked again.
-    pub(crate) ask_again_at: Instant,
-}
-
-/// How far a replica has told what it has accepted.
-#[derive(Debug)]
-struct Promised {
-    by: ReplicaId,
-    next: Instance,
-    is_whole: bool,
-    chosen: Instance,
-}
-
-impl Candidacy {
-    /// What is to be proposed, instance after instance. Where nothing was found, nothing was chosen. An entry that followed
-    /// another one than that before it here was left behind, and so was all behind it: had it been chosen, a majority
-    /// would have accepted what it followed in the same ballot, so that would stand here.
-    fn findings(&self, origin_before: Ballot) -> Vec<Proposal> {
-        let mut proposals = Vec::with_capacity(self.found.len());
-        let mut origin = origin_before;
-        for found in &self.found {
-            let proposal = match found {
-                Some(accepted) => accepted.proposal.clone(),
-                None => Proposal { origin, follows: origin, entry: Entry::Noop },
-            };
-            if proposal.follows != origin {
-                break;
-            }
-            origin = proposal.origin;
-            proposals.push(proposal);
-        }
-        proposals
-    }
-
-    fn take(&mut self, instance: Instance, accepted: Accepted) {
-        let Some(index) = instance.checked_sub(self.first).and_then(|i| usize::try_from(i).ok())
-        else {
-            return;
-        };
-        if self.found.len() <= index {
-            self.found.resize(index + 1, None);
-        }
-        let there = &mut self.found[index];
-        if there.as_ref().is_none_or(|there| there.ballot < accepted.ballot) {
-            *there = Some(accepted);
-        }
-    }
-
-    fn has_promise_of(&self, id: ReplicaId) -> bool {
-        self.promises.iter().any(|promised| promised.by == id && promised.is_whole)
-    }
-}
+use crate::replica::{Replica, Waiting};
+use crate::role::{Asking, Candidacy, Leadership, Promised, Role};
 
 impl Replica {
     /// The leader was silent for too long.

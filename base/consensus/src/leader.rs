@@ -3,108 +3,17 @@
 //! A value goes to each follower once, in an accept; that it is chosen is said by a number, in the next accept or heartbeat.
 //! The leader's own disk is one of many: it sends before its own record is durable, and any majority decides.
 
-use std::collections::VecDeque;
-
 use clock::Instant;
 
 use crate::config::Config;
 use crate::effects::{Effects, Refusal, Request};
 use crate::entry::{Entry, OVERHEAD_BYTES, Proposal, VALUE_BYTES_MAX};
-use crate::ids::{Ballot, Instance, MEMBERS_MAX, Members, ReplicaId};
+use crate::ids::{Ballot, Instance, Members, ReplicaId};
 use crate::message::Message;
 use crate::peer::{Peer, Position, Sender};
-use crate::reads::PendingRead;
-use crate::replica::{Replica, Role};
+use crate::replica::Replica;
+use crate::role::{Joining, Leadership, Role};
 use crate::value::Value;
-
-/// What only a leader knows.
-#[derive(Debug)]
-pub(crate) struct Leadership {
-    pub(crate) peers: Vec<Peer>,
-    /// All that earlier leaders may have had chosen is up to here.
-    pub(crate) took_over_through: Instance,
-    /// The last change of members that was proposed: nothing is proposed behind it until it is chosen.
-    barrier: Instance,
-    /// A change of members that waits until the newcomer has caught up.
-    joining: Option<Joining>,
-    /// The last heartbeat.
-    pub(crate) round: u64,
-    pub(crate) heartbeat_at: Instant,
-    /// All up to here was chosen when the last heartbeat was sent.
-    chosen_at_heartbeat: Instance,
-    pub(crate) reads: VecDeque<PendingRead>,
-}
-
-#[derive(Debug)]
-struct Joining {
-    id: u64,
-    who: ReplicaId,
-    members: Members,
-}
-
-impl Leadership {
-    /// Begins to lead, with everything up to `last` proposed.
-    pub(crate) fn begin(now: Instant, last: Instance, barrier: Instance) -> Self {
-        Self {
-            peers: Vec::new(),
-            took_over_through: last,
-            barrier,
-            joining: None,
-            round: 0,
-            heartbeat_at: now,
-            chosen_at_heartbeat: last,
-            reads: VecDeque::new(),
-        }
-    }
-
-    /// A follower, which knows all up to `known` to be chosen, if it has said so.
-    pub(crate) fn add_peer(
-        &mut self,
-        now: Instant,
-        id: ReplicaId,
-        known: Option<Instance>,
-        chosen: Instance,
-        last: Instance,
-    ) {
-        let acked = known.unwrap_or(0).min(last);
-        let next = known.unwrap_or(chosen).min(last) + 1;
-        self.peers.push(Peer::new(id, now, acked, next));
-    }
-
-    pub(crate) fn peer(&mut self, id: ReplicaId) -> Option<&mut Peer> {
-        self.peers.iter_mut().find(|peer| peer.id == id)
-    }
-
-    /// The highest number that enough members have reached, by what is known of each: `own` of the leader.
-    pub(crate) fn reached(
-        &self,
-        members: &Members,
-        leader: ReplicaId,
-        own: u64,
-        needed: usize,
-        of: impl Fn(&Peer) -> u64,
-    ) -> u64 {
-        let mut reached = [0; MEMBERS_MAX];
-        for (place, id) in reached.iter_mut().zip(members.iter()) {
-            let peer = || self.peers.iter().find(|peer| peer.id == id);
-            *place = if id == leader { own } else { peer().map_or(0, &of) };
-        }
-        let reached = &mut reached[..members.count()];
-        reached.sort_unstable();
-        reached[members.count() - needed]
-    }
-
-    /// Tells everybody who waits that it is over.
-    pub(crate) fn give_up(self, out: &mut Effects) {
-        let why = Refusal::NotLeader { leader: None };
-        for read in self.reads {
-            out.refuse(Request::Read(read.id), why);
-        }
-        if let Some(joining) = self.joining {
-            out.refuse(Request::ChangeMembers(joining.id), why);
-        }
-    }
-}
 
 impl Replica {
     /// Whether what waits for this replica's own disk is within the bound that followers have, too.

@@ -83,6 +83,7 @@ mod reads;
 mod record;
 mod recover;
 mod replica;
+mod role;
 mod snapshot;
 #[cfg(test)]
 mod tests;

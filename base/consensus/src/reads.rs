@@ -6,18 +6,8 @@ use clock::Instant;
 
 use crate::config::Broken;
 use crate::effects::{Effect, Effects, Refusal, Request};
-use crate::ids::Instance;
-use crate::replica::{Replica, Role};
-
-/// A read that waits.
-#[derive(Debug)]
-pub(crate) struct PendingRead {
-    pub(crate) id: u64,
-    /// What must have been delivered.
-    instance: Instance,
-    /// The heartbeat that a majority must have answered.
-    round: u64,
-}
+use crate::replica::Replica;
+use crate::role::{PendingRead, Role};
 
 impl Replica {
     pub(crate) fn read(&mut self, _now: Instant, id: u64, out: &mut Effects) {

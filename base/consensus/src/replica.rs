@@ -8,16 +8,14 @@ use clock::Instant;
 
 use crate::config::{Broken, Config};
 use crate::effects::{Distrust, Effect, Effects, Input, Refusal, Request};
-use crate::election::{Asking, Candidacy};
 use crate::entry::{Entry, Proposal, SnapshotHead};
 use crate::ids::{Ballot, COUNTER_JUMP_MAX, Instance, Members, ReplicaId};
-use crate::leader::Leadership;
 use crate::log::Log;
 use crate::message::Message;
 use crate::peer::Position;
 use crate::random::Random;
 use crate::record::Record;
-use crate::snapshot::Installing;
+use crate::role::{Installing, Role};
 
 /// One replica of a group that agrees on a sequence of values. See the crate's page for the protocol.
 #[derive(Debug)]
@@ -73,19 +71,6 @@ pub struct Replica {
 /// How long nothing is appended before the log is marked as durable up to its end: a few heartbeats, and rarely enough that
 /// it costs nothing.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// What a replica is at present.
-#[derive(Debug)]
-pub(crate) enum Role {
-    Follower {
-        leader: Option<ReplicaId>,
-    },
-    /// Asks whether anybody would vote for it.
-    Asking(Asking),
-    /// Collects promises.
-    Candidate(Candidacy),
-    Leader(Box<Leadership>),
-}
 
 /// What is done once records are durable.
 #[derive(Debug, PartialEq, Eq)]

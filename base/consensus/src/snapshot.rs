@@ -12,23 +12,13 @@ use crate::ids::{Ballot, Instance, ReplicaId};
 use crate::log::Log;
 use crate::message::Message;
 use crate::record::Record;
-use crate::replica::{Replica, Role, Waiting};
+use crate::replica::{Replica, Waiting};
+use crate::role::{Installing, Role};
 use crate::value::Value;
 
 /// How many times as long the log may become while a follower is sent a snapshot: as long as a follower needs that takes in
 /// a snapshot at the rate at which entries come, where the state is a few times as long as what makes a snapshot due.
 const SENDING_FACTOR: u64 = 4;
-
-/// A snapshot that comes from a leader.
-#[derive(Debug)]
-pub(crate) struct Installing {
-    from: ReplicaId,
-    head: SnapshotHead,
-    /// How much of it came.
-    offset: u64,
-    /// Whether it is with the state machine as a whole. From then on nothing is delivered until it is installed.
-    pub(crate) is_whole: bool,
-}
 
 impl Replica {
     /// Whether a snapshot comes from a leader and is not installed yet.

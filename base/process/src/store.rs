@@ -11,6 +11,7 @@
 //! torn end of the last write, and never goes on after a failed sync.
 
 mod cell;
+mod desk;
 pub mod direct;
 mod error;
 pub mod files;
@@ -29,10 +30,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use desk::Done;
 pub use error::StoreError;
 pub use log::draw;
+pub use writer::ByHand;
 pub(crate) use writer::Writer;
-pub use writer::{ByHand, Done};
 
 use self::files::{DiskFiles, Files};
 use crate::Stored;

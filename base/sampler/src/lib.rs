@@ -13,6 +13,7 @@ mod codec;
 mod file;
 #[doc(hidden)]
 pub mod fuzz;
+mod memory;
 mod ring;
 mod writer;
 

@@ -4,15 +4,13 @@
 //! and then the words, so that it never reads half a record. Each side keeps what it last saw of the other's place, and
 //! looks again only when that says that there is no room, or nothing more.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::Duration;
 
 use clock::{Clock, Instant};
 
 use crate::codec::{Record, What};
 use crate::file::StageTotals;
+use crate::memory::{Arc, AtomicBool, AtomicU64, pause};
 
 /// Words of a record.
 const WORDS: usize = 3;
@@ -214,7 +212,7 @@ impl Ring {
                 has_waited = true;
                 self.shared.waits.fetch_add(1, Relaxed);
             }
-            std::thread::sleep(WAIT);
+            pause();
         }
     }
 }
@@ -224,9 +222,6 @@ impl Drop for Ring {
         self.shared.is_dropped.store(true, Release);
     }
 }
-
-/// How long one waits before it looks for room again: a small part of the time that a ring takes to be emptied.
-const WAIT: Duration = Duration::from_micros(100);
 
 /// How long something took; a clock that went back makes nothing of it, and the end is kept as it was given.
 fn took_ns(from: Instant, to: Instant) -> u64 {

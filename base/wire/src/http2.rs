@@ -13,8 +13,8 @@ mod frame;
 mod hpack;
 mod huffman;
 
-pub use client::{Answer, Client, Ended, Limits, Request};
-pub use fields::request_block;
+pub use client::{Answer, Client, Ended, Limits, Request, Told};
+pub use fields::{FieldName, request_block, server_block, write_header, write_place};
 
 /// Why a connection is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,6 +8,7 @@ pub mod frames;
 pub mod http1;
 pub mod http2;
 pub mod metrics;
+pub mod nats;
 pub mod websocket;
 
 pub use http1::fuzz::{fuzz_request, fuzz_response};

@@ -5,6 +5,7 @@
 //! fail. It draws no randomness: the handshake's key and every mask come from the caller, and how unpredictable
 //! they must be is the caller's to judge. Not goals: extensions (compression), subprotocols, TLS, timeouts.
 
+mod client;
 mod frame;
 pub mod fuzz;
 mod handshake;
@@ -13,6 +14,7 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
+pub use client::{Client, Opening};
 pub use frame::{CONTROL_BYTES_MAX, Opcode, write_frame};
 pub use handshake::{Handshake, KEY_BYTES, accept_value, write_handshake};
 pub use limits::{Limits, WebSocketError};

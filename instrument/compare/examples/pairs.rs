@@ -11,7 +11,7 @@ use exact::{Client, Law, Script};
 use model::Seed;
 use model::comparison::{Change, Comparison};
 use model::plan::SettingPlan;
-use model::result::RunResult;
+use model::result::{RunResult, TrialResult};
 
 /// A tenth more work.
 const MORE: f64 = 1.1;
@@ -127,7 +127,17 @@ impl Design {
         };
         let folder = tempfile::tempdir().expect("the temporary folder can be written");
         let ran = exact::run(&experiment, Client::default(), &script, folder.path());
-        ran.expect("a trial in virtual time ends").result
+        let mut result = ran.expect("a trial in virtual time ends").result;
+        for trial in result.settings.iter_mut().flat_map(|it| &mut it.trials) {
+            let shared = if self.is_paired { 0 } else { side };
+            let index = u64::from(trial.trial);
+            let of_host = seed.split_index("host", shared).split_index("trial", index);
+            let host = (self.between * normal(of_host)).exp();
+            let own = seed.split_index("processor", side).split_index("trial", index);
+            let length = f64::from(self.seconds);
+            processor_time(trial, PROCESSOR_NS * work * host, length, own);
+        }
+        result
     }
 
     fn compared(&self, work: f64, seed: Seed) -> Comparison {
@@ -139,6 +149,37 @@ impl Design {
         };
         compare("pair", &sides, MARGIN, Vec::new())
     }
+}
+
+/// Processor time of a transaction without noise, nanoseconds.
+const PROCESSOR_NS: f64 = 50_000.0;
+/// Its variation while a trial runs, because the host is busy with something else: standard deviation, as a share, and
+/// how long such a time lasts, seconds.
+const BUSY: (f64, f64) = (0.1, 3.0);
+/// The kernel counts processor time in ticks.
+const TICK_NS: f64 = 1e7;
+
+/// Gives a trial the processor time that a busy host would have it measure: slower for seconds at a time, told in ticks.
+fn processor_time(trial: &mut TrialResult, each_ns: f64, seconds: f64, seed: Seed) {
+    let sections = &mut trial.sections.all;
+    let stays = (-seconds / sections.len().max(1) as f64 / BUSY.1).exp();
+    let mut busy = normal(seed.split("first"));
+    let (mut used, mut told, mut each) = (0.0, 0.0, Vec::new());
+    for (place, section) in sections.iter_mut().enumerate() {
+        used += section.committed as f64 * each_ns * (BUSY.0 * busy).exp();
+        let ticks = (used / TICK_NS).floor() * TICK_NS;
+        each.push(ticks - told);
+        told = ticks;
+        let next = normal(seed.split_index("next", place as u64));
+        busy = stays * busy + (1.0 - stays * stays).sqrt() * next;
+    }
+    let committed: u64 = sections.iter().map(|it| it.committed).sum();
+    let mean = told / committed.max(1) as f64;
+    for (section, used) in sections.iter_mut().zip(each) {
+        section.processor_excess_ns = (used - mean * section.committed as f64) as i64;
+    }
+    trial.processor.committed = committed;
+    trial.processor.ns_per_transaction = (committed > 0).then_some(mean);
 }
 
 /// A standard normal number: the sum of twelve uniform ones.

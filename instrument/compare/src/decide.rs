@@ -4,6 +4,7 @@ use model::comparison::{
     COMPARISON_SCHEMA, Change, ComparedCurves, ComparedNumber, ComparedSide, ComparedUnit,
     Comparison, Difference,
 };
+use model::plan::SearchKey;
 use stats::combined::Estimate;
 use stats::ratio::{Measured as Known, Ratio, less, ratio, together};
 use stats::sections::independent;
@@ -96,13 +97,14 @@ fn pairs(sides: &Sides<'_>) -> Vec<Pair> {
     let (baseline, candidate) = (&sides.baseline, &sides.candidate);
     let mut all = Vec::new();
     if !baseline.searched.is_empty() && !candidate.searched.is_empty() {
-        let rates = |side: &Side<'_>| side.searched.iter().map(|it| found(*it)).collect();
+        let all_found = |side: &Side<'_>| side.searched.iter().map(|it| found(*it)).collect();
+        let (name, unit) = searched_number(baseline.find);
         all.push(Pair {
             setting: String::new(),
-            name: "highest rate".to_owned(),
-            unit: ComparedUnit::PerSecond,
-            baseline: rates(baseline),
-            candidate: rates(candidate),
+            name: name.to_owned(),
+            unit,
+            baseline: all_found(baseline),
+            candidate: all_found(candidate),
         });
     }
     for setting in settings(baseline) {
@@ -116,6 +118,15 @@ fn pairs(sides: &Sides<'_>) -> Vec<Pair> {
     }
     all.retain(Pair::is_told);
     all
+}
+
+/// The number that a search over a key finds.
+pub(crate) const fn searched_number(find: SearchKey) -> (&'static str, ComparedUnit) {
+    match find {
+        SearchKey::Rate => ("highest rate", ComparedUnit::PerSecond),
+        SearchKey::Clients => ("most clients", ComparedUnit::Count),
+        SearchKey::Connections => ("most connections", ComparedUnit::Count),
+    }
 }
 
 /// How many independent numbers are looked at: those of one setting that err together count as fewer than they are.
@@ -133,7 +144,7 @@ fn looked_at(pairs: &[Pair]) -> f64 {
     settings.iter().map(of_setting).sum()
 }
 
-/// The rate that a search found lies between the confirmed and the refuted one.
+/// The value that a search found lies between the confirmed and the refuted one.
 fn found((confirmed, refuted): (f64, Option<f64>)) -> Value {
     let value = refuted.map_or(confirmed, |refuted| (confirmed * refuted).sqrt());
     let estimate = Estimate { value, low: Some(confirmed), high: refuted };
@@ -292,7 +303,7 @@ impl Test {
         let beyond = if of.knows_between { 1.0 } else { most };
         let is_more = of.low.is_some_and(|low| low > beyond);
         let is_less = of.high.is_some_and(|high| high < 1.0 / beyond);
-        let is_worse = if unit == ComparedUnit::PerSecond { is_less } else { is_more };
+        let is_worse = if unit.is_more_better() { is_less } else { is_more };
         match (is_more || is_less, is_worse) {
             (false, _) => Change::Inconclusive,
             (true, true) => Change::Worse,
@@ -397,7 +408,7 @@ fn middle(of: &[Value]) -> Option<f64> {
 
 /// The ratio in words: `p99 1.23 times slower, 1.11 to 1.36`.
 fn in_words(name: &str, unit: ComparedUnit, of: &Ratio, change: Change, margin: f64) -> String {
-    let is_rate = unit == ComparedUnit::PerSecond;
+    let is_rate = unit.is_more_better();
     let end = |it: Option<f64>| it.map_or("open".to_owned(), |it| format!("{it:.2}"));
     match change {
         Change::Equivalent => {

@@ -49,7 +49,7 @@ pub(crate) fn of(trial: &TrialResult) -> Vec<Measured> {
     all.push(Measured { name: "failed".to_owned(), unit: ComparedUnit::FailedShare, value });
     if let Some(ns) = trial.processor.ns_per_transaction {
         let estimate = Estimate { value: ns, low: None, high: None };
-        let of = ratio::Measured { estimate, parts: Vec::new() };
+        let of = ratio::Measured { estimate, parts: parts_of_processor(trial, ns) };
         all.push(measured(trial, "processor time", ComparedUnit::Ns, Family::Series, of));
     }
     all
@@ -103,6 +103,18 @@ fn parts_of_mean(trial: &TrialResult, mean: f64) -> Vec<f64> {
         (it.sum_ns as f64 - mean * it.reached as f64) / (mean * reached as f64)
     };
     all.iter().map(part).collect()
+}
+
+/// Parts of the error of the logarithm of processor time a transaction: a host that is busy with something else is slower
+/// for seconds at a time, whoever is measured, which few trials may not show between them.
+#[expect(clippy::cast_precision_loss, reason = "times in nanoseconds")]
+fn parts_of_processor(trial: &TrialResult, each_ns: f64) -> Vec<f64> {
+    let all = &trial.sections.all;
+    let used = each_ns * trial.processor.committed as f64;
+    if used <= 0.0 || all.iter().all(|it| it.processor_excess_ns == 0) {
+        return Vec::new();
+    }
+    all.iter().map(|it| it.processor_excess_ns as f64 / used).collect()
 }
 
 /// The same of the percentile at a place: the error of the share within it times the slope. `None` where the window holds

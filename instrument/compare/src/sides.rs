@@ -1,6 +1,6 @@
 //! The two sides of a comparison: whole runs, or the two labels of an axis of one run.
 
-use model::plan::Plan;
+use model::plan::{Plan, SearchKey};
 use model::result::{RunResult, TrialResult};
 
 /// One side: its runs, or the part of one run that has a label.
@@ -11,8 +11,10 @@ pub struct Side<'a> {
     /// When its runs started.
     pub started: Vec<String>,
     pub(crate) trials: Vec<Tried<'a>>,
-    /// Confirmed and refuted rate of each run that searched.
+    /// Confirmed and refuted value of each run that searched.
     pub(crate) searched: Vec<(f64, Option<f64>)>,
+    /// The key that they searched.
+    pub(crate) find: SearchKey,
 }
 
 /// A trial of a side.
@@ -44,7 +46,8 @@ impl<'a> Side<'a> {
         for (place, run) in runs.iter().enumerate() {
             side.started.push(run.started.clone());
             if let Some(search) = &run.search {
-                side.searched.extend(search.confirmed_per_s.map(|it| (it, search.refuted_per_s)));
+                side.find = search.find;
+                side.searched.extend(search.confirmed.map(|it| (it, search.refuted)));
                 continue;
             }
             let is_only = run.settings.len() == 1;

@@ -4,6 +4,7 @@ use model::comparison::{ComparedUnit, TREND_SCHEMA, Trend, TrendChange, TrendNum
 use model::result::RunResult;
 use stats::divisive::change_points;
 
+use crate::decide::searched_number;
 use crate::differences::{Subject, differences};
 use crate::numbers::{self, Value};
 
@@ -81,9 +82,8 @@ fn changes(values: &[Option<f64>], margin: f64) -> Vec<TrendChange> {
 /// The headline numbers of a run: of each setting those of its middle trial, by each number.
 fn headline(run: &RunResult) -> Vec<(String, String, ComparedUnit, f64)> {
     if let Some(search) = &run.search {
-        let found = search
-            .confirmed_per_s
-            .map(|rate| (String::new(), "highest rate".to_owned(), ComparedUnit::PerSecond, rate));
+        let (name, unit) = searched_number(search.find);
+        let found = search.confirmed.map(|value| (String::new(), name.to_owned(), unit, value));
         return found.into_iter().collect();
     }
     let is_only = run.settings.len() == 1;

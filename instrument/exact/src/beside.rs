@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use clock::WallTime;
 use model::facts::{Environment, MetricSample, NodeFacts};
 use model::fault::{FaultEvent, FaultKind, FaultWritten, Length, Subject};
 use model::series::SeriesFacts;
 
-use crate::pipeline::STARTED;
+/// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
+pub(crate) const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
 
 /// Kinds of faults that an experiment may plan. They are not injected: the script does what it does by itself, and the test
 /// says what a testbed would have noted ([`Beside::faults`]).

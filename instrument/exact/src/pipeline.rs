@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use clock::{Instant, WallTime};
+use clock::Instant;
 use load::{Control, RowSink, Setup, scripted};
 use model::facts::{
     Calibration, DeclaredFacts, Event, LedgerEntry, LedgerFacts, PreflightFinding, TrialFacts,
@@ -19,13 +19,10 @@ use record::{RowLogWriter, RunFolder, TrialFolder};
 use search::Search;
 use sut::{Deployment, System as _};
 
-use crate::beside::{Beside, FAULT_KINDS};
+use crate::beside::{Beside, FAULT_KINDS, STARTED};
 use crate::script::Script;
 use crate::stages;
 use crate::toy::{Client, KIND, Stored, Toy};
-
-/// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
-pub(crate) const STARTED: WallTime = WallTime::from_unix_ns(1_767_225_600_000_000_000);
 
 /// A run that has ended.
 pub struct Ran {
@@ -95,7 +92,7 @@ pub fn run_beside(
     let mut search = plan.search.as_ref().map(Search::new);
     for position in 0.. {
         if let Some(ask) = search.as_ref().and_then(Search::next) {
-            plan::add_search_trial(&mut plan, ask.per_s, ask.length);
+            plan::add_search_trial(&mut plan, ask.value, ask.length);
             folder.write_plan(&plan).map_err(words)?;
         }
         let Some((at, index)) = plan.order.get(position).copied() else { break };
@@ -197,6 +194,7 @@ fn carry_out(
     }
     let control = Arc::<Control>::default();
     let setup = Setup {
+        part: None,
         plan: setting,
         stages: client.stages(),
         final_stages: setting.final_stages(&client.stages()),

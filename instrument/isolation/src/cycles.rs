@@ -7,11 +7,13 @@
 
 use std::collections::VecDeque;
 
+use crate::direct::Reads;
 use crate::edges::{Kind, Relations};
 use crate::graph::{Edges, Graph};
-use crate::history::{Effect, MicroOp};
+use crate::history::{Effect, History, MicroOp};
 use crate::prefix::{Element, Key};
 use crate::verdict::{Anomaly, Cycle, Instance, Relation, Step, Verdict};
+use crate::versions::Versions;
 use crate::{NONE, at, small};
 
 /// Edges looked at to make one cycle shorter.
@@ -21,8 +23,16 @@ const STARTS_MAX: usize = 512;
 /// Components of one rung that are shown by a cycle; of the others only the number is known.
 const SHOWN_MAX: usize = 50;
 
-/// Finds and names the cycles in components of the graph.
-pub(crate) fn explain(relations: &Relations<'_>, components: Vec<Vec<u32>>, verdict: &mut Verdict) {
+/// Looks for cycles; finds and names those of each component of the graph.
+pub(crate) fn look(history: &History, versions: &Versions, reads: &Reads, verdict: &mut Verdict) {
+    let relations = Relations::new(history, versions, reads);
+    let components = Graph::new(relations.nodes(), &relations).components();
+    if !components.is_empty() {
+        explain(&relations, components, verdict);
+    }
+}
+
+fn explain(relations: &Relations<'_>, components: Vec<Vec<u32>>, verdict: &mut Verdict) {
     let search = Search::new(relations, components);
     // The gravest rung that was found at a transaction, without real time and with it.
     let mut lowest = vec![[Rung::ALL.len(); 2]; search.nodes.len()];

@@ -1,9 +1,9 @@
 //! What is wrong with a single transaction or a single list: everything that needs no cycle.
 
 use crate::history::{Effect, History, MicroOp, Op};
-use crate::orders::Versions;
 use crate::prefix::{Key, Prefix};
 use crate::verdict::{Anomaly, Instance, Verdict};
+use crate::versions::Versions;
 use crate::{NONE, at};
 
 /// What reads are good for, by operation.

@@ -9,12 +9,11 @@
 use std::collections::BTreeMap;
 
 use crate::direct::Reads;
-use crate::graph::{Edges, Graph};
+use crate::graph::Edges;
 use crate::history::{Effect, History, MicroOp};
-use crate::orders::Versions;
 use crate::prefix::Key;
-use crate::verdict::Verdict;
-use crate::{NONE, at, cycles, small};
+use crate::versions::Versions;
+use crate::{NONE, at, small};
 
 /// What an edge says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,18 +39,15 @@ pub(crate) struct Relations<'a> {
     crowds: Crowds,
 }
 
-/// Looks for cycles.
-pub(crate) fn look(history: &History, versions: &Versions, reads: &Reads, verdict: &mut Verdict) {
-    let relations = Relations {
-        history,
-        versions,
-        reads,
-        moments: Moments::new(history, versions),
-        crowds: Crowds::new(history, versions, reads),
-    };
-    let components = Graph::new(relations.nodes(), &relations).components();
-    if !components.is_empty() {
-        cycles::explain(&relations, components, verdict);
+impl<'a> Relations<'a> {
+    pub(crate) fn new(history: &'a History, versions: &'a Versions, reads: &'a Reads) -> Self {
+        Self {
+            history,
+            versions,
+            reads,
+            moments: Moments::new(history, versions),
+            crowds: Crowds::new(history, versions, reads),
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use crate::orders::Orders;
 use crate::prefix::{Element, GARBAGE, Key, Prefix};
-use crate::verdict::Verdict;
-use crate::{NONE, at, direct, edges, small};
+use crate::{NONE, at, small};
 
 /// Whether a transaction had its effect, as its client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,19 +208,6 @@ impl History {
     pub fn unwritten(&self) -> impl Iterator<Item = (Key, Element)> {
         let seen = self.orders.seen();
         seen.filter(|(key, element)| self.writer(*key, *element).is_none())
-    }
-
-    /// Whether the history is strictly serializable; if not, what is wrong with it.
-    #[must_use]
-    pub fn check(mut self) -> Verdict {
-        let mut orders = std::mem::take(&mut self.orders);
-        orders.settle(&self);
-        let versions = orders.versions(&self);
-        drop(orders);
-        let mut verdict = Verdict { transactions: self.ids.len() as u64, ..Verdict::default() };
-        let reads = direct::look(&self, &versions, &mut verdict);
-        edges::look(&self, &versions, &reads, &mut verdict);
-        verdict
     }
 
     fn range(&self, place: u32) -> (usize, usize) {

@@ -25,6 +25,7 @@
 //! ([`Prefix`]), the lists themselves are kept once, and the graph is searched for cycles once, however many clients
 //! ran beside each other.
 
+mod check;
 pub mod checks;
 mod cycles;
 mod direct;
@@ -37,6 +38,7 @@ mod orders;
 mod prefix;
 pub mod replay;
 mod verdict;
+mod versions;
 pub mod workload;
 
 pub use history::{Effect, History, MicroOp, Transaction};

@@ -167,6 +167,7 @@ fn report(plan: &SettingPlan, target: &Target) {
     let mut count = Count::default();
     let cpu = CpuTime::of_this_process();
     let setup = Setup {
+        part: None,
         plan,
         stages: target.stages(),
         final_stages: model::FinalStages::all(0),

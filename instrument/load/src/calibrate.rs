@@ -71,6 +71,7 @@ fn measure(
     let system = Null { address };
     let mut samples = Samples::default();
     let setup = Setup {
+        part: None,
         plan: &plan,
         stages: system.stages(),
         final_stages: model::FinalStages::all(0),

@@ -64,6 +64,29 @@ pub struct Setup<'a> {
     pub control: Arc<Control>,
     /// The state for the display while it runs.
     pub live: Arc<Live>,
+    /// The part of the plan that this process carries out; absent: all of it.
+    pub part: Option<Part<'a>>,
+}
+
+/// One of several equal parts of a plan, which as many processes carry out together. Workers are numbered over all of them,
+/// so that due times, numbers of transactions, clients and connections are split among the parts as they are among the
+/// workers of one process: each belongs to exactly one.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// Which one, from 0. The first one has the probe.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+    /// Asked when all connections are open: the trial's start on the clock of the setup, or nothing if it is called off.
+    pub start: &'a (dyn Fn() -> Option<Instant> + Sync),
+}
+
+impl Part<'_> {
+    /// How many workers each of `of` parts has, of a plan with so many threads a process and connections in all.
+    #[must_use]
+    pub fn workers(threads: u32, connections: u32, of: u32) -> u32 {
+        threads.min(connections / of.max(1)).min(trial::WORKERS_MAX / of.max(1)).max(1)
+    }
 }
 
 /// Where rows go. Called on the thread that called [`run`], at least every 100 ms while there are rows.

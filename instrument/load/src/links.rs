@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 
+use model::plan::LoadPlan;
 use sut::{Link, Role};
 
-use crate::engine::setup::probe_index;
 use crate::{LoadError, Setup};
 
 /// The kinds of link of one trial.
@@ -73,6 +73,16 @@ impl Way {
             Self::Wire(address) => address,
         }
     }
+}
+
+/// The index of an observer's connection: the main load's come first, then the observers', then the probe's.
+pub(crate) fn observer_index(load: &LoadPlan, n: u32) -> u32 {
+    load.connections.max(load.connections_max) + n
+}
+
+/// The index of a probe's connection.
+pub(crate) fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
+    observer_index(load, observers) + n
 }
 
 /// A connection that is of another kind than the first of its role.

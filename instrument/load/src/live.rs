@@ -100,7 +100,24 @@ impl Live {
         self.started.get().copied()
     }
 
-    pub(crate) fn set_started(&self, at: Instant) {
+    /// Shows a reading of other processes in place of this one's.
+    pub fn show(&self, of: &LiveSnapshot) {
+        let ns = |ns: Option<i64>| ns.unwrap_or(0);
+        self.set_phase(of.phase);
+        self.elapsed_ns.store(i64::try_from(of.elapsed.as_nanos()).unwrap_or(i64::MAX), Relaxed);
+        self.offered.store(of.offered, Relaxed);
+        self.sent.store(of.sent, Relaxed);
+        self.committed.store(of.committed, Relaxed);
+        self.failed.store(of.failed, Relaxed);
+        self.outstanding.store(of.outstanding, Relaxed);
+        self.backlog.store(of.backlog, Relaxed);
+        self.own_lag_p99_ns.store(ns(of.own_lag_p99_ns), Relaxed);
+        self.latency_p50_ns.store(ns(of.latency_p50_ns), Relaxed);
+        self.latency_p99_ns.store(ns(of.latency_p99_ns), Relaxed);
+    }
+
+    /// Says when the trial's line began; once.
+    pub fn set_started(&self, at: Instant) {
         // A trial starts once; a second call would be a second trial on the same counters.
         let _ = self.started.set(at);
     }

@@ -153,7 +153,8 @@ impl<'a> Recorder<'a> {
                 }
                 rows.clear();
                 // A worker that is gone needs no buffers.
-                let _ = self.spare[worker as usize].try_send(rows);
+                let seat = worker.saturating_sub(self.trial.here.start);
+                let _ = self.spare[seat as usize].try_send(rows);
             }
         }
     }

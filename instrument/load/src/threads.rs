@@ -19,7 +19,7 @@ use crate::links::Links;
 use crate::live::Phase;
 use crate::recorder::{BATCHES_MAX, Recorder};
 use crate::trial::{Trial, WORKERS_MAX};
-use crate::{LoadError, Loaded, RowSink, Setup, call};
+use crate::{LoadError, Loaded, Part, RowSink, Setup, call};
 
 /// Descriptors that the process needs beside its connections.
 const FILES_BESIDE: u64 = 256;
@@ -85,7 +85,10 @@ pub(crate) fn carry_out<F: Fn(&Trial<'_>, Seat) + Sync>(
     let workers = match links.is_main_called {
         // Callers have one dispatcher; their threads are the connections. A probe's wires take one worker.
         true => 1,
-        false => setup.plan.load.threads.min(setup.plan.load.connections).clamp(1, WORKERS_MAX),
+        false => {
+            let (load, parts) = (&setup.plan.load, setup.part.map_or(1, |part| part.of));
+            Part::workers(load.threads, load.connections, parts)
+        }
     };
     let trial = Trial::new(setup, links, workers, connections_max);
     trial.setup.live.set_phase(Phase::Opening);
@@ -100,6 +103,7 @@ pub(crate) fn carry_out<F: Fn(&Trial<'_>, Seat) + Sync>(
                 for (routes, (spare, worker)) in
                     Routes::between(workers).into_iter().zip(&mut spares)
                 {
+                    let worker = trial.here.start + worker;
                     let seat = Seat { worker, to: to.clone(), spare, routes };
                     let trial = &trial;
                     begin(scope, format!("load-{worker}"), move || work(trial, seat))?;
@@ -122,8 +126,14 @@ pub(crate) fn carry_out<F: Fn(&Trial<'_>, Seat) + Sync>(
             trial.begin(None);
             return Err(error);
         }
-        let start = trial.setup.deployment.clock.now().plus(START_DELAY);
-        trial.begin(Some(start));
+        let start = match trial.setup.part {
+            None => Some(trial.setup.deployment.clock.now().plus(START_DELAY)),
+            Some(part) => (part.start)(),
+        };
+        trial.begin(start);
+        let Some(start) = start else {
+            return Err(LoadError::Plan("the trial was called off before its start".to_owned()));
+        };
         trial.setup.live.set_started(start);
         recorder.run(&from, start);
         Ok(start)
@@ -160,10 +170,37 @@ fn check(setup: &Setup<'_>) -> Result<(), LoadError> {
             model::STAGES_MAX
         )));
     }
+    if let Some(part) = setup.part.filter(|part| part.of > 1) {
+        check_part(setup, part)?;
+    }
     if setup.plan.load.connections == 0 {
         return Err(LoadError::Plan("a load needs at least one connection".to_owned()));
     }
     Ok(())
+}
+
+/// The conditions on a plan for a part of it to make sense.
+fn check_part(setup: &Setup<'_>, part: Part<'_>) -> Result<(), LoadError> {
+    let (of, connections) = (part.of, setup.plan.load.connections);
+    if part.index >= of || of > WORKERS_MAX {
+        let index = part.index;
+        return Err(LoadError::Plan(format!("part {index} of {of}: there are 1 to {WORKERS_MAX}")));
+    }
+    if connections < of {
+        return Err(LoadError::Plan(format!(
+            "expected a connection for each of {of} agents at least, got load.connections = {connections}"
+        )));
+    }
+    let why = if setup.system.observers() > 0 {
+        "its observers see the transactions of all connections"
+    } else if Links::of(setup)?.has_calls() {
+        "it is loaded through a client library"
+    } else {
+        return Ok(());
+    };
+    Err(LoadError::Plan(format!(
+        "the sessions of this system cannot be spread over agents ({why}); run it without --agents"
+    )))
 }
 
 /// The driver to use: the one that is asked for, or io_uring where the kernel allows it.

@@ -1,6 +1,7 @@
 //! State that the workers of one trial share: the plan, the clock, the texts of errors, and a few flags that are
 //! looked at between transactions. Nothing here is locked on the path of a transaction.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -19,8 +20,11 @@ pub(crate) const WORKERS_MAX: u32 = 255;
 
 pub(crate) struct Trial<'a> {
     pub setup: Setup<'a>,
-    /// Workers with an event loop; there is one at least in the arithmetic of ids, also where everything is called.
+    /// Workers with an event loop, of all parts of the plan; there is one at least in the arithmetic of ids, also where
+    /// everything is called.
     pub workers: u32,
+    /// Those of this process.
+    pub here: Range<u32>,
     /// The most connections of the main load: the plan's bound, or what the limit of open files leaves of it.
     pub connections_max: u32,
     /// Which streams go through a client library.
@@ -52,6 +56,9 @@ pub(crate) struct Timing {
 
 impl<'a> Trial<'a> {
     pub(crate) fn new(setup: Setup<'a>, links: Links, workers: u32, connections_max: u32) -> Self {
+        let part = setup.part.map_or(0, |part| part.index);
+        let here = part * workers..(part + 1) * workers;
+        let workers = setup.part.map_or(1, |part| part.of) * workers;
         let load = &setup.plan.load;
         let window = Timing {
             measure_start: whole_ns(load.warmup),
@@ -61,13 +68,14 @@ impl<'a> Trial<'a> {
         Self {
             setup,
             workers,
+            here: here.clone(),
             connections_max,
             links,
             window,
             start: Mutex::new(None),
             started: Condvar::new(),
             aborted: AtomicBool::new(false),
-            busy: AtomicU32::new(workers),
+            busy: AtomicU32::new(here.end - here.start),
             texts: Texts::default(),
             events: AtomicU64::new(0),
             transport: OnceLock::new(),
@@ -77,7 +85,7 @@ impl<'a> Trial<'a> {
 
     /// The threads of the load that report: workers with an event loop, and one that dispatches calls.
     pub(crate) fn seats(&self) -> u32 {
-        let wired = if self.links.has_wires() { self.workers } else { 0 };
+        let wired = if self.links.has_wires() { self.here.end - self.here.start } else { 0 };
         wired + u32::from(self.links.has_calls())
     }
 

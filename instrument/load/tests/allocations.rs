@@ -221,6 +221,7 @@ fn allocate_next_to_nothing(way: &Way) -> WorkerFacts {
     let system = EchoSystem { address: serve(), fails: way.fails, follows: way.follows };
     let mut rows = Counted::default();
     let setup = Setup {
+        part: None,
         plan: &plan,
         stages: system.stages(),
         final_stages: model::FinalStages::all(0),

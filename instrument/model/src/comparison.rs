@@ -116,8 +116,18 @@ pub enum ComparedUnit {
     Ns,
     /// Per second: more are better.
     PerSecond,
+    /// A number of things: more are better.
+    Count,
     /// A share of one of what failed: less is better. It is compared by the difference, because a ratio to none is none.
     FailedShare,
+}
+
+impl ComparedUnit {
+    /// Whether more of it is better.
+    #[must_use]
+    pub const fn is_more_better(self) -> bool {
+        matches!(self, Self::PerSecond | Self::Count)
+    }
 }
 
 /// One number of both sides.
@@ -161,6 +171,7 @@ impl ComparedNumber {
                 format!("{}/s", show_count(whole(value).unsigned_abs()))
             }
             ComparedUnit::PerSecond => format!("{}/s", significant(value)),
+            ComparedUnit::Count => significant(value),
             ComparedUnit::FailedShare => format!("{}%", significant(value * 100.0)),
         }
     }

@@ -1,5 +1,6 @@
 //! Facts of a trial and its host, beside the rows: `trial.json` and `environment.json`.
 
+mod agent;
 mod connections;
 mod disk;
 mod entry;
@@ -10,6 +11,7 @@ mod worker;
 
 use std::collections::BTreeMap;
 
+pub use agent::{AgentFacts, ClockExchange};
 use clock::WallTime;
 pub use connections::ConnectionFacts;
 pub use disk::{DiskFacts, DiskOperations};
@@ -123,6 +125,24 @@ pub struct DeclaredFacts {
     pub clocks: ClockRelation,
     /// Declarations of the series that may be recorded, by those who sample or serve them.
     pub series: Vec<SeriesFacts>,
+    /// The wait for a system that was there before the trial to become calm; absent where it was started for the trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest: Option<RestFacts>,
+}
+
+/// The wait between two trials of a search, until probes of the system are answered as fast as before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestFacts {
+    /// Its length, nanoseconds.
+    pub waited_ns: i64,
+    /// Probes in it: passes of the preflight.
+    pub probes: u64,
+    /// The longest that a probe may take of a system that is calm, nanoseconds.
+    pub calm_ns: i64,
+    /// The time of the last probe, nanoseconds; null = it was not answered.
+    pub last_ns: Option<i64>,
+    /// Whether the system became calm before the wait was over.
+    pub is_calm: bool,
 }
 
 impl DeclaredFacts {
@@ -177,6 +197,9 @@ pub struct LoadFacts {
     pub ended_early: Option<EndedEarly>,
     /// Counters of the engine, by worker.
     pub workers: Vec<WorkerFacts>,
+    /// The agents that carried out parts of the load, in the order of the parts; empty: this host carried out all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentFacts>,
     /// Client-visible shape of the connection: `plain` or the TLS version and cipher.
     pub transport: String,
     /// Which driver ran: `io_uring` or `epoll`.
@@ -210,6 +233,7 @@ impl Default for LoadFacts {
             is_withheld: false,
             ended_early: None,
             workers: Vec::new(),
+            agents: Vec::new(),
             transport: String::new(),
             driver: String::new(),
             congestion_control: String::new(),

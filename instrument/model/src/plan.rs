@@ -21,7 +21,7 @@ pub use abort::{ABORT_AFTER_MAX, AbortPlan, Hopeless};
 pub use disk::{DiskChange, DiskPlan, DisksPlan, NamesRule, PowerLoss};
 pub use fault::{CutWay, FaultPlan, FaultValue};
 pub use links::{CLIENT, LinkChange, LinkPair, LinkPlan, LinksPlan, Through, is_meant};
-pub use search::SearchPlan;
+pub use search::{SearchDeploy, SearchKey, SearchPlan};
 
 use crate::final_stages::FinalStages;
 use crate::options::Options;

@@ -45,7 +45,7 @@ pub use input::{
     SOURCES_MAX, Source, TRANSACTIONS_MAX, TRIALS_MAX,
 };
 pub use outline::{Outline, OutlineSetting, outline};
-pub use quick::{UrlRun, from_url};
+pub use quick::{UrlRun, from_url, is_url, search_over};
 pub use rejected::{Rejected, reject};
 pub use search::add_search_trial;
 pub use secret::{redact, redact_plan, taint, taint_plan};

@@ -15,7 +15,7 @@ use crate::table::{Reading, Table};
 use crate::{batch, keys, steps};
 
 /// The most connections: what one host's ports and descriptors carry with room to spare.
-const CONNECTIONS_MAX: u32 = 20_000;
+pub(crate) const CONNECTIONS_MAX: u32 = 20_000;
 /// The most engine threads: a row's worker is kept in eight bits.
 const THREADS_MAX: u32 = 255;
 /// The longest trial: a year, so that stamps in nanoseconds stay far from their end.

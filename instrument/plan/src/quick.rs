@@ -1,6 +1,8 @@
 //! `assay run URL --rate …` as an experiment file: the quick way leads into the file way, because the text
 //! made here is resolved like any other and, without its secrets ([`crate::redact`]), is what the run folder keeps.
 
+use model::plan::SearchKey;
+
 /// The options of a quick run.
 #[derive(Clone, Debug, Default)]
 pub struct UrlRun {
@@ -38,8 +40,10 @@ pub struct UrlRun {
     pub threads: String,
     /// The other URL that is loaded by turns; empty = none.
     pub against: String,
-    /// The threshold whose highest rate is searched for; empty = no search.
+    /// The threshold that a search is to keep; empty = no search.
     pub find: String,
+    /// The key whose highest value is searched for; empty = clients where they are given, else the rate.
+    pub over: String,
     /// Threshold expressions.
     pub thresholds: Vec<String>,
 }
@@ -52,7 +56,8 @@ const RATE: &str = "50/s";
 pub fn from_url(run: &UrlRun) -> String {
     let mut text = String::from("# Made from a command line. To repeat it: assay run FILE\n");
     line(&mut text, "name", &quoted(&name(run)));
-    text.push_str("\n[system]\nkind = \"http\"\n");
+    text.push_str("\n[system]\n");
+    line(&mut text, "kind", &quoted(kind(&run.url)));
     if !run.url.is_empty() {
         text.push_str("[system.deploy]\n");
         line(&mut text, "url", &quoted(&run.url));
@@ -92,7 +97,8 @@ pub fn from_url(run: &UrlRun) -> String {
         }
     }
     if !run.find.is_empty() {
-        text.push_str("\n[search]\nfind = \"load.rate\"\n");
+        text.push_str("\n[search]\n");
+        line(&mut text, "find", &quoted(search_over(&run.over, !run.clients.is_empty())));
     }
     for threshold in [&run.find].into_iter().filter(|it| !it.is_empty()).chain(&run.thresholds) {
         text.push_str("\n[[threshold]]\n");
@@ -101,15 +107,51 @@ pub fn from_url(run: &UrlRun) -> String {
     text
 }
 
+/// The key that a search on the command line is over.
+#[must_use]
+pub fn search_over(word: &str, has_clients: bool) -> &'static str {
+    let named = SearchKey::ALL.into_iter().find(|key| key.word() == word);
+    let default = if has_clients { SearchKey::Clients } else { SearchKey::Rate };
+    named.unwrap_or(default).path()
+}
+
+/// The schemes of URLs that can be loaded, each with the kind of system that speaks it.
+const SCHEMES: [(&str, &str); 6] = [
+    ("http", "http"),
+    ("https", "http"),
+    ("grpc", "grpc"),
+    ("grpcs", "grpc"),
+    ("ws", "websocket"),
+    ("wss", "websocket"),
+];
+
+/// Whether a text is a URL that can be loaded.
+#[must_use]
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    SCHEMES.iter().any(|(known, _)| scheme == Some(known))
+}
+
+/// The kind of system that a URL names; that of HTTP where there is none.
+fn kind(url: &str) -> &'static str {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    SCHEMES.iter().find(|(known, _)| *known == scheme).map_or("http", |(_, kind)| kind)
+}
+
 fn workload(run: &UrlRun) -> String {
     let mut text = String::new();
-    for (key, value) in [("targets", &run.targets), ("method", &run.method), ("body", &run.body)] {
+    let (body, headers_key) = match kind(&run.url) {
+        "grpc" => ("message", "metadata"),
+        "websocket" => ("message", "headers"),
+        _ => ("body", "headers"),
+    };
+    for (key, value) in [("targets", &run.targets), ("method", &run.method), (body, &run.body)] {
         if !value.is_empty() {
             line(&mut text, key, &quoted(value));
         }
     }
     if !run.headers.is_empty() {
-        line(&mut text, "headers", &headers(&run.headers));
+        line(&mut text, headers_key, &headers(&run.headers));
     }
     if !run.expects.is_empty() {
         line(&mut text, "expect", &expectations(&run.expects));
@@ -206,7 +248,7 @@ fn number(text: &str) -> String {
     if text.parse::<u64>().is_ok() { text.trim_start_matches('+').to_owned() } else { quoted(text) }
 }
 
-/// `http-` and the host, in characters that a name may have.
+/// The kind and the host, in characters that a name may have.
 fn name(run: &UrlRun) -> String {
     let rest = run.url.split_once("://").map_or(run.url.as_str(), |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -217,7 +259,8 @@ fn name(run: &UrlRun) -> String {
         .take(48)
         .collect();
     let safe = safe.trim_matches(['-', '.']);
-    if safe.is_empty() { "http".to_owned() } else { format!("http-{safe}") }
+    let kind = kind(&run.url);
+    if safe.is_empty() { kind.to_owned() } else { format!("{kind}-{safe}") }
 }
 
 #[cfg(test)]

@@ -10,11 +10,9 @@ use model::facts::Environment;
 use model::picture::RawFile;
 use model::plan::{PLAN_SCHEMA, Plan};
 use model::result::{RunResult, SCHEMA as RESULT_SCHEMA};
-use model::secret;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::disk;
+use crate::documents::{Schema, read_json, write_json};
 use crate::error::RecordError;
 use crate::name::{folder_name, is_plain_file_name};
 use crate::trial::TrialFolder;
@@ -28,13 +26,6 @@ const SETTINGS: &str = "settings";
 const TRIAL_FILES_MAX: usize = 1000;
 /// Runs of one name that may start in the same second.
 const SAME_SECOND_MAX: u32 = 1000;
-
-/// The first key of a document: the version that wrote it.
-#[derive(Deserialize)]
-pub(crate) struct Schema {
-    #[serde(default)]
-    pub schema: String,
-}
 
 /// One run on disk: `runs/<utc>_<name>/`.
 #[derive(Clone, Debug)]
@@ -328,28 +319,10 @@ pub(crate) fn parse_plan(text: &str) -> Result<Plan, String> {
     toml::from_str(text).map_err(|error| format!("it is not a plan: {}", error.message()))
 }
 
-/// Writes a value as JSON, whole, without the secrets that are known.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RecordError> {
-    let text = serde_json::to_vec_pretty(value).map_err(|error| {
-        RecordError::writing(path, io::Error::new(io::ErrorKind::InvalidData, error))
-    })?;
-    let mut text = secret::scrub_json(text);
-    text.push(b'\n');
-    disk::write_whole(path, &text)
-}
-
 /// The text of a file that may be missing.
 fn text_or_nothing(path: &Path) -> Result<String, RecordError> {
     match disk::read_text(path) {
         Err(RecordError::Missing { .. }) => Ok(String::new()),
         read => read,
     }
-}
-
-/// Reads a value from JSON.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
-    let text = disk::read_text(path)?;
-    serde_json::from_str(&text).map_err(|error| {
-        RecordError::damaged(path, format!("it does not hold what it should: {error}"))
-    })
 }

@@ -21,6 +21,7 @@
 //!     metrics.parquet, events.parquet, ledger.parquet: src/tables.rs
 //!     stages.parquet          what nodes stamped, by second: src/stage_columns.rs
 //!     traces.parquet          spans of sampled transactions: src/traces.rs
+//!     rows-PART.log             while agents carry out parts of the load: src/part_logs.rs
 //!     faults.ndjson           what faults did, an event a line, as it happens: src/fault_log.rs
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
 //! ```
@@ -38,6 +39,7 @@ mod carried;
 mod columns;
 mod digest;
 mod disk;
+mod documents;
 mod error;
 mod fault_log;
 mod folder;
@@ -50,6 +52,7 @@ mod node_events;
 mod numbered_words;
 mod observation_log;
 mod observations;
+mod part_logs;
 mod resume;
 mod row_code;
 mod row_log;
@@ -73,6 +76,7 @@ pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use name::folder_name;
 pub use node_events::NodeEventsWriter;
 pub use observation_log::ObservationLogWriter;
+pub use part_logs::PartLog;
 pub use row_log::RowLogWriter;
 pub use secret_files::{each_file, find_secrets, mask_secrets, remove_private_keys};
 pub use stage_columns::StageSecond;

@@ -18,7 +18,9 @@ use crate::slots::Counts;
 use crate::stage_columns::{Cell, StageColumns};
 use crate::traces;
 use crate::trial::TrialFolder;
-use crate::trial_tables::{STAGES, TRACES};
+
+pub(crate) const STAGES: &str = "stages.parquet";
+pub(crate) const TRACES: &str = "traces.parquet";
 
 /// The most nodes that are told apart: what has more is not started by one instrument.
 const NODES_MAX: usize = 10_000;

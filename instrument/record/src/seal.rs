@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::{Source, writing};
 use crate::disk::{self, PartialFile, Sealed};
+use crate::documents::{read_json, write_json};
 use crate::error::RecordError;
-use crate::folder::{read_json, write_json};
 use crate::interval_log::{self, IntervalLog, LastFrames, OpenSeconds};
 use crate::transactions::{TransactionsReader, TransactionsWriter};
 use crate::trial::{ROW_LOG, RowsRead, TrialFolder};

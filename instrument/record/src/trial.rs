@@ -8,9 +8,9 @@ use model::facts::{TRIAL_SCHEMA, TrialFacts};
 use model::fault::FaultEvent;
 
 use crate::disk;
+use crate::documents::{Schema, read_json, write_json};
 use crate::error::RecordError;
 use crate::fault_log::{self, FaultLog};
-use crate::folder::{Schema, read_json, write_json};
 use crate::row_log::{RowLogReader, RowLogWriter};
 
 pub(crate) const ROW_LOG: &str = "rows.log";
@@ -76,6 +76,12 @@ impl TrialFolder {
     /// When it cannot be written, or is there already: a trial is recorded once.
     pub fn row_log(&self) -> Result<RowLogWriter, RecordError> {
         RowLogWriter::create(&self.file(ROW_LOG))
+    }
+
+    /// Where the trial's row log is.
+    #[must_use]
+    pub fn row_log_path(&self) -> PathBuf {
+        self.file(ROW_LOG)
     }
 
     /// Writes trial.json, replacing what was there.

@@ -7,7 +7,7 @@ use model::node_events::{NodeStage, Span};
 use crate::columns::writing;
 use crate::disk::PartialFile;
 use crate::error::RecordError;
-use crate::node_events::NodeEventsWriter;
+use crate::node_events::{NodeEventsWriter, STAGES, TRACES};
 use crate::stage_columns::{self, StageSecond};
 use crate::tables::{self, LedgerColumns};
 use crate::traces;
@@ -16,8 +16,6 @@ use crate::trial::TrialFolder;
 const METRICS: &str = "metrics.parquet";
 const EVENTS: &str = "events.parquet";
 const LEDGER: &str = "ledger.parquet";
-pub(crate) const STAGES: &str = "stages.parquet";
-pub(crate) const TRACES: &str = "traces.parquet";
 
 impl TrialFolder {
     /// Writes metrics.parquet.

@@ -36,14 +36,15 @@ pub(crate) fn answer<'a>(run: &RunResult, shown: &'a [Shown<'a>]) -> Answer<'a> 
     let confirming = shown.iter().rfind(|row| {
         let is_result = |of: &SearchTrial| {
             of.role == SearchRole::Confirm
-                && run.search.as_ref().is_some_and(|it| it.confirmed_per_s == Some(of.per_s))
+                && run.search.as_ref().is_some_and(|it| it.confirmed == Some(of.value))
         };
         row.search.is_some_and(|(_, of)| is_result(of))
     });
     let (focus, focus_label) = match (series.first(), shown) {
         (_, []) => (None, String::new()),
         _ if confirming.is_some() => {
-            (confirming, confirming.map(|row| row.label.clone()).unwrap_or_default())
+            let value = |row: &Shown<'_>| row.search.map(|(_, of)| row.find.with_unit(of.value));
+            (confirming, confirming.and_then(value).unwrap_or_default())
         }
         (_, [only]) => (Some(only), String::new()),
         (Some(series), _) => {

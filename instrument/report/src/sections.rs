@@ -139,10 +139,10 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         brief: Brief::OfAny,
         tables: |shown, _| {
             let caption = "The trials of the search, in their order";
-            let lines = vec![Line::said(tables::search_line())];
+            let lines = tables::search_lines(shown).into_iter().map(Line::said).collect();
             vec![Table { name: "search", caption, grid: tables::search(shown), lines }]
         },
-        ..section("search", "Search", "How was the highest rate found?")
+        ..section("search", "Search", "How was the highest value found?")
     },
     PageSection {
         place: Place::WithResults,

@@ -48,7 +48,7 @@ pub(crate) use promised::{minutes, minutes_line, pages, pages_line, promised};
 pub(crate) use published::{has_statuses, published};
 pub(crate) use results::{headline, is_limit_found, kept, quantile_named, results};
 pub(crate) use scalability::{scalability, scalability_lines};
-pub(crate) use search::{search, search_line};
+pub(crate) use search::{search, search_lines};
 pub(crate) use sending::{attempts, attempts_line, batches, batches_line};
 pub(crate) use stated::{definition_lines, two_definitions};
 pub(crate) use steps::{step_lines, steps};
@@ -59,6 +59,7 @@ pub(crate) use thresholds::{
 pub(crate) use void::{marked, marked_cell, void_legend};
 pub(crate) use way::{way, way_lines};
 
+use model::plan::SearchKey;
 use model::result::{RunResult, SearchTrial, SettingResult, TrialResult};
 
 use crate::called;
@@ -81,6 +82,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) setting_pointer: String,
     /// Its place in a search, and its part in it.
     pub(crate) search: Option<(usize, &'a SearchTrial)>,
+    /// The key that the run searched.
+    pub(crate) find: SearchKey,
 }
 
 impl Shown<'_> {
@@ -123,7 +126,8 @@ pub(crate) fn shown(run: &RunResult) -> Vec<Shown<'_>> {
             let is_it = |of: &SearchTrial| of.setting == setting.key && of.trial == trial.trial;
             let steps = run.search.iter().flat_map(|search| &search.trials).enumerate();
             let search = steps.into_iter().find(|(_, of)| is_it(of));
-            let row = Shown { label, setting, axes, trial, pointer, setting_pointer, search };
+            let find = run.search.as_ref().map(|search| search.find).unwrap_or_default();
+            let row = Shown { label, setting, axes, trial, pointer, setting_pointer, search, find };
             all.push(Shown { label: row.trial_key(), ..row });
         }
     }

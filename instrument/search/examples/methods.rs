@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use model::Seed;
-use model::plan::SearchPlan;
+use model::plan::{SearchDeploy, SearchKey, SearchPlan};
 use model::result::SearchClass;
 use model::seed::Rng;
 use search::{Search, Seen};
@@ -135,24 +135,26 @@ type Method = fn(Seed) -> (f64, usize);
 
 fn this_search(hold: u64, confirmations: u32, seed: Seed) -> (f64, usize) {
     let plan = SearchPlan {
-        from_per_s: 100.0,
-        most_per_s: 10_000.0,
+        find: SearchKey::Rate,
+        from: 100.0,
+        most: 10_000.0,
         width: 0.05,
         margin: 0.05,
         bracket: Duration::from_secs(30),
         hold: Duration::from_secs(hold),
         confirmations,
+        deploy: SearchDeploy::Each,
     };
     let (mut search, mut seconds, mut count) = (Search::new(&plan), 0, 0);
     while let Some(ask) = search.next() {
         let length = ask.length.as_secs() as usize;
         count += 1;
         seconds += length;
-        let told = trial(ask.per_s, length, seed.split_index("trial", count));
+        let told = trial(ask.value, length, seed.split_index("trial", count));
         let class = if told.keeps() { SearchClass::Kept } else { SearchClass::Failed };
         search.observe(Seen { class, through_per_s: told.through / length as f64 });
     }
-    (search.confirmed_per_s().unwrap_or(0.0), seconds)
+    (search.confirmed().unwrap_or(0.0), seconds)
 }
 
 /// A ramp of ten minutes to twice what a block holds: the best second, or ten.

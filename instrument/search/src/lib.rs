@@ -1,24 +1,28 @@
-//! The highest rate that keeps all thresholds, found by trials: which rate to try next, and what the trials so far show.
+//! The highest value of a key (a rate, clients, connections) that keeps all thresholds, found by trials: which value to try
+//! next, and what the trials so far show; and between trials, whether a system that goes on running is calm.
 //!
 //! A pure state machine: trials in, the next trial out. `assay run` carries it out, and `assay report` replays it from the
 //! trials of the run folder.
 //!
 //! The order of the trials follows what published search methods agree on (RFC 2544's bisection, the bounds of MLRsearch,
-//! <https://datatracker.ietf.org/doc/draft-ietf-bmwg-mlrsearch/>): short trials double the rate until one fails, and what
-//! came through at that overload is the first guess between the two; long trials halve what is between; and the result is
-//! confirmed by fresh trials below it and refuted by fresh trials above it, because the highest rate that happened to pass
-//! is too high more often than not.
+//! <https://datatracker.ietf.org/doc/draft-ietf-bmwg-mlrsearch/>): short trials double the value until one fails, and of a
+//! rate what came through at that overload is the first guess between the two; long trials halve what is between; and the
+//! result is confirmed by fresh trials below it and refuted by fresh trials above it, because the highest value that
+//! happened to pass is too high more often than not.
+
+mod calm;
 
 use std::time::Duration;
 
+pub use calm::{Calm, PROBES_BEFORE, Probed};
 use model::plan::SearchPlan;
 use model::result::{SearchClass, SearchEnd, SearchRole};
 
-/// The factor between two rates of the bracket.
+/// The factor between two values of the bracket.
 const BRACKET_STEP: f64 = 2.0;
-/// The same after a rate was confirmed too low, in widths.
+/// The same after a value was confirmed too low, in widths.
 const NEAR_WIDTHS: f64 = 4.0;
-/// How far below the first rate the bracket goes.
+/// How far below the first value the bracket goes.
 const BRACKET_LOW: f64 = 100.0;
 /// Trials in a row without an answer.
 const UNTOLD_MAX: u32 = 3;
@@ -33,8 +37,8 @@ const GUESSED_MAX: usize = 1_000;
 /// The next trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
-    /// Its rate, per second.
-    pub per_s: f64,
+    /// The value to try: a rate per second, or a count.
+    pub value: f64,
     /// Its measured window.
     pub length: Duration,
     /// Its purpose.
@@ -52,19 +56,19 @@ pub struct Seen {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Doubling, or halving where not even the first rate is kept.
+    /// Doubling, or halving where not even the first value is kept.
     Bracket {
-        per_s: f64,
+        value: f64,
     },
     Bisect {
-        per_s: f64,
+        value: f64,
     },
     Confirm {
-        per_s: f64,
+        value: f64,
         kept: u32,
     },
     Refute {
-        per_s: f64,
+        value: f64,
         kept: u32,
         failed: u32,
     },
@@ -76,9 +80,9 @@ enum Phase {
 pub struct Search {
     plan: SearchPlan,
     phase: Phase,
-    /// Rates that a trial kept, ascending; those at or above a failure are dropped.
+    /// Values that a trial kept, ascending; those at or above a failure are dropped.
     kept: Vec<f64>,
-    /// The lowest rate that failed since the last refutation that did not hold.
+    /// The lowest value that failed since the last refutation that did not hold.
     failed: Option<f64>,
     confirmed: Option<f64>,
     refuted: Option<f64>,
@@ -87,13 +91,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// Begins at the plan's first rate.
+    /// Begins at the plan's first value.
     #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
-        let per_s = plan.from_per_s.min(plan.most_per_s);
+        let value = plan.from.min(plan.most);
         Self {
             plan: plan.clone(),
-            phase: Phase::Bracket { per_s },
+            phase: Phase::Bracket { value },
             kept: Vec::new(),
             failed: None,
             confirmed: None,
@@ -106,14 +110,14 @@ impl Search {
     /// The next trial; `None` at the end.
     #[must_use]
     pub fn next(&self) -> Option<Ask> {
-        let (per_s, length, role) = match self.phase {
-            Phase::Bracket { per_s } => (per_s, self.plan.bracket, SearchRole::Bracket),
-            Phase::Bisect { per_s } => (per_s, self.plan.hold, SearchRole::Bisect),
-            Phase::Confirm { per_s, .. } => (per_s, self.plan.hold, SearchRole::Confirm),
-            Phase::Refute { per_s, .. } => (per_s, self.plan.hold, SearchRole::Refute),
+        let (value, length, role) = match self.phase {
+            Phase::Bracket { value } => (value, self.plan.bracket, SearchRole::Bracket),
+            Phase::Bisect { value } => (value, self.plan.hold, SearchRole::Bisect),
+            Phase::Confirm { value, .. } => (value, self.plan.hold, SearchRole::Confirm),
+            Phase::Refute { value, .. } => (value, self.plan.hold, SearchRole::Refute),
             Phase::Ended(_) => return None,
         };
-        Some(Ask { per_s, length, role })
+        Some(Ask { value, length, role })
     }
 
     /// How it ended; `None` before that.
@@ -125,43 +129,43 @@ impl Search {
         }
     }
 
-    /// The highest rate that was kept, below every failure.
+    /// The highest value that was kept, below every failure.
     #[must_use]
-    pub fn kept_per_s(&self) -> Option<f64> {
+    pub fn kept(&self) -> Option<f64> {
         self.kept.last().copied()
     }
 
     /// How long the rest of the search takes, each trial with this warm-up, if its trials agree and the limit is in the
-    /// middle of what is known, or, where no rate has failed yet, at four times the highest that was kept (at the
+    /// middle of what is known, or, where no value has failed yet, at four times the highest that was kept (at the
     /// beginning, the first): half of the factor of sixteen that a search is told of.
     #[must_use]
     pub fn remaining(&self, warmup: Duration) -> Duration {
-        let low = self.kept_per_s();
+        let low = self.kept();
         let limit = match (low, self.failed) {
             (Some(low), Some(high)) => (low * high).sqrt(),
             (None, Some(high)) => high / GUESS,
-            (low, None) => low.unwrap_or(self.plan.from_per_s) * GUESS,
+            (low, None) => low.unwrap_or(self.plan.from) * GUESS,
         };
         let (mut rest, mut length) = (self.clone(), Duration::ZERO);
         for _ in 0..GUESSED_MAX {
             let Some(ask) = rest.next() else { break };
             length += ask.length + warmup;
-            let is_kept = ask.per_s <= limit;
+            let is_kept = ask.value <= limit;
             let class = if is_kept { SearchClass::Kept } else { SearchClass::Failed };
-            rest.observe(Seen { class, through_per_s: ask.per_s.min(limit) });
+            rest.observe(Seen { class, through_per_s: ask.value.min(limit) });
         }
         length
     }
 
-    /// The highest rate that fresh trials confirmed.
+    /// The highest value that fresh trials confirmed.
     #[must_use]
-    pub const fn confirmed_per_s(&self) -> Option<f64> {
+    pub const fn confirmed(&self) -> Option<f64> {
         self.confirmed
     }
 
-    /// The lowest rate that fresh trials refuted, or without one the lowest that failed.
+    /// The lowest value that fresh trials refuted, or without one the lowest that failed.
     #[must_use]
-    pub fn refuted_per_s(&self) -> Option<f64> {
+    pub fn refuted(&self) -> Option<f64> {
         self.refuted.or(self.failed)
     }
 
@@ -180,56 +184,52 @@ impl Search {
         };
         self.untold = 0;
         self.phase = match (self.phase, is_kept) {
-            (Phase::Bracket { per_s }, true) => self.bracket_kept(per_s),
-            (Phase::Bracket { per_s }, false) => self.bracket_failed(per_s, seen.through_per_s),
-            (Phase::Bisect { per_s }, true) => {
-                self.keep(per_s);
+            (Phase::Bracket { value }, true) => self.bracket_kept(value),
+            (Phase::Bracket { value }, false) => self.bracket_failed(value, seen.through_per_s),
+            (Phase::Bisect { value }, true) => {
+                self.keep(value);
                 self.narrow(None)
             }
-            (Phase::Bisect { per_s }, false) => {
-                self.fail(per_s);
+            (Phase::Bisect { value }, false) => {
+                self.fail(value);
                 self.narrow(None)
             }
-            (Phase::Confirm { per_s, kept }, true) if kept + 1 < self.plan.confirmations => {
-                Phase::Confirm { per_s, kept: kept + 1 }
+            (Phase::Confirm { value, kept }, true) if kept + 1 < self.plan.confirmations => {
+                Phase::Confirm { value, kept: kept + 1 }
             }
-            (Phase::Confirm { per_s, .. }, true) => self.confirm(per_s),
-            (Phase::Confirm { per_s, .. }, false) => {
-                self.fail(per_s);
+            (Phase::Confirm { value, .. }, true) => self.confirm(value),
+            (Phase::Confirm { value, .. }, false) => {
+                self.fail(value);
                 self.again(Self::narrow_again)
             }
-            (Phase::Refute { per_s, kept, failed }, _) => {
+            (Phase::Refute { value, kept, failed }, _) => {
                 let (kept, failed) = if is_kept { (kept + 1, failed) } else { (kept, failed + 1) };
-                self.refute(per_s, kept, failed)
+                self.refute(value, kept, failed)
             }
             (ended @ Phase::Ended(_), _) => ended,
         };
     }
 
-    fn bracket_kept(&mut self, per_s: f64) -> Phase {
-        self.keep(per_s);
+    fn bracket_kept(&mut self, value: f64) -> Phase {
+        self.keep(value);
         match self.failed {
             Some(_) => self.narrow(None),
-            None if per_s >= self.plan.most_per_s => Phase::Confirm { per_s, kept: 0 },
-            None => {
-                Phase::Bracket { per_s: rounded(per_s * BRACKET_STEP).min(self.plan.most_per_s) }
-            }
+            None if value >= self.plan.most => Phase::Confirm { value, kept: 0 },
+            None => Phase::Bracket { value: self.at_most(value * BRACKET_STEP) },
         }
     }
 
-    fn bracket_failed(&mut self, per_s: f64, through_per_s: f64) -> Phase {
-        self.fail(per_s);
+    fn bracket_failed(&mut self, value: f64, through_per_s: f64) -> Phase {
+        self.fail(value);
         if !self.kept.is_empty() {
             return self.narrow(Some(through_per_s));
         }
-        let lower = rounded((per_s / BRACKET_STEP).min(through_per_s.max(per_s / 100.0)));
-        match lower * BRACKET_LOW < self.plan.from_per_s {
-            true => Phase::Ended(SearchEnd::NotEven),
-            false => Phase::Bracket { per_s: lower },
-        }
+        // Goodput is a rate, and says nothing of a count.
+        let through = if self.is_count() { value } else { through_per_s.max(value / 100.0) };
+        self.lower((value / BRACKET_STEP).min(through))
     }
 
-    /// Between the highest rate that was kept and the lowest that failed; what came through at overload is the first guess.
+    /// Between the highest value that was kept and the lowest that failed; of a rate, what came through at overload is the first guess.
     fn narrow(&mut self, through_per_s: Option<f64>) -> Phase {
         let (Some(low), Some(high)) = (self.kept.last().copied(), self.failed) else {
             return match self.kept.last() {
@@ -237,12 +237,18 @@ impl Search {
                 None => self.below(),
             };
         };
-        if high <= low * (1.0 + self.plan.width) {
-            return Phase::Confirm { per_s: rounded(low * (1.0 - self.plan.margin)), kept: 0 };
+        let is_near = high <= low * (1.0 + self.plan.width);
+        if is_near || (self.is_count() && high - low <= 1.0) {
+            return Phase::Confirm { value: self.rounded(low * (1.0 - self.plan.margin)), kept: 0 };
         }
         let apart = 1.0 + self.plan.width / 2.0;
-        let guess = through_per_s.filter(|guess| low * apart < *guess && *guess < high / apart);
-        Phase::Bisect { per_s: rounded(guess.unwrap_or((low * high).sqrt())) }
+        let is_guess = |guess: &f64| low * apart < *guess && *guess < high / apart;
+        let guess = through_per_s.filter(|guess| !self.is_count() && is_guess(guess));
+        let middle = self.rounded(guess.unwrap_or((low * high).sqrt()));
+        match self.is_count() {
+            true => Phase::Bisect { value: middle.clamp(low + 1.0, high - 1.0) },
+            false => Phase::Bisect { value: middle },
+        }
     }
 
     fn narrow_again(&mut self) -> Phase {
@@ -251,43 +257,70 @@ impl Search {
 
     /// Nothing that was kept is left: half of the lowest failure.
     fn below(&self) -> Phase {
-        let per_s = rounded(self.failed.unwrap_or(self.plan.from_per_s) / BRACKET_STEP);
-        match per_s * BRACKET_LOW < self.plan.from_per_s {
+        self.lower(self.failed.unwrap_or(self.plan.from) / BRACKET_STEP)
+    }
+
+    /// A lower value of the bracket, unless there is none.
+    fn lower(&self, value: f64) -> Phase {
+        let lower = self.rounded(value);
+        let is_low = match self.is_count() {
+            true => self.failed.is_some_and(|failed| lower >= failed),
+            false => lower * BRACKET_LOW < self.plan.from,
+        };
+        match is_low {
             true => Phase::Ended(SearchEnd::NotEven),
-            false => Phase::Bracket { per_s },
+            false => Phase::Bracket { value: lower },
         }
     }
 
-    fn confirm(&mut self, per_s: f64) -> Phase {
-        self.confirmed = Some(per_s);
-        self.keep(per_s);
-        if per_s >= self.plan.most_per_s {
+    fn confirm(&mut self, value: f64) -> Phase {
+        self.confirmed = Some(value);
+        self.keep(value);
+        if value >= self.plan.most {
             return Phase::Ended(SearchEnd::AtLeast);
         }
         let margin = self.plan.margin;
-        let above = rounded(per_s / (1.0 - margin) * (1.0 + margin)).min(self.plan.most_per_s);
-        Phase::Refute { per_s: above, kept: 0, failed: 0 }
+        let above = self.above(value, (1.0 + margin) / (1.0 - margin));
+        Phase::Refute { value: above, kept: 0, failed: 0 }
     }
 
     /// The majority of the trials above the result decides.
-    fn refute(&mut self, per_s: f64, kept: u32, failed: u32) -> Phase {
+    fn refute(&mut self, value: f64, kept: u32, failed: u32) -> Phase {
         let needed = self.plan.confirmations / 2 + 1;
         if failed == needed {
-            self.refuted = Some(per_s);
+            self.refuted = Some(value);
             return Phase::Ended(SearchEnd::Found);
         }
         if kept < needed {
-            return Phase::Refute { per_s, kept, failed };
+            return Phase::Refute { value, kept, failed };
         }
         self.failed = None;
-        self.keep(per_s);
+        self.keep(value);
         // The limit is near: doubling would look for it far away.
         let step = 1.0 + NEAR_WIDTHS * self.plan.width;
-        let above = rounded(per_s * step).min(self.plan.most_per_s);
-        self.again(|_| match above > per_s {
-            true => Phase::Bracket { per_s: above },
-            false => Phase::Confirm { per_s, kept: 0 },
+        let above = self.above(value, step);
+        self.again(|_| match above > value {
+            true => Phase::Bracket { value: above },
+            false => Phase::Confirm { value, kept: 0 },
         })
+    }
+
+    /// A value higher than another by a factor, and of a count by at least one.
+    fn above(&self, value: f64, factor: f64) -> f64 {
+        let least = if self.is_count() { value + 1.0 } else { 0.0 };
+        self.at_most((value * factor).max(least))
+    }
+
+    fn at_most(&self, value: f64) -> f64 {
+        self.rounded(value).min(self.plan.most)
+    }
+
+    fn rounded(&self, value: f64) -> f64 {
+        if self.is_count() { rounded(value).round().max(1.0) } else { rounded(value) }
+    }
+
+    const fn is_count(&self) -> bool {
+        self.plan.find.is_count()
     }
 
     fn again(&mut self, go_on: impl FnOnce(&mut Self) -> Phase) -> Phase {
@@ -298,31 +331,31 @@ impl Search {
         }
     }
 
-    fn keep(&mut self, per_s: f64) {
-        // A rate that was kept above one that failed is not trusted.
-        if self.failed.is_none_or(|failed| per_s < failed) {
-            self.kept.push(per_s);
+    fn keep(&mut self, value: f64) {
+        // A value that was kept above one that failed is not trusted.
+        if self.failed.is_none_or(|failed| value < failed) {
+            self.kept.push(value);
             self.kept.sort_by(f64::total_cmp);
         }
     }
 
-    fn fail(&mut self, per_s: f64) {
-        self.failed = Some(self.failed.map_or(per_s, |failed| failed.min(per_s)));
-        self.kept.retain(|kept| *kept < per_s);
-        if self.confirmed.is_some_and(|confirmed| confirmed >= per_s) {
+    fn fail(&mut self, value: f64) {
+        self.failed = Some(self.failed.map_or(value, |failed| failed.min(value)));
+        self.kept.retain(|kept| *kept < value);
+        if self.confirmed.is_some_and(|confirmed| confirmed >= value) {
             self.confirmed = None;
         }
     }
 }
 
-/// Three significant digits: a rate that people can say.
+/// Three significant digits: a value that people can say.
 #[must_use]
-pub fn rounded(per_s: f64) -> f64 {
-    if per_s <= 0.0 || !per_s.is_finite() {
-        return per_s;
+pub fn rounded(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return value;
     }
-    let unit = 10_f64.powf(per_s.log10().floor() - 2.0);
-    let rounded = (per_s / unit).round() * unit;
+    let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    let rounded = (value / unit).round() * unit;
     // The same number however it was reached; a rate has three decimals.
     ((rounded * 1000.0).round() / 1000.0).max(0.001)
 }

@@ -1,15 +1,19 @@
 //! The search on systems whose limit is known.
 
+use model::plan::{SearchDeploy, SearchKey};
+
 use super::*;
 
 const PLAN: SearchPlan = SearchPlan {
-    from_per_s: 50.0,
-    most_per_s: 100_000.0,
+    find: SearchKey::Rate,
+    from: 50.0,
+    most: 100_000.0,
     width: 0.05,
     margin: 0.05,
     bracket: Duration::from_secs(10),
     hold: Duration::from_secs(30),
     confirmations: 3,
+    deploy: SearchDeploy::Each,
 };
 
 /// Every trial of a search of a system of which `class` is the answer, and the search at its end.
@@ -27,8 +31,8 @@ fn searched(plan: &SearchPlan, class: impl Fn(Ask) -> Seen) -> (Vec<Ask>, Search
 /// A system of a fixed capacity.
 fn up_to(capacity: f64) -> impl Fn(Ask) -> Seen {
     move |ask| Seen {
-        class: if ask.per_s <= capacity { SearchClass::Kept } else { SearchClass::Failed },
-        through_per_s: ask.per_s.min(capacity),
+        class: if ask.value <= capacity { SearchClass::Kept } else { SearchClass::Failed },
+        through_per_s: ask.value.min(capacity),
     }
 }
 
@@ -39,12 +43,12 @@ fn a_fixed_capacity() {
     for capacity in [0.7, 12.0, 49.0, 51.0, 333.0, 4_711.0, 60_000.0] {
         let (asked, search) = searched(&PLAN, up_to(capacity));
         assert_eq!(search.end(), Some(SearchEnd::Found), "{capacity}: {search:?}");
-        let confirmed = search.confirmed_per_s().unwrap();
+        let confirmed = search.confirmed().unwrap();
         let least = capacity / (1.0 + PLAN.width) * (1.0 - PLAN.margin) * 0.99;
         assert!((least..=capacity).contains(&confirmed), "{capacity}: {confirmed}");
-        let refuted = search.refuted_per_s().unwrap();
+        let refuted = search.refuted().unwrap();
         assert!(refuted > capacity && refuted < confirmed * 1.12, "{capacity}: {refuted}");
-        let most = asked.iter().skip(1).map(|ask| ask.per_s).fold(0.0, f64::max);
+        let most = asked.iter().skip(1).map(|ask| ask.value).fold(0.0, f64::max);
         assert!(most <= 2.01 * capacity.max(25.0), "{capacity}: {most}");
         assert!(asked.len() < 30, "{capacity}: {} trials", asked.len());
         let of = |role| asked.iter().filter(|ask| ask.role == role).count();
@@ -61,22 +65,22 @@ fn a_fixed_capacity() {
 /// trials agree; a rate that was not confirmed is never its result.
 #[test]
 fn other_ends() {
-    let (_, all) = searched(&SearchPlan { most_per_s: 700.0, ..PLAN }, up_to(1e9));
-    assert_eq!((all.end(), all.confirmed_per_s()), (Some(SearchEnd::AtLeast), Some(700.0)));
+    let (_, all) = searched(&SearchPlan { most: 700.0, ..PLAN }, up_to(1e9));
+    assert_eq!((all.end(), all.confirmed()), (Some(SearchEnd::AtLeast), Some(700.0)));
     let (asked, none) = searched(&PLAN, up_to(0.0));
-    assert_eq!((none.end(), none.confirmed_per_s()), (Some(SearchEnd::NotEven), None));
+    assert_eq!((none.end(), none.confirmed()), (Some(SearchEnd::NotEven), None));
     assert!(asked.len() < 15);
     let untold = |_| Seen { class: SearchClass::Untold, through_per_s: 1.0 };
     let (asked, search) = searched(&PLAN, untold);
-    assert_eq!((search.end(), search.confirmed_per_s()), (Some(SearchEnd::Untold), None));
+    assert_eq!((search.end(), search.confirmed()), (Some(SearchEnd::Untold), None));
     assert_eq!(asked.len(), 3);
     // Every bracket and bisection passes up to 400/s, and no confirmation ever does.
     let (_, search) = searched(&PLAN, |ask| match ask.role {
-        SearchRole::Confirm => Seen { class: SearchClass::Failed, through_per_s: ask.per_s },
+        SearchRole::Confirm => Seen { class: SearchClass::Failed, through_per_s: ask.value },
         _ => up_to(400.0)(ask),
     });
     assert!(matches!(search.end(), Some(SearchEnd::NotEven | SearchEnd::Unsteady)), "{search:?}");
-    assert_eq!(search.confirmed_per_s(), None);
+    assert_eq!(search.confirmed(), None);
 }
 
 /// Claim: a rate that fails below one that was kept is believed, so that the smaller is the result; and a limit that was
@@ -88,7 +92,7 @@ fn contradictions() {
         up_to(if ask.role == SearchRole::Bracket { 800.0 } else { 400.0 })(ask)
     });
     assert_eq!(search.end(), Some(SearchEnd::Found));
-    let confirmed = search.confirmed_per_s().unwrap();
+    let confirmed = search.confirmed().unwrap();
     assert!((350.0..=400.0).contains(&confirmed), "{confirmed}");
     // The first two bisections fail by accident.
     let mut accidents = 2;
@@ -100,7 +104,7 @@ fn contradictions() {
         let class = if is_accident { SearchClass::Failed } else { seen.class };
         search.observe(Seen { class, ..seen });
     }
-    let confirmed = search.confirmed_per_s().unwrap();
+    let confirmed = search.confirmed().unwrap();
     assert!((890.0..=1_000.0).contains(&confirmed), "{confirmed}: {search:?}");
 }
 
@@ -119,7 +123,7 @@ fn three_digits() {
 #[test]
 fn the_length_is_foretold() {
     let warmup = Duration::from_secs(1);
-    let (asked, search) = searched(&PLAN, up_to(4.0 * PLAN.from_per_s));
+    let (asked, search) = searched(&PLAN, up_to(4.0 * PLAN.from));
     let length: Duration = asked.iter().map(|ask| ask.length + warmup).sum();
     assert_eq!(Search::new(&PLAN).remaining(warmup), length);
     assert_eq!(search.remaining(warmup), Duration::ZERO);
@@ -129,6 +133,34 @@ fn the_length_is_foretold() {
 #[test]
 fn narrow() {
     let (_, search) = searched(&SearchPlan { width: 0.01, margin: 0.01, ..PLAN }, up_to(50.0));
-    let (low, high) = (search.confirmed_per_s().unwrap(), search.refuted_per_s().unwrap());
+    let (low, high) = (search.confirmed().unwrap(), search.refuted().unwrap());
     assert!((49.0..=50.0).contains(&low) && (50.0..=51.0).contains(&high), "{low} {high}");
+}
+
+/// Claim: of whole numbers the highest that is kept is found to one, however small it is, confirmed at or below it and
+/// refuted above it; what comes through, which is a rate, leads nowhere, and no fraction of a client is ever tried.
+#[test]
+fn whole_numbers() {
+    for find in [SearchKey::Clients, SearchKey::Connections] {
+        for (from, most_kept) in [(1.0, 1.0), (8.0, 1.0), (8.0, 3.0), (4.0, 17.0), (64.0, 640.0)] {
+            let plan = SearchPlan { find, from, most: 20_000.0, ..PLAN };
+            let (asked, search) =
+                searched(&plan, |ask| Seen { through_per_s: 1e6, ..up_to(most_kept)(ask) });
+            assert_eq!(search.end(), Some(SearchEnd::Found), "{most_kept}: {search:?}");
+            let (low, high) = (search.confirmed().unwrap(), search.refuted().unwrap());
+            assert!(low <= most_kept && high > most_kept, "{most_kept}: {low} {high}");
+            assert!(
+                low >= (most_kept * 0.9).floor().max(1.0)
+                    && high <= (low * 1.12).max(low + 1.0).ceil()
+            );
+            assert!(asked.iter().all(|ask| ask.value.fract() == 0.0 && ask.value >= 1.0));
+            assert!(asked.len() < 30, "{most_kept}: {} trials", asked.len());
+        }
+        let plan = SearchPlan { find, from: 8.0, most: 24.0, ..PLAN };
+        let (asked, none) = searched(&plan, up_to(0.0));
+        assert_eq!((none.end(), none.confirmed()), (Some(SearchEnd::NotEven), None));
+        assert_eq!(asked.last().map(|ask| ask.value), Some(1.0));
+        let (_, all) = searched(&plan, up_to(1e9));
+        assert_eq!((all.end(), all.confirmed()), (Some(SearchEnd::AtLeast), Some(24.0)));
+    }
 }

@@ -7,10 +7,10 @@
 
 use crate::excursions;
 use crate::interval::{self, Slot};
+use crate::level::{BELOW, Level};
+use crate::quantile_interval::QuantileInterval;
 use crate::sparse::SparseHistogram;
 use crate::special::t_quantile;
-use crate::tail::{self, Level};
-use crate::timed::QuantileInterval;
 
 /// Equal parts of the window that samples are counted in: more than blocks, so that blocks are of nearly equal length.
 const PARTS: usize = 120;
@@ -123,7 +123,7 @@ impl Candidates {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "times")]
     fn upper_end_of_a_tail(&self, q: f64) -> Option<i64> {
         let own = self.excursion(self.at(q));
-        let size = tail::BELOW
+        let size = BELOW
             .iter()
             .filter(|(level, _)| *level < q)
             .map(|(level, factor)| factor * self.excursion(self.at(*level)))

@@ -4,9 +4,10 @@ use crate::candidates::Candidates;
 use crate::histogram::Histogram;
 use crate::interval::{self, Slot};
 use crate::layout::rank;
+use crate::level::Level;
 use crate::moments::Moments;
+use crate::quantile_interval::QuantileInterval;
 use crate::sparse::SparseHistogram;
-use crate::tail::Level;
 
 /// Samples in three digits over all, and in slots of time of equal length; beside them, those of whom it is known only
 /// that they are larger than every sample (transactions without an answer).
@@ -17,22 +18,6 @@ pub struct TimedHistogram {
     /// By slot; empty where there are none.
     missing: Vec<u64>,
     missing_in_all: u64,
-}
-
-/// The 95 % interval of a quantile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuantileInterval {
-    /// Lower end; `None` where the samples cannot give it, or where it is infinite.
-    pub low: Option<i64>,
-    /// So many are missing that even the lower end is infinite.
-    pub low_is_infinite: bool,
-    /// Upper end; `None` where the samples cannot give a finite one.
-    pub high: Option<i64>,
-}
-
-impl QuantileInterval {
-    /// Of a quantile that is certainly infinite.
-    pub const INFINITE: Self = Self { low: None, low_is_infinite: true, high: None };
 }
 
 impl TimedHistogram {

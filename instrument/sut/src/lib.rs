@@ -181,6 +181,12 @@ pub trait System: Send + Sync {
         Vec::new()
     }
 
+    /// Whether it can be deployed once for several trials, each with a mark of its own: what it deploys, answers and ends
+    /// depends on no trial.
+    fn outlives_trials(&self) -> bool {
+        false
+    }
+
     /// Nothing more is asked: the ledger and the nodes' events were read. The nodes are ended after this.
     fn finished(&self, of: &Deployment) {
         let _ = of;

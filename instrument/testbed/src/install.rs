@@ -11,6 +11,7 @@
 
 mod carry_out;
 mod checkout;
+mod go_modules;
 mod table;
 
 use std::ffi::OsString;
@@ -261,8 +262,11 @@ impl Shelf {
     }
 
     fn find_in_path(&self, entry: &Entry) -> Option<PathBuf> {
-        // An interpreter without our libraries is not what the name stands for; nor is any program called `load`.
-        if matches!(entry.how, How::Python { .. }) || entry.name != entry.program {
+        // An interpreter without our libraries is not what the name stands for, nor is a script without our jars, nor any
+        // program called `load`.
+        if matches!(entry.how, How::Python { .. } | How::Maven { .. })
+            || entry.name != entry.program
+        {
             return None;
         }
         self.which(entry.program)

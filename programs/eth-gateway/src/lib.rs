@@ -25,6 +25,8 @@ mod gateway;
 #[cfg(feature = "grpc")]
 mod grpc;
 #[cfg(feature = "server")]
+mod lifecycle;
+#[cfg(feature = "server")]
 mod log;
 #[cfg(feature = "server")]
 mod metrics;

@@ -23,8 +23,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::lifecycle;
 use crate::options::duration;
-use crate::program;
 use chain::Chain;
 use faults::{Fault, Sent};
 use limit::{Limit, Refusal};
@@ -45,7 +45,7 @@ eth-gateway mock [OPTIONS]
   --latency TIME       how long each call takes [0ms]
   --log-latency TIME   how long eth_getLogs takes, one at a time [0ms]
   --allowed-rps N      calls a second that the limiter allows; 0: no limiter [0]
-  --limited WHICH      which calls it counts and refuses: all, or blocks: of blocks and transactions [all]
+  --limited WHICH      which calls it counts and refuses: all, or blocks: of blocks, heights and transactions [all]
   --window TIME        over which it counts [60s]
   --backoff TIME       how long everything is refused after a refusal [30s]
   --refusal-status N   HTTP status of a refusal: 429 or 200 [429]
@@ -85,10 +85,10 @@ struct Settings {
 /// Plays the node until the program is asked to end.
 pub fn run(words: &[String]) -> Result<(), String> {
     if words.iter().any(|word| word == "--help") {
-        return program::print(HELP);
+        return lifecycle::print(HELP);
     }
     let settings = Settings::read(words)?;
-    program::runtime(0)?.block_on(serve(settings))
+    lifecycle::runtime(0)?.block_on(serve(settings))
 }
 
 impl Settings {
@@ -161,7 +161,7 @@ async fn serve(settings: Settings) -> Result<(), String> {
         log_search: tokio::sync::Mutex::new(()),
         settings,
     });
-    program::ready(&format!("http={address}"));
+    lifecycle::ready(&format!("http={address}"));
     let accepting = async {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -176,7 +176,7 @@ async fn serve(settings: Settings) -> Result<(), String> {
             });
         }
     };
-    let ends = program::ends()?;
+    let ends = lifecycle::ends()?;
     tokio::select! { () = accepting => {}, () = ends => {} }
     Ok(())
 }
@@ -216,9 +216,8 @@ impl Mock {
 
     /// Whether the limiter counts a call.
     fn counts(&self, method: &str) -> bool {
-        let is_of_block =
-            method.starts_with("eth_getBlock") || method.starts_with("eth_getTransaction");
-        is_of_block || !self.settings.is_blocks_only
+        const OF_BLOCKS: [&str; 3] = ["eth_blockNumber", "eth_getBlock", "eth_getTransaction"];
+        !self.settings.is_blocks_only || OF_BLOCKS.iter().any(|of| method.starts_with(of))
     }
 
     fn admit(&self, calls: usize, counted: usize, fault: Fault) -> Result<(), Refusal> {

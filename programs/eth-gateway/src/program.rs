@@ -1,13 +1,11 @@
 //! The command line: serve, play a node, or print the OpenAPI document.
 
-use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clock::Clock;
-use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::gateway::Gateway;
+use crate::lifecycle::{ends, print, ready, runtime};
 use crate::options::{Options, SETTINGS};
 use crate::{mock, openapi, server};
 
@@ -39,43 +37,6 @@ fn serve(words: &[String]) -> Result<(), String> {
         let ends = ends()?;
         server::serve(&options, gateway, ready, ends).await
     })
-}
-
-/// Prints a text. Whoever reads it may have had enough of it (`| head`): that is no failure; a full disk is one.
-pub fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("writing to standard output: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Says that requests are served, to who reads the output.
-pub fn ready(addresses: &str) {
-    let mut out = std::io::stdout().lock();
-    // Who has closed the output does not wait for the line.
-    let _ = writeln!(out, "ready {addresses}").and_then(|()| out.flush());
-}
-
-/// Ready when the program is asked to end.
-pub fn ends() -> Result<impl Future<Output = ()>, String> {
-    let failed = |error| format!("waiting for signals: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    Ok(async move {
-        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-    })
-}
-
-/// The runtime; with 0 threads, one for each processor.
-pub fn runtime(threads: usize) -> Result<Runtime, String> {
-    let mut builder = Builder::new_multi_thread();
-    if threads > 0 {
-        builder.worker_threads(threads);
-    }
-    builder.enable_all().build().map_err(|error| format!("starting threads: {error}"))
 }
 
 fn help() -> String {

@@ -14,7 +14,7 @@ use crate::asking::Service;
 use crate::audit::line_of;
 use crate::config::Config;
 use crate::data::{hex, transaction_id};
-use crate::program::runtime;
+use crate::lifecycle::runtime;
 use crate::protocol::kind;
 use crate::reading::Reading;
 use crate::storage::Storage;

@@ -37,6 +37,8 @@ mod http_client;
 #[cfg(feature = "server")]
 mod inherited;
 #[cfg(feature = "server")]
+mod lifecycle;
+#[cfg(feature = "server")]
 mod making;
 #[cfg(feature = "server")]
 mod metrics_door;

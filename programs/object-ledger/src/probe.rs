@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::asking::{NoAnswer, Service};
 use crate::config::Config;
 use crate::data::transaction_id;
-use crate::program::runtime;
+use crate::lifecycle::runtime;
 use crate::protocol::{Refused, kind};
 use crate::storage::Storage;
 use crate::watch::Watch;

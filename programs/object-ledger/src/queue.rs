@@ -62,6 +62,8 @@ struct Pending {
 struct Open {
     batch: Batch,
     attempt: u32,
+    /// Its transactions are durable. Before that it is given to no pipeline: after a crash they would be in another batch.
+    is_durable: bool,
     /// Until when it is lent, and to whom.
     lent: Option<(Instant, Connection)>,
 }
@@ -162,9 +164,11 @@ impl Queue {
     }
 
     fn done(&mut self, asked: Asked, id: BatchId, out: &mut Outputs) {
-        let Some(first) = self.firsts.remove(&id) else {
+        let is_given = |first: &u64| self.open[first].is_durable;
+        let Some(first) = self.firsts.get(&id).copied().filter(is_given) else {
             return write_refused(out.send(asked.connection), asked.id, Refused::NoSuchBatch);
         };
+        self.firsts.remove(&id);
         let open = self.open.remove(&first).expect("it is in both");
         self.bytes -= open.batch.transactions.iter().map(Vec::len).sum::<usize>();
         self.counts.done += 1;
@@ -199,13 +203,15 @@ impl Queue {
             let record = [&[MADE][..], &batch.id, &last.to_be_bytes()];
             let number = out.append_parts(0, &record);
             self.firsts.insert(batch.id, first);
-            let open = Open { batch, attempt: 1, lent: Some((until, asked.connection)) };
-            if self.settings.broken == Some(Broken::Gives) {
+            let lent = Some((until, asked.connection));
+            let is_broken = self.settings.broken == Some(Broken::Gives);
+            let open = Open { batch, attempt: 1, is_durable: is_broken, lent };
+            if is_broken {
                 write_batch(asked, first, &open, out);
             }
             self.open.insert(first, open);
             self.counts.given += 1;
-            if self.settings.broken != Some(Broken::Gives) {
+            if !is_broken {
                 self.waiting.push_back((number, Waiting::Given { asked, first }));
             }
         }
@@ -240,10 +246,11 @@ impl Queue {
                     write_frame(out.send(asked.connection), kind::ACCEPTED, asked.id, &[&number]);
                 }
                 Waiting::Given { asked, first } => {
-                    // Its connection may have closed, and then it is free for another, or even done.
-                    if let Some(open) = self.open.get(&first)
-                        && open.lent.is_some_and(|(_, to)| to == asked.connection)
-                    {
+                    let open =
+                        self.open.get_mut(&first).expect("nothing is done before it is given");
+                    open.is_durable = true;
+                    // Its connection may have closed, and then it is free for another.
+                    if open.lent.is_some_and(|(_, to)| to == asked.connection) {
                         write_batch(asked, first, open, out);
                     }
                 }
@@ -272,9 +279,8 @@ impl Queue {
 }
 
 impl Open {
-    /// Whether somebody may have it. One that was made and is not durable yet is lent, so it is not.
     fn is_free(&self, now: Instant) -> bool {
-        self.lent.is_none_or(|(until, _)| until <= now)
+        self.is_durable && self.lent.is_none_or(|(until, _)| until <= now)
     }
 }
 
@@ -379,3 +385,6 @@ impl Node for Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,9 @@
 //! fault, in one table of the experiments in experiments/durability. A cell is several trials; what is lost, stored twice
 //! or out of order is counted by the ids of transactions, which the run folders name.
 
+pub mod beside;
+pub mod cost;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,11 +20,13 @@ struct Part {
     table: fn(&Value) -> String,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 9] = [
     Part { file: "postgres", system: "PostgreSQL", table: rows },
     Part { file: "nats", system: "NATS JetStream, three servers", table: rows },
     Part { file: "nats-five", system: "NATS JetStream, five servers", table: rows },
     Part { file: "etcd", system: "etcd, three members", table: rows },
+    Part { file: "kafka", system: "Kafka, one broker", table: rows },
+    Part { file: "kafka-three", system: "Kafka, three brokers", table: rows },
     Part { file: "redis", system: "Redis", table: rows },
     Part { file: "redis-promoted", system: "Redis, its replica promoted", table: rows },
     Part { file: "postgres-isolation", system: "Isolation levels of PostgreSQL", table: isolation },
@@ -46,59 +51,9 @@ const COLUMNS: &str = "\
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
-/// Searches for the highest rate: experiment, setting in words, and how it is set.
-const COSTS: [(&str, &str, &str); 10] = [
-    ("postgres", "default", ""),
-    ("postgres", "synchronous_commit = off", "system.deploy.settings.synchronous_commit=off"),
-    ("postgres", "fsync = off", "system.deploy.settings.fsync=off"),
-    ("nats", "sync_interval = always", "system.deploy.sync_interval=always"),
-    ("nats", "default (two minutes)", ""),
-    ("etcd", "default", ""),
-    ("etcd", "unsafe-no-fsync", "system.deploy.options=unsafe-no-fsync"),
-    ("redis", "appendfsync = always", "system.deploy.appendfsync=always"),
-    ("redis", "appendfsync = everysec", "system.deploy.appendfsync=everysec"),
-    ("redis", "appendfsync = no", "system.deploy.appendfsync=no"),
-];
-
-const COST_HEAD: &str = "\
-# The cost of durability
-
-Made by `cargo xtask bench durability --cost`: the highest rate at which 99 of 100 are answered within 20 ms, found and confirmed \
-by search, on a disk on which a sync takes 1 ms. ";
-
-/// Searches for the highest rate with each setting, prints, and writes results/bench-durability-cost.md.
-pub fn cost(root: &Path) -> Result<(), String> {
-    let at = Workbench::new(root, "bench-durability-cost")?;
-    let mut text = format!(
-        "{COST_HEAD}{}\n\n| system | setting | confirmed, a second | refuted, a second | trials |\n| --- | --- | ---: | ---: | ---: |\n",
-        super::machine()
-    );
-    for (file, setting, set) in COSTS {
-        let mut more = Vec::new();
-        if !set.is_empty() {
-            more.extend(["--set", set]);
-        }
-        let Some(document) = measured(root, &at, &format!("cost-{file}"), &more)? else {
-            let _ = writeln!(text, "| {file} | {setting} | skipped | | |");
-            continue;
-        };
-        let search = &document["search"];
-        let rate = |name: &str| {
-            let rate = search[name].as_f64();
-            rate.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.0}"))
-        };
-        let trials = search["trials"].as_array().map_or(0, Vec::len);
-        let (confirmed, refuted) = (rate("confirmed_per_s"), rate("refuted_per_s"));
-        let line = format!("| {file} | {setting} | {confirmed} | {refuted} | {trials} |");
-        eprintln!("{line}");
-        let _ = writeln!(text, "{line}");
-    }
-    at.finish(&text, false)
-}
-
 /// Measures, prints, and writes results/bench-durability.md if not at toy size; with `only` one experiment, whose rows take
-/// the place of those that the page has.
-pub fn run(root: &Path, toy: bool, only: Option<&str>) -> Result<(), String> {
+/// the place of those that the page has; with `trials` so many a cell.
+pub fn run(root: &Path, toy: bool, only: Option<&str>, trials: Option<&str>) -> Result<(), String> {
     if let Some(only) = only
         && !PARTS.iter().any(|part| part.file == only)
     {
@@ -109,9 +64,10 @@ pub fn run(root: &Path, toy: bool, only: Option<&str>) -> Result<(), String> {
     let alone = only.map(|only| format!("-{only}")).unwrap_or_default();
     let at = Workbench::new(root, &format!("bench-durability{alone}"))?;
     for part in PARTS.iter().filter(|part| only.is_none_or(|only| only == part.file)) {
-        let more: &[&str] = if toy { &["--profile=toy"] } else { &[] };
+        let mut more = if toy { vec!["--profile=toy"] } else { Vec::new() };
+        more.extend(trials.into_iter().flat_map(|trials| ["--trials", trials]));
         let host = super::machine();
-        let made = match measured(root, &at, part.file, more)? {
+        let made = match measured(root, &at, part.file, &more)? {
             Some(document) => (part.table)(&document),
             None => "Skipped: a program is missing.\n".to_owned(),
         };

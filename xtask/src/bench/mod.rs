@@ -14,6 +14,7 @@ pub mod page;
 mod peers;
 pub mod published;
 pub mod report;
+mod shapes;
 mod steady;
 pub mod testnet;
 mod workbench;
@@ -72,7 +73,7 @@ const DOCUMENT: &str = "results/bench-load.md";
 /// Heads the part on fixed rates.
 const FIDELITY: &str = "## Fidelity at fixed rates\n\n";
 
-/// Runs all four parts and writes results/bench-load.md (not at toy size).
+/// Runs all parts and writes results/bench-load.md (not at toy size).
 pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let size = if toy { TOY } else { FULL };
     let (rounds, seconds) = (size.rounds, size.seconds);
@@ -82,6 +83,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let _ = writeln!(text, "{}\n", machine());
     text.push_str(&bench.cost()?);
     text.push_str(&multiplexed::table(root, rounds, seconds)?);
+    text.push_str(&bench.shapes()?);
     text.push_str(steady::HEAD);
     text.push_str(&bench.steady()?);
     text.push_str(FIDELITY);

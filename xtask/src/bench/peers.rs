@@ -161,7 +161,8 @@ fn h2load(task: &Task) -> Option<Vec<String>> {
     Some(words(&format!("{line} {}", task.url)))
 }
 
-fn read_h2load(text: &str, _: &Path) -> Said {
+/// Reads `h2load`.
+pub fn read_h2load(text: &str, _: &Path) -> Said {
     let requests = text.lines().find(|line| line.starts_with("requests:"));
     let times = text.lines().find(|line| line.starts_with("time for request:"));
     Said {

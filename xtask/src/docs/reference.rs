@@ -52,7 +52,7 @@ Generated from `assay schema experiment` by `cargo xtask docs --write`. A key th
 a suggestion. `[]` stands after a list of tables; `NAME` for a name of your choice. The keys under \
 `system.deploy` and `workload` are the system's own: see \
 [cometbft](../systems/cometbft.md), [echo](../systems/echo.md), [etcd](../systems/etcd.md), \
-[http](../systems/http.md), [nats](../systems/nats.md), [postgres](../systems/postgres.md) and \
+[http](../systems/http.md), [kafka](../systems/kafka.md), [nats](../systems/nats.md), [postgres](../systems/postgres.md) and \
 [redis](../systems/redis.md).
 
 | key | form | default | meaning |

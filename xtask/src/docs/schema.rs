@@ -210,16 +210,19 @@ impl Maker<'_> {
         others: &mut Map<String, Value>,
     ) -> Result<Value, String> {
         let of_all = told(&it.attrs)?;
-        let word = |ident: &syn::Ident| renamed(ident, of_all.rename_all.as_deref());
+        let word = |one: &syn::Variant| -> Result<String, String> {
+            let own = told(&one.attrs)?.rename;
+            Ok(own.unwrap_or_else(|| renamed(&one.ident, of_all.rename_all.as_deref())))
+        };
         let said = doc(&it.attrs);
         if of_all.tag.is_none() && it.variants.iter().all(|one| one.fields.is_empty()) {
-            let words: Vec<String> = it.variants.iter().map(|one| word(&one.ident)).collect();
+            let words = it.variants.iter().map(word).collect::<Result<Vec<_>, _>>()?;
             return Ok(json!({ "description": said, "enum": words }));
         }
         let mut any = Vec::new();
         for variant in &it.variants {
             let of_variant = format!("{name}{}", variant.ident);
-            let word = word(&variant.ident);
+            let word = word(variant)?;
             let made = match &of_all.tag {
                 Some(tag) => self.tagged(variant, tag, &word, &of_variant)?,
                 None => self.keyed(variant, &word, &of_variant)?,
@@ -372,7 +375,7 @@ fn told(attributes: &[Attribute]) -> Result<Told, String> {
                     told.may_be_left_out = true;
                 }
                 // How it is read back says nothing of what is written.
-                "default" | "from" | "deserialize_with" => {
+                "default" | "from" | "alias" | "deserialize_with" => {
                     if meta.input.peek(syn::Token![=]) {
                         text()?;
                     }
@@ -508,7 +511,12 @@ mod tests {
             }
             /// A word.
             #[serde(rename_all = "lowercase")]
-            pub enum Word { A, Bc }
+            pub enum Word {
+                A,
+                Bc,
+                #[serde(rename = "d.e")]
+                De,
+            }
             #[serde(into = "String")]
             pub enum Unit { A }
         "#;
@@ -528,7 +536,7 @@ mod tests {
         assert_eq!(thing["required"], json!(["what", "word"]));
         assert_eq!(thing["properties"]["what"]["const"], "thing");
         assert_eq!(made["$defs"]["SaidNotAThing"]["properties"]["what"]["const"], "not_a_thing");
-        assert_eq!(made["$defs"]["Word"]["enum"], json!(["a", "bc"]));
+        assert_eq!(made["$defs"]["Word"]["enum"], json!(["a", "bc", "d.e"]));
     }
 
     /// Claim: a type or an attribute that the schema would have to guess at is an error that names it.

@@ -50,6 +50,7 @@ const PEER: &str = "base/consensus/src/peer.rs";
 const READS: &str = "base/consensus/src/reads.rs";
 const RECOVER: &str = "base/consensus/src/recover.rs";
 const REPLICA: &str = "base/consensus/src/replica.rs";
+const ROLE: &str = "base/consensus/src/role.rs";
 const SNAPSHOT: &str = "base/consensus/src/snapshot.rs";
 const CELL: &str = "base/process/src/store/cell.rs";
 const FORMAT: &str = "base/process/src/store/format.rs";
@@ -91,7 +92,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     of_consensus(
         "M5 a candidate keeps what it found first, not what has the highest ballot",
-        ELECTION,
+        ROLE,
         "there.as_ref().is_none_or(|there| there.ballot < accepted.ballot)",
         "there.is_none()",
     ),
@@ -132,13 +133,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     of_consensus(
         "M11 a new leader takes all that others have for acknowledged",
-        LEADER,
+        ROLE,
         "let acked = known.unwrap_or(0).min(last);",
         "let acked = known.map_or(0, |_| last);",
     ),
     of_consensus(
         "M12 what followed another entry is proposed again",
-        ELECTION,
+        ROLE,
         "if proposal.follows != origin {",
         "if proposal.follows != origin && self.first == u64::MAX {",
     ),

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::declared::Suite;
+use super::stamps::changed;
+use super::turns;
 
 /// What was got.
 pub struct Prepared {
@@ -35,17 +37,42 @@ pub fn prepare(root: &Path, suites: &[Suite], wants_browser: bool) -> Prepared {
     Prepared { python, skipped }
 }
 
-/// Installs the systems that tests start; a test whose system is missing says so by name. Gives what is skipped.
-pub fn systems(root: &Path, suites: &[Suite]) -> Vec<String> {
+/// Installs the systems that tests start; a test whose system is missing says so by name. A program that has a workspace of
+/// its own here takes minutes to build: one that was built before is brought up to date, and of the others a commit draws
+/// one; `is_all` builds each. Gives what is skipped.
+pub fn systems(root: &Path, suites: &[Suite], is_all: bool) -> Vec<String> {
     let assay = root.join("target/release/assay");
     let mut skipped = Vec::new();
-    for name in suites.iter().flat_map(|suite| &suite.needs.doctor) {
+    let mut names: Vec<&str> =
+        suites.iter().flat_map(|suite| &suite.needs.doctor).map(String::as_str).collect();
+    let is_changed = |name: &str, changed: &[String]| {
+        changed.iter().any(|path| Path::new(path).starts_with(Path::new("programs").join(name)))
+    };
+    if !is_all {
+        let changed = changed(root);
+        let not_built = names
+            .iter()
+            .copied()
+            .filter(|name| !is_built(root, name) && !is_changed(name, &changed));
+        let of_others: Vec<&str> =
+            turns::in_order(&turns::commit(root), not_built).into_iter().skip(1).collect();
+        names.retain(|name| !of_others.contains(name));
+        let reason = "it takes turns with the other programs, and --all builds each";
+        skipped.extend(of_others.iter().map(|name| format!("tests that start {name}: {reason}")));
+    }
+    for name in names {
         println!("=== {name}: assay doctor --install {name}");
         if !succeeds(Command::new(&assay).args(["doctor", "--install", name])) {
             skipped.push(format!("tests that start {name}: it could not be installed"));
         }
     }
     skipped
+}
+
+/// Whether a program that has a workspace of its own is built; so is whatever has none.
+pub fn is_built(root: &Path, name: &str) -> bool {
+    let has_workspace = root.join("programs").join(name).is_dir();
+    !has_workspace || root.join("target/release").join(name).is_file()
 }
 
 /// A Python with the readers, or why there is none.

@@ -1,5 +1,8 @@
-//! A run's metrics, served in OpenMetrics while it goes on: `--metrics 127.0.0.1:9464`. One request at a time, bounded in bytes and
-//! time; nothing but GET /metrics is answered, and nothing that the load does waits for it.
+//! A run's metrics, served in OpenMetrics while it goes on (`--metrics 127.0.0.1:9464`), and pushed ([`push`]). One request at a
+//! time, bounded in bytes and time; nothing but GET /metrics is answered, and nothing that the load does waits for it.
+
+mod otlp;
+pub mod push;
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -7,6 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use clock::WallTime;
 use load::Phase;
 use model::Outcome;
 
@@ -23,13 +27,15 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// The server, and the trial that it tells of.
 #[derive(Clone, Default)]
 pub struct Metrics {
-    shown: Arc<Mutex<Option<Shown>>>,
+    shown: Arc<Mutex<Option<Arc<Shown>>>>,
 }
 
 struct Shown {
     title: Title,
     kinds: Vec<String>,
     watched: Watched,
+    /// When it began, nanoseconds of Unix time.
+    began_ns: i64,
 }
 
 impl Metrics {
@@ -58,8 +64,14 @@ impl Metrics {
 
     /// From now on this trial is told of.
     pub fn trial(&self, title: Title, kinds: Vec<String>, watched: Watched) {
-        let shown = Shown { title, kinds, watched };
+        let began_ns = WallTime::now().unix_ns();
+        let shown = Arc::new(Shown { title, kinds, watched, began_ns });
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+    }
+
+    /// The present trial.
+    fn now(&self) -> Option<Arc<Shown>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
@@ -94,105 +106,200 @@ impl Metrics {
 
     /// The page, whatever the run is doing.
     fn text(&self) -> String {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = shown.as_ref().map_or_else(String::new, Shown::text);
+        let text = self.now().map_or_else(String::new, |shown| shown.text());
         format!("{}# EOF\n", model::secret::scrub(&text))
     }
 }
 
 impl Shown {
     fn text(&self) -> String {
+        let mut page = Page { labels: self.labels(), text: String::new() };
+        for family in self.families() {
+            page.family(&family);
+        }
+        page.text
+    }
+
+    /// The labels of every sample.
+    fn labels(&self) -> [(&'static str, String); 3] {
+        let Title { name, key, position, .. } = &self.title;
+        [("experiment", name.clone()), ("setting", key.clone()), ("trial", position.to_string())]
+    }
+
+    /// The trial until now, as metrics.
+    fn families(&self) -> Vec<Family> {
         let now = self.watched.live.snapshot();
-        let labels = format!(
-            "experiment=\"{}\",setting=\"{}\",trial=\"{}\"",
-            escaped(&self.title.name),
-            escaped(&self.title.key),
-            self.title.position
-        );
-        let mut page = Page { labels, text: String::new() };
-        page.family("assay_trial", "info", "The trial that is running");
-        page.sample("assay_trial_info", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1.0);
-        page.family("assay_elapsed_seconds", "gauge", "Time since the trial's start");
-        page.sample("assay_elapsed_seconds", "", now.elapsed.as_secs_f64());
-        page.family("assay_phase", "stateset", "Where the trial is");
-        for (phase, name) in [
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let phase = |(phase, name): (Phase, &str)| Sample {
+            labels: vec![("assay_phase", name.to_owned())],
+            value: f64::from(u8::from(now.phase == phase)),
+        };
+        let phases = [
             (Phase::Opening, "connect"),
             (Phase::Warmup, "warmup"),
             (Phase::Measure, "measure"),
             (Phase::Drain, "drain"),
             (Phase::Done, "done"),
-        ] {
-            let label = format!("assay_phase=\"{name}\"");
-            page.sample("assay_phase", &label, f64::from(u8::from(now.phase == phase)));
-        }
-        page.family("assay_due", "counter", "Transactions that have fallen due");
-        page.sample("assay_due_total", "", count(now.offered));
-        page.family("assay_sent", "counter", "Transactions that were sent");
-        page.sample("assay_sent_total", "", count(now.sent));
-        page.family("assay_outstanding", "gauge", "Transactions that were sent and have not ended");
-        page.sample("assay_outstanding", "", count(now.outstanding));
-        page.family(
-            "assay_backlog",
-            "gauge",
-            "Transactions that are due and wait for a connection",
-        );
-        page.sample("assay_backlog", "", count(now.backlog));
-        page.family(
-            "assay_own_lag_p99_seconds",
-            "gauge",
-            "The instrument's own lateness, last second",
-        );
-        if let Some(ns) = now.own_lag_p99_ns {
-            page.sample("assay_own_lag_p99_seconds", "", seconds(ns));
-        }
+        ];
+        let one = |name, kind, help, value| Family {
+            name,
+            help,
+            of: Samples::Numbers(kind, vec![Sample { labels: Vec::new(), value }]),
+        };
+        let info = Sample { labels: vec![("version", version)], value: 1.0 };
+        let lag = now.own_lag_p99_ns.map(seconds).into_iter();
+        let lag = lag.map(|value| Sample { labels: Vec::new(), value }).collect();
+        let mut families = vec![
+            Family {
+                name: "assay_trial",
+                help: "The trial that is running",
+                of: Samples::Numbers(Kind::Info, vec![info]),
+            },
+            one(
+                "assay_elapsed_seconds",
+                Kind::Gauge,
+                "Time since the trial's start",
+                now.elapsed.as_secs_f64(),
+            ),
+            Family {
+                name: "assay_phase",
+                help: "Where the trial is",
+                of: Samples::Numbers(Kind::StateSet, phases.map(phase).into()),
+            },
+            one(
+                "assay_due",
+                Kind::Counter,
+                "Transactions that have fallen due",
+                count(now.offered),
+            ),
+            one("assay_sent", Kind::Counter, "Transactions that were sent", count(now.sent)),
+            one(
+                "assay_outstanding",
+                Kind::Gauge,
+                "Transactions that were sent and have not ended",
+                count(now.outstanding),
+            ),
+            one(
+                "assay_backlog",
+                Kind::Gauge,
+                "Transactions that are due and wait for a connection",
+                count(now.backlog),
+            ),
+            Family {
+                name: "assay_own_lag_p99_seconds",
+                help: "The instrument's own lateness, last second",
+                of: Samples::Numbers(Kind::Gauge, lag),
+            },
+        ];
+        families.extend(self.ended());
+        families
+    }
+
+    /// Ended transactions: their fates and their times.
+    fn ended(&self) -> [Family; 2] {
         let ended = self.watched.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        page.family(
-            "assay_transactions",
-            "counter",
-            "Transactions that have ended, by kind and outcome",
-        );
-        for ((kind, outcome), number) in &ended.outcomes {
+        let of_kind = |((kind, outcome), number): (&(u32, Outcome), &u64)| {
             let kind = self.kinds.get(*kind as usize).filter(|_| (*kind as usize) < KINDS_MAX);
+            let kind = kind.map_or("others", String::as_str).to_owned();
             let (outcome, class) = words(*outcome);
-            let labels = format!(
-                "kind=\"{}\",outcome=\"{outcome}\",class=\"{class}\"",
-                escaped(kind.map_or("others", String::as_str))
-            );
-            page.sample("assay_transactions_total", &labels, count(*number));
-        }
-        page.family(
-            "assay_response_seconds",
-            "histogram",
-            "Response time from the due time, of what was committed",
-        );
-        let mut sum = 0;
-        for (nth, number) in ended.buckets.iter().enumerate() {
-            sum += number;
-            let bound = BOUNDS_NS.get(nth).map_or("+Inf".to_owned(), |ns| seconds(*ns).to_string());
-            page.sample("assay_response_seconds_bucket", &format!("le=\"{bound}\""), count(sum));
-        }
-        page.sample("assay_response_seconds_count", "", count(ended.committed));
+            let labels =
+                vec![("kind", kind), ("outcome", outcome.to_owned()), ("class", class.to_owned())];
+            Sample { labels, value: count(*number) }
+        };
         #[expect(clippy::cast_precision_loss, reason = "a sum of times, for people")]
-        let sum_s = ended.sum_ns as f64 / 1e9;
-        page.sample("assay_response_seconds_sum", "", sum_s);
-        page.text
+        let sum = ended.sum_ns as f64 / 1e9;
+        [
+            Family {
+                name: "assay_transactions",
+                help: "Transactions that have ended, by kind and outcome",
+                of: Samples::Numbers(Kind::Counter, ended.outcomes.iter().map(of_kind).collect()),
+            },
+            Family {
+                name: "assay_response_seconds",
+                help: "Response time from the due time, of what was committed",
+                of: Samples::Histogram {
+                    bounds: BOUNDS_NS.iter().map(|ns| seconds(*ns)).collect(),
+                    buckets: ended.buckets.to_vec(),
+                    count: ended.committed,
+                    sum,
+                },
+            },
+        ]
     }
 }
 
-/// Families of samples, each with the labels of the trial.
+/// A metric: its name without what a form puts after it.
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    of: Samples,
+}
+
+enum Samples {
+    Numbers(Kind, Vec<Sample>),
+    /// The numbers of each bucket: up to each bound, and beyond the last.
+    Histogram {
+        bounds: Vec<f64>,
+        buckets: Vec<u64>,
+        count: u64,
+        sum: f64,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Info,
+    StateSet,
+    Counter,
+    Gauge,
+}
+
+struct Sample {
+    labels: Vec<(&'static str, String)>,
+    value: f64,
+}
+
+/// Families of samples in OpenMetrics, each with the labels of the trial.
 struct Page {
-    labels: String,
+    labels: [(&'static str, String); 3],
     text: String,
 }
 
 impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    fn family(&mut self, family: &Family) {
+        let Family { name, help, of } = family;
+        let (kind, suffix) = match of {
+            Samples::Histogram { .. } => ("histogram", ""),
+            Samples::Numbers(Kind::Info, _) => ("info", "_info"),
+            Samples::Numbers(Kind::StateSet, _) => ("stateset", ""),
+            Samples::Numbers(Kind::Counter, _) => ("counter", "_total"),
+            Samples::Numbers(Kind::Gauge, _) => ("gauge", ""),
+        };
         let _ = writeln!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}.");
+        match of {
+            Samples::Numbers(_, samples) => {
+                for Sample { labels, value } in samples {
+                    self.sample(name, suffix, labels, *value);
+                }
+            }
+            Samples::Histogram { bounds, buckets, count: number, sum } => {
+                let mut all = 0;
+                for (nth, number) in buckets.iter().enumerate() {
+                    all += number;
+                    let bound = bounds.get(nth).map_or("+Inf".to_owned(), f64::to_string);
+                    self.sample(name, "_bucket", &[("le", bound)], count(all));
+                }
+                self.sample(name, "_count", &[], count(*number));
+                self.sample(name, "_sum", &[], *sum);
+            }
+        }
     }
 
-    fn sample(&mut self, name: &str, more: &str, value: f64) {
-        let comma = if more.is_empty() { "" } else { "," };
-        let _ = writeln!(self.text, "{name}{{{}{comma}{more}}} {value}", self.labels);
+    fn sample(&mut self, name: &str, suffix: &str, more: &[(&'static str, String)], value: f64) {
+        let all = self.labels.iter().chain(more);
+        let labels: Vec<String> =
+            all.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let _ = writeln!(self.text, "{name}{suffix}{{{}}} {value}", labels.join(","));
     }
 }
 

@@ -6,9 +6,11 @@ mod ledger;
 mod metrics;
 mod node_events;
 mod progress;
+mod rest;
 mod safety;
 mod search;
 mod settled;
+mod spread;
 mod trial;
 mod watch;
 
@@ -33,7 +35,9 @@ use crate::terminal::say;
 use crate::{conclude, terminal};
 use beside::Beside;
 use metrics::Metrics;
+use metrics::push::Push;
 use progress::{Progress, Title};
+use spread::Agents;
 use trial::Trial;
 
 /// Runs it and says how it ended.
@@ -121,7 +125,10 @@ fn carry_out(
     tell_of_secrets();
     let interrupt = Interrupt::listen()?;
     let metrics = serve_metrics(arguments)?;
-    let beside = Beside::find(&arguments.pids, &arguments.scrape, Clock::start())?;
+    // For questions beside the load; each trial has a clock of its own.
+    let clock = Clock::start();
+    let _push = push_metrics(arguments, metrics.as_ref(), clock)?;
+    let beside = Beside::find(&arguments.pids, &arguments.scrape, clock)?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
     let run = match stopped {
@@ -129,14 +136,24 @@ fn carry_out(
         None => create(arguments, experiment)?,
     };
 
+    let agents = Agents::of(&arguments.spread, &experiment.folder, interrupt.flag())?;
     let calibration = if arguments.no_calibration { None } else { calibrate() };
     if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
         say!("assay: {words}");
     }
     let progress = Progress::start(arguments.progress, colour);
     let (folder, interrupt) = (&run, &interrupt);
-    let all =
-        Run { arguments, experiment, folder, interrupt, progress, metrics, beside, calibration };
+    let all = Run {
+        arguments,
+        experiment,
+        folder,
+        interrupt,
+        progress,
+        metrics,
+        beside,
+        calibration,
+        agents: agents.as_ref(),
+    };
     if let Err(error) = trials(&all) {
         let error = format!("{error}{}", what_is_kept(&run));
         if interrupt.is_set() {
@@ -228,6 +245,7 @@ struct Run<'a> {
     metrics: Option<Metrics>,
     beside: Beside,
     calibration: Option<Calibration>,
+    agents: Option<&'a Agents>,
 }
 
 /// All trials, in the plan's order.
@@ -258,6 +276,17 @@ fn trials(run: &Run<'_>) -> Result<(), String> {
 
 /// The trial at a place of the plan's order; `after` is the length of those that follow.
 fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(), String> {
+    with_trial(run, plan, position, after, trial::run)
+}
+
+/// Does something with the trial at a place of the plan's order.
+fn with_trial(
+    run: &Run<'_>,
+    plan: &Plan,
+    position: usize,
+    after: Duration,
+    carry_out: impl FnOnce(&Trial<'_>) -> Result<(), String>,
+) -> Result<(), String> {
     let (setting_index, index) = plan.order[position];
     let setting = &plan.settings[setting_index];
     let seed = plan::trial_seed(plan.seed, setting, index);
@@ -277,7 +306,7 @@ fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(
         after,
         drain_max: setting.load.drain_max,
     };
-    trial::run(&Trial {
+    carry_out(&Trial {
         run: run.folder,
         setting,
         index,
@@ -293,6 +322,9 @@ fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(
         settled: settled(plan),
         title,
         has_preflight: !run.arguments.no_preflight,
+        run_mark,
+        agents: run.agents,
+        plan,
     })
     .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))
 }
@@ -315,11 +347,25 @@ fn settled(plan: &Plan) -> Vec<String> {
 
 /// Serves the run's metrics, where they are asked for.
 fn serve_metrics(arguments: &RunArguments) -> Result<Option<Metrics>, String> {
-    let Some(address) = arguments.metrics else { return Ok(None) };
+    if arguments.metrics.is_none() && arguments.otlp.is_none() {
+        return Ok(None);
+    }
     let metrics = Metrics::default();
-    let bound = metrics.serve(address)?;
-    say!("assay: metrics of this run: http://{bound}/metrics");
+    if let Some(address) = arguments.metrics {
+        let bound = metrics.serve(address)?;
+        say!("assay: metrics of this run: http://{bound}/metrics");
+    }
     Ok(Some(metrics))
+}
+
+/// Pushes the run's metrics, where that is asked for, until what this gives is dropped.
+fn push_metrics(
+    arguments: &RunArguments,
+    metrics: Option<&Metrics>,
+    clock: Clock,
+) -> Result<Option<Push>, String> {
+    let (Some(url), Some(metrics)) = (&arguments.otlp, metrics) else { return Ok(None) };
+    Push::start(metrics, url, clock).map(Some)
 }
 
 /// Tells the user what only he can keep secret.

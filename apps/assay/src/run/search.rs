@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use model::plan::SearchPlan;
+use model::plan::{Plan, SearchDeploy, SearchKey, SearchPlan};
 use model::quantity::show_duration;
 use search::Search;
 
-use super::{Run, one};
+use super::rest::Rests;
+use super::trial::{self, Deployed};
+use super::{Run, with_trial};
 use crate::systems;
 use crate::terminal::say;
 
@@ -18,9 +20,9 @@ pub fn trials(run: &Run<'_>, wanted: &SearchPlan) -> Result<(), String> {
     let mut search = Search::new(wanted);
     let warmup = plan.settings.first().map_or(Duration::ZERO, |setting| setting.load.warmup);
     say!(
-        "assay: search from {}/s: trials of {} until one fails, then of {}; the last {} confirm the result. About {} if \
-         the limit is within sixteen times that rate; Ctrl-C stops it, and assay run --resume {} goes on",
-        wanted.from_per_s,
+        "assay: search from {}: trials of {} until one fails, then of {}; the last {} confirm the result. About {} if \
+         the limit is within sixteen times that; Ctrl-C stops it, and assay run --resume {} goes on",
+        wanted.find.with_unit(wanted.from),
         show_duration(wanted.bracket),
         show_duration(wanted.hold),
         wanted.confirmations,
@@ -31,12 +33,14 @@ pub fn trials(run: &Run<'_>, wanted: &SearchPlan) -> Result<(), String> {
     if plan.axes.is_empty() {
         plan.order.clear();
     }
+    let is_once = wanted.deploy == SearchDeploy::Once;
+    let mut kept = Kept { is_once, deployed: None, rests: Rests::default() };
     for position in 0.. {
         let Some(ask) = search.next() else { break };
         let (setting, index) = match plan.order.get(position) {
             Some(of) => *of,
             None => {
-                let of = plan::add_search_trial(&mut plan, ask.per_s, ask.length);
+                let of = plan::add_search_trial(&mut plan, ask.value, ask.length);
                 run.folder.write_plan(&plan::redact_plan(&plan)).map_err(words)?;
                 of
             }
@@ -44,12 +48,8 @@ pub fn trials(run: &Run<'_>, wanted: &SearchPlan) -> Result<(), String> {
         let key = plan.settings[setting].key.clone();
         if !run.folder.is_whole(&key, index).map_err(words)? {
             run.folder.forget_trial(&key, index).map_err(words)?;
-            one(
-                run,
-                &plan,
-                position,
-                search.remaining(warmup).saturating_sub(ask.length + warmup),
-            )?;
+            let after = search.remaining(warmup).saturating_sub(ask.length + warmup);
+            kept.one(run, &plan, position, after)?;
         }
         if run.interrupt.is_set() {
             break;
@@ -60,23 +60,76 @@ pub fn trials(run: &Run<'_>, wanted: &SearchPlan) -> Result<(), String> {
         let seen = analysis::seen(&result);
         search.observe(seen);
         say!(
-            "assay: search: trial {}: {}/s for {}: {}{}",
+            "assay: search: trial {}: {} for {}: {}{}",
             position + 1,
-            ask.per_s,
+            wanted.find.with_unit(ask.value),
             show_duration(ask.length),
             seen.class.word(),
-            between(&search)
+            between(&search, wanted.find)
         );
     }
-    Ok(())
+    kept.stop(run, &plan)
+}
+
+/// The system that outlives a trial of the search: one that was there before, or that is started once.
+struct Kept {
+    is_once: bool,
+    /// The system that was started once.
+    deployed: Option<Deployed>,
+    rests: Rests,
+}
+
+impl Kept {
+    /// The trial at a place of the plan's order.
+    fn one(
+        &mut self,
+        run: &Run<'_>,
+        plan: &Plan,
+        position: usize,
+        after: Duration,
+    ) -> Result<(), String> {
+        with_trial(run, plan, position, after, |trial| {
+            // A system that was there before the search is reached anew by each trial, and stays as the last one left it.
+            if !self.is_once || !trial.targets.is_empty() {
+                let rests = (!trial.targets.is_empty()).then_some(&mut self.rests);
+                return trial::run_rested(trial, rests);
+            }
+            let deployed = match &mut self.deployed {
+                Some(deployed) => deployed,
+                none if trial.system.outlives_trials() => {
+                    none.insert(Deployed::start(trial, run.folder.path().join("nodes"))?)
+                }
+                _ => {
+                    return Err(format!(
+                        "`search.deploy = \"once\"`: the system `{}` has to be started for each trial; remove search.deploy",
+                        trial.setting.system.kind
+                    ));
+                }
+            };
+            trial::run_on(trial, deployed, Some(&mut self.rests))
+        })
+    }
+
+    /// Ends the system that was started once.
+    fn stop(self, run: &Run<'_>, plan: &Plan) -> Result<(), String> {
+        match (self.deployed, plan.order.len().checked_sub(1)) {
+            (Some(deployed), Some(last)) => {
+                with_trial(run, plan, last, Duration::ZERO, |trial| deployed.stop(trial))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The bounds so far.
-fn between(search: &Search) -> String {
-    match (search.kept_per_s(), search.refuted_per_s()) {
-        (Some(low), Some(high)) => format!("; the limit is between {low}/s and {high}/s"),
-        (Some(low), None) => format!("; the limit is above {low}/s"),
-        (None, Some(high)) => format!("; the limit is below {high}/s"),
+fn between(search: &Search, find: SearchKey) -> String {
+    let show = |value: f64| find.with_unit(value);
+    match (search.kept(), search.refuted()) {
+        (Some(low), Some(high)) => {
+            format!("; the limit is between {} and {}", show(low), show(high))
+        }
+        (Some(low), None) => format!("; the limit is above {}", show(low)),
+        (None, Some(high)) => format!("; the limit is below {}", show(high)),
         (None, None) => String::new(),
     }
 }

@@ -11,7 +11,7 @@ use model::facts::{
     AfterFacts, Calibration, DeclaredFacts, Event, KindFacts, LoadFacts, MetricSample,
     PreflightFinding, TrialFacts,
 };
-use model::plan::{AbortPlan, SettingPlan};
+use model::plan::{AbortPlan, Plan, SettingPlan};
 use model::series::{self, SeriesFacts};
 use model::{FinalStages, Observations, Row, Seed};
 use record::{ObservationLogWriter, RowLogWriter, RunFolder, TrialFolder};
@@ -24,7 +24,9 @@ use super::ledger::{self, Acknowledged};
 use super::metrics::Metrics;
 use super::node_events;
 use super::progress::{Progress, Title};
+use super::rest::Rests;
 use super::settled::Settled;
+use super::spread::Agents;
 use super::watch::{Watched, Watchman};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
@@ -75,6 +77,55 @@ pub struct Trial<'a> {
     pub title: Title,
     /// Whether the pass over every kind before the load is made.
     pub has_preflight: bool,
+    /// The mark that its transactions carry.
+    pub run_mark: u64,
+    /// The plan of the run.
+    pub plan: &'a Plan,
+    /// The agents that carry out its load; absent: this process does.
+    pub agents: Option<&'a Agents>,
+}
+
+/// A system that was started, or attached to.
+pub struct Deployed {
+    // The first to go: threads leave the network and the disks before these are taken down.
+    _inside: (Entered, EnteredDisks),
+    deployment: Deployment,
+    bed: Testbed,
+    // The last to go: no node writes any more.
+    _kept: OfNodes,
+}
+
+impl Deployed {
+    /// Starts the trial's system, whose nodes keep their files in `folder`.
+    ///
+    /// # Errors
+    /// When it cannot be started or reached, for people.
+    pub fn start(trial: &Trial<'_>, folder: PathBuf) -> Result<Self, String> {
+        let kept = OfNodes(folder);
+        // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
+        let mut bed = Testbed::new(&kept.0, Clock::start());
+        bed.set_seed(trial.seed);
+        bed.stop_on(trial.interrupt.flag());
+        // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one,
+        // and where the files on its nodes' own disks are, if they have any.
+        let inside = (enter_links(trial, &mut bed)?, enter_disks(trial, &mut bed)?);
+        let deployed = trial.system.deploy(&mut bed);
+        check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
+        let mut deployment = deployed.map_err(|e| e.to_string())?;
+        deployment.stop = trial.interrupt.flag();
+        deployment.nodes.extend(trial.beside.nodes.iter().cloned());
+        deployment.scrape.extend(trial.beside.scrape.iter().cloned());
+        Ok(Self { _inside: inside, deployment, bed, _kept: kept })
+    }
+
+    /// Ends its nodes.
+    ///
+    /// # Errors
+    /// When one does not end.
+    pub fn stop(mut self, trial: &Trial<'_>) -> Result<(), String> {
+        let grace = if trial.interrupt.is_set() { STOPPED_GRACE } else { STOP_GRACE };
+        self.bed.stop_all(grace).map_err(|e| e.to_string())
+    }
 }
 
 /// Carries out one trial. What was recorded stays, whatever fails.
@@ -82,23 +133,47 @@ pub struct Trial<'a> {
 /// # Errors
 /// When the trial could not be carried out or kept, for people.
 pub fn run(trial: &Trial<'_>) -> Result<(), String> {
+    run_rested(trial, None)
+}
+
+/// The same on a system that was there before: with `rests` it rests before the load until it is calm.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_rested(trial: &Trial<'_>, rests: Option<&mut Rests>) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
-    let _kept = OfNodes(folder.path().join("nodes"));
-    // The one clock of the trial: nodes, faults, metrics and transactions are stamped by it.
-    let mut bed = Testbed::new(&folder.path().join("nodes"), Clock::start());
-    bed.set_seed(trial.seed);
-    bed.stop_on(trial.interrupt.flag());
-    // This thread and those that it starts, the engine's above all, are on the trial's own network, if it has one, and
-    // where the files on its nodes' own disks are, if they have any.
-    let _inside = (enter_links(trial, &mut bed)?, enter_disks(trial, &mut bed)?);
-    let deployed = trial.system.deploy(&mut bed);
-    check_links(trial, &bed, deployed.as_ref().err().map(ToString::to_string))?;
-    let mut deployment = deployed.map_err(|e| e.to_string())?;
-    deployment.stop = trial.interrupt.flag();
-    deployment.nodes.extend(trial.beside.nodes.iter().cloned());
-    deployment.scrape.extend(trial.beside.scrape.iter().cloned());
+    let mut deployed = Deployed::start(trial, folder.path().join("nodes"))?;
+    measure(trial, &folder, &mut deployed, rests)?;
+    deployed.stop(trial)?;
+    folder.seal().map_err(|e| e.to_string())
+}
+
+/// The same on a system that goes on running after it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    trial: &Trial<'_>,
+    deployed: &mut Deployed,
+    rests: Option<&mut Rests>,
+) -> Result<(), String> {
+    let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
+    deployed.bed.set_seed(trial.seed);
+    measure(trial, &folder, deployed, rests)?;
+    folder.seal().map_err(|e| e.to_string())
+}
+
+/// The trial on a system that is there.
+fn measure(
+    trial: &Trial<'_>,
+    folder: &TrialFolder,
+    deployed: &mut Deployed,
+    rests: Option<&mut Rests>,
+) -> Result<(), String> {
+    let Deployed { deployment, bed, .. } = deployed;
+    let rest = rests.and_then(|rests| rests.rest(trial, deployment));
     // The folder holds what is known from the first moment, so that a crash leaves one that can be read.
-    let declared = declare(trial, &deployment)?;
+    let declared = DeclaredFacts { rest, ..declare(trial, deployment)? };
     if trial.interrupt.is_set() {
         return Err("stopped by request before the load".to_owned());
     }
@@ -111,26 +186,22 @@ pub fn run(trial: &Trial<'_>) -> Result<(), String> {
     } else {
         let acknowledged;
         (facts.load, facts.after, acknowledged) =
-            load_it(trial, &folder, &facts.declared, &deployment, &bed)?;
-        facts.after.ledger =
-            ledger::read(trial, &folder, &deployment, &facts.declared, acknowledged);
+            load_it(trial, folder, &facts.declared, deployment, bed)?;
+        facts.after.ledger = ledger::read(trial, folder, deployment, &facts.declared, acknowledged);
         if trial.setting.measure.ledger {
-            facts.after.states = trial.system.states(&deployment);
+            facts.after.states = trial.system.states(deployment);
         }
         let (declared, started) = (&facts.declared, facts.load.started);
         facts.after.node_events =
-            node_events::read(trial.system, &deployment, &folder, declared, started);
+            node_events::read(trial.system, deployment, folder, declared, started);
     }
-    trial.system.finished(&deployment);
+    trial.system.finished(deployment);
     facts.after.nodes = bed.nodes();
     facts.after.nodes.append(&mut trial.beside.after());
     facts.after.network = bed.network_report();
     facts.after.disks = bed.disk_report();
     facts.complete = true;
-    folder.write_facts(&facts).map_err(|e| e.to_string())?;
-    let grace = if trial.interrupt.is_set() { STOPPED_GRACE } else { STOP_GRACE };
-    bed.stop_all(grace).map_err(|e| e.to_string())?;
-    folder.seal().map_err(|e| e.to_string())
+    folder.write_facts(&facts).map_err(|e| e.to_string())
 }
 
 /// Files that nodes write themselves; they lose their secrets when the last node has ended, whatever the trial came to: keys
@@ -203,6 +274,7 @@ fn declare(trial: &Trial<'_>, deployment: &Deployment) -> Result<DeclaredFacts, 
         system: deployment.facts.clone(),
         clocks: deployment.clocks,
         series: series_of(deployment)?,
+        rest: None,
     })
 }
 
@@ -286,6 +358,7 @@ fn load_it(
         seed: trial.seed,
         control,
         live,
+        part: None,
     };
     let log = folder.row_log().map_err(|e| e.to_string())?;
     let mut sink = FolderSink {
@@ -295,12 +368,16 @@ fn load_it(
         events: Vec::new(),
         acknowledged: Acknowledged::default(),
         declared: trial.setting.measure.ledger.then_some(declared),
-        watched: (watched, final_stages),
+        watched: trial.agents.is_none().then(|| watched.clone()),
+        ends: final_stages,
     };
     // The links' switch and the disks are threads of this process, and no part of the generator.
     let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
     let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
-    let loaded = load::run(setup, &mut sink);
+    let loaded = match trial.agents {
+        None => load::run(setup, &mut sink).map_err(|error| error.to_string()),
+        Some(agents) => agents.load(trial, trial.plan, &setup, &watched, &mut sink),
+    };
     let ended_early = watchman.finish().filter(|_| !trial.interrupt.is_set());
     let testbed = testbed_cpu().saturating_sub(testbed_before);
     let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
@@ -309,7 +386,7 @@ fn load_it(
     let closed =
         log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
     let closed = closed.map_err(|e| e.to_string());
-    let Loaded { mut facts, start } = loaded.map_err(|e| e.to_string())?;
+    let Loaded { mut facts, start } = loaded?;
     if let Some(ended) = &ended_early {
         facts.interrupted = format!("ended early: {}", ended.why);
         say!("assay: the load was ended early: {}", ended.why);
@@ -350,8 +427,8 @@ fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>,
 }
 
 /// Rows go to the row log, observations to theirs, events to memory until the load is over.
-struct FolderSink<'a> {
-    folder: &'a TrialFolder,
+pub struct FolderSink<'a> {
+    pub folder: &'a TrialFolder,
     log: RowLogWriter,
     /// Begun with the first observation.
     observations: Option<ObservationLogWriter>,
@@ -360,8 +437,10 @@ struct FolderSink<'a> {
     acknowledged: Acknowledged,
     /// The trial's declarations, where the ledger is read.
     declared: Option<&'a DeclaredFacts>,
-    /// Who watches, and the stages at which streams end.
-    watched: (Watched, FinalStages),
+    /// Counts rows on their way; absent: they were counted when they came.
+    watched: Option<Watched>,
+    /// The stages at which streams end.
+    ends: FinalStages,
 }
 
 impl RowSink for FolderSink<'_> {
@@ -369,8 +448,9 @@ impl RowSink for FolderSink<'_> {
         if let Some(declared) = self.declared {
             self.acknowledged.rows(rows, declared);
         }
-        let (watched, ends) = &self.watched;
-        watched.rows(rows, *ends);
+        if let Some(watched) = &self.watched {
+            watched.rows(rows, self.ends);
+        }
         self.log.append(rows).and_then(|()| self.log.flush()).map_err(|error| error.to_string())
     }
 

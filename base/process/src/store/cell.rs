@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::direct::{BLOCK_BYTES, Blocks};
-use super::files::{Files, OpenFile};
-use super::segments::sync_folder;
+use super::files::{Files, OpenFile, sync_folder};
 
 const MAGIC: [u8; 8] = *b"cell\x01\0\0\0";
 /// Written and synced at once, so that a record's sync beside it waits for few bytes.

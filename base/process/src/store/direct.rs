@@ -6,22 +6,12 @@
 //! the bytes of the last one until it is full, and writes them again with what comes behind them: the same bytes at the
 //! same place, as the cache would do with its page.
 
-use std::fs::File;
 use std::io;
-
-use rustix::fs::OFlags;
 
 use super::files::OpenFile;
 
 /// Places and lengths are multiples of this: as large as any disk's own blocks.
 pub const BLOCK_BYTES: usize = 4096;
-
-/// Asks the kernel to write to this file without its cache, or with it again. Gives whether it does without: not every
-/// file system can.
-pub fn set_direct(file: &File, is_direct: bool) -> bool {
-    let flags = if is_direct { OFlags::DIRECT } else { OFlags::empty() };
-    rustix::fs::fcntl_setfl(file, flags).is_ok() && is_direct
-}
 
 /// Bytes on their way to a file, from a block's beginning on.
 #[derive(Debug, Default)]
@@ -103,6 +93,7 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::FileExt as _;
 
     use super::*;
@@ -121,7 +112,7 @@ mod tests {
                 .open(folder.path().join("file"))
                 .unwrap();
             let mut blocks = Blocks::default();
-            set_direct(&file, is_direct);
+            OpenFile::set_direct(&file, is_direct);
             let (mut expected, mut at) = (Vec::new(), 0_u64);
             for size in [1, 4095, 1, 0, 5000, 70_000, 3, 8192, 100] {
                 let piece: Vec<u8> =
@@ -130,11 +121,11 @@ mod tests {
                 expected.extend_from_slice(&piece);
                 assert_eq!(blocks.content().as_ptr().align_offset(BLOCK_BYTES), 0);
                 at += u64::try_from(blocks.write(&file, at).unwrap()).unwrap();
-                set_direct(&file, false);
+                OpenFile::set_direct(&file, false);
                 let mut found = vec![0; expected.len()];
                 file.read_exact_at(&mut found, 0).unwrap();
                 assert!(found == expected, "{size}");
-                set_direct(&file, is_direct);
+                OpenFile::set_direct(&file, is_direct);
             }
         }
     }

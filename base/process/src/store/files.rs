@@ -10,7 +10,9 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::direct;
+use rustix::fs::OFlags;
+
+use super::StoreError;
 
 /// An open file.
 pub trait OpenFile: Debug + Send {
@@ -38,7 +40,8 @@ pub trait OpenFile: Debug + Send {
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
 
-    /// Asks for writes around a cache, in whole blocks, or through it again. Gives whether they go around it.
+    /// Asks for writes around a cache, in whole blocks, or through it again. Gives whether they go around it:
+    /// not every file system can.
     fn set_direct(&self, is_direct: bool) -> bool;
 }
 
@@ -60,7 +63,8 @@ impl OpenFile for File {
     }
 
     fn set_direct(&self, is_direct: bool) -> bool {
-        direct::set_direct(self, is_direct)
+        let flags = if is_direct { OFlags::DIRECT } else { OFlags::empty() };
+        rustix::fs::fcntl_setfl(self, flags).is_ok() && is_direct
     }
 }
 
@@ -90,6 +94,11 @@ pub trait Files: Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// A number that was never drawn before, as good as certainly.
     fn draw(&self) -> io::Result<u64>;
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    files.sync_folder(folder).map_err(|source| StoreError::Sync { path: folder.to_owned(), source })
 }
 
 /// The disk's.

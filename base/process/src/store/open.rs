@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::files::{Files, OpenFile};
+use super::files::{Files, OpenFile, sync_folder};
 use super::format::{self, Header};
 use super::log::{Log, Sealed, draw_stamp};
-use super::segments::{make, make_folder, path_of, sequence_of, start_path, sync_folder};
+use super::segments::{make, make_folder, path_of, sequence_of, start_path};
 use super::{StoreCounters, StoreError, StoreOptions, cell};
 use crate::StoredLog;
 

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use super::cell::{self, Next};
+use super::desk::{Desk, Done, FULL_PAUSE};
 use super::files::Files;
-use super::writer::{Desk, Done, FULL_PAUSE};
 use super::{StoreCounters, StoreError, count};
 use crate::host;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::direct::{BLOCK_BYTES, Blocks};
-use super::files::{Files, OpenFile};
+use super::files::{Files, OpenFile, sync_folder};
 use super::{StoreCounters, StoreError, cell, count};
 
 /// Zeros are written in parts of this size, each synced, so that a record's sync beside them waits for few: with 4 MiB one
@@ -39,11 +39,6 @@ pub(super) fn make_folder(files: &dyn Files, folder: &Path) -> Result<(), StoreE
         files,
         folder.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
     )
-}
-
-/// Makes the names in a folder durable.
-pub(super) fn sync_folder(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
-    files.sync_folder(folder).map_err(|source| StoreError::Sync { path: folder.to_owned(), source })
 }
 
 /// A new file of zeros, durable with its name. None is left behind if there is no room for it.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clock::Clock;
 
+use super::desk::{Batch, Desk, Done};
 use super::log::Log;
 use super::replacer::Replacer;
 use super::segments::Maker;
-use super::writer::{Batch, Desk, Done};
 use super::{Store, StoreCounters, StoreError, count};
 use crate::host;
 

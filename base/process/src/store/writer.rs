@@ -4,134 +4,21 @@
 //! record waits for a large one.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use clock::Clock;
-use rustix::event::{EventfdFlags, eventfd};
 
+use super::desk::{Batch, Desk, Done, FULL_PAUSE, State};
 use super::worker::{Stop, Worker};
 use super::{LogThread, Store, StoreError};
 use crate::host;
 
-/// How long a full disk is left alone before it is asked again.
-pub(super) const FULL_PAUSE: Duration = Duration::from_millis(100);
 /// Emptied batches that are kept for the next.
 const SPENT_MAX: usize = 4;
 
 /// More than this the node's thread does not write itself: the disk takes longer for it than waking another thread does.
 const NODE_BATCH_BYTES_MAX: usize = 1 << 20;
-
-/// What the node is to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// The records of a log below this number are durable.
-    Persisted {
-        /// Which log.
-        log: usize,
-        /// The first that is not.
-        below: u64,
-    },
-    /// A cell's content is durable.
-    Replaced {
-        /// Which cell.
-        cell: usize,
-    },
-    /// A part of what a cell is to hold next is written.
-    Extended {
-        /// Which cell.
-        cell: usize,
-    },
-    /// A part of what a cell holds.
-    Part {
-        /// Which cell.
-        cell: usize,
-        /// From which byte on.
-        offset: u64,
-        /// The bytes: fewer than were asked for at the content's end only.
-        bytes: Vec<u8>,
-    },
-    /// The disk is full.
-    Full {
-        /// The log that waits; none: a cell.
-        log: Option<usize>,
-    },
-}
-
-/// What one turn of the node asked of the disk.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    pub(super) stores: Vec<host::Store>,
-    pub(super) records: Vec<u8>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    pending: Vec<Batch>,
-    spent: Vec<Batch>,
-    done: Vec<Done>,
-    failed: Option<StoreError>,
-    /// Something has failed, whether or not that was taken: nothing is written any more.
-    has_failed: bool,
-    /// The thread has something to do.
-    is_busy: bool,
-    is_ending: bool,
-}
-
-/// What both sides see.
-#[derive(Debug)]
-pub(super) struct Desk {
-    state: Mutex<State>,
-    asked: Condvar,
-    /// Readable when there is something in `done`, or the writer has failed.
-    told: OwnedFd,
-}
-
-impl Desk {
-    fn new(store: &Store) -> Result<Arc<Self>, StoreError> {
-        let told = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| StoreError::system("watching", &store.folder)(error.into()))?;
-        Ok(Arc::new(Self { state: Mutex::default(), asked: Condvar::new(), told }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked holding it ends the process by that.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the process ends.
-    pub(super) fn is_ending(&self) -> bool {
-        self.lock().is_ending
-    }
-
-    /// Nothing goes on after this.
-    pub(super) fn fail(&self, error: StoreError) {
-        let mut state = self.lock();
-        state.failed.get_or_insert(error);
-        state.has_failed = true;
-        drop(state);
-        self.signal();
-    }
-
-    /// One wake-up for all that is told until somebody looks.
-    pub(super) fn tell(&self, done: &mut Vec<Done>) {
-        if done.is_empty() {
-            return;
-        }
-        let mut state = self.lock();
-        let is_first = state.done.is_empty();
-        state.done.append(done);
-        drop(state);
-        if is_first {
-            self.signal();
-        }
-    }
-
-    fn signal(&self) {
-        let _ = rustix::io::write(&self.told, &1_u64.to_ne_bytes());
-    }
-}
 
 /// A store at work without threads: all that is asked for is done, or has failed, when the call returns. For simulations,
 /// whose files fail where they please.
@@ -145,7 +32,7 @@ impl ByHand {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn start(store: Store, clock: Clock) -> Result<Self, StoreError> {
-        let desk = Desk::new(&store)?;
+        let desk = Desk::new(&store.folder)?;
         let worker = Worker::new(store, clock, Arc::clone(&desk), false);
         Ok(Self { desk, worker })
     }
@@ -193,7 +80,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn start(store: Store, clock: Clock) -> Result<Self, StoreError> {
-        let desk = Desk::new(&store)?;
+        let desk = Desk::new(&store.folder)?;
         let is_inline = store.log_thread == LogThread::Node;
         let worker = Arc::new(Mutex::new(Worker::new(store, clock, Arc::clone(&desk), true)));
         let (theirs, their_worker) = (Arc::clone(&desk), Arc::clone(&worker));

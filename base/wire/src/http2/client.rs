@@ -2,6 +2,7 @@
 //! send. The caller keeps the bytes that it has not read.
 
 mod control;
+mod told;
 
 use super::fields::{is_field, length_of, status_of};
 use super::frame::{
@@ -11,6 +12,8 @@ use super::frame::{
 };
 use super::hpack::Decoder;
 use super::{Http2Error, code_name};
+
+pub use told::{Answer, Ended, Limits, Request, Told};
 
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How much of a body each stream may be sent before it is taken, and all of them together.
@@ -26,59 +29,6 @@ pub(super) const IDLE_FRAMES_MAX: u32 = 10_000;
 const REFUSED_STREAM: u32 = 7;
 pub(super) const CANCEL: u32 = 8;
 
-/// Bounds on answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of an answer's headers.
-    pub head_bytes_max: usize,
-    /// Bytes of a body that are kept.
-    pub body_kept_max: usize,
-    /// Bytes of a body.
-    pub body_bytes_max: u64,
-    /// Whether headers are kept.
-    pub keeps_heads: bool,
-    /// Requests that may be outstanding.
-    pub streams_max: u32,
-}
-
-/// A request's bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// Its header block: [`request_block`].
-    pub block: &'a [u8],
-    /// Its body.
-    pub body: &'a [u8],
-    /// Whether its answer has no body, whatever its headers say (HEAD).
-    pub is_head: bool,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended<'a> {
-    /// With an answer.
-    Answered(Answer<'a>),
-    /// The server reset the stream: the name of its reason, and whether it says that it did nothing.
-    Reset {
-        /// Such as `CANCEL`.
-        why: &'static str,
-        /// The request was not processed.
-        is_refused: bool,
-    },
-}
-
-/// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
-    /// 200 to 999.
-    pub status: u16,
-    /// Bytes of its body.
-    pub body_bytes: u64,
-    /// The part of the body that is kept.
-    pub body: &'a [u8],
-    /// Its headers, a line each as in HTTP/1.1, where they are kept.
-    pub head: &'a [u8],
-}
-
 /// A request that is outstanding.
 #[derive(Clone, Debug, Default)]
 struct Stream {
@@ -91,6 +41,8 @@ struct Stream {
     body_bytes: u64,
     body: Vec<u8>,
     head: Vec<u8>,
+    /// Where trailers begin in `head`.
+    trailers_at: Option<usize>,
     /// How much may be sent on it, and what waits for that.
     send_window: i64,
     unsent: Vec<u8>,
@@ -104,6 +56,8 @@ pub struct Client {
     limits: Limits,
     decoder: Decoder,
     streams: Vec<Stream>,
+    /// Where the last stream was found: the next frame is often of the same one.
+    found_at: usize,
     spare: Vec<Stream>,
     next_id: u32,
     /// A header block that goes on: of which stream, and whether its stream ends with it.
@@ -132,6 +86,7 @@ impl Client {
             limits,
             decoder: Decoder::default(),
             streams: Vec::new(),
+            found_at: 0,
             spare: Vec::new(),
             next_id: 1,
             block: Vec::new(),
@@ -204,6 +159,7 @@ impl Client {
             status: 0,
             announced: None,
             body_bytes: 0,
+            trailers_at: None,
             send_window: self.stream_window_at_first,
             taken: 0,
             ..stream
@@ -228,7 +184,7 @@ impl Client {
     /// Gives a request up: nothing of it is told any more.
     pub fn give_up(&mut self, tag: u64) {
         if let Some(at) = self.streams.iter().position(|stream| stream.tag == tag) {
-            let stream = self.streams.remove(at);
+            let stream = self.streams.swap_remove(at);
             write_number(&mut self.owed, RST_STREAM, stream.id, CANCEL);
             if self.given_up.len() == GIVEN_UP_MAX {
                 self.given_up.remove(0);
@@ -236,6 +192,12 @@ impl Client {
             self.given_up.push(stream.id);
             self.spare.push(stream);
         }
+    }
+
+    /// Writes a ping, so that the server has something to answer.
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        write_head(out, 8, PING, 0, 0);
+        out.extend_from_slice(&[0; 8]);
     }
 
     /// Writes what is owed, such as the end of a request that was given up.
@@ -254,6 +216,25 @@ impl Client {
         out: &mut Vec<u8>,
         ended: &mut dyn FnMut(u64, Ended<'_>),
     ) -> Result<usize, Http2Error> {
+        self.read_parts(bytes, out, &mut |tag, told| {
+            if let Told::End(how) = told {
+                ended(tag, how);
+            }
+            true
+        })
+    }
+
+    /// The same, and `told` is also given every part of a body as it arrives; where it answers `false` to one, the request is
+    /// given up at once.
+    ///
+    /// # Errors
+    /// As those of [`Client::read`].
+    pub fn read_parts(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
+    ) -> Result<usize, Http2Error> {
         let mut used = 0;
         while let Some(head) = Head::read(&bytes[used..]) {
             if !self.has_settings {
@@ -268,7 +249,7 @@ impl Client {
                 return Err(Http2Error::FrameSize);
             }
             let Some(payload) = bytes[used + HEAD_BYTES..].get(..head.length) else { break };
-            self.frame(head, payload, out, ended)?;
+            self.frame(head, payload, out, told)?;
             used += HEAD_BYTES + head.length;
         }
         self.say_what_was_taken(out);
@@ -280,23 +261,23 @@ impl Client {
         head: Head,
         payload: &[u8],
         out: &mut Vec<u8>,
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         let goes_on = self.block_of.map(|(stream, _)| stream);
         if goes_on.is_some_and(|stream| head.kind != CONTINUATION || head.stream != stream) {
             return Err(Http2Error::Misplaced("a frame within a header block"));
         }
         match head.kind {
-            DATA => self.data(head, payload, ended),
-            HEADERS => self.headers(head, payload, ended),
+            DATA => self.data(head, payload, told),
+            HEADERS => self.headers(head, payload, told),
             CONTINUATION if goes_on.is_none() => Err(Http2Error::Misplaced("CONTINUATION")),
             CONTINUATION => {
                 self.keep_block(payload)?;
-                if head.has(END_HEADERS) { self.whole_block(ended) } else { self.idle() }
+                if head.has(END_HEADERS) { self.whole_block(told) } else { self.idle() }
             }
             PRIORITY if head.stream == 0 => Err(Http2Error::Misplaced("PRIORITY")),
             PRIORITY if payload.len() != 5 => Err(Http2Error::FrameSize),
-            RST_STREAM => self.was_reset(head, payload, ended),
+            RST_STREAM => self.was_reset(head, payload, told),
             SETTINGS => self.settings(head, payload, out),
             PUSH_PROMISE => Err(Http2Error::Misplaced("PUSH_PROMISE")),
             PING if head.stream != 0 => Err(Http2Error::Misplaced("PING")),
@@ -307,7 +288,7 @@ impl Client {
                 out.extend_from_slice(payload);
                 self.idle()
             }
-            GOAWAY => self.goes_away(head, payload, ended),
+            GOAWAY => self.goes_away(head, payload, told),
             WINDOW_UPDATE => self.window(head, payload, out),
             _ => self.idle(),
         }
@@ -323,12 +304,18 @@ impl Client {
     }
 
     /// The place of a stream that a request is outstanding on; `None`: it was given up.
-    fn place(&self, id: u32) -> Result<Option<usize>, Http2Error> {
+    fn place(&mut self, id: u32) -> Result<Option<usize>, Http2Error> {
         if id == 0 {
             return Err(Http2Error::Misplaced("a frame of no stream"));
         }
+        if self.streams.get(self.found_at).is_some_and(|stream| stream.id == id) {
+            return Ok(Some(self.found_at));
+        }
         match self.streams.iter().position(|stream| stream.id == id) {
-            Some(at) => Ok(Some(at)),
+            Some(at) => {
+                self.found_at = at;
+                Ok(Some(at))
+            }
             None if self.given_up.contains(&id) => Ok(None),
             None => Err(Http2Error::Unasked),
         }
@@ -338,7 +325,7 @@ impl Client {
         &mut self,
         head: Head,
         payload: &[u8],
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         let place = self.place(head.stream)?;
         let length = u32::try_from(payload.len()).expect("bounded by PAYLOAD_BYTES_MAX");
@@ -363,14 +350,20 @@ impl Client {
         }
         let room = self.limits.body_kept_max.saturating_sub(stream.body.len()).min(body.len());
         stream.body.extend_from_slice(&body[..room]);
-        if head.has(END_STREAM) { self.answered(at, ended) } else { Ok(()) }
+        let Stream { tag, status, head: fields, .. } = stream;
+        let tag = *tag;
+        if !body.is_empty() && !told(tag, Told::Part { status: *status, head: fields, body }) {
+            self.give_up(tag);
+            return Ok(());
+        }
+        if head.has(END_STREAM) { self.answered(at, told) } else { Ok(()) }
     }
 
     fn headers(
         &mut self,
         head: Head,
         payload: &[u8],
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         self.place(head.stream)?;
         let mut block = unpadded(head, payload)?;
@@ -380,7 +373,7 @@ impl Client {
         self.block.clear();
         self.block_of = Some((head.stream, head.has(END_STREAM)));
         self.keep_block(block)?;
-        if head.has(END_HEADERS) { self.whole_block(ended) } else { Ok(()) }
+        if head.has(END_HEADERS) { self.whole_block(told) } else { Ok(()) }
     }
 
     fn keep_block(&mut self, part: &[u8]) -> Result<(), Http2Error> {
@@ -391,7 +384,10 @@ impl Client {
         Ok(())
     }
 
-    fn whole_block(&mut self, ended: &mut dyn FnMut(u64, Ended<'_>)) -> Result<(), Http2Error> {
+    fn whole_block(
+        &mut self,
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
+    ) -> Result<(), Http2Error> {
         let (id, is_last) = self.block_of.take().expect("the caller has seen it");
         let place = self.place(id)?;
         let Self { decoder, streams, block, limits, .. } = self;
@@ -401,11 +397,18 @@ impl Client {
             None => &mut nobody,
         };
         let is_trailer = stream.status != 0;
+        if is_trailer {
+            stream.trailers_at = Some(stream.head.len());
+        }
         let (mut status, mut announced, mut bytes) = (0, None, 0);
         decoder.read(block, |name, value| {
             bytes += name.len() + value.len() + 4;
             if bytes > limits.head_bytes_max {
                 return Err(Http2Error::HeadTooLong(limits.head_bytes_max));
+            }
+            if place.is_none() {
+                // Of a stream that was given up nothing is known, and its fields are read for the table alone.
+                return Ok(());
             }
             if name.first() == Some(&b':') {
                 if name != b":status" || status != 0 || is_trailer {
@@ -451,14 +454,14 @@ impl Client {
             stream.status = status;
             stream.announced = announced.filter(|_| !stream.is_head && status != 304);
         }
-        if is_last { self.answered(at, ended) } else { Ok(()) }
+        if is_last { self.answered(at, told) } else { Ok(()) }
     }
 
     /// The answer of a stream is whole.
     fn answered(
         &mut self,
         at: usize,
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         let stream = &self.streams[at];
         if stream.announced.is_some_and(|announced| announced != stream.body_bytes) {
@@ -466,8 +469,10 @@ impl Client {
         }
         self.idle_frames = 0;
         let (status, body_bytes) = (stream.status, stream.body_bytes);
-        let answer = Answer { status, body_bytes, body: &stream.body, head: &stream.head };
-        ended(stream.tag, Ended::Answered(answer));
+        let trailers = &stream.head[stream.trailers_at.unwrap_or(stream.head.len())..];
+        let answer =
+            Answer { status, body_bytes, body: &stream.body, head: &stream.head, trailers };
+        told(stream.tag, Told::End(Ended::Answered(answer)));
         let is_cut = !self.streams[at].unsent.is_empty();
         self.end(at, is_cut);
         Ok(())
@@ -475,7 +480,7 @@ impl Client {
 
     /// Takes a stream out; one whose request was not wholly sent is given up, so that the rest need not be.
     fn end(&mut self, at: usize, is_cut: bool) {
-        let stream = self.streams.remove(at);
+        let stream = self.streams.swap_remove(at);
         if is_cut {
             write_number(&mut self.owed, RST_STREAM, stream.id, CANCEL);
         }
@@ -486,12 +491,12 @@ impl Client {
         &mut self,
         head: Head,
         payload: &[u8],
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         let code = number(payload)?;
         let Some(at) = self.place(head.stream)? else { return self.idle() };
         let is_refused = code == REFUSED_STREAM;
-        ended(self.streams[at].tag, Ended::Reset { why: code_name(code), is_refused });
+        told(self.streams[at].tag, Told::End(Ended::Reset { why: code_name(code), is_refused }));
         self.end(at, false);
         Ok(())
     }

@@ -271,3 +271,60 @@ fn arbitrary_bytes() {
         let _ = read(&mut client, &bytes);
     }
 }
+
+/// Claim: what still comes of a request that was given up, headers, body and trailers, harms no other, and a table entry that
+/// stands in them is there for those that follow.
+#[test]
+fn answers_to_what_was_given_up() {
+    let (mut client, _) = open(2, b"");
+    client.give_up(0);
+    // A literal with indexing: `a: b` becomes the first entry of the dynamic table.
+    let trailer = b"\x40\x01a\x01b";
+    let late = [
+        frame(HEADERS, END_HEADERS, 1, &block("200", &[])),
+        frame(DATA, 0, 1, b"late"),
+        frame(HEADERS, END_HEADERS | END_STREAM, 1, trailer),
+        frame(HEADERS, END_HEADERS | END_STREAM, 3, &[&block("200", &[])[..], b"\xbe"].concat()),
+    ]
+    .concat();
+    let mut said = Vec::new();
+    let mut parts = |tag, told: Told<'_>| {
+        said.push(match told {
+            Told::Part { .. } => format!("{tag}: a part"),
+            Told::End(Ended::Answered(answer)) => {
+                format!("{tag}: {}", String::from_utf8_lossy(answer.head))
+            }
+            Told::End(Ended::Reset { .. }) => format!("{tag}: reset"),
+        });
+        true
+    };
+    client.read_parts(&late, &mut Vec::new(), &mut parts).unwrap();
+    assert_eq!(said, ["1: \r\na: b"]);
+}
+
+/// Claim: parts are told as they arrive, with what came before them, and trailers apart from headers.
+#[test]
+fn parts_and_trailers() {
+    let (mut client, _) = open(1, b"");
+    let mut trailer = Vec::new();
+    write_field(&mut trailer, "x-sum", b"3");
+    let whole = [
+        frame(HEADERS, END_HEADERS, 1, &block("200", &[("x", "y")])),
+        frame(DATA, 0, 1, b"ab"),
+        frame(DATA, 0, 1, b"c"),
+        frame(HEADERS, END_HEADERS | END_STREAM, 1, &trailer),
+    ]
+    .concat();
+    let mut said = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\r\n", "|");
+    let mut parts = |_, told: Told<'_>| {
+        said.push(match told {
+            Told::Part { status, head, body } => format!("{status} {} {}", text(head), text(body)),
+            Told::End(Ended::Answered(answer)) => text(answer.trailers),
+            Told::End(Ended::Reset { .. }) => panic!("nothing was reset"),
+        });
+        true
+    };
+    client.read_parts(&whole, &mut Vec::new(), &mut parts).unwrap();
+    assert_eq!(said, ["200 |x: y ab", "200 |x: y c", "|x-sum: 3"]);
+}

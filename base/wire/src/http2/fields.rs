@@ -1,6 +1,6 @@
 //! Fields of requests and answers (RFC 9113 §8): which names and values may stand there, and a request's block.
 
-use super::hpack::write_field;
+use super::hpack::{write_field, write_name, write_text};
 
 /// The header block of a request, the same each time that it is sent. `headers` have their names in any case; those that only
 /// HTTP/1.1 has are left out, and `Host` is the authority.
@@ -19,14 +19,56 @@ pub fn request_block(
     write_field(&mut block, ":scheme", scheme.as_bytes());
     write_field(&mut block, ":authority", authority);
     write_field(&mut block, ":path", target.as_bytes());
-    for (name, value) in headers {
-        let name = name.to_ascii_lowercase();
-        let is_own = name == "host" || name == "te" && !value.eq_ignore_ascii_case(b"trailers");
-        if !is_own && is_field(name.as_bytes(), value) {
-            write_field(&mut block, &name, value);
-        }
-    }
+    headers.iter().for_each(|(name, value)| write_header(&mut block, name, value));
     block
+}
+
+/// Appends a header to a block, its name in any case, unless only HTTP/1.1 has it.
+pub fn write_header(block: &mut Vec<u8>, name: &str, value: &[u8]) {
+    let name = name.to_ascii_lowercase();
+    let is_own = name == "host" || name == "te" && !value.eq_ignore_ascii_case(b"trailers");
+    if !is_own && is_field(name.as_bytes(), value) {
+        write_field(block, &name, value);
+    }
+}
+
+/// The pseudo-headers of a request that do not depend on where it goes on the server: after `:method` and `:path`.
+#[must_use]
+pub fn server_block(scheme: &str, authority: &str) -> Vec<u8> {
+    let mut block = Vec::new();
+    write_field(&mut block, ":scheme", scheme.as_bytes());
+    write_field(&mut block, ":authority", authority.as_bytes());
+    block
+}
+
+/// Appends the first two pseudo-headers of a request; [`server_block`] has the others.
+pub fn write_place(block: &mut Vec<u8>, method: &str, target: &[u8]) {
+    write_field(block, ":method", method.as_bytes());
+    write_field(block, ":path", target);
+}
+
+/// The name of a header whose value is another one in each request, encoded once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldName(Box<[u8]>);
+
+impl FieldName {
+    /// A name in any case; `None`: it cannot stand in HTTP/2, or is a pseudo-header there (`Host`).
+    #[must_use]
+    pub fn new(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        if name == "host" || name == "te" || !is_field(name.as_bytes(), b"") {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        write_name(&mut bytes, &name);
+        Some(Self(bytes.into_boxed_slice()))
+    }
+
+    /// Appends the field with this value, which holds no line ends.
+    pub fn write(&self, value: &[u8], block: &mut Vec<u8>) {
+        block.extend_from_slice(&self.0);
+        write_text(block, value);
+    }
 }
 
 /// A status of three digits.

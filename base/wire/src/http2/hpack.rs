@@ -173,6 +173,12 @@ pub(super) fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     if let Some(at) = same {
         return write_integer(out, at + 1, 7, 0x80);
     }
+    write_name(out, name);
+    write_text(out, value);
+}
+
+/// Appends the beginning of a field that is kept in no table: its name, after which its value follows.
+pub(super) fn write_name(out: &mut Vec<u8>, name: &str) {
     match STATIC.iter().position(|(n, _)| *n == name) {
         Some(at) => write_integer(out, at + 1, 4, 0),
         None => {
@@ -180,10 +186,10 @@ pub(super) fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
             write_text(out, name.as_bytes());
         }
     }
-    write_text(out, value);
 }
 
-fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+/// Appends a name or a value as it is, with its length before it.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &[u8]) {
     write_integer(out, text.len(), 7, 0);
     out.extend_from_slice(text);
 }

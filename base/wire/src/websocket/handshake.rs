@@ -4,34 +4,44 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::client::Opening;
 use super::limits::{Limits, WebSocketError};
 
 /// Bytes of a handshake's key.
 pub const KEY_BYTES: usize = 16;
 
-/// What a server appends to the key before it hashes it (§1.3).
+/// The text that a server appends to the key before it hashes it (§1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Header lines that an answer may have.
 const HEADERS_MAX: usize = 64;
 
-/// Appends the request that opens a connection. `host` and `target` must be fit for a header and a request line.
-pub fn write_handshake(out: &mut Vec<u8>, host: &str, target: &str, key: [u8; KEY_BYTES]) {
+/// Appends the request that opens a connection.
+pub fn write_handshake(out: &mut Vec<u8>, opening: &Opening, key: [u8; KEY_BYTES]) {
     let key = STANDARD.encode(key);
     for part in [
         "GET ",
-        target,
+        &opening.target,
         " HTTP/1.1\r\nHost: ",
-        host,
+        &opening.host,
         "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ",
         &key,
-        "\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        "\r\nSec-WebSocket-Version: 13\r\n",
     ] {
         out.extend_from_slice(part.as_bytes());
     }
+    let protocols = opening.protocols.join(", ");
+    let offered = (!protocols.is_empty()).then_some(("Sec-WebSocket-Protocol", protocols.as_str()));
+    let given = opening.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in offered.into_iter().chain(given) {
+        for part in [name, ": ", value, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
-/// What a server answers to a key as it stands in the request.
+/// The server's answer to a key as it stands in the request.
 #[must_use]
 pub fn accept_value(key: &str) -> String {
     let mut hash = sha1_smol::Sha1::new();
@@ -44,6 +54,7 @@ pub fn accept_value(key: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct Handshake {
     accept: String,
+    protocols: Vec<String>,
     head_bytes_max: usize,
 }
 
@@ -52,7 +63,13 @@ impl Handshake {
     #[must_use]
     pub fn new(key: [u8; KEY_BYTES], limits: &Limits) -> Self {
         let accept = accept_value(&STANDARD.encode(key));
-        Self { accept, head_bytes_max: limits.head_bytes_max }
+        Self { accept, protocols: Vec::new(), head_bytes_max: limits.head_bytes_max }
+    }
+
+    /// The same, where the server may choose one of these subprotocols.
+    #[must_use]
+    pub fn offering(self, protocols: &[String]) -> Self {
+        Self { protocols: protocols.to_vec(), ..self }
     }
 
     /// Reads the answer at the beginning of `bytes`. Gives its length; `None` while it is incomplete. Frames
@@ -94,9 +111,15 @@ impl Handshake {
             words.any(|word| word.eq_ignore_ascii_case(b"upgrade"))
         })?;
         has("Sec-WebSocket-Accept", &|value| value == self.accept.as_bytes())?;
-        for name in ["Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol"] {
-            if headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
-                return Err(WebSocketError::NotAskedFor(name));
+        let is_offered =
+            |value: &[u8]| self.protocols.iter().any(|offered| offered.as_bytes() == value);
+        for header in headers {
+            let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+            if is("Sec-WebSocket-Extensions") {
+                return Err(WebSocketError::NotAskedFor("Sec-WebSocket-Extensions"));
+            }
+            if is("Sec-WebSocket-Protocol") && !is_offered(header.value.trim_ascii()) {
+                return Err(WebSocketError::NotAskedFor("Sec-WebSocket-Protocol"));
             }
         }
         Ok(())

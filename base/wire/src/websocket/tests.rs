@@ -129,7 +129,9 @@ const ANSWER: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n
 #[test]
 fn the_example_of_a_handshake() {
     let mut request = Vec::new();
-    write_handshake(&mut request, "server.example.com", "/chat", KEY);
+    let opening =
+        Opening { host: "server.example.com".into(), target: "/chat".into(), ..Opening::default() };
+    write_handshake(&mut request, &opening, KEY);
     let expected = "GET /chat HTTP/1.1\r\nHost: server.example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
     assert_eq!(String::from_utf8(request).unwrap(), expected);
     assert_eq!(accept_value("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
@@ -139,6 +141,29 @@ fn the_example_of_a_handshake() {
     }
     let with_frame = format!("{ANSWER}\u{1}");
     assert_eq!(handshake.read(with_frame.as_bytes()), Ok(Some(ANSWER.len())));
+}
+
+/// Claim: headers and subprotocols stand in the request, and the server may choose one of those and no other.
+#[test]
+fn subprotocols() {
+    let protocols = vec!["graphql-ws".to_owned(), "json".to_owned()];
+    let headers = vec![("Authorization".to_owned(), "Bearer x".to_owned())];
+    let (host, target) = ("h".to_owned(), "/".to_owned());
+    let mut client = Client::new(Limits::CLIENT);
+    let mut request = Vec::new();
+    client.open(&mut request, &Opening { host, target, headers, protocols }, KEY);
+    let request = String::from_utf8(request).unwrap();
+    let end = "\r\nSec-WebSocket-Protocol: graphql-ws, json\r\nAuthorization: Bearer x\r\n\r\n";
+    assert!(request.ends_with(end), "{request}");
+    let choosing = |word| ANSWER.replace("Upgrade: w", &format!("{word}\r\nUpgrade: w"));
+    let other = choosing("Sec-WebSocket-Protocol: xml");
+    let refused = WebSocketError::NotAskedFor("Sec-WebSocket-Protocol");
+    assert_eq!(client.switch(other.as_bytes()), Err(refused));
+    let chosen = choosing("Sec-WebSocket-Protocol: json");
+    assert_eq!(client.switch(chosen.as_bytes()), Ok(Some(chosen.len())));
+    assert!(client.is_open());
+    client.reset();
+    assert!(!client.is_open());
 }
 
 /// Claim: an answer that is not to this request, or switches to something else, is refused for its own reason.

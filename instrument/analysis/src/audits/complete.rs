@@ -26,6 +26,18 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.dropped_bytes > 0 {
         return failed(format!("the record is damaged{}", lost_tail(evidence.dropped_bytes)));
     }
+    let mut lost = facts.load.agents.iter().filter(|agent| !agent.lost.is_empty());
+    if let Some(agent) = lost.next() {
+        let share = match agent.not_offered {
+            Some(count) => format!("{count} transactions of its part were not offered"),
+            None => "what of its part was not offered is not known".to_owned(),
+        };
+        let more = match lost.count() {
+            0 => String::new(),
+            more => format!(", and {more} more agents were lost"),
+        };
+        return failed(format!("agent {} was lost ({}): {share}{more}", agent.name, agent.lost));
+    }
     if !facts.interrupted().is_empty() {
         #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
         let measured = evidence.result.window_ns as f64 / 1e9;
@@ -88,6 +100,24 @@ pub(super) mod tests {
 
     pub(in crate::audits) const GUILTY: &[Guilt] =
         &[("the record ends early", |trial| trial.facts.complete = false)];
+
+    /// Claim: a lost agent fails the trial by name, with how much of its part was not offered, also where that is not known.
+    #[test]
+    fn a_lost_agent_is_named() {
+        for (not_offered, said) in [(Some(250), "250 transactions"), (None, "is not known")] {
+            let mut trial = Trial::clean();
+            trial.facts.load.agents = vec![model::facts::AgentFacts {
+                name: "b-7".to_owned(),
+                lost: "silent for 11 s until the end of the run".to_owned(),
+                not_offered,
+                ..Default::default()
+            }];
+            let result = trial.result();
+            let found = audit(&result, "complete");
+            assert_eq!(found.outcome, AuditOutcome::Failed);
+            assert!(found.detail.contains("b-7") && found.detail.contains(said), "{found:?}");
+        }
+    }
 
     /// Claim: a fault that was planned and did not take place is said: what was asked for is not what was measured.
     #[test]

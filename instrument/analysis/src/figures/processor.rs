@@ -21,17 +21,11 @@ pub(crate) fn result(
     grid: &Grid,
     committed: u64,
 ) -> ProcessorResult {
-    let (own, name) = OWN_PROCESSOR;
-    let is_sample = |it: &&MetricSample| {
-        it.name == name && it.at != NO_STAMP && it.value.is_finite() && it.source != "host"
-    };
-    let samples: Vec<&MetricSample> = metrics.iter().filter(is_sample).collect();
-    // All processes are looked at in one round, so a node that comes back has its interval from the others.
-    let rounds: Vec<Stamp> =
-        samples.iter().map(|it| it.at).collect::<BTreeSet<_>>().into_iter().collect();
+    let (own, _) = OWN_PROCESSOR;
+    let Samples { samples, rounds } = &Samples::of(metrics);
     let mut used: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for sample in &samples {
-        let from = since(&rounds, sample.at);
+    for sample in samples {
+        let from = since(rounds, sample.at);
         let inside = sample.at.min(grid.end).saturating_sub(from.max(grid.start));
         if inside > 0 {
             let of = used.entry(&sample.source).or_default();
@@ -57,6 +51,72 @@ pub(crate) fn result(
     let processes: Vec<_> = std::iter::once(own).chain(names).map(of).collect();
     let all: Option<f64> = processes.iter().map(|it| it.ns_per_transaction).sum();
     ProcessorResult { committed, processes, ns_per_transaction: all }
+}
+
+/// Of all processes together, in each of so many sections of the window: what was used beyond what the commits of the same
+/// samples take at the window's mean. `committed` is of each slot of the grid.
+pub(crate) fn excess(
+    metrics: &[MetricSample],
+    grid: &Grid,
+    committed: &[u32],
+    sections: usize,
+) -> Vec<i64> {
+    let Samples { samples, rounds } = &Samples::of(metrics);
+    let slot_at = |slot: usize| {
+        let slot = i64::try_from(slot).unwrap_or(i64::MAX);
+        grid.start.saturating_add(slot.saturating_mul(grid.width)).min(grid.end)
+    };
+    let window = |at: Stamp| at.clamp(grid.start, grid.end);
+    // Each round's part of the window, what was used in it, and what was committed.
+    let mut all = Vec::new();
+    for round in rounds {
+        let (from, to) = (window(since(rounds, *round)), window(*round));
+        if to <= from {
+            continue;
+        }
+        let of_round = samples.iter().filter(|it| it.at == *round);
+        let used: f64 = of_round.map(|it| it.value * to_f64(to - from)).sum();
+        let count = |(slot, count): (usize, &u32)| {
+            let overlap = slot_at(slot + 1).min(to) - slot_at(slot).max(from);
+            f64::from(*count) * to_f64(overlap.max(0)) / to_f64(grid.width)
+        };
+        all.push((from, to, used, committed.iter().enumerate().map(count).sum::<f64>()));
+    }
+    let (used, through) = all.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.2, sum.1 + it.3));
+    let each = if through > 0.0 { used / through } else { 0.0 };
+    let section = |section: usize| {
+        let (start, end) = (
+            slot_at(section * grid.slots / sections),
+            slot_at((section + 1) * grid.slots / sections),
+        );
+        let part = |(from, to, used, count): &(Stamp, Stamp, f64, f64)| {
+            let overlap = (end.min(*to) - start.max(*from)).max(0);
+            (used - each * count) * to_f64(overlap) / to_f64(to - from)
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
+        let ns = all.iter().map(part).sum::<f64>().round() as i64;
+        ns
+    };
+    (0..sections).map(section).collect()
+}
+
+/// Samples of processes, and the times at which all of them were looked at in one round: a node that comes back has its
+/// interval from the others.
+struct Samples<'a> {
+    samples: Vec<&'a MetricSample>,
+    rounds: Vec<Stamp>,
+}
+
+impl<'a> Samples<'a> {
+    fn of(metrics: &'a [MetricSample]) -> Self {
+        let (_, name) = OWN_PROCESSOR;
+        let is_sample = |it: &&MetricSample| {
+            it.name == name && it.at != NO_STAMP && it.value.is_finite() && it.source != "host"
+        };
+        let samples: Vec<&MetricSample> = metrics.iter().filter(is_sample).collect();
+        let rounds = samples.iter().map(|it| it.at).collect::<BTreeSet<_>>().into_iter().collect();
+        Self { samples, rounds }
+    }
 }
 
 /// When the interval of the round at `at` began: at the round before. When the first one began was not recorded; it is taken
@@ -122,6 +182,36 @@ mod tests {
         let of = result(&[("generator", &uneven), ("node0", &uneven)], &["node0"]);
         assert!(near(of.processes[1].ns_per_transaction, 850_000.0), "{of:?}");
         assert!(near(of.ns_per_transaction, 1_700_000.0), "{of:?}");
+    }
+
+    /// Claim: of a steady load the seconds in which more is used than at the mean have an excess, the others as much less, and
+    /// together they have none; where the processor follows the commits there is no excess.
+    #[test]
+    fn excess_of_sections() {
+        let of = |cores: fn(i64) -> f64, commits: fn(usize) -> u32| {
+            let sample = |second: i64| MetricSample {
+                at: second * S,
+                source: "generator".to_owned(),
+                name: "cpu_cores".to_owned(),
+                value: cores(second),
+            };
+            let grid = super::Grid::new(0, 10 * S);
+            let committed: Vec<u32> =
+                (0..grid.slots).map(|it| commits(it * 10 / grid.slots)).collect();
+            super::excess(&(-1..=12).map(sample).collect::<Vec<_>>(), &grid, &committed, 20)
+        };
+        // A sample is of the second before it: half a core for five seconds, then two. A section is half a second.
+        let busy = of(|second| [0.5, 2.0][usize::from(second > 5)], |_| 10);
+        assert!(busy.iter().sum::<i64>().abs() < 1_000, "{busy:?}");
+        assert!(busy[..10].iter().all(|it| (*it + 375_000_000).abs() < 1_000), "{busy:?}");
+        assert!(busy[10..].iter().all(|it| (*it - 375_000_000).abs() < 1_000), "{busy:?}");
+        let follows = of(
+            |second| [0.5, 2.0][usize::from(second > 5)],
+            |second| [10, 40][usize::from(second >= 5)],
+        );
+        assert!(follows.iter().all(|it| it.abs() < 20_000_000), "{follows:?}");
+        let grid = super::Grid::new(0, 10 * S);
+        assert!(super::excess(&[], &grid, &[], 30).iter().all(|it| *it == 0));
     }
 
     /// Claim: what was not sampled has no value and makes the total none; a node that was down for a while has what it used

@@ -53,21 +53,24 @@ pub(crate) fn result(
         let Some(trial) = found else { break };
         let seen = seen(trial);
         search.observe(seen);
-        let (setting, per_s, role, class) = (key.clone(), ask.per_s, ask.role, seen.class);
+        let (setting, value, role, class) = (key.clone(), ask.value, ask.role, seen.class);
         let goodput_per_s = trial.rates.goodput_per_s;
-        let of = SearchTrial { setting, trial: *index, role, per_s, class, goodput_per_s };
+        let rest = trial.rest;
+        let of = SearchTrial { setting, trial: *index, role, value, class, goodput_per_s, rest };
         trials.push(of);
-        let is_lowest = last_bad.is_none_or(|(lowest, _)| per_s <= lowest);
+        let is_lowest = last_bad.is_none_or(|(lowest, _)| value <= lowest);
         if class != SearchClass::Kept && is_lowest {
-            last_bad = Some((per_s, trial));
+            last_bad = Some((value, trial));
         }
     }
     let asked = plan.thresholds.iter().filter(|it| it.level == Level::Fail);
     Some(SearchResult {
         asked: asked.map(|it| it.expr.clone()).collect(),
         end: search.end(),
-        confirmed_per_s: search.confirmed_per_s(),
-        refuted_per_s: search.refuted_per_s(),
+        find: wanted.find,
+        confirmed: search.confirmed(),
+        refuted: search.refuted(),
+        deploy: wanted.deploy,
         hold_ns: i64::try_from(wanted.hold.as_nanos()).unwrap_or(i64::MAX),
         confirmations: wanted.confirmations,
         limit: last_bad.map(|(_, trial)| limit(trial)),
@@ -78,14 +81,14 @@ pub(crate) fn result(
 
 /// The verdict of a run that searches: its trials fail on purpose.
 pub(crate) fn verdict(search: &SearchResult) -> Verdict {
-    match (search.confirmed_per_s, search.end) {
+    match (search.confirmed, search.end) {
         (Some(_), Some(SearchEnd::Found | SearchEnd::AtLeast)) => Verdict::Pass,
         (_, Some(SearchEnd::NotEven)) => Verdict::Fail,
         _ => Verdict::Undecided,
     }
 }
 
-/// The part that reached its limit first at a rate that failed.
+/// The part that reached its limit first at a value that failed.
 fn limit(trial: &TrialResult) -> SearchLimit {
     let counts = &trial.counts;
     #[expect(clippy::cast_precision_loss, reason = "shares of counts")]
@@ -109,23 +112,23 @@ fn limit(trial: &TrialResult) -> SearchLimit {
     }
 }
 
-/// Where more load brings less: goodput below nine tenths of the most that a lower rate brought, at the highest rate, too.
+/// Where more load brings less: goodput below nine tenths of the most that a lower value brought, at the highest value, too.
 fn collapse(trials: &[SearchTrial]) -> Option<SearchCollapse> {
     let told = || trials.iter().filter(|trial| trial.class != SearchClass::Untold);
-    let highest = told().max_by(|one, other| one.per_s.total_cmp(&other.per_s))?;
-    let most_below = |per_s: f64| {
-        told().filter(|it| it.per_s < per_s).map(|it| it.goodput_per_s).fold(0.0, f64::max)
+    let highest = told().max_by(|one, other| one.value.total_cmp(&other.value))?;
+    let most_below = |value: f64| {
+        told().filter(|it| it.value < value).map(|it| it.goodput_per_s).fold(0.0, f64::max)
     };
-    let is_less = |it: &&SearchTrial| it.goodput_per_s < COLLAPSED * most_below(it.per_s);
+    let is_less = |it: &&SearchTrial| it.goodput_per_s < COLLAPSED * most_below(it.value);
     let first = told()
         .filter(is_less)
         .filter(|_| is_less(&highest))
-        .min_by(|one, other| one.per_s.total_cmp(&other.per_s))?;
+        .min_by(|one, other| one.value.total_cmp(&other.value))?;
     Some(SearchCollapse {
-        per_s: first.per_s,
-        most_per_s: most_below(highest.per_s),
+        from: first.value,
+        most_per_s: most_below(highest.value),
         least_per_s: highest.goodput_per_s,
-        at_per_s: highest.per_s,
+        at: highest.value,
     })
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn all(
                     it.setting == setting.key
                         && it.trial == trial.trial
                         && it.role == SearchRole::Confirm
-                        && search.confirmed_per_s == Some(it.per_s)
+                        && search.confirmed == Some(it.value)
                 })
             })
         };

@@ -38,6 +38,7 @@ impl TrialAnalysis<'_> {
             streams: self.streams_by_end(),
             stream: if trial.stream == 1 { "probe" } else { "main" }.to_owned(),
             targets: facts.declared.targets.clone(),
+            rest: facts.declared.rest,
             driver: facts.load.driver.clone(),
             counts: measured.counts(),
             background: (trial.stream == 1).then(|| load.counts()),
@@ -153,6 +154,11 @@ impl TrialAnalysis<'_> {
             let of = &slots[place * slots.len() / count..(place + 1) * slots.len() / count];
             section.offered = of.iter().map(|slot| u64::from(slot.due)).sum();
             section.committed = of.iter().map(|slot| u64::from(slot.committed)).sum();
+        }
+        let committed: Vec<u32> = slots.iter().map(|slot| slot.committed).collect();
+        let excess = processor::excess(trial.metrics, &trial.grid, &committed, count);
+        for (section, ns) in sections.all.iter_mut().zip(excess) {
+            section.processor_excess_ns = ns;
         }
         sections
     }

@@ -41,7 +41,7 @@ fn theory_lies_between() {
         let service = |seed| Script::queue(1, Law::Exponential(Duration::from_millis(5), seed));
         let search = searched("arrival = 'poisson'\nduration = '200s'", "", seed, service);
         assert_eq!(search.end, Some(SearchEnd::Found), "{search:?}");
-        let between = search.confirmed_per_s.unwrap()..search.refuted_per_s.unwrap();
+        let between = search.confirmed.unwrap()..search.refuted.unwrap();
         between.contains(&theory)
     };
     let count = (0..10).filter(|seed| holds(*seed)).count();
@@ -54,13 +54,13 @@ fn theory_lies_between() {
 fn a_server_of_200() {
     let of_200 = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
     let search = searched("duration = '20s'", "", 1, of_200);
-    let confirmed = search.confirmed_per_s.unwrap();
+    let confirmed = search.confirmed.unwrap();
     assert!((180.0..=200.0).contains(&confirmed), "{search:?}");
-    assert!(search.refuted_per_s.is_some_and(|it| it > 200.0 && it < 225.0), "{search:?}");
+    assert!(search.refuted.is_some_and(|it| it > 200.0 && it < 225.0), "{search:?}");
     assert!(matches!(search.limit, Some(SearchLimit::Backlog | SearchLimit::Latency)));
     let free = |_| Script::unbounded(Law::Constant(Duration::from_millis(5)));
     let search = searched("duration = '20s'", "most = '400/s'", 1, free);
-    assert_eq!((search.end, search.confirmed_per_s), (Some(SearchEnd::AtLeast), Some(400.0)));
+    assert_eq!((search.end, search.confirmed), (Some(SearchEnd::AtLeast), Some(400.0)));
 }
 
 /// Claim: a limiter of 50/s that counts by windows of a minute is found within 1/s with trials of two minutes, a width and a
@@ -74,7 +74,7 @@ fn a_limiter_behind_a_window() {
     let load = "duration = '120s'\n[[threshold]]\nexpr = 'success >= 99.9%'";
     let search = "bracket = '20s'\nwidth = '1%'\nmargin = '1%'";
     let found = searched(load, search, 1, limited);
-    let (low, high) = (found.confirmed_per_s.unwrap(), found.refuted_per_s.unwrap());
+    let (low, high) = (found.confirmed.unwrap(), found.refuted.unwrap());
     assert!((49.0..=50.0).contains(&low) && (50.0..=51.0).contains(&high), "{found:?}");
     assert_eq!(found.limit, Some(SearchLimit::Limiter), "{found:?}");
     assert!(found.in_words().contains("limiter"), "{}", found.in_words());
@@ -87,14 +87,67 @@ fn a_server_that_collapses() {
     let server = |_| Script::queue(1, Law::Constant(Duration::from_millis(5))).thrashing(40, 4.0);
     let found =
         searched("duration = '20s'\ntimeout = '10s'\nconnections_max = 8192", "", 1, server);
-    let confirmed = found.confirmed_per_s.unwrap_or_else(|| panic!("{found:#?}"));
+    let confirmed = found.confirmed.unwrap_or_else(|| panic!("{found:#?}"));
     assert!((180.0..=200.0).contains(&confirmed), "{found:?}");
     let collapse = found.collapse.unwrap();
-    assert!(collapse.per_s > 200.0 && collapse.per_s <= 400.0, "{collapse:?}");
+    assert!(collapse.from > 200.0 && collapse.from <= 400.0, "{collapse:?}");
     // 400/s come in and 50/s go out: from 1.4 s on each waits for longer than its ten seconds.
-    assert!(collapse.least_per_s < 1e-9 && collapse.at_per_s > 399.0, "{collapse:?}");
+    assert!(collapse.least_per_s < 1e-9 && collapse.at > 399.0, "{collapse:?}");
     assert!((180.0..=205.0).contains(&collapse.most_per_s), "{collapse:?}");
     assert!(found.in_words().contains("it collapses"), "{}", found.in_words());
     let steady = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
     assert_eq!(searched("duration = '20s'", "", 1, steady).collapse, None);
+}
+
+/// Claim: of one server that takes exactly 5 ms, on which a client of a closed loop waits 5 ms for each that is before it,
+/// ten clients keep p99 under 52 ms and eleven do not: the most clients are found to one, in the key's own unit.
+#[test]
+fn clients_of_a_closed_loop() {
+    let experiment = "seed = 1
+[system]
+kind = 'script'
+[load]
+model = 'closed'
+clients = 2
+warmup = '2s'
+duration = '20s'
+[search]
+find = 'load.clients'
+[[threshold]]
+expr = 'p99 < 52ms'
+";
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        |_: &SettingPlan, _: u32| Script::queue(1, Law::Constant(Duration::from_millis(5)));
+    let ran = exact::run(experiment, Client::default(), &script, folder.path()).unwrap();
+    let search = ran.result.search.unwrap();
+    assert_eq!(search.end, Some(SearchEnd::Found), "{search:?}");
+    assert!(matches!(search.confirmed, Some(9.0 | 10.0)), "{search:?}");
+    assert_eq!(search.refuted, Some(11.0), "{search:?}");
+    assert_eq!(search.limit, Some(SearchLimit::Latency), "{search:?}");
+    let words = search.in_words();
+    assert!(
+        words.contains(" clients keep p99 < 52ms, confirmed by 3 trials of 20s; 11 clients do not"),
+        "{words}"
+    );
+    assert!(ran.page.contains("11 clients do not"), "the page says it, too");
+}
+
+/// Claim: of a generator that has one connection, on which answers take 5 ms, to a server that would bear any rate, the
+/// search ends near the 200/s that fit on the connection, and says that this client is the limit, and not the system.
+#[test]
+fn a_generator_below_the_system() {
+    let free = |_| Script::unbounded(Law::Constant(Duration::from_millis(5)));
+    let load = "duration = '20s'\nconnections = 1\nconnections_max = 1";
+    let found = searched(load, "most = '800/s'", 1, free);
+    assert_eq!(found.limit, Some(SearchLimit::Generator), "{found:?}");
+    assert!(found.confirmed.is_none_or(|it| it <= 200.0), "{found:?}");
+    assert!(
+        found.in_words().contains("this client is the limit, and not the system"),
+        "{}",
+        found.in_words()
+    );
+    let free = |_| Script::unbounded(Law::Constant(Duration::from_millis(5)));
+    let enough = searched("duration = '20s'\nconnections = 8", "most = '800/s'", 1, free);
+    assert_eq!((enough.end, enough.confirmed), (Some(SearchEnd::AtLeast), Some(800.0)));
 }

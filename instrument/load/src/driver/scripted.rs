@@ -12,7 +12,8 @@ use clock::{Clock, Hand};
 use rustix::io::Errno;
 
 use super::{Chunk, Counters, Driver, Event, Key, Wait};
-use crate::scripted::{Agenda, Call, Happening, Occurrence, Peer, Server, Trouble};
+use crate::scripted::agenda::{Agenda, Occurrence, Peer};
+use crate::scripted::server::{Call, Happening, Server, Trouble};
 
 /// Waits in a row in which nothing happened and no time passed: more is an engine that spins, which virtual time
 /// would never end.

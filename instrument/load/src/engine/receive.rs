@@ -139,8 +139,11 @@ impl Engine<'_> {
                     None => self.settle(found),
                     Some((next, payload)) => self.settle_followed(found, next, payload),
                 }
+            } else if self.trial.here.contains(&owner) {
+                self.routes.send(owner - self.trial.here.start, found);
             } else {
-                self.routes.send(owner, found);
+                // A transaction of another part, which no session here has sent.
+                self.count_phantom(tx);
             }
         }
     }

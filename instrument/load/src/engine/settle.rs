@@ -290,7 +290,7 @@ impl Engine<'_> {
         self.event("late_answer", Some(tx), || "answered after its time".to_owned());
     }
 
-    fn count_phantom(&mut self, tx: TxId) {
+    pub(super) fn count_phantom(&mut self, tx: TxId) {
         self.facts.phantom_answers += 1;
         self.event("phantom_answer", Some(tx), || "answered, and never sent".to_owned());
     }

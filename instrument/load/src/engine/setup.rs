@@ -11,7 +11,7 @@ use super::settle::Rows;
 use super::{Backlog, Batching, Engine, FollowUps, Receipts, Resends, Routes, Stream};
 use crate::connection::{Connection, OBSERVER};
 use crate::demand::{Demand, Presence, Think};
-use crate::links::odd_one;
+use crate::links::{observer_index, odd_one, probe_index};
 use crate::pending::{NONE, Pending};
 use crate::place::Place;
 use crate::run_queue::RunQueue;
@@ -133,15 +133,6 @@ impl<'t> Engine<'t> {
         self.want_open(u32::try_from(self.connections.len() - 1).expect("connections are u32"));
         Ok(())
     }
-}
-
-/// Connection indices: the main load's first, then the observers', then the probe's.
-fn observer_index(load: &LoadPlan, n: u32) -> u32 {
-    load.connections.max(load.connections_max) + n
-}
-
-pub(crate) fn probe_index(load: &LoadPlan, observers: u32, n: u32) -> u32 {
-    observer_index(load, observers) + n
 }
 
 /// Where a connection goes, and what is spoken on it.

@@ -56,7 +56,7 @@ pub(crate) fn run<D: Driver>(
     // A timer is otherwise up to 50 µs late on purpose (prctl(2), PR_SET_TIMERSLACK). Without it `balanced`
     // is less exact, which the lag shows.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let nice = take_precedence(trial.workers);
+    let nice = take_precedence(trial.here.end - trial.here.start);
     let Seat { worker, to, spare, routes } = seat;
     let promise = ReadyPromise(&to);
     let rows = Rows::new(worker, to.clone(), spare);
@@ -324,7 +324,7 @@ impl Engine<'_> {
 
     /// Whether marks may come from or go to other workers.
     pub(super) fn is_routed(&self) -> bool {
-        self.trial.workers > 1
+        self.trial.here.len() > 1
     }
 
     fn show(&mut self) {

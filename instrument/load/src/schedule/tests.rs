@@ -186,3 +186,28 @@ fn a_probe_keeps_its_interval() {
     let due: Vec<_> = DueTimes::every(Duration::from_nanos(333_333_333), window(2, 1)).collect();
     assert_eq!(due, [(0, 2 * SECOND), (1, 2_333_333_333), (2, 2_666_666_666), (3, 2_999_999_999)]);
 }
+
+/// Claim: agents split a plan as workers of one host do: whatever the shape, the seed and the number of agents and of their
+/// threads, each due time belongs to exactly one worker of one agent, and together they are those of one host to the
+/// nanosecond.
+#[test]
+fn parts_of_a_plan_are_the_plan() {
+    let window = window(1, 3);
+    for seed in [1, 7, 0x5eed] {
+        for schedule in shapes() {
+            let whole: Vec<_> = DueTimes::new(&schedule, window, Seed(seed), 0, 1).collect();
+            for (agents, threads, connections) in
+                [(1, 1, 1), (2, 1, 2), (4, 3, 64), (4, 8, 17), (9, 2, 9)]
+            {
+                let workers = crate::Part::workers(threads, connections, agents);
+                let all = agents * workers;
+                assert!(workers >= 1 && all <= connections.max(agents));
+                let own = |agent| agent * workers..(agent + 1) * workers;
+                let of = |worker| DueTimes::new(&schedule, window, Seed(seed), worker, all);
+                let mut union: Vec<_> = (0..agents).flat_map(own).flat_map(of).collect();
+                union.sort_unstable();
+                assert_eq!(union, whole, "{agents} agents, seed {seed}, {schedule:?}");
+            }
+        }
+    }
+}

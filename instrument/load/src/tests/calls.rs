@@ -78,6 +78,7 @@ fn client_libraries_are_called() {
         plan.load.connections = 16;
         let mut kept = Kept::default();
         let setup = Setup {
+            part: None,
             plan: &plan,
             stages: Called.stages(),
             final_stages: model::FinalStages::all(1),

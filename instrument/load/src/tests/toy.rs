@@ -505,6 +505,7 @@ pub fn try_run_of(
 ) -> Result<Loaded, LoadError> {
     let stages = system.stages();
     let setup = Setup {
+        part: None,
         plan,
         final_stages: plan.final_stages(&stages),
         stages,

@@ -85,6 +85,7 @@ pub(super) fn try_stopped_load_of(
     let (clock, hand) = clock(WallTime::from_unix_ns(0));
     let mut kept = Kept::default();
     let setup = Setup {
+        part: None,
         plan,
         stages: system.stages(),
         final_stages: model::FinalStages::all(0),

@@ -1,6 +1,7 @@
 //! Records that are kept line by line beside the rows: samples, events, entries of a ledger.
 
 use clock::WallTime;
+use serde::{Deserialize, Serialize};
 
 use crate::row::Stamp;
 
@@ -18,7 +19,7 @@ pub struct MetricSample {
 }
 
 /// Something that happened at a time: `events.parquet`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Nanoseconds after the trial's start.
     pub at: Stamp,

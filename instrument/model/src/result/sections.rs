@@ -19,6 +19,10 @@ pub struct SectionResult {
     pub offered: u64,
     /// Committed in it, whenever they were due, of all streams.
     pub committed: u64,
+    /// Processor time of all processes in it, this one included, beyond what its commits would take at the window's mean,
+    /// nanoseconds; samples are spread evenly over their second. 0 = nothing was sampled.
+    #[serde(default)]
+    pub processor_excess_ns: i64,
     /// Due in it, of the measured stream.
     pub due: u64,
     /// Of these, those that reached the final stage.

@@ -336,21 +336,26 @@ pub const KEYS: &[Key] = &[
     key(
         "search.find",
         Nothing,
-        Word(&["load.rate"]),
+        Word(&["load.rate", "load.clients", "load.connections"]),
         "The key whose highest value that meets every threshold is searched for; its value in the file is the first one tried",
     ),
-    key("search.most", Rule("10000000/s"), Rate, "Highest rate that is ever offered"),
+    key(
+        "search.most",
+        Rule("10000000/s; of clients and connections the most that a load may have"),
+        Own,
+        "Highest value that is ever tried: a rate, or a number of clients or connections",
+    ),
     key(
         "search.width",
         Rule("5%"),
         Share,
-        "Distance between the highest rate that passes and the lowest that fails at the end of the bisection",
+        "Distance between the highest value that passes and the lowest that fails at the end of the bisection; of whole numbers at least 1",
     ),
     key(
         "search.margin",
         Rule("5%"),
         Share,
-        "Distance of the confirming trials below the highest rate that passed, and of the refuting ones above it",
+        "Distance of the confirming trials below the highest value that passed, and of the refuting ones above it",
     ),
     key(
         "search.bracket",
@@ -362,7 +367,13 @@ pub const KEYS: &[Key] = &[
         "search.trials",
         Fixed("3"),
         Integer(1, 100),
-        "Fresh trials that confirm the result, all of them; the majority of as many refutes the rate above it",
+        "Fresh trials that confirm the result, all of them; the majority of as many refutes the value above it",
+    ),
+    key(
+        "search.deploy",
+        Fixed("each"),
+        Word(&["each", "once"]),
+        "Each: every trial starts the system anew. Once: it is started once and keeps its state; before each trial but the first it rests until it is calm",
     ),
     key(
         "ledger.settle",

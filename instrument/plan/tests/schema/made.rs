@@ -205,6 +205,10 @@ fn own(path: &str) -> Value {
                 "properties": { "max": { "$ref": "#/$defs/duration" } },
             },
         ] }),
+        "search.most" => json!({ "oneOf": [
+            { "$ref": "#/$defs/rate" },
+            { "type": "integer", "minimum": 1 },
+        ] }),
         other => panic!("{other} has a form of its own, and it is not here"),
     }
 }

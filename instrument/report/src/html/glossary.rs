@@ -5,7 +5,7 @@
 use model::result::AuditFacts;
 
 /// GLOSSARY.md as it is.
-const GLOSSARY: &str = include_str!("../../../../GLOSSARY.md");
+const GLOSSARY: &str = include_str!("../../data/GLOSSARY.md");
 
 /// Rows of GLOSSARY.md that define several words at once in a sentence about all of them; each has its own below.
 const SPLIT_BELOW: &[&str] = &["offered, sent, accepted, committed, verified rate"];

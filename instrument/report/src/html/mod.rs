@@ -54,8 +54,8 @@ impl Assets {
     #[must_use]
     pub const fn built() -> Self {
         Self {
-            style: include_str!("../../../../web/dist/page.css"),
-            script: include_str!("../../../../web/dist/page.js"),
+            style: include_str!("../../data/page.css"),
+            script: include_str!("../../data/page.js"),
         }
     }
 }
@@ -258,6 +258,8 @@ fn with_results(run: &Run<'_>) -> Markup {
     let all = PAGE_SECTIONS.iter().filter(|of| matches!(of.place, Place::WithResults));
     let fold = |of: &PageSection| {
         let fold = markup::details("part", of.heading, content(run, of))?;
+        // The trials of a search are its answer's grounds.
+        let fold = if of.key == "search" { fold.attr("open", "") } else { fold };
         Some(fold.attr("id", format!("r{}-{}", run.index, of.key)))
     };
     all.filter_map(fold).collect()

@@ -18,7 +18,7 @@ const HEAD_LETTER: f64 = 8.4;
 
 /// A picture in the making. The origin is the upper left corner below the title.
 pub(crate) struct Canvas {
-    width: f64,
+    pub(crate) width: f64,
     height: f64,
     body: String,
 }

@@ -183,15 +183,19 @@ fn history(of: &Trend, number: &TrendNumber, index: usize) -> Figure {
     let mut canvas = Canvas::new(WIDTH, height + 66.0);
     let last = float(of.runs.len().max(2) - 1);
     let plot = Plot::new(area, Scale::linear(0.0, last), y);
-    let title = if number.unit == ComparedUnit::Ns { "" } else { "per second" };
+    let title = if number.unit == ComparedUnit::PerSecond { "per second" } else { "" };
     plot.y_axis(&mut canvas, unit, title);
-    // A run's day, as long as there is room; the axis leaves out what would lie on its neighbour.
-    let day = |it: &model::comparison::TrendRun| it.started.chars().take(10).collect::<String>();
+    // A run's day, or its minute where all are of one day (RFC 3339), as long as there is room.
+    let of_text = |it: &model::comparison::TrendRun, skip: usize, length: usize| {
+        it.started.chars().skip(skip).take(length).collect::<String>()
+    };
+    let one_day = of.runs.windows(2).all(|it| of_text(&it[0], 0, 10) == of_text(&it[1], 0, 10));
+    let (skip, length) = if one_day { (11, 5) } else { (0, 10) };
     let ticks: Vec<Tick> = of
         .runs
         .iter()
         .enumerate()
-        .map(|(place, run)| Tick { value: float(place), label: clean(&day(run)) })
+        .map(|(place, run)| Tick { value: float(place), label: clean(&of_text(run, skip, length)) })
         .collect();
     let every = of.runs.len().div_ceil(6).max(1);
     let ticks: Vec<Tick> = ticks.into_iter().step_by(every).collect();

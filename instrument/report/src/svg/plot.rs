@@ -82,9 +82,11 @@ impl Plot {
                 if tick.label.is_empty() { "gm" } else { "g" },
             );
             let half = text_width(&tick.label) / 2.0;
-            if !tick.label.is_empty() && x - half >= free_from {
-                canvas.text(x, bottom + 16.0, "m c", &tick.label);
-                free_from = x + half + 8.0;
+            // A label at the right end is moved in, as far as it would be cut off.
+            let middle = x.min(canvas.width - half);
+            if !tick.label.is_empty() && middle - half >= free_from {
+                canvas.text(middle, bottom + 16.0, "m c", &tick.label);
+                free_from = middle + half + 8.0;
             }
         }
         canvas.line((self.area.left, bottom), (self.area.right(), bottom), "ax");

@@ -341,6 +341,7 @@ pub fn trial(key: &str) -> TrialResult {
     TrialResult {
         path: format!("settings/{key}/trial-0"),
         targets: Vec::new(),
+        rest: None,
         trial: 0,
         seed: 7,
         verdict: Verdict::Pass,

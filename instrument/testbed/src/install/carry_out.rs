@@ -4,6 +4,7 @@
 //! refused. It must never run anything that the table does not name.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use clock::Clock;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Entry, How, InstallError, Shelf, VERIFIED};
+use super::{Entry, How, InstallError, Shelf, VERIFIED, go_modules};
 
 /// The longest that one command may take: a large program built on a busy two-core machine.
 const COMMAND_MAX: Duration = Duration::from_secs(3600);
@@ -22,6 +23,15 @@ pub(super) const VERIFY_MAX: Duration = Duration::from_secs(60);
 const LAST_LINES_MAX: usize = 15;
 /// The file of what pip may install, with digests.
 const REQUIREMENTS: &str = "requirements.txt";
+
+/// The project of what Maven may copy, the folder that it copies to, and the list of the files' digests.
+const PROJECT: &str = "pom.xml";
+const JARS: &str = "jars";
+const DIGESTS: &str = "jars.sha256";
+/// The plugin that copies, in a version of its own: which one Maven would take otherwise depends on its own version.
+const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+/// Runs a class of the jars beside it, with the options of the Java machine before it.
+const RUN_CLASS: &str = "#!/bin/sh\nexec java -cp \"$(dirname \"$0\")/jars/*\" \"$@\"\n";
 
 /// One command.
 pub(super) struct Step {
@@ -66,6 +76,9 @@ pub(super) fn in_words(entry: &Entry) -> String {
             format!("go get {package}@{version} && go build {package}")
         }
         How::Npm { package, version, .. } => format!("npm install {package}@{version}"),
+        How::Maven { .. } => {
+            format!("mvn copy-dependencies ({} {})", entry.name, entry.how.version())
+        }
         How::Python { packages, .. } => format!("pip install {}", packages.join(" ")),
         How::Nowhere { reason } => format!("cannot be had: {reason}"),
     }
@@ -91,6 +104,9 @@ pub(super) fn install(
     if let How::Python { lock, .. } = entry.how {
         std::fs::write(folder.join(REQUIREMENTS), lock).map_err(cache_error)?;
     }
+    if let How::Maven { project, digests, .. } = entry.how {
+        lay_out(&folder, entry.program, project, digests).map_err(cache_error)?;
+    }
     if matches!(entry.how, How::GoModule { .. }) {
         // What an attempt left that was broken off is in the way of a new module.
         let build = build_folder(shelf, entry);
@@ -112,10 +128,27 @@ pub(super) fn install(
             said: "a package with another digest".to_owned(),
         });
     }
+    if let How::Maven { digests, .. } = entry.how {
+        let came = names(&folder.join(JARS)).map_err(cache_error)?;
+        let wanted: Vec<&str> = digests.lines().filter_map(|line| line.get(66..)).collect();
+        if let Some(other) = came.iter().find(|name| !wanted.contains(&name.as_str())) {
+            // Nothing of it has been run, and all of the folder would be.
+            let _ = std::fs::remove_dir_all(&folder);
+            return Err(InstallError::NotIt {
+                name: entry.name.to_owned(),
+                command: COPY.to_owned(),
+                wanted: format!("{} files with known digests", wanted.len()),
+                said: format!("{other} is none of them"),
+            });
+        }
+    }
     let program = match entry.how.program_path(entry.program) {
         Some(inside) => folder.join(inside),
         None => shelf.which(entry.program).unwrap_or_else(|| PathBuf::from(entry.program)),
     };
+    if let How::Go { package, version } | How::GoModule { package, version } = entry.how {
+        check_modules(shelf, entry.name, &program, (package, version), log)?;
+    }
     verify(shelf, entry, &program, log)?;
     if is_ours {
         std::fs::write(folder.join(VERIFIED), format!("{}\n", in_words(entry)))
@@ -126,10 +159,64 @@ pub(super) fn install(
     Ok(program)
 }
 
+/// Writes all that Maven does not bring: its project, the digests of what it is to bring, and the program.
+fn lay_out(folder: &Path, program: &str, project: &str, digests: &str) -> std::io::Result<()> {
+    // Files of an attempt that was broken off would be run, too.
+    let _ = std::fs::remove_dir_all(folder.join(JARS));
+    std::fs::write(folder.join(PROJECT), project)?;
+    let jars = folder.join(JARS).display().to_string();
+    let places = digests.lines().filter_map(|line| line.split_once("  "));
+    let places: String =
+        places.map(|(digest, name)| format!("{digest}  {jars}/{name}\n")).collect();
+    std::fs::write(folder.join(DIGESTS), places)?;
+    std::fs::write(folder.join(program), RUN_CLASS)?;
+    std::fs::set_permissions(folder.join(program), std::fs::Permissions::from_mode(0o755))
+}
+
+/// The names of a folder's files.
+fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder)?;
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
 /// Whether the client's lock file has the digest of the package that is meant; it has checked the bytes against it.
 fn has_integrity(folder: &Path, integrity: &str) -> std::io::Result<bool> {
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
     Ok(lock.contains(&format!("\"integrity\": \"{integrity}\"")))
+}
+
+/// Compares the modules in a program that Go built with our list of sums. Nothing of them has been run; a program that
+/// differs is removed.
+fn check_modules(
+    shelf: &Shelf,
+    name: &str,
+    program: &Path,
+    (package, version): (&str, &str),
+    log: &mut dyn FnMut(&str),
+) -> Result<(), InstallError> {
+    let go = shelf.which("go").unwrap_or_else(|| PathBuf::from("go"));
+    let step = Step::new(go, ["version", "-m"]).arg(program.to_string_lossy());
+    log(&format!("$ {}", step.in_words()));
+    let mut said = String::new();
+    let ran = run(shelf, &step, VERIFY_MAX, &mut |line| {
+        if said.len() < go_modules::BYTES_MAX {
+            said.push_str(line);
+            said.push('\n');
+        }
+    });
+    let checked = match ran {
+        Ok(_) => go_modules::check(&said, package, version, go_modules::SUMS),
+        Err(how) => Err(how),
+    };
+    checked.map_err(|reason| {
+        let _ = std::fs::remove_file(program);
+        InstallError::NotIt {
+            name: name.to_owned(),
+            command: step.in_words(),
+            wanted: format!("{package}@{version} and modules with known sums"),
+            said: reason,
+        }
+    })
 }
 
 fn build_folder(shelf: &Shelf, entry: &Entry) -> PathBuf {
@@ -192,6 +279,21 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
             let quiet = ["--no-audit", "--no-fund", "--ignore-scripts"];
             let args = ["install", "--prefix", &prefix].into_iter().chain(quiet).chain([&*exact]);
             vec![Step::new(client("npm")?, args)]
+        }
+        How::Maven { .. } => {
+            client("java")?;
+            let project = text(&folder.join(PROJECT));
+            let jars = format!("-DoutputDirectory={}", text(&folder.join(JARS)));
+            let copy = ["--batch-mode", "--quiet", "--file", &project, COPY, &jars];
+            let copy = copy.into_iter().chain(["-DincludeScope=runtime"]);
+            let digests = text(&folder.join(DIGESTS));
+            vec![
+                Step::new(client("mvn")?, copy),
+                Step::new(
+                    client("sha256sum")?,
+                    ["--check", "--strict", "--quiet", digests.as_str()],
+                ),
+            ]
         }
         How::Python { .. } => {
             let root = text(folder);

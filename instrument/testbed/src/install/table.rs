@@ -72,6 +72,15 @@ pub enum How {
         /// nothing else.
         lock: &'static str,
     },
+    /// Packages for the Java machine, and a program of two lines that runs a class of theirs.
+    Maven {
+        /// The packages, as a project that has nothing else.
+        project: &'static str,
+        /// Changes when one of them does.
+        version: &'static str,
+        /// All files that come, with their digests, as `sha256sum` writes them.
+        digests: &'static str,
+    },
     /// It cannot be had through an ordinary client.
     Nowhere {
         /// Why, and what to do.
@@ -87,6 +96,7 @@ impl How {
             Self::Cargo { version, .. }
             | Self::Go { version, .. }
             | Self::GoModule { version, .. }
+            | Self::Maven { version, .. }
             | Self::Npm { version, .. }
             | Self::Python { version, .. } => version.trim_start_matches('v').to_owned(),
             Self::Nowhere { .. } => "none".to_owned(),
@@ -96,7 +106,9 @@ impl How {
     /// The program's place in the folder of its version; `None` if it is never there.
     pub(super) fn program_path(&self, program: &str) -> Option<String> {
         match self {
-            Self::Go { .. } | Self::GoModule { .. } => Some(program.to_owned()),
+            Self::Go { .. } | Self::GoModule { .. } | Self::Maven { .. } => {
+                Some(program.to_owned())
+            }
             Self::Cargo { .. } | Self::Python { .. } => Some(format!("bin/{program}")),
             Self::Npm { inside, .. } => Some((*inside).to_owned()),
             Self::System { .. } | Self::Nowhere { .. } => None,
@@ -273,6 +285,19 @@ pub const ENTRIES: &[Entry] = &[
         asked: &["version"],
         says: "v1.8.1",
     },
+    // Its own scripts come in an archive that no registry has; its jars are all that they run.
+    Entry {
+        name: "kafka",
+        purpose: "message broker, on the Java machine",
+        program: "kafka",
+        how: How::Maven {
+            project: include_str!("kafka.pom.xml"),
+            version: "4.3.1",
+            digests: include_str!("kafka.sha256"),
+        },
+        asked: &["kafka.Kafka", "--version"],
+        says: "4.3.1",
+    },
     Entry {
         name: "minio",
         purpose: "object store that speaks S3",
@@ -283,6 +308,14 @@ pub const ENTRIES: &[Entry] = &[
         },
         asked: &["--help"],
         says: "object storage",
+    },
+    Entry {
+        name: "nats",
+        purpose: "NATS's own load tool, to compare with",
+        program: "nats",
+        how: How::Go { package: "github.com/nats-io/natscli/nats", version: "v0.5.0" },
+        asked: &["--version"],
+        says: "v0.5.0",
     },
     Entry {
         name: "nats-server",
@@ -375,6 +408,17 @@ pub const ENTRIES: &[Entry] = &[
         how: How::Go { package: "github.com/versity/versitygw/cmd/versitygw", version: "v1.8.0" },
         asked: &["--version"],
         says: "Version",
+    },
+    Entry {
+        name: "victoria-metrics",
+        purpose: "receiver of metrics that are pushed",
+        program: "victoria-metrics",
+        how: How::Go {
+            package: "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
+            version: "v1.151.0",
+        },
+        asked: &["-help"],
+        says: "victoria-metrics is a time series database",
     },
     Entry {
         name: "wrk",

@@ -16,11 +16,18 @@ fn shelf(folder: &Path, scripts: &[(&str, &str)]) -> Shelf {
     Shelf { cache: folder.join("cache"), beside: None, here: None, path: vec![bin], is_root: false }
 }
 
-/// A client that puts a program into GOBIN which says `$1`.
+/// A client that puts a program into GOBIN which says `says`, and that knows it to be of k6's module.
 fn client_that_installs(program: &str, says: &str) -> String {
+    let of = modules_of("go.k6.io/k6 v1.8.1 ");
     format!(
-        "echo fetching $2; printf '#!/bin/sh\\necho {says}\\n' > $GOBIN/{program}; chmod +x $GOBIN/{program}"
+        "[ $1 = version ] && exec printf '{of}'; echo fetching $2; printf '#!/bin/sh\\necho {says}\\n' > $GOBIN/{program}; chmod +x $GOBIN/{program}"
     )
+}
+
+/// The answer of `go version -m` for a program of one module of the list.
+fn modules_of(start: &str) -> String {
+    let line = go_modules::SUMS.lines().find(|line| line.starts_with(start)).unwrap();
+    format!("program: go1.26\\n\\tdep\\t{}\\n", line.replace(' ', "\\t"))
 }
 
 /// Claim: the list is alphabetical, has each name once, and every entry can be asked what it is.
@@ -57,12 +64,14 @@ fn a_program_is_had_and_kept() {
 fn a_go_program_is_built_from_a_module_of_ours() {
     let folder = tempfile::tempdir().unwrap();
     // `go -C M mod init build`, `go -C M get P@V`, `go -C M build -o FILE P`.
-    let go = r#"case $3 in
+    let go = r#"[ $1 = version ] && exec printf 'MODULES'
+case $3 in
 mod) test ! -e "$2/go.mod" && echo "module $5" > "$2/go.mod";;
 get) echo "require $4" >> "$2/go.mod";;
 build) cat "$2/go.mod"; printf '#!/bin/sh\necho etcd Version: 3.7.3\n' > "$5"; chmod +x "$5";;
 esac"#;
-    let shelf = shelf(folder.path(), &[("go", go)]);
+    let go = go.replace("MODULES", &modules_of("go.etcd.io/etcd/server/v3 v3.7.3 "));
+    let shelf = shelf(folder.path(), &[("go", &go)]);
     let build = shelf.cache.join("build/etcd");
     std::fs::create_dir_all(&build).unwrap();
     std::fs::write(build.join("go.mod"), "module half").unwrap();
@@ -85,6 +94,18 @@ fn another_version_is_refused() {
         "k6 came, but is not what was asked for: `k6 version` was to say `v1.8.1` and said:\nk6 v1.7.0\n"
     );
     assert_eq!(shelf.find("k6"), None);
+}
+
+/// Claim: a program with a module of another sum is refused before it is run, and removed.
+#[test]
+fn another_sum_is_refused_before_it_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = folder.path().join("ran");
+    let client = client_that_installs("k6", &format!("k6 v1.8.1; touch {}", ran.display()));
+    let shelf = shelf(folder.path(), &[("go", &client.replace("h1:", "h1:other"))]);
+    let error = shelf.install("k6", None, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("go.k6.io/k6 v1.8.1: expected the sum h1:"), "{error}");
+    assert!(!ran.exists() && !folder.path().join("cache/k6/1.8.1/k6").exists());
 }
 
 /// Claim: a client that is refused, missing or without rights gives a message that names the program and what

@@ -129,9 +129,9 @@ impl Current {
 mod tests {
     use super::*;
 
-    /// Calls of blocks and transactions in so many requests of a set, and requests that cannot succeed.
+    /// Calls of blocks, heights and transactions in so many requests of a set, and requests that cannot succeed.
     const SETS: [(&str, u32, u32, u32); 3] =
-        [("blocks", 1, 1, 0), ("dapp", 4, 12, 0), ("everything", 32, 41, 1)];
+        [("blocks", 1, 1, 0), ("dapp", 7, 12, 0), ("everything", 35, 41, 1)];
     /// As the study is played.
     const ALLOWED_RPS: f64 = 48.5;
     /// Rows that no limiter with a fixed allowance gives: at 49/s refusals began after 135 s and not after one window, and

@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::limits::Client;
+use super::socket::RPC_BYTES_MAX;
 use super::{Serving, socket};
 use crate::answers::{self, Answered, Keep, Problem, SERVER_TIMING};
 use crate::gateway::{Form, Spent, calls_of};
@@ -27,8 +28,6 @@ use crate::{openapi, swagger};
 /// Methods of routes that read, and of those that are posted to.
 const READ: &str = "GET, HEAD, OPTIONS";
 const POSTED: &str = "POST, OPTIONS";
-/// The largest body of JSON-RPC calls, and of a transaction.
-pub const RPC_BYTES_MAX: usize = 1 << 20;
 /// The header in which a client shows its key.
 const API_KEY: &str = "x-api-key";
 

@@ -19,11 +19,13 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::Serving;
 use super::limits::Client;
-use super::respond::RPC_BYTES_MAX;
 use crate::answers::Answered;
 use crate::gateway::{Gateway, Spent, calls_of};
 use crate::json;
 use crate::view::View;
+
+/// The largest body of JSON-RPC calls, and of a transaction.
+pub const RPC_BYTES_MAX: usize = 1 << 20;
 
 /// Calls of one connection that are under way at once.
 const UNDER_WAY_MAX: usize = 32;

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use clock::Clock;
 use tokio::sync::oneshot;
 
 use super::address::Address;
 use super::identity::Pinned;
 use super::limiter::{Admission, Limiter};
-use super::pool::{Pool, Speed};
+use super::pool::{Pool, Speed, body};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::rpc::{self, Answer, Call, Failure, Reply};
@@ -186,19 +185,4 @@ impl Upstream {
             }
         }
     }
-}
-
-/// Calls as the body of one post; their ids are their places.
-pub(super) fn body(calls: &[Call]) -> Bytes {
-    let mut body = Vec::with_capacity(160 * calls.len());
-    if let [only] = calls {
-        only.write(0, &mut body);
-        return body.into();
-    }
-    for (index, call) in calls.iter().enumerate() {
-        body.push(if index == 0 { b'[' } else { b',' });
-        call.write(index, &mut body);
-    }
-    body.push(b']');
-    body.into()
 }

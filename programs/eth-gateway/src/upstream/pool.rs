@@ -19,9 +19,8 @@ use tokio_rustls::TlsConnector;
 
 use super::address::Address;
 use super::identity::{Identity, Pinned};
-use super::one;
 use crate::options::Options;
-use crate::rpc::{self, Failure, Reply};
+use crate::rpc::{self, Call, Failure, Reply};
 
 /// How long a connection may take to be there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
@@ -143,7 +142,7 @@ impl Pool {
         for post in posts {
             let failed = |error: hyper::Error| unreachable(&error);
             connection.ready().await.map_err(failed)?;
-            let request = self.request(one::body(post))?;
+            let request = self.request(body(post))?;
             let response = connection.send_request(request).await.map_err(failed)?;
             let came = self.receive(response).await?;
             for reply in rpc::read(came.status, came.retry_after, &came.body, post.len()) {
@@ -280,4 +279,19 @@ fn unreachable(error: &hyper::Error) -> Failure {
 
 fn seconds(value: &HeaderValue) -> Option<Duration> {
     value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Calls as the body of one post; their ids are their places.
+pub(super) fn body(calls: &[Call]) -> Bytes {
+    let mut body = Vec::with_capacity(160 * calls.len());
+    if let [only] = calls {
+        only.write(0, &mut body);
+        return body.into();
+    }
+    for (index, call) in calls.iter().enumerate() {
+        body.push(if index == 0 { b'[' } else { b',' });
+        call.write(index, &mut body);
+    }
+    body.push(b']');
+    body.into()
 }

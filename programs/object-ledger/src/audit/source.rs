@@ -47,7 +47,7 @@ impl Source {
         let buckets = config.open_buckets()?.into_iter().map(|it| (it.name, it.store)).collect();
         let attempt_max = Duration::from_millis(config.storage.attempt_ms_max);
         let retry_max = config.storage.retry_max;
-        let runtime = crate::program::runtime()?;
+        let runtime = crate::lifecycle::runtime()?;
         Ok(Self::Stores(Box::new(Stores { runtime, buckets, attempt_max, retry_max })))
     }
 

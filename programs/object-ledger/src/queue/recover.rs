@@ -78,7 +78,7 @@ impl Queue {
         if let Some(first) = first {
             self.firsts.insert(id, first);
             let batch = Batch { id, transactions };
-            self.open.insert(first, Open { batch, attempt: 1, lent: None });
+            self.open.insert(first, Open { batch, attempt: 1, is_durable: true, lent: None });
         }
     }
 }

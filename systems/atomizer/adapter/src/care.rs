@@ -10,7 +10,7 @@ use std::time::Duration;
 use atomizer_node::protocol::request::Standing;
 use sut::{Deployment, NodeCare, NodeState};
 
-use crate::nodes::Places;
+use crate::places::Places;
 use crate::standing::standing;
 
 /// How long atomizers may take to come to one height.

@@ -14,6 +14,7 @@ mod ledger;
 mod metrics;
 mod nodes;
 mod options;
+mod places;
 mod session;
 mod stages;
 mod standing;

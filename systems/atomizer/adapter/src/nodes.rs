@@ -12,9 +12,10 @@ use testbed::free_port;
 
 use crate::care::{Care, Tended};
 use crate::metrics;
+use crate::options::Atomizer;
+use crate::places::{Place, Places, ShardPlace};
 use crate::stages;
 use crate::standing::wait_until_led;
-use crate::system::Atomizer;
 
 /// Names in the testbed, for faults by name; several atomizers are this with their number.
 const ATOMIZER: &str = "atomizer";
@@ -30,41 +31,6 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// The first atomizer leads when a trial begins, so that a fault can name it: the others wait longer for a leader.
 const FOLLOWER_PATIENCE: u64 = 2;
 const ELECTION_TIMEOUT_MS: u64 = 1000;
-
-/// Where one atomizer listens.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) clients: SocketAddr,
-    pub(crate) blocks: SocketAddr,
-    pub(crate) errors: SocketAddr,
-}
-
-/// Where one shard listens.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ShardPlace {
-    pub(crate) clients: SocketAddr,
-    pub(crate) errors: SocketAddr,
-}
-
-/// What the adapter remembers of a deployment.
-pub(crate) struct Places {
-    pub(crate) atomizers: Vec<Place>,
-    pub(crate) shards: Vec<ShardPlace>,
-    pub(crate) archiver: SocketAddr,
-    pub(crate) archive: PathBuf,
-    /// Where the watchtower answers, if there is one.
-    pub(crate) watchtower: Option<SocketAddr>,
-    /// The files in which nodes stamp their stages, by node.
-    pub(crate) events: Vec<(String, PathBuf)>,
-}
-
-impl Places {
-    /// The shard that a connection of this number goes to, if there are any.
-    pub(crate) fn shard(&self, index: u32) -> Option<SocketAddr> {
-        let place = usize::try_from(index).ok()?.checked_rem(self.shards.len())?;
-        Some(self.shards[place].clients)
-    }
-}
 
 fn words(all: &[&str]) -> Vec<String> {
     all.iter().map(|word| (*word).to_owned()).collect()

@@ -1,6 +1,6 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use atomizer_node::shard::Lie;
 use model::Seed;
@@ -10,8 +10,47 @@ use sut::{Request, System};
 
 use crate::known::Known;
 use crate::session::Refresh;
-use crate::system::{Atomizer, Observe};
 use crate::wallet::{OUTPUTS_EACH, Purse, Shares, Wallet};
+
+/// Who is followed: what is in a block of theirs is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Observe {
+    /// The archiver: blocks that it has.
+    Archiver,
+    /// The atomizers: blocks as they send them out.
+    Atomizer,
+    /// The watchtower: it is asked what became of each.
+    Watchtower,
+}
+
+/// The system as an experiment wants it.
+pub(crate) struct Atomizer {
+    pub(crate) atomizers: u8,
+    pub(crate) log: &'static str,
+    /// Of the command line of each atomizer.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) depth: u64,
+    pub(crate) archive_sync: &'static str,
+    pub(crate) watchtower: bool,
+    pub(crate) watchtower_stub: bool,
+    pub(crate) observe: Observe,
+    pub(crate) observe_errors: bool,
+    pub(crate) stamps: bool,
+    /// After so many sends of a generator heights are looked up, and what that is of a connection.
+    pub(crate) refresh_every: u32,
+    pub(crate) refresh: Refresh,
+    pub(crate) in_flight_max: u32,
+    pub(crate) resends: bool,
+    /// Shards that vouch; none: sessions do that themselves.
+    pub(crate) shards: u8,
+    /// How some of them lie, by number.
+    pub(crate) lies: Vec<(u8, &'static str)>,
+    pub(crate) purse: Purse,
+    /// What sessions tell and ask each other.
+    pub(crate) known: Arc<Known>,
+    /// The main load's, once its seed is known.
+    pub(crate) wallet: OnceLock<Wallet>,
+}
 
 /// Atomizers at most.
 const ATOMIZERS_MAX: u64 = 15;

@@ -1,6 +1,6 @@
 //! The system: its ladder, its connections, its ledger.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
@@ -11,54 +11,15 @@ use sut::{
 
 use crate::archive::ArchiveSession;
 use crate::care;
-use crate::known::Known;
 use crate::ledger::Chain;
-use crate::nodes::{self, Places};
-use crate::session::{BlockSession, COMMITTED, ErrorSession, Refresh, SubmitSession};
+use crate::nodes;
+use crate::options::{Atomizer, Observe};
+use crate::places::Places;
+use crate::session::{BlockSession, COMMITTED, ErrorSession, SubmitSession};
 use crate::stages;
-use crate::wallet::{Purse, Sort, Wallet};
+use crate::wallet::{Sort, Wallet};
 use crate::watch::WatchSession;
 use crate::workload::Spends;
-
-/// Who is followed: what is in a block of theirs is committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Observe {
-    /// The archiver: blocks that it has.
-    Archiver,
-    /// The atomizers: blocks as they send them out.
-    Atomizer,
-    /// The watchtower: it is asked what became of each.
-    Watchtower,
-}
-
-/// The system as an experiment wants it.
-pub(crate) struct Atomizer {
-    pub(crate) atomizers: u8,
-    pub(crate) log: &'static str,
-    /// Of the command line of each atomizer.
-    pub(crate) arguments: Vec<String>,
-    pub(crate) depth: u64,
-    pub(crate) archive_sync: &'static str,
-    pub(crate) watchtower: bool,
-    pub(crate) watchtower_stub: bool,
-    pub(crate) observe: Observe,
-    pub(crate) observe_errors: bool,
-    pub(crate) stamps: bool,
-    /// After so many sends of a generator heights are looked up, and what that is of a connection.
-    pub(crate) refresh_every: u32,
-    pub(crate) refresh: Refresh,
-    pub(crate) in_flight_max: u32,
-    pub(crate) resends: bool,
-    /// Shards that vouch; none: sessions do that themselves.
-    pub(crate) shards: u8,
-    /// How some of them lie, by number.
-    pub(crate) lies: Vec<(u8, &'static str)>,
-    pub(crate) purse: Purse,
-    /// What sessions tell and ask each other.
-    pub(crate) known: Arc<Known>,
-    /// The main load's, once its seed is known.
-    pub(crate) wallet: OnceLock<Wallet>,
-}
 
 /// One transaction in so many is followed by its name through the stages.
 const FOLLOWED_ONE_IN: u64 = 1024;

@@ -6,8 +6,7 @@ use model::Seed;
 use model::seed::Rng;
 use sut::{Marks, ProtocolError};
 use wire::websocket::{
-    Event, Handshake, KEY_BYTES, Limits, MessageReader, Opcode, Sender, WebSocketError,
-    write_frame, write_handshake,
+    Client, Event, KEY_BYTES, Limits, Opcode, Opening, WebSocketError, write_frame,
 };
 
 /// Where nodes speak WebSocket.
@@ -15,24 +14,20 @@ const TARGET: &str = "/websocket";
 
 /// The state of a connection.
 pub(crate) struct Channel {
-    host: String,
+    opening: Opening,
     /// Sent as soon as the connection speaks WebSocket.
     greeting: Option<String>,
     rng: Rng,
-    handshake: Option<Handshake>,
-    pub(crate) is_open: bool,
-    reader: MessageReader,
+    client: Client,
 }
 
 impl Channel {
     pub(crate) fn new(host: String, greeting: Option<String>, seed: Seed) -> Self {
         Self {
-            host,
+            opening: Opening { host, target: TARGET.to_owned(), ..Opening::default() },
             greeting,
             rng: seed.rng(),
-            handshake: None,
-            is_open: false,
-            reader: MessageReader::new(Sender::Server, Limits::CLIENT),
+            client: Client::new(Limits::CLIENT),
         }
     }
 
@@ -40,8 +35,12 @@ impl Channel {
     pub(crate) fn open(&mut self, out: &mut Vec<u8>) {
         let mut key = [0; KEY_BYTES];
         self.rng.fill(&mut key);
-        write_handshake(out, &self.host, TARGET, key);
-        self.handshake = Some(Handshake::new(key, &Limits::CLIENT));
+        self.client.open(out, &self.opening, key);
+    }
+
+    /// Whether the connection speaks WebSocket.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.client.is_open()
     }
 
     /// Writes a message of text.
@@ -58,12 +57,11 @@ impl Channel {
         mut message: impl FnMut(&str, &mut Marks) -> Result<(), ProtocolError>,
     ) -> Result<usize, ProtocolError> {
         let mut used = 0;
-        if !self.is_open {
-            let handshake = self.handshake.as_ref();
-            let handshake = handshake.ok_or_else(|| strange("bytes before the handshake"))?;
-            let Some(head_bytes) = handshake.read(bytes).map_err(refused)? else { return Ok(0) };
+        if !self.client.is_open() {
+            let Some(head_bytes) = self.client.switch(bytes).map_err(refused)? else {
+                return Ok(0);
+            };
             used = head_bytes;
-            self.is_open = true;
             if let Some(greeting) = &self.greeting {
                 write(&mut self.rng, Opcode::Text, out, |out| {
                     out.extend_from_slice(greeting.as_bytes());
@@ -71,7 +69,7 @@ impl Channel {
             }
         }
         loop {
-            let progress = self.reader.read(&bytes[used..]).map_err(refused)?;
+            let progress = self.client.read(&bytes[used..]).map_err(refused)?;
             used += progress.used;
             match progress.event {
                 None => return Ok(used),
@@ -91,9 +89,7 @@ impl Channel {
 
     /// Forgets the connection.
     pub(crate) fn reset(&mut self) {
-        self.handshake = None;
-        self.is_open = false;
-        self.reader.reset();
+        self.client.reset();
     }
 }
 

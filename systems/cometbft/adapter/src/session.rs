@@ -44,7 +44,7 @@ impl Session for SubmitSession {
     }
 
     fn is_ready(&self) -> bool {
-        self.channel.is_open
+        self.channel.is_open()
     }
 
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {

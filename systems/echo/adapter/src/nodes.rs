@@ -10,7 +10,7 @@ use model::plan::CLIENT;
 use sut::{Deployment, Scrape, SutError, Testbed};
 
 use crate::metrics;
-use crate::system::{Echo, Protocol};
+use crate::options::{Echo, Protocol};
 
 /// The name of the only node in the testbed, for faults by name; several are this with their number.
 const NODE: &str = "echo";

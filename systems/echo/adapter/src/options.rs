@@ -9,7 +9,55 @@ use model::options::{Options, Problems, Section};
 use model::quantity::show_duration;
 use sut::{Kind, Request, Role, System};
 
-use crate::system::{Echo, Protocol};
+/// What is spoken with the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Frames,
+    Http,
+}
+
+impl Protocol {
+    /// The name of its address, in the node's ready line and in the deployment.
+    pub(crate) const fn endpoint(self) -> &'static str {
+        match self {
+            Self::Frames => "frames",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// The canary as an experiment wants it.
+pub(crate) struct Echo {
+    pub(crate) arguments: Vec<String>,
+    /// The program of its own that is the node; `None`: this one.
+    pub(crate) program: Option<&'static str>,
+    pub(crate) protocol: Protocol,
+    pub(crate) observes: bool,
+    pub(crate) polls: bool,
+    /// Whether what leaves together is one frame.
+    pub(crate) batches: bool,
+    /// Whether a client's transactions must come in their order, on one connection.
+    pub(crate) ordered: bool,
+    /// How many nodes there are. Connections go to the first, and in each later life to the next.
+    pub(crate) nodes: u32,
+    /// How many clients bring transactions where the arrivals are open; `None`: nobody's.
+    pub(crate) clients: Option<u32>,
+    /// Which roles go through a client library.
+    pub(crate) called: Vec<Role>,
+    pub(crate) stages: u8,
+    pub(crate) in_flight_max: u32,
+    pub(crate) attach: Option<SocketAddr>,
+    pub(crate) confess: bool,
+    /// Whether the node says its own metrics.
+    pub(crate) says_metrics: bool,
+    /// Whether the node stamps events.
+    pub(crate) stamps: bool,
+    pub(crate) payload_bytes: usize,
+    pub(crate) kinds: Vec<Kind>,
+    /// How many keys there are, where a kind reads.
+    pub(crate) keys: Option<u64>,
+    pub(crate) run_mark: u64,
+}
 
 /// How commits are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,62 +21,13 @@ use crate::events;
 use crate::http_session::HttpSession;
 use crate::ledger::{Ledgers, Reader};
 use crate::nodes::{EVENTS_FILE, LEDGER_FILE, Place, Places, READY_WITHIN, start_all};
+use crate::options::{Echo, Protocol};
 use crate::session::{FrameSession, Use};
 use crate::workload::Payloads;
 
 /// How long a node may take to be done with what a load left that ended before the last stage, and how often it is asked.
 const DONE_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// What is spoken with the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    Frames,
-    Http,
-}
-
-impl Protocol {
-    /// The name of its address, in the node's ready line and in the deployment.
-    pub(crate) const fn endpoint(self) -> &'static str {
-        match self {
-            Self::Frames => "frames",
-            Self::Http => "http",
-        }
-    }
-}
-
-/// The canary as an experiment wants it.
-pub(crate) struct Echo {
-    pub(crate) arguments: Vec<String>,
-    /// The program of its own that is the node; `None`: this one.
-    pub(crate) program: Option<&'static str>,
-    pub(crate) protocol: Protocol,
-    pub(crate) observes: bool,
-    pub(crate) polls: bool,
-    /// Whether what leaves together is one frame.
-    pub(crate) batches: bool,
-    /// Whether a client's transactions must come in their order, on one connection.
-    pub(crate) ordered: bool,
-    /// How many nodes there are. Connections go to the first, and in each later life to the next.
-    pub(crate) nodes: u32,
-    /// How many clients bring transactions where the arrivals are open; `None`: nobody's.
-    pub(crate) clients: Option<u32>,
-    /// Which roles go through a client library.
-    pub(crate) called: Vec<Role>,
-    pub(crate) stages: u8,
-    pub(crate) in_flight_max: u32,
-    pub(crate) attach: Option<SocketAddr>,
-    pub(crate) confess: bool,
-    /// Whether the node says its own metrics.
-    pub(crate) says_metrics: bool,
-    /// Whether the node stamps events.
-    pub(crate) stamps: bool,
-    pub(crate) payload_bytes: usize,
-    pub(crate) kinds: Vec<Kind>,
-    /// How many keys there are, where a kind reads.
-    pub(crate) keys: Option<u64>,
-    pub(crate) run_mark: u64,
-}
 
 impl Echo {
     /// The protocol on a connection, without a connection.
@@ -184,6 +135,10 @@ impl System for Echo {
     }
 
     /// Nothing is submitted: a check would stand in the ledger as nobody's.
+    fn outlives_trials(&self) -> bool {
+        true
+    }
+
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let first = to.state::<Places>().and_then(|places| places.0.first());
         let Some(control) = first.and_then(|first| Self::control(first, to)) else {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clock::{Instant, WallTime};
 
-use crate::protocol::{u32_at, u64_at};
+use crate::bytes::{u32_at, u64_at};
 
 /// Bytes of a record: end (Unix, ns), length (ns), transaction, stage, checksum.
 pub const EVENT_BYTES: usize = 32;

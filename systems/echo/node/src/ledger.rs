@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::protocol::{u32_at, u64_at};
+use crate::bytes::{u32_at, u64_at};
 
 /// Bytes of a record: run, tx, the submission's checksum, the record's own.
 pub const RECORD_BYTES: usize = 24;

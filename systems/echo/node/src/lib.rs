@@ -5,6 +5,7 @@
 //! Everything but [`serve`] runs in virtual time. The node knows of no instrument: it never says in an answer
 //! that it lies, and writes it down only where `--confess` tells it to.
 
+mod bytes;
 mod clients;
 mod command_line;
 mod commits;

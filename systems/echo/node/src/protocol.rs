@@ -25,6 +25,8 @@ mod of_client;
 
 use wire::frames::write_frame;
 
+use crate::bytes::{u16_at, u32_at, u64_at};
+
 pub use batch::{Answers, BATCH_BYTES_MAX, BATCH_COUNT_MAX, Batch, write_answers, write_batch};
 pub use of_client::write_of_client;
 
@@ -445,19 +447,6 @@ fn submit_crc(head: &[u8], payload: &[u8]) -> u32 {
 
 fn exact_u64(bytes: &[u8]) -> Result<u64, Mistake> {
     bytes.try_into().map(u64::from_le_bytes).map_err(|_| Mistake("its length is wrong"))
-}
-
-/// The number at `at`, which the caller knows to be there.
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-}
-
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
 #[cfg(test)]

@@ -102,6 +102,10 @@ impl System for Etcd {
     }
 
     /// Nothing is put: it would be a key of no transaction.
+    fn outlives_trials(&self) -> bool {
+        true
+    }
+
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let count = members(to)?.len();
         Ok(vec![PreflightFinding::new("put", true, format!("{count} members serve"))])

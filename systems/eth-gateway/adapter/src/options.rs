@@ -10,7 +10,6 @@ use model::options::{Options, Problems, Section, Value};
 use model::plan::LoadPlan;
 use sut::{Request, System};
 
-use crate::system::Gateway;
 use crate::targets::Scenario;
 use crate::upstream::Upstream;
 
@@ -22,6 +21,24 @@ const TRANSACTIONS: u64 = 400;
 
 /// Keys of the workload that are ours; all others are of the adapter of HTTP.
 const OURS: [&str; 2] = ["scenario", "draw"];
+
+/// A gateway as an experiment wants it.
+pub(crate) struct Gateway {
+    pub(crate) upstream: Upstream,
+    /// On the chain of a node that is started here.
+    pub(crate) transactions: u64,
+    /// Whether all that saves calls is off.
+    pub(crate) is_plain: bool,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) scenario: Scenario,
+    pub(crate) draw: u64,
+    pub(crate) of_load: OfLoad,
+    pub(crate) seed: Seed,
+    /// What loads the gateway; there when it is deployed.
+    pub(crate) inner: OnceLock<Box<dyn System>>,
+    /// The node's URL; there when it is deployed.
+    pub(crate) node: OnceLock<String>,
+}
 
 /// Builds the system, or reports everything that is wrong.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {

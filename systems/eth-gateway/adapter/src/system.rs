@@ -1,7 +1,6 @@
 //! The system: a node, the gateway before it, the requests of a scenario, and the adapter of HTTP for all the rest.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 
 use ethereum_adapter::Rpc;
 use model::Seed;
@@ -9,8 +8,8 @@ use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::metrics;
-use crate::options::OfLoad;
-use crate::targets::{self, Draw, Scenario};
+use crate::options::Gateway;
+use crate::targets::{self, Draw};
 use crate::upstream::{self, PROGRAM, Upstream};
 
 /// The gateway's name in the testbed, for faults by name.
@@ -18,24 +17,6 @@ const GATEWAY: &str = "gateway";
 
 /// The requests' file, in the folder of the trial's nodes.
 const FILE: &str = "targets.txt";
-
-/// A gateway as an experiment wants it.
-pub(crate) struct Gateway {
-    pub(crate) upstream: Upstream,
-    /// On the chain of a node that is started here.
-    pub(crate) transactions: u64,
-    /// Whether all that saves calls is off.
-    pub(crate) is_plain: bool,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) scenario: Scenario,
-    pub(crate) draw: u64,
-    pub(crate) of_load: OfLoad,
-    pub(crate) seed: Seed,
-    /// What loads the gateway; there when it is deployed.
-    pub(crate) inner: OnceLock<Box<dyn System>>,
-    /// The node's URL; there when it is deployed.
-    pub(crate) node: OnceLock<String>,
-}
 
 impl Gateway {
     fn inner(&self) -> Result<&dyn System, SutError> {

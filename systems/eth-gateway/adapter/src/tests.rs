@@ -10,8 +10,8 @@ use model::options::{Options, Problems, Span, Value};
 use sut::Request;
 use sut::conformance::series_conformance;
 
+use crate::options::Gateway;
 use crate::options::read;
-use crate::system::Gateway;
 use crate::targets::Scenario;
 use crate::upstream::Upstream;
 

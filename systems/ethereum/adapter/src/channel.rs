@@ -5,8 +5,7 @@ use model::Seed;
 use model::seed::Rng;
 use sut::{Marks, ProtocolError};
 use wire::websocket::{
-    Event, Handshake, KEY_BYTES, Limits, MessageReader, Opcode, Sender, WebSocketError,
-    write_frame, write_handshake,
+    Client, Event, KEY_BYTES, Limits, Opcode, Opening, WebSocketError, write_frame,
 };
 
 /// Where nodes speak WebSocket.
@@ -14,13 +13,11 @@ const TARGET: &str = "/";
 
 /// The state of a connection.
 pub(crate) struct Channel {
-    host: String,
+    opening: Opening,
     /// Sent as soon as the connection speaks WebSocket; empty on a connection that submits.
     greeting: &'static str,
     rng: Rng,
-    handshake: Option<Handshake>,
-    pub(crate) is_open: bool,
-    reader: MessageReader,
+    client: Client,
     /// What a message is to be answered with, as soon as it is read.
     answers: Vec<String>,
 }
@@ -28,12 +25,10 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn new(host: String, greeting: &'static str, seed: Seed) -> Self {
         Self {
-            host,
+            opening: Opening { host, target: TARGET.to_owned(), ..Opening::default() },
             greeting,
             rng: seed.rng(),
-            handshake: None,
-            is_open: false,
-            reader: MessageReader::new(Sender::Server, Limits::CLIENT),
+            client: Client::new(Limits::CLIENT),
             answers: Vec::new(),
         }
     }
@@ -42,8 +37,12 @@ impl Channel {
     pub(crate) fn open(&mut self, out: &mut Vec<u8>) {
         let mut key = [0; KEY_BYTES];
         self.rng.fill(&mut key);
-        write_handshake(out, &self.host, TARGET, key);
-        self.handshake = Some(Handshake::new(key, &Limits::CLIENT));
+        self.client.open(out, &self.opening, key);
+    }
+
+    /// Whether the connection speaks WebSocket.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.client.is_open()
     }
 
     /// Writes a message of text.
@@ -61,19 +60,18 @@ impl Channel {
         mut message: impl FnMut(&str, &mut Vec<String>, &mut Marks) -> Result<(), ProtocolError>,
     ) -> Result<usize, ProtocolError> {
         let mut used = 0;
-        if !self.is_open {
-            let handshake = self.handshake.as_ref();
-            let handshake = handshake.ok_or_else(|| strange("bytes before the handshake"))?;
-            let Some(head_bytes) = handshake.read(bytes).map_err(refused)? else { return Ok(0) };
+        if !self.client.is_open() {
+            let Some(head_bytes) = self.client.switch(bytes).map_err(refused)? else {
+                return Ok(0);
+            };
             used = head_bytes;
-            self.is_open = true;
             if !self.greeting.is_empty() {
                 let greeting = self.greeting.as_bytes();
                 write(&mut self.rng, Opcode::Text, out, |out| out.extend_from_slice(greeting));
             }
         }
         loop {
-            let progress = self.reader.read(&bytes[used..]).map_err(refused)?;
+            let progress = self.client.read(&bytes[used..]).map_err(refused)?;
             used += progress.used;
             match progress.event {
                 None => return Ok(used),
@@ -106,9 +104,7 @@ impl Channel {
 
     /// Forgets the connection.
     pub(crate) fn reset(&mut self) {
-        self.handshake = None;
-        self.is_open = false;
-        self.reader.reset();
+        self.client.reset();
     }
 }
 

@@ -37,7 +37,7 @@ impl Session for SubmitSession {
     }
 
     fn is_ready(&self) -> bool {
-        self.channel.is_open
+        self.channel.is_open()
     }
 
     /// What watches is told whose it is before the node can know of it.

@@ -13,6 +13,7 @@ mod lives;
 mod options;
 mod program;
 mod session;
+mod start;
 mod steps;
 mod system;
 #[cfg(test)]
@@ -21,8 +22,9 @@ mod workload;
 
 pub use fuzz::fuzz_line;
 pub use line::{LINE_BYTES_MAX, Vocabulary};
-pub use program::{Program, Start};
+pub use program::Program;
 pub use session::LineSession;
+pub use start::Start;
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {

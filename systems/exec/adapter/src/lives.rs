@@ -16,7 +16,7 @@ use testbed::Inheritance;
 
 use crate::control::Control;
 use crate::ledger::Way;
-use crate::program::Start;
+use crate::start::Start;
 
 /// The version of the protocol.
 const VERSION: u64 = 1;

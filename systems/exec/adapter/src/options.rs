@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use sut::{Kind, Request, System};
 
 use crate::line::{Keys, Vocabulary};
-use crate::program::Start;
+use crate::start::Start;
 use crate::system::Exec;
 
 /// The largest payload: with what JSON may make of it, it fits a line.

@@ -9,7 +9,8 @@ use sut::{
     Workload,
 };
 
-use crate::program::{Program, Start};
+use crate::program::Program;
+use crate::start::Start;
 use crate::workload::Letters;
 
 /// A program as an experiment wants it.

@@ -1,26 +1,50 @@
-//! One HTTP/2 connection as a value: prepared requests out on streams, answers back in any order. It never asks again, and
-//! holds nothing back but what the server's windows have no room for yet.
+//! One HTTP/2 connection as a value: requests out on streams, answers back in any order; each stream may be a step of another
+//! user. It never asks again, and holds nothing back but what the server's windows have no room for yet.
 
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
-use wire::http1::Response;
-use wire::http2::{Client, Ended, Limits, Request};
+use wire::http1::{Asked, Response, header_of};
+use wire::http2::{Answer, Client, Ended, Limits, Request};
 
+use crate::flow::Flows;
+use crate::flow::walk::Walk;
 use crate::requests::Requests;
 use crate::rules::{Answered, Rules};
-use crate::session::{COMMITTED, index};
+use crate::session::{COMMITTED, INDEX_BYTES, index};
 
 /// The state of a connection.
 pub(crate) struct Http2Session {
     requests: Arc<Requests>,
     rules: Arc<Rules>,
     client: Client,
-    /// Which request each outstanding transaction is.
-    outstanding: Vec<(TxId, u32)>,
+    outstanding: Vec<Outstanding>,
     streams: u32,
     text: String,
+    users: Option<Users>,
+}
+
+/// A request that was sent and not answered.
+struct Outstanding {
+    tx: TxId,
+    asked: Asked,
+    expects: Option<u16>,
+    /// The user whose step it is.
+    walk: Option<Box<Walk>>,
+}
+
+/// Users who go through flows, one a stream.
+struct Users {
+    plan: Arc<Flows>,
+    /// Those whose buffers are free: as many as were ever outstanding.
+    #[expect(
+        clippy::vec_box,
+        reason = "they are moved from here to a stream and back, and are large"
+    )]
+    spare: Vec<Box<Walk>>,
+    block: Vec<u8>,
+    body: Vec<u8>,
 }
 
 impl Http2Session {
@@ -35,7 +59,38 @@ impl Http2Session {
             streams_max: streams,
         });
         let outstanding = Vec::with_capacity(streams as usize);
-        Self { requests, rules, client, outstanding, streams, text: String::with_capacity(256) }
+        let text = String::with_capacity(256);
+        Self { requests, rules, client, outstanding, streams, text, users: None }
+    }
+
+    /// The same, for users who go through flows.
+    pub(crate) fn walking(self, flows: Option<Arc<Flows>>) -> Self {
+        let users = |plan| Users { plan, spare: Vec::new(), block: Vec::new(), body: Vec::new() };
+        Self { users: flows.map(users), ..self }
+    }
+
+    /// Writes the step of a user.
+    fn submit_step(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
+        let users = self.users.as_mut().expect("a user's state is a payload of flows alone");
+        let Users { plan, spare, block, body } = users;
+        let spare = spare.pop();
+        let mut walk = spare.unwrap_or_else(|| Box::new(Walk::new(Arc::clone(plan))));
+        let now_ns = tx.given.unix_ns();
+        let asking = walk.request_http2(tx.payload, tx.id, now_ns, (&mut *block, &mut *body));
+        let is_head = asking.asked == Asked::Head;
+        self.client.submit(tx.id, &Request { block, body, is_head }, out);
+        let (asked, expects) = (asking.asked, asking.expects);
+        self.outstanding.push(Outstanding { tx: tx.id, asked, expects, walk: Some(walk) });
+        asking.body_bytes
+    }
+}
+
+impl Users {
+    /// Keeps the buffers of a user whose request has ended.
+    fn keep(users: &mut Option<Self>, walk: Option<Box<Walk>>) {
+        if let (Some(users), Some(walk)) = (users, walk) {
+            users.spare.push(walk);
+        }
     }
 }
 
@@ -49,13 +104,15 @@ impl Session for Http2Session {
     }
 
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        let at = index(tx);
-        let prepared = &self.requests.prepared[at];
+        if tx.payload.len() > INDEX_BYTES {
+            return self.submit_step(tx, out);
+        }
+        let prepared = &self.requests.prepared[index(tx)];
         let (block, body) = prepared.bytes.split_at(prepared.block_bytes);
-        let is_head = prepared.asked == wire::http1::Asked::Head;
+        let is_head = prepared.asked == Asked::Head;
         self.client.submit(tx.id, &Request { block, body, is_head }, out);
-        let at = u32::try_from(at).expect("there are fewer requests");
-        self.outstanding.push((tx.id, at));
+        let (asked, expects) = (prepared.asked, prepared.expects);
+        self.outstanding.push(Outstanding { tx: tx.id, asked, expects, walk: None });
         prepared.body_bytes
     }
 
@@ -65,36 +122,21 @@ impl Session for Http2Session {
         out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
-        let Self { requests, rules, client, outstanding, text, .. } = self;
+        let Self { rules, client, outstanding, text, users, .. } = self;
         let used = client.read(bytes, out, &mut |tx, ended| {
-            let Some(place) = outstanding.iter().position(|(of, _)| *of == tx) else { return };
-            let (_, at) = outstanding.swap_remove(place);
-            let prepared = &requests.prepared[at as usize];
-            let answer = match ended {
-                Ended::Answered(answer) => answer,
+            let Some(place) = outstanding.iter().position(|it| it.tx == tx) else { return };
+            let mut request = outstanding.swap_remove(place);
+            match ended {
+                Ended::Answered(answer) => conclude(&mut request, &answer, rules, (text, marks)),
                 Ended::Reset { why, is_refused } => {
                     text.clear();
                     text.push_str(if is_refused { "not processed: " } else { "reset: " });
                     text.push_str(why);
                     let class = if is_refused { Class::Overloaded } else { Class::Server };
-                    return marks.ended(tx, Outcome::Rejected(class), 0, 0, text);
+                    marks.ended(tx, Outcome::Rejected(class), 0, 0, text);
                 }
-            };
-            let response =
-                Response { status: answer.status, body_bytes: answer.body_bytes, keep_alive: true };
-            let answered = Answered {
-                response,
-                reason: reason(answer.status),
-                body: answer.body,
-                has_body: prepared.asked != wire::http1::Asked::Head,
-                head: answer.head,
-                expects: prepared.expects,
-            };
-            let bytes_in = u32::try_from(answer.body_bytes).unwrap_or(u32::MAX);
-            match rules.judge(&answered, text) {
-                Outcome::Committed => marks.reached(tx, COMMITTED, answer.status, bytes_in),
-                outcome => marks.ended(tx, outcome, answer.status, bytes_in, text),
             }
+            Users::keep(users, request.walk);
         });
         if self.client.is_closing() {
             marks.drain();
@@ -109,7 +151,9 @@ impl Session for Http2Session {
 
     fn abandon(&mut self, tx: TxId) -> Abandon {
         // The stream says whose an answer is, so that a late one is told from others.
-        self.outstanding.retain(|(of, _)| *of != tx);
+        if let Some(place) = self.outstanding.iter().position(|it| it.tx == tx) {
+            Users::keep(&mut self.users, self.outstanding.swap_remove(place).walk);
+        }
         self.client.give_up(tx);
         Abandon::Keep
     }
@@ -119,8 +163,38 @@ impl Session for Http2Session {
     }
 
     fn reset(&mut self) {
-        self.outstanding.clear();
+        for request in self.outstanding.drain(..) {
+            Users::keep(&mut self.users, request.walk);
+        }
         self.client.reset();
+    }
+}
+
+/// Ends a request with its answer.
+fn conclude(
+    request: &mut Outstanding,
+    answer: &Answer<'_>,
+    rules: &Rules,
+    (text, marks): (&mut String, &mut Marks),
+) {
+    let Answer { status, body_bytes, body, head, .. } = *answer;
+    let answered = Answered {
+        response: Response { status, body_bytes, keep_alive: true },
+        reason: reason(status),
+        body,
+        has_body: request.asked != Asked::Head,
+        head,
+        expects: request.expects,
+    };
+    if let Some(walk) = &mut request.walk {
+        let location = header_of(head, "location").unwrap_or_default();
+        let location = std::str::from_utf8(location).unwrap_or_default();
+        return walk.end(request.tx, rules, &answered, location, (text, marks));
+    }
+    let bytes_in = u32::try_from(body_bytes).unwrap_or(u32::MAX);
+    match rules.judge(&answered, text) {
+        Outcome::Committed => marks.reached(request.tx, COMMITTED, status, bytes_in),
+        outcome => marks.ended(request.tx, outcome, status, bytes_in, text),
     }
 }
 

@@ -5,6 +5,7 @@
 //! request once, `workload` picks the next, `session` sends it and `rules` says what its answer means. A step of a [`flow`]
 //! is written when it is sent, because it holds what earlier answers said.
 
+pub mod borrowed;
 mod expect;
 mod fetch;
 mod flow;
@@ -13,6 +14,7 @@ mod http2_session;
 mod import;
 mod options;
 mod outcome_table;
+mod post;
 mod preflight;
 mod requests;
 mod rules;
@@ -29,6 +31,7 @@ mod tests;
 pub use fetch::fetch;
 pub use fuzz::{fuzz_import, fuzz_targets};
 pub use import::{IMPORT_BYTES_MAX, ImportOptions, Imported, experiment, import};
+pub use post::Receiver;
 
 /// The line in the list of systems.
 pub const ADAPTER: sut::Adapter = sut::Adapter {

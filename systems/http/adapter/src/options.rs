@@ -22,8 +22,7 @@ use crate::targets::{self, Body, FILE_BYTES_MAX, Format, MISTAKES_MAX, Target};
 use crate::tls::Trust;
 use crate::url::{self, Origin, Place};
 use crate::workload::Order;
-use given::given_url;
-pub(crate) use given::{given, given_bytes, looked_up};
+pub(crate) use given::{given, given_bytes, given_url, looked_up};
 
 /// The longest body of one request.
 pub(crate) const BODY_BYTES_MAX: u64 = 16 << 20;
@@ -59,8 +58,13 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
     let pipeline = workload.integer("pipeline", 1, PIPELINE_MAX, problems).unwrap_or(1);
     let streams = streams(&mut workload, &server, pipeline, &rules, problems);
     let has_preflight = workload.boolean("preflight", problems).unwrap_or(true);
-    let around =
-        steps::Around { folder: request.folder, headers: &headers, load: request.load, kinds: 0 };
+    let around = steps::Around {
+        folder: request.folder,
+        headers: &headers,
+        load: request.load,
+        kinds: 0,
+        is_http2: server.is_http2,
+    };
     let flows = steps::Given::read(&mut workload, &around, problems);
     let given = match &flows {
         Some(flows) if !flows.has_targets() => {
@@ -95,7 +99,7 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Htt
         flows.and_then(|given| given.flows(&origin, &around, &mut rules.expected, problems));
     if let Some(flows) = &flows {
         rules.serve_flows(flows.read_bodies(), flows.read_heads());
-        fit_for_flows(request, (pipeline, server.is_http2), &rules, problems);
+        fit_for_flows(request, pipeline, &rules, problems);
     }
     let tls = server.tls(&origin, problems);
     (problems.list.len() == before).then(|| HttpSystem {
@@ -158,16 +162,10 @@ fn without_targets(workload: &mut Section<'_>, problems: &mut Problems) {
 }
 
 /// Reports keys that do not go with flows.
-fn fit_for_flows(
-    request: &Request<'_>,
-    (pipeline, is_http2): (u64, bool),
-    rules: &Rules,
-    problems: &mut Problems,
-) {
+fn fit_for_flows(request: &Request<'_>, pipeline: u64, rules: &Rules, problems: &mut Problems) {
     let load = request.load;
     let unfit = [
         ("workload.pipeline", pipeline > 1),
-        ("http_version = \"2\"", is_http2),
         ("workload.correlate", rules.correlate.is_some()),
         ("load.batch", load.is_some_and(|load| load.batch.is_some())),
         ("load.resend", load.is_some_and(|load| load.resend.is_some())),
@@ -397,9 +395,21 @@ fn order(workload: &mut Section<'_>, problems: &mut Problems) -> Order {
 }
 
 /// `[workload.headers]`: name to a value or a list of values.
-fn headers(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<(String, String)> {
+pub(crate) fn headers(
+    workload: &mut Section<'_>,
+    problems: &mut Problems,
+) -> Vec<(String, String)> {
+    headers_of("headers", workload, problems)
+}
+
+/// The same under another key.
+pub(crate) fn headers_of(
+    key: &'static str,
+    workload: &mut Section<'_>,
+    problems: &mut Problems,
+) -> Vec<(String, String)> {
     let mut headers = Vec::new();
-    let Some(section) = workload.section("headers", problems) else { return headers };
+    let Some(section) = workload.section(key, problems) else { return headers };
     for (name, span, value) in section.entries() {
         let values = match &value.value {
             Value::Array(values) => values.as_slice(),
@@ -408,7 +418,7 @@ fn headers(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<(String, 
         for value in values {
             let Value::String(text) = &value.value else {
                 let message = format!(
-                    "`workload.headers.{name}` must be text in quotes, but is {}",
+                    "`workload.{key}.{name}` must be text in quotes, but is {}",
                     value.type_word()
                 );
                 problems.add(value.span, message, None);

@@ -66,19 +66,7 @@ impl HttpSession {
             head: reader.kept_head(),
             expects: at.expects,
         };
-        let (mut outcome, next) = walk.conclude(rules, &answered, reader.location(), text);
-        if let Some(next) = next
-            && !marks.follows(at.tx, next, |payload| walk.write_state(payload))
-        {
-            outcome = Outcome::Rejected(Class::Client);
-            text.clear();
-            text.push_str("the values of a user are longer than a MiB together");
-        }
-        let (status, bytes_in) = (response.status, bytes_of(response));
-        match outcome {
-            Outcome::Committed => marks.reached(at.tx, COMMITTED, status, bytes_in),
-            outcome => marks.ended(at.tx, outcome, status, bytes_in, text),
-        }
+        walk.end(at.tx, rules, &answered, reader.location(), (text, marks));
         if !response.keep_alive {
             marks.close();
         }
@@ -238,7 +226,7 @@ impl Session for HttpSession {
 }
 
 /// The length of a payload that names a request; that of a user is longer.
-const INDEX_BYTES: usize = 4;
+pub(crate) const INDEX_BYTES: usize = 4;
 
 /// Which request the transaction is. The payload says so where the kind alone does not.
 pub(crate) fn index(tx: &Transaction<'_>) -> usize {

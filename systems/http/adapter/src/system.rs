@@ -171,7 +171,10 @@ impl System for HttpSystem {
         let (_, address) = to.endpoints[index as usize % to.endpoints.len()];
         let (requests, rules) = (self.requests.clone(), self.rules.clone());
         let session: Box<dyn Session> = match self.streams {
-            Some(streams) => Box::new(Http2Session::new(requests, rules, streams)),
+            Some(streams) => {
+                let session = Http2Session::new(requests, rules, streams);
+                Box::new(session.walking(self.flows.clone()))
+            }
             None => {
                 let session = HttpSession::new(requests, rules, self.pipeline);
                 Box::new(session.walking(self.flows.clone()))

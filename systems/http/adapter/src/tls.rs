@@ -182,7 +182,8 @@ fn certificate(why: &CertificateError, name: &str) -> String {
                 "the certificate is not for {name}; if the server is known by another name, set system.deploy.server_name"
             )
         }
-        CertificateError::UnknownIssuer => format!(
+        // A bad signature: an authority of this name is trusted, and it is another.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
             "the certificate of {name} is signed by an authority that this host does not trust; name its PEM file as \
              system.deploy.ca, or say --insecure"
         ),

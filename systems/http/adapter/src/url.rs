@@ -42,6 +42,11 @@ pub(crate) struct Place {
 
 /// Reads `http://host:port/path?query`, or `/path?query`.
 pub(crate) fn parse(text: &str) -> Result<Place, String> {
+    parse_as(text, ["http", "https"])
+}
+
+/// The same with other schemes: the one without TLS, and the one with it.
+pub(crate) fn parse_as(text: &str, schemes: [&str; 2]) -> Result<Place, String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii_graphic()) {
         return Err(format!(
             "`{}` holds {bad:?}; write it percent-encoded (a host name in its xn-- form)",
@@ -53,7 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<Place, String> {
     if text.starts_with('/') {
         return Ok(Place { origin: None, target: text.to_owned() });
     }
-    let (is_tls, rest) = scheme(text)?;
+    let (is_tls, rest) = scheme(text, schemes)?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);
     if authority.contains('@') {
@@ -74,15 +79,15 @@ const fn default_port(is_tls: bool) -> u16 {
     if is_tls { 443 } else { 80 }
 }
 
-fn scheme(text: &str) -> Result<(bool, &str), String> {
+fn scheme<'a>(text: &'a str, [plain, tls]: [&str; 2]) -> Result<(bool, &'a str), String> {
     match text.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(plain) => Ok((false, rest)),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(tls) => Ok((true, rest)),
         Some((scheme, _)) => Err(format!(
-            "`{scheme}://` is not a scheme that can be loaded; http:// and https:// are"
+            "`{scheme}://` is not a scheme that can be loaded; {plain}:// and {tls}:// are"
         )),
         None if text.is_empty() => Err("the URL is empty".to_owned()),
-        None => Err(format!("`{text}` is not a URL; did you mean `http://{text}`?")),
+        None => Err(format!("`{text}` is not a URL; did you mean `{plain}://{text}`?")),
     }
 }
 

@@ -15,7 +15,7 @@ use testbed::{NodeSpec, free_port};
 
 use crate::care::{Care, Tended};
 use crate::control::Control;
-use crate::system::Kv;
+use crate::options::Kv;
 use crate::{certificates, metrics};
 
 /// The name of the only replica in the testbed, for faults by name; several are this with their number.

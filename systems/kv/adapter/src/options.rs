@@ -1,6 +1,9 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 use isolation::checks::promised;
 use isolation::workload::{BANK, Bank, LIST_APPEND, Lists};
@@ -11,7 +14,6 @@ use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
 use crate::session::nobody;
-use crate::system::Kv;
 use crate::workload::{Puts, Sort};
 
 /// Outstanding on a connection unless said otherwise.
@@ -36,6 +38,35 @@ const REPLICAS_MAX: u64 = 15;
 
 /// How long replicas are without a leader until another wants to lead, unless said otherwise.
 const ELECTION_TIMEOUT_MS: u64 = 1000;
+
+/// The database as an experiment wants it.
+pub(crate) struct Kv {
+    /// What the replicas run, where that is another program than this one.
+    pub(crate) program: Option<PathBuf>,
+    /// Of the command line of each replica.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) attach: Option<SocketAddr>,
+    /// The folder with certificates for one that is attached to.
+    pub(crate) identity: Option<PathBuf>,
+    pub(crate) replicas: u8,
+    pub(crate) tls: bool,
+    /// Whether replicas keep a log on the disk.
+    pub(crate) keeps: bool,
+    /// Whether one of them keeps a ledger.
+    pub(crate) ledger: bool,
+    pub(crate) election_timeout_ms: u64,
+    pub(crate) in_flight_max: u32,
+    pub(crate) resends: bool,
+    /// What transactions do; `workload` is what it was read from, and is read again once the seed is known.
+    pub(crate) sort: Sort,
+    pub(crate) workload: Options,
+    pub(crate) value_bytes: usize,
+    /// How many clients bring transactions where the arrivals are open.
+    pub(crate) clients: u32,
+    pub(crate) run_mark: u64,
+    /// By connection: the replica that it was told leads.
+    pub(crate) leaders: Vec<Arc<AtomicU8>>,
+}
 
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {

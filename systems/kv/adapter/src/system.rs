@@ -1,14 +1,11 @@
 //! The system: starting the replicas or attaching to one, its connections, its ledger.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use kv_node::protocol::NOBODY;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
-use model::options::Options;
 use sut::{
     Deployment, Endpoint, Kind, Ledger, Link, NodeState, Role, SutError, System, Testbed, Workload,
 };
@@ -17,39 +14,10 @@ use crate::certificates;
 use crate::ledger::Reader;
 use crate::nodes::{self, Place, Places};
 use crate::observing::Observes;
-use crate::options;
+use crate::options::{self, Kv};
 use crate::session::{Common, KvSession};
 use crate::states;
 use crate::workload::{Sort, Transactions};
-
-/// The database as an experiment wants it.
-pub(crate) struct Kv {
-    /// What the replicas run, where that is another program than this one.
-    pub(crate) program: Option<PathBuf>,
-    /// Of the command line of each replica.
-    pub(crate) arguments: Vec<String>,
-    pub(crate) attach: Option<SocketAddr>,
-    /// The folder with certificates for one that is attached to.
-    pub(crate) identity: Option<PathBuf>,
-    pub(crate) replicas: u8,
-    pub(crate) tls: bool,
-    /// Whether replicas keep a log on the disk.
-    pub(crate) keeps: bool,
-    /// Whether one of them keeps a ledger.
-    pub(crate) ledger: bool,
-    pub(crate) election_timeout_ms: u64,
-    pub(crate) in_flight_max: u32,
-    pub(crate) resends: bool,
-    /// What transactions do; `workload` is what it was read from, and is read again once the seed is known.
-    pub(crate) sort: Sort,
-    pub(crate) workload: Options,
-    pub(crate) value_bytes: usize,
-    /// How many clients bring transactions where the arrivals are open.
-    pub(crate) clients: u32,
-    pub(crate) run_mark: u64,
-    /// By connection: the replica that it was told leads.
-    pub(crate) leaders: Vec<Arc<AtomicU8>>,
-}
 
 impl Kv {
     /// What sessions have in common.
@@ -141,6 +109,10 @@ impl System for Kv {
     }
 
     /// Nothing is submitted: it would stand in the ledger as nobody's.
+    fn outlives_trials(&self) -> bool {
+        true
+    }
+
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let places = places(to)?;
         let name = &places.replicas[places.leader].name;

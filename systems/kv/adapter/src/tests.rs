@@ -15,8 +15,8 @@ use process::rehearsal::Rehearsal;
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
 use sut::{Marks, Request, Session, System, Transaction, Workload};
 
+use crate::options::Kv;
 use crate::session::{Common, KvSession, nobody};
-use crate::system::Kv;
 use crate::workload::Sort;
 
 const RUN: u64 = 0xfeed;

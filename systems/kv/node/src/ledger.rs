@@ -8,7 +8,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use process::store::direct::{BLOCK_BYTES, Blocks, set_direct};
+use process::store::direct::{BLOCK_BYTES, Blocks};
+use process::store::files;
 
 use crate::database::group::Request;
 use crate::database::transaction::{Malformed, Reader};
@@ -153,17 +154,17 @@ impl Ledger {
         if length == 0 {
             return;
         }
-        set_direct(file, true);
+        files::OpenFile::set_direct(file, true);
         let blocks = &self.buffer.content()[..length];
         let written = file.write_all_at(blocks, self.written).or_else(|error| {
             // A file system may not know how to write without the cache.
-            set_direct(file, false);
+            files::OpenFile::set_direct(file, false);
             if error.kind() != io::ErrorKind::InvalidInput {
                 return Err(error);
             }
             file.write_all_at(blocks, self.written)
         });
-        set_direct(file, false);
+        files::OpenFile::set_direct(file, false);
         written.expect("the ledger's file must be written");
         self.buffer.forget(length);
         self.written += length as u64;

@@ -16,7 +16,8 @@ mod serve;
 mod tests;
 
 pub use fuzz::fuzz_connection;
-pub use node::{CLIENTS_LISTENER, Counts, KvNode, METRICS_LISTENER, PEERS_LISTENER};
+pub use metrics::Counts;
+pub use node::{CLIENTS_LISTENER, KvNode, METRICS_LISTENER, PEERS_LISTENER};
 pub use order::Order;
 #[doc(hidden)]
 pub use serve::serve_broken;

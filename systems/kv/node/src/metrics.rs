@@ -3,7 +3,29 @@
 use wire::metrics::Number;
 
 use crate::database;
-use crate::node;
+
+/// Numbers that only grow, beside those of the database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Entries of the log that were carried out.
+    pub entries: u64,
+    /// Reads without the log.
+    pub reads: u64,
+    /// Requests that were refused because too much waited.
+    pub busy: u64,
+    /// Connections closed for what they sent.
+    pub malformed: u64,
+    /// Snapshots made here.
+    pub snapshots_made: u64,
+    /// Snapshots of another replica that took the place of what was here.
+    pub snapshots_installed: u64,
+    /// Times that this replica began to lead.
+    pub led: u64,
+    /// Times that the disk was found full.
+    pub disk_full: u64,
+    /// Connections closed because their answers were too long to wait for them.
+    pub cut_off: u64,
+}
 
 /// What is said.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +33,7 @@ pub struct Said {
     /// Numbers of the database.
     pub database: database::Counts,
     /// Numbers of the replica.
-    pub node: node::Counts,
+    pub node: Counts,
     /// Whether its log waits for room on its disk.
     pub is_disk_full: bool,
 }
@@ -63,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_said() {
         let database = Database::new(Limits::default()).counts();
-        let node = node::Counts { entries: 7, ..node::Counts::default() };
+        let node = Counts { entries: 7, ..Counts::default() };
         let text = text(&Said { database, node, is_disk_full: true });
         for line in ["\nkv_position_total 0\n", "\nkv_entries_total 7\n", "\nkv_disk_full 1\n"] {
             assert!(text.contains(line), "{text}");

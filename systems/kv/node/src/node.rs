@@ -15,7 +15,7 @@ use crate::database::results::write_failed;
 use crate::database::snapshot::SnapshotReader;
 use crate::database::{Database, Limits, Status};
 use crate::ledger::Ledger;
-use crate::metrics;
+use crate::metrics::{self, Counts};
 use crate::order::{Event, Order};
 use crate::protocol::{
     self, Digest, KEY_BYTES, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State,
@@ -71,29 +71,6 @@ pub struct KvNode {
     digest: Option<(u64, Digest)>,
     /// The key that operators show; without one there are no operators.
     operators_key: Option<[u8; KEY_BYTES]>,
-}
-
-/// Numbers that only grow, beside those of the database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Entries of the log that were carried out.
-    pub entries: u64,
-    /// Reads without the log.
-    pub reads: u64,
-    /// Requests that were refused because too much waited.
-    pub busy: u64,
-    /// Connections closed for what they sent.
-    pub malformed: u64,
-    /// Snapshots made here.
-    pub snapshots_made: u64,
-    /// Snapshots of another replica that took the place of what was here.
-    pub snapshots_installed: u64,
-    /// Times that this replica began to lead.
-    pub led: u64,
-    /// Times that the disk was found full.
-    pub disk_full: u64,
-    /// Connections closed because their answers were too long to wait for them.
-    pub cut_off: u64,
 }
 
 /// What is kept of a connection.

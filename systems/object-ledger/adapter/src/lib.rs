@@ -13,6 +13,7 @@ mod metrics;
 mod nodes;
 mod options;
 mod session;
+mod stages;
 mod system;
 #[cfg(test)]
 mod tests;

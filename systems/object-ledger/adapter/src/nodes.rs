@@ -16,7 +16,7 @@ use sut::{Scrape, SutError, Testbed};
 use testbed::free_port;
 
 use crate::metrics;
-use crate::system::{STAGES, STEPS};
+use crate::stages::{STAGES, STEPS};
 
 /// The program that is all of the services, the probe and the audit.
 const PROGRAM: &str = "object-ledger";

@@ -10,7 +10,8 @@ use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
 use sut::{Marks, Request, Session, System, Transaction, Workload};
 
 use crate::session::QueueSession;
-use crate::system::{ObjectLedger, STAGES};
+use crate::stages::STAGES;
+use crate::system::ObjectLedger;
 use crate::workload::transaction;
 
 const RUN: u64 = 0xfeed;

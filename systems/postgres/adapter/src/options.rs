@@ -12,7 +12,6 @@ use sut::{Request, System};
 use crate::cluster::Cluster;
 use crate::control::Login;
 use crate::statements::{Sort, Tables};
-use crate::system::Postgres;
 
 /// The largest content of an entry: a transaction of this instrument is no file.
 const CONTENT_BYTES_MAX: u64 = 1 << 20;
@@ -26,6 +25,21 @@ const DATABASE: &str = "postgres";
 
 /// The words of `default_transaction_isolation`.
 const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
+
+/// A PostgreSQL server as an experiment wants it.
+pub(crate) struct Postgres {
+    pub(crate) cluster: Cluster,
+    pub(crate) attach: Option<SocketAddr>,
+    pub(crate) login: Login,
+    /// Of every transaction.
+    pub(crate) isolation: &'static str,
+    pub(crate) in_flight_max: u32,
+    /// The work of transactions; `workload` is what it was read from, and is read again once the seed is known.
+    pub(crate) sort: Sort,
+    pub(crate) workload: Options,
+    pub(crate) content_bytes: usize,
+    pub(crate) tables: Tables,
+}
 
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {

@@ -8,16 +8,14 @@ use std::time::Duration;
 
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
-use model::options::Options;
 use model::plan::CLIENT;
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
-use crate::cluster::{Cluster, NODE, READY_WITHIN};
-use crate::control::{Control, ControlError, Login};
+use crate::cluster::{NODE, READY_WITHIN};
+use crate::control::{Control, ControlError};
 use crate::ledger::Entries;
-use crate::options;
+use crate::options::{self, Postgres};
 use crate::session::{Common, PostgresSession};
-use crate::statements::{Sort, Tables};
 use crate::workload::Transactions;
 
 /// The server's address in the deployment.
@@ -37,21 +35,6 @@ const SETTINGS: [&str; 8] = [
     "commit_delay",
     "wal_level",
 ];
-
-/// A PostgreSQL server as an experiment wants it.
-pub(crate) struct Postgres {
-    pub(crate) cluster: Cluster,
-    pub(crate) attach: Option<SocketAddr>,
-    pub(crate) login: Login,
-    /// Of every transaction.
-    pub(crate) isolation: &'static str,
-    pub(crate) in_flight_max: u32,
-    /// The work of transactions; `workload` is what it was read from, and is read again once the seed is known.
-    pub(crate) sort: Sort,
-    pub(crate) workload: Options,
-    pub(crate) content_bytes: usize,
-    pub(crate) tables: Tables,
-}
 
 impl Postgres {
     pub(crate) fn common(&self) -> Arc<Common> {

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
-use crate::system::{AppendFsync, Redis};
-
 /// The largest value: a transaction of this instrument is no file.
 const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 
@@ -16,6 +14,38 @@ const IN_FLIGHT_MAX: u64 = 64;
 
 /// Replicas at most.
 const REPLICAS_MAX: u64 = 4;
+
+/// When the server syncs its append-only file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppendFsync {
+    Always,
+    EverySecond,
+    No,
+}
+
+impl AppendFsync {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::EverySecond => "everysec",
+            Self::No => "no",
+        }
+    }
+}
+
+/// A Redis server as an experiment wants it.
+pub(crate) struct Redis {
+    pub(crate) sync: AppendFsync,
+    /// Servers beside the primary.
+    pub(crate) replicas: u8,
+    /// Whether the first replica takes the primary's place before the ledger is read, and is what it is read from.
+    pub(crate) promotes: bool,
+    pub(crate) program: Program,
+    pub(crate) attach: Option<SocketAddr>,
+    pub(crate) in_flight_max: u32,
+    pub(crate) payload_bytes: usize,
+    pub(crate) run_mark: u64,
+}
 
 /// Reads both tables.
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {

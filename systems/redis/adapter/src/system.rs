@@ -15,8 +15,8 @@ use sut::{
 use testbed::{NodeSpec, free_port, install};
 
 use crate::control::Control;
-use crate::ledger::Keys;
-use crate::options::Program;
+use crate::ledger::{Keys, value};
+use crate::options::{AppendFsync, Redis};
 use crate::session::SetSession;
 
 /// The name of the only server in the testbed, for faults by name; where there are replicas, each server is this with its
@@ -38,38 +38,6 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often a server that was started again is asked whether it serves.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// When the server syncs its append-only file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AppendFsync {
-    Always,
-    EverySecond,
-    No,
-}
-
-impl AppendFsync {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Always => "always",
-            Self::EverySecond => "everysec",
-            Self::No => "no",
-        }
-    }
-}
-
-/// A Redis server as an experiment wants it.
-pub(crate) struct Redis {
-    pub(crate) sync: AppendFsync,
-    /// Servers beside the primary.
-    pub(crate) replicas: u8,
-    /// Whether the first replica takes the primary's place before the ledger is read, and is what it is read from.
-    pub(crate) promotes: bool,
-    pub(crate) program: Program,
-    pub(crate) attach: Option<SocketAddr>,
-    pub(crate) in_flight_max: u32,
-    pub(crate) payload_bytes: usize,
-    pub(crate) run_mark: u64,
-}
 
 impl Redis {
     fn find(&self) -> Result<PathBuf, SutError> {
@@ -161,6 +129,10 @@ impl System for Redis {
         Ok(Link::Wire(Endpoint { address: server(to)?, tls: None }, Box::new(session)))
     }
 
+    fn outlives_trials(&self) -> bool {
+        true
+    }
+
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let asked = Control::open(server(to)?).and_then(|mut control| {
             let role = control.info("role")?;
@@ -241,13 +213,6 @@ fn facts(address: SocketAddr, settings: &str) -> Result<BTreeMap<String, String>
         ("redis.version".to_owned(), version),
         ("redis.settings".to_owned(), settings.to_owned()),
     ]))
-}
-
-/// The value of a transaction's key: letters that only this trial's transaction of this number has, so that one that was
-/// damaged is told.
-pub(crate) fn value(run_mark: u64, id: TxId, bytes: usize, out: &mut Vec<u8>) {
-    let mut rng = Seed(run_mark).split_index("content", id).rng();
-    out.extend((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).expect("below 26")));
 }
 
 /// Values of one length.

@@ -9,9 +9,9 @@ use model::options::{Options, Problems, Span, Value};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
 use sut::{Marks, Request, Session, System, Transaction, Workload};
 
+use crate::options::{AppendFsync, Redis};
 use crate::resp::{self, Reply};
 use crate::session::{KEY_BYTES, SetSession, prefix, transaction};
-use crate::system::{AppendFsync, Redis};
 
 const RUN: u64 = 0xfeed;
 

@@ -4,7 +4,7 @@ use super::super::frame::{
     ACK, Head, PAYLOAD_BYTES_MAX, SETTINGS, WINDOW_UPDATE, write_head, write_number,
 };
 use super::super::{Http2Error, code_name};
-use super::{CONNECTION_WINDOW, Client, Ended, STREAM_WINDOW, WINDOW_MAX, number, send_body};
+use super::{CONNECTION_WINDOW, Client, Ended, STREAM_WINDOW, Told, WINDOW_MAX, number, send_body};
 
 impl Client {
     pub(super) fn settings(
@@ -84,6 +84,11 @@ impl Client {
     /// Sends what waited for room.
     pub(super) fn send_on(&mut self, out: &mut Vec<u8>) {
         let Self { streams, send_window, payload_bytes_max, .. } = self;
+        if streams.iter().all(|stream| stream.unsent.is_empty()) {
+            return;
+        }
+        // The one that has waited longest goes first: a stream that ends leaves its place to the newest.
+        streams.sort_unstable_by_key(|stream| stream.id);
         for stream in streams.iter_mut().filter(|stream| !stream.unsent.is_empty()) {
             send_body(stream, send_window, *payload_bytes_max, out);
         }
@@ -93,7 +98,7 @@ impl Client {
         &mut self,
         head: Head,
         payload: &[u8],
-        ended: &mut dyn FnMut(u64, Ended<'_>),
+        told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         if head.stream != 0 {
             return Err(Http2Error::Misplaced("GOAWAY"));
@@ -105,7 +110,8 @@ impl Client {
         self.last_stream = Some(last);
         // Streams beyond the last one were not processed (§6.8).
         while let Some(at) = self.streams.iter().position(|stream| stream.id > last) {
-            ended(self.streams[at].tag, Ended::Reset { why: code_name(code), is_refused: true });
+            let reset = Ended::Reset { why: code_name(code), is_refused: true };
+            told(self.streams[at].tag, Told::End(reset));
             self.end(at, false);
         }
         if code != 0 {

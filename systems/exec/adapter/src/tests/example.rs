@@ -13,8 +13,9 @@ use sut::{Link, Session, Testbed, Workload};
 
 use super::{ids, list, words};
 use crate::line::Vocabulary;
-use crate::program::{Program, Start};
+use crate::program::Program;
 use crate::session::LineSession;
+use crate::start::Start;
 use crate::workload::Letters;
 
 /// Nothing here takes longer, on a machine however busy.

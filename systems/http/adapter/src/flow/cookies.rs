@@ -105,8 +105,19 @@ impl Jar {
         self.cookies().filter(|cookie| cookie.name == name).last().map(|cookie| cookie.value)
     }
 
-    /// Appends `Cookie: …` for a request to this place, if there is any for it: longer paths first, then older ones (§5.4).
+    /// Appends `Cookie: …` for a request to this place, if there is any for it.
     pub(crate) fn write_header(&self, place: &Place<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        if self.write_value(place, out) {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            out.truncate(start);
+        }
+    }
+
+    /// Appends the cookies for a request to this place: longer paths first, then older ones (§5.4). Says whether there is any.
+    pub(crate) fn write_value(&self, place: &Place<'_>, out: &mut Vec<u8>) -> bool {
         let mut length = usize::MAX;
         let mut is_first = true;
         // The next longest path each time: there are few, and nothing is allocated.
@@ -115,16 +126,16 @@ impl Jar {
             let Some(longest) = paths.filter(|it| *it < length).max() else { break };
             length = longest;
             for cookie in self.cookies().filter(|it| it.is_for(place) && it.path.len() == length) {
-                out.extend_from_slice(if is_first { b"Cookie: " } else { b"; " });
+                if !is_first {
+                    out.extend_from_slice(b"; ");
+                }
                 is_first = false;
                 out.extend_from_slice(cookie.name);
                 out.push(b'=');
                 out.extend_from_slice(cookie.value);
             }
         }
-        if !is_first {
-            out.extend_from_slice(b"\r\n");
-        }
+        !is_first
     }
 
     /// Takes a `Set-Cookie` of an answer from this place (§5.2, §5.3). What cannot be a cookie of that place is ignored, as a

@@ -4,9 +4,11 @@
 //! what follows; the user himself travels in the payload of his transactions (`user`). A step is never made here: what
 //! follows is the engine's to send, when it is due.
 
+mod coding;
 pub(crate) mod condition;
 pub(crate) mod cookies;
 pub(crate) mod data;
+pub(crate) mod headers;
 mod json;
 pub(crate) mod read;
 mod redirect;
@@ -24,6 +26,7 @@ use wire::http1::Asked;
 use crate::url::Origin;
 use condition::Condition;
 use data::Data;
+use headers::Headers;
 use take::Take;
 use template::Template;
 use user::{Random, Sizes};
@@ -50,6 +53,8 @@ pub(crate) struct Flows {
     pub(crate) line_use: LineUse,
     pub(crate) has_cookies: bool,
     pub(crate) has_compression: bool,
+    /// Whether its requests are written for HTTP/2.
+    pub(crate) is_http2: bool,
 }
 
 /// A flow that users begin.
@@ -87,11 +92,11 @@ pub(crate) struct Step {
     pub(crate) method: String,
     pub(crate) target: Template,
     /// Headers, but for cookies and those of the body.
-    pub(crate) headers: Template,
+    pub(crate) headers: Headers,
     /// Whether it writes its own `Cookie`.
     pub(crate) has_own_cookie: bool,
     /// Headers that say what the body is.
-    pub(crate) body_headers: Template,
+    pub(crate) body_headers: Headers,
     pub(crate) body: Option<Template>,
     pub(crate) expects: Option<u16>,
     pub(crate) takes: Vec<Take>,
@@ -108,6 +113,11 @@ pub(crate) struct Step {
 impl Step {
     pub(crate) fn asked(&self) -> Asked {
         if self.method == "HEAD" { Asked::Head } else { Asked::Other }
+    }
+
+    /// The method of a request to where it leads; `is_get`: a redirect asks for it by GET.
+    fn method_of(&self, is_get: bool) -> &str {
+        if is_get && self.method != "HEAD" { "GET" } else { &self.method }
     }
 }
 
@@ -173,11 +183,13 @@ impl Flows {
         self.steps.iter().flat_map(|step| &step.takes).any(|take| take.source.reads_body())
     }
 
-    /// Whether heads have to be kept: for cookies, for codings, for what is taken from headers.
+    /// Whether heads have to be kept: for cookies, for codings, for what is taken from headers. Over HTTP/1.1 the reader of
+    /// answers knows where one leads by itself.
     pub(crate) fn read_heads(&self) -> bool {
         let takes = self.steps.iter().flat_map(|step| &step.takes);
         self.has_cookies
             || self.has_compression
+            || self.is_http2 && self.steps.iter().any(|step| step.redirects_max > 0)
             || takes.into_iter().any(|take| matches!(take.source, take::Source::Header(_)))
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Around<'a> {
     pub(crate) load: Option<&'a LoadPlan>,
     /// Kinds that there are before those of the steps.
     pub(crate) kinds: u32,
+    /// Whether requests are written for HTTP/2.
+    pub(crate) is_http2: bool,
 }
 
 /// `[workload]`, as far as it is about flows, before the server is known.
@@ -169,6 +171,7 @@ impl<'a> Given<'a> {
             line_use: self.line_use,
             has_cookies: self.has_cookies,
             has_compression: self.has_compression,
+            is_http2: around.is_http2,
         })
     }
 

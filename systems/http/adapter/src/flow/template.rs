@@ -119,6 +119,15 @@ impl Template {
         Self(parts)
     }
 
+    /// The text, where it is always the same.
+    pub(crate) fn as_text(&self) -> Option<&[u8]> {
+        match self.0.as_slice() {
+            [] => Some(&[]),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     /// This one with another after it.
     pub(crate) fn then(mut self, other: Self) -> Self {
         for part in other.0 {

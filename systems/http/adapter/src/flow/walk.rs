@@ -2,19 +2,20 @@
 //! no clock: when the next step is due is said, and kept by the engine.
 
 use std::borrow::Cow;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
 use model::{Class, Outcome, TxId};
-use sut::Next;
-use wire::http1::{Asked, Response, header_of};
+use sut::{Marks, Next};
+use wire::http1::{Asked, Response};
+use wire::http2::{write_header, write_place};
 
 use crate::flow::cookies::Place;
 use crate::flow::template::Moment;
 use crate::flow::user::User;
-use crate::flow::{Flows, Step, redirect};
+use crate::flow::{Flows, Step, coding, redirect};
 use crate::rules::{Answered, Rules, cut, status_line};
+use crate::session::COMMITTED;
 
 /// A user, and buffers that are kept from one to the next.
 #[derive(Debug)]
@@ -49,7 +50,28 @@ impl Walk {
         Self { plan, user, target, scratch, transaction: 0, now_ns: 0 }
     }
 
-    /// Takes up the user whose state the payload is, and appends his request. `now_ns` is Unix time.
+    /// Takes up the user whose state the payload is; `target` is then what he asks for. Says whether he asks by GET, because he
+    /// was redirected. `now_ns` is Unix time.
+    ///
+    /// # Panics
+    /// If the payload is no state of a user of this plan.
+    fn take_up(&mut self, payload: &[u8], transaction: TxId, now_ns: i64) -> bool {
+        let Self { plan, user, target, .. } = self;
+        user.read(payload, plan.sizes).expect("a payload of this workload is a user's state");
+        (self.transaction, self.now_ns) = (transaction, now_ns);
+        let step = &plan.steps[user.step as usize];
+        target.clear();
+        let is_hop = !user.hop.is_empty();
+        if is_hop {
+            target.extend_from_slice(&user.hop);
+        } else {
+            let moment = moment(plan, user, step, transaction, now_ns);
+            step.target.fill(user, &moment, target);
+        }
+        is_hop && user.hop_is_get
+    }
+
+    /// Takes up the user whose state the payload is, and appends his request in HTTP/1.1. `now_ns` is Unix time.
     ///
     /// # Panics
     /// If the payload is no state of a user of this plan.
@@ -60,31 +82,24 @@ impl Walk {
         now_ns: i64,
         out: &mut Vec<u8>,
     ) -> Asking {
+        let is_get = self.take_up(payload, transaction, now_ns);
         let Self { plan, user, target, scratch, .. } = self;
-        user.read(payload, plan.sizes).expect("a payload of this workload is a user's state");
-        (self.transaction, self.now_ns) = (transaction, now_ns);
         let step = &plan.steps[user.step as usize];
         let moment = moment(plan, user, step, transaction, now_ns);
-        target.clear();
-        let is_hop = !user.hop.is_empty();
-        match is_hop {
-            true => target.extend_from_slice(&user.hop),
-            false => step.target.fill(user, &moment, target),
-        }
-        let is_get = is_hop && user.hop_is_get;
-        let method = if is_get && step.method != "HEAD" { "GET" } else { &step.method };
+        let method = step.method_of(is_get);
         for part in [method.as_bytes(), b" ", target, b" HTTP/1.1\r\n"] {
             out.extend_from_slice(part);
         }
-        step.headers.fill(user, &moment, out);
+        step.headers.fill(user, &moment, scratch, out);
         if plan.has_cookies && !step.has_own_cookie {
-            let Flows { origin, .. } = &**plan;
-            let place = Place { host: &origin.host, is_tls: origin.is_tls, target, now_ns };
-            user.jar.write_header(&place, out);
+            user.jar.write_header(&place(plan, target, now_ns), out);
+        }
+        let body = step.body.as_ref().filter(|_| !is_get);
+        if body.is_some() {
+            step.body_headers.fill(user, &moment, scratch, out);
         }
         scratch.clear();
-        if let Some(body) = step.body.as_ref().filter(|_| !is_get) {
-            step.body_headers.fill(user, &moment, out);
+        if let Some(body) = body {
             body.fill(user, &moment, scratch);
         }
         if !scratch.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
@@ -92,8 +107,64 @@ impl Walk {
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(scratch);
-        let body_bytes = u32::try_from(scratch.len()).unwrap_or(u32::MAX);
-        Asking { asked: step.asked(), expects: step.expects, body_bytes }
+        Asking::of(step, scratch.len())
+    }
+
+    /// The same in HTTP/2: the header block and the body, which come in place of what the buffers held.
+    ///
+    /// # Panics
+    /// If the payload is no state of a user of this plan.
+    pub(crate) fn request_http2(
+        &mut self,
+        payload: &[u8],
+        transaction: TxId,
+        now_ns: i64,
+        (block, body): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Asking {
+        let is_get = self.take_up(payload, transaction, now_ns);
+        let Self { plan, user, target, scratch, .. } = self;
+        let step = &plan.steps[user.step as usize];
+        let moment = moment(plan, user, step, transaction, now_ns);
+        block.clear();
+        body.clear();
+        write_place(block, step.method_of(is_get), target);
+        step.headers.fill(user, &moment, scratch, block);
+        if plan.has_cookies && !step.has_own_cookie {
+            scratch.clear();
+            if user.jar.write_value(&place(plan, target, now_ns), scratch) {
+                write_header(block, "cookie", scratch);
+            }
+        }
+        if let Some(template) = step.body.as_ref().filter(|_| !is_get) {
+            step.body_headers.fill(user, &moment, scratch, block);
+            template.fill(user, &moment, body);
+        }
+        Asking::of(step, body.len())
+    }
+
+    /// Ends the transaction of the user's step, and says what he does next.
+    pub(crate) fn end(
+        &mut self,
+        tx: TxId,
+        rules: &Rules,
+        answered: &Answered<'_>,
+        location: &str,
+        (text, marks): (&mut String, &mut Marks),
+    ) {
+        let (mut outcome, next) = self.conclude(rules, answered, location, text);
+        if let Some(next) = next
+            && !marks.follows(tx, next, |payload| self.write_state(payload))
+        {
+            outcome = Outcome::Rejected(Class::Client);
+            text.clear();
+            text.push_str("the values of a user are longer than a MiB together");
+        }
+        let Response { status, body_bytes, .. } = answered.response;
+        let bytes_in = u32::try_from(body_bytes).unwrap_or(u32::MAX);
+        match outcome {
+            Outcome::Committed => marks.reached(tx, COMMITTED, status, bytes_in),
+            outcome => marks.ended(tx, outcome, status, bytes_in, text),
+        }
     }
 
     /// The outcome of an answer, and its follow-up; an error is written to `text`.
@@ -109,7 +180,7 @@ impl Walk {
             self.redirected(answered.response.status, location).map(Some)
         } else {
             let (body, body_bytes) = match self.plan.has_compression {
-                true => plain(answered, rules.limits().body_kept_max),
+                true => coding::plain(answered, rules.limits().body_kept_max),
                 false => (Cow::Borrowed(answered.body), answered.response.body_bytes),
             };
             let response = Response { body_bytes, ..answered.response };
@@ -137,9 +208,7 @@ impl Walk {
         if !self.plan.has_cookies {
             return;
         }
-        let Flows { origin, .. } = &*self.plan;
-        let (target, now_ns) = (self.target.as_slice(), self.now_ns);
-        let place = Place { host: &origin.host, is_tls: origin.is_tls, target, now_ns };
+        let place = place(&self.plan, &self.target, self.now_ns);
         for line in head.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
             if line[..colon].eq_ignore_ascii_case(b"set-cookie") {
@@ -236,25 +305,16 @@ impl Walk {
     }
 }
 
-/// The body as it was before it was compressed, as far as it is kept, and how long it is: longer than what is kept where
-/// the rest is not known. One that cannot be read stays as it came: what is looked for in it is not found.
-fn plain<'a>(answered: &Answered<'a>, kept_max: usize) -> (Cow<'a, [u8]>, u64) {
-    let as_it_came = (Cow::Borrowed(answered.body), answered.response.body_bytes);
-    let coding = header_of(answered.head, "content-encoding").unwrap_or_default();
-    if !coding.eq_ignore_ascii_case(b"gzip") {
-        return as_it_came;
+impl Asking {
+    fn of(step: &Step, body_bytes: usize) -> Self {
+        let body_bytes = u32::try_from(body_bytes).unwrap_or(u32::MAX);
+        Self { asked: step.asked(), expects: step.expects, body_bytes }
     }
-    let mut body = Vec::new();
-    let read = MultiGzDecoder::new(answered.body).take(kept_max as u64 + 1).read_to_end(&mut body);
-    let is_cut = answered.response.body_bytes > answered.body.len() as u64;
-    match read {
-        Err(_) if !is_cut => as_it_came,
-        _ => {
-            let length = body.len() as u64 + u64::from(is_cut);
-            body.truncate(kept_max);
-            (Cow::Owned(body), length)
-        }
-    }
+}
+
+/// Where cookies are looked for.
+fn place<'a>(plan: &'a Flows, target: &'a [u8], now_ns: i64) -> Place<'a> {
+    Place { host: &plan.origin.host, is_tls: plan.origin.is_tls, target, now_ns }
 }
 
 fn moment<'a>(

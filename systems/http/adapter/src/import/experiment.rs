@@ -27,9 +27,10 @@ pub(super) fn text(imported: &Imported, name: &str, targets_file: Option<&str>) 
             "url = \"http://127.0.0.1:8080\"   # the file names no server: put yours here\n",
         ),
     }
+    text.push_str(&imported.deploy);
     if let Some(steps) = &imported.steps {
         text.push_str(&format!("\n[workload]\nkind = \"flow\"\n{steps}"));
-        text.push_str(LOAD_OF_USERS);
+        text.push_str(imported.load.as_deref().unwrap_or(LOAD_OF_USERS));
         return text;
     }
     text.push_str("\n[workload]\nkind    = \"targets\"\n");
@@ -89,7 +90,7 @@ pub(super) fn comment(text: &str) -> String {
 }
 
 /// A TOML string.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

@@ -117,6 +117,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
         targets: Some(lines.text),
         steps: None,
         secret_headers,
+        ..Imported::default()
     })
 }
 

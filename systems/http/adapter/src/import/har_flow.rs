@@ -111,6 +111,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
         steps: Some(steps),
         notes: making.notes(),
         secret_headers: making.secret_headers,
+        ..Imported::default()
     })
 }
 

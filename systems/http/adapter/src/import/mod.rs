@@ -1,4 +1,4 @@
-//! Experiments from what others recorded or described: target files, HAR recordings, OpenAPI descriptions.
+//! Experiments from what others recorded or described: target files, HAR recordings, OpenAPI descriptions, options of k6.
 //!
 //! Pure: bytes in, an experiment and its targets out. It sends nothing, follows no reference out of the file,
 //! and never copies a secret: what carries one is left out, and the experiment says where it belongs.
@@ -7,6 +7,7 @@ mod body;
 mod experiment;
 mod har;
 mod har_flow;
+mod k6;
 mod openapi;
 mod secrets;
 mod target_file;
@@ -43,6 +44,10 @@ pub struct Imported {
     pub targets: Option<String>,
     /// Steps of a flow, as they stand in an experiment.
     pub steps: Option<String>,
+    /// The load and its thresholds, as they stand in an experiment.
+    pub load: Option<String>,
+    /// More keys of `[system.deploy]`, a line each.
+    pub deploy: String,
     /// What was left out, changed or made up: sentences.
     pub notes: Vec<String>,
     /// Names of headers that carry secrets and were left out.
@@ -57,6 +62,7 @@ pub fn import(name: &str, bytes: &[u8], options: &ImportOptions<'_>) -> Result<I
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let found = match form_of(bytes) {
         Form::Har if options.is_flow => har_flow::import(bytes, options),
+        Form::K6 => k6::import(bytes),
         _ if options.is_flow => Err("a flow is made of a recording (HAR), whose answers say what is carried on".to_owned()),
         Form::Har => har::import(bytes, options),
         Form::OpenApiJson => openapi::import_json(bytes, options),
@@ -97,6 +103,7 @@ enum Form {
     OpenApiJson,
     OpenApiYaml,
     Swagger,
+    K6,
     Targets,
 }
 
@@ -134,6 +141,7 @@ fn form_of(bytes: &[u8]) -> Form {
     match () {
         () if says("openapi") => Form::OpenApiYaml,
         () if says("swagger") => Form::Swagger,
+        () if k6::is_script(bytes) => Form::K6,
         () => Form::Targets,
     }
 }

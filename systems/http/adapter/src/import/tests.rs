@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod k6;
+
 fn imported(text: &str) -> Imported {
     imported_with(text, ImportOptions::default()).unwrap_or_else(|why| panic!("{why}"))
 }

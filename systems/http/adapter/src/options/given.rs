@@ -22,7 +22,7 @@ pub(crate) fn given(text: &str) -> Result<String, String> {
 }
 
 /// The same of a URL, whose host may not come from the environment: a name server would be told it.
-pub(super) fn given_url(text: &str) -> Result<String, String> {
+pub(crate) fn given_url(text: &str) -> Result<String, String> {
     if secret::has_host_of_environment(text) {
         return Err(format!(
             "expected a host name, got `{text}`, whose host a name server would learn from the environment; write the host \

@@ -7,7 +7,7 @@ use sut::conformance::{Behaviour, Subject, hostile_conformance};
 use sut::{Session, Workload};
 
 use super::{peer, session, system};
-use crate::messages::MESSAGE_BYTES_MAX;
+use wire::nats::MESSAGE_BYTES_MAX;
 
 /// All of them. The transaction is number 0, on the first life of the connection `c0`.
 #[rustfmt::skip]

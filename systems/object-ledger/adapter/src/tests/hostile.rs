@@ -9,7 +9,7 @@ use sut::{Session, System as _, Workload};
 use super::{peer, system};
 use crate::frames::ANSWER_BYTES_MAX;
 use crate::session::QueueSession;
-use crate::system::STAGES;
+use crate::stages::STAGES;
 
 /// All of them. The transaction that is outstanding has the number 0.
 #[rustfmt::skip]

@@ -7,9 +7,10 @@ use model::quantity::parse_duration;
 
 use super::{Around, REDIRECTS_MAX, add};
 use crate::flow::condition::Condition;
+use crate::flow::headers::Headers;
 use crate::flow::take::{Source, Take};
 use crate::flow::template::{Form, Names, Template};
-use crate::flow::{Back, Step, Think};
+use crate::flow::{Back, Step, Think, coding};
 use crate::requests::USER_AGENT;
 use crate::targets;
 use crate::url::{self, Origin};
@@ -145,14 +146,21 @@ impl<'a> Written<'a> {
         let content = |name: &str| name.to_ascii_lowercase().starts_with("content-");
         let all = self.all_headers(writing, problems);
         let (of_body, of_head): (Vec<_>, Vec<_>) = all.iter().partition(|(name, ..)| content(name));
-        let mut headers = Template::text(writing.own_headers(&all).as_bytes());
-        for (name, value, span) in of_head {
-            headers = headers.then(writing.header(name, value, *span, problems));
-        }
-        let mut body_headers = Template::default();
-        for (name, value, span) in of_body {
-            body_headers = body_headers.then(writing.header(name, value, *span, problems));
-        }
+        let is_http2 = writing.around.is_http2;
+        let mut header = |(name, value, span): &(String, String, Span)| {
+            let value = writing.template(value, *span, Form::Header, problems);
+            if is_http2 && name.eq_ignore_ascii_case("host") && value.as_text().is_none() {
+                let message =
+                    "over HTTP/2 `Host` is the same in each request of a step, and holds no value";
+                add(problems, *span, message.to_owned(), None);
+            }
+            (name.clone(), value)
+        };
+        let mut headers = writing.own_headers(&all);
+        headers.extend(of_head.into_iter().map(&mut header));
+        let headers = Headers::to_server(is_http2, writing.origin, headers);
+        let of_body = of_body.into_iter().map(&mut header).collect();
+        let body_headers = Headers::new(is_http2, of_body);
         let name = self.name.map_or_else(|| format!("{method} {path}"), str::to_owned);
         let step = Step {
             name,
@@ -271,19 +279,10 @@ impl Writing<'_> {
         })
     }
 
-    /// `Name: value`, whose variables of the environment were looked up.
-    fn header(&self, name: &str, value: &str, span: Span, problems: &mut Problems) -> Template {
-        let line = format!("{name}: {value}\r\n");
-        Template::parse(line.as_bytes(), Form::Header, self.names).unwrap_or_else(|wrong| {
-            wrong.into_iter().for_each(|why| add(problems, span, why, None));
-            Template::default()
-        })
-    }
-
     /// Headers of ours that the step does not bring.
-    fn own_headers(&self, brought: &[(String, String, Span)]) -> String {
+    fn own_headers(&self, brought: &[(String, String, Span)]) -> Vec<(String, Template)> {
         let authority = self.origin.authority();
-        let coding = if self.has_compression { "gzip" } else { "" };
+        let coding = if self.has_compression { coding::ACCEPTED } else { "" };
         let own = [
             ("Host", authority.as_str()),
             ("User-Agent", USER_AGENT),
@@ -293,7 +292,9 @@ impl Writing<'_> {
         let is_ours = |(name, value): &&(&str, &str)| {
             !value.is_empty() && !brought.iter().any(|(it, ..)| it.eq_ignore_ascii_case(name))
         };
-        own.iter().filter(is_ours).map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+        let text =
+            |(name, value): &(&str, &str)| ((*name).to_owned(), Template::text(value.as_bytes()));
+        own.iter().filter(is_ours).map(text).collect()
     }
 }
 

@@ -92,6 +92,7 @@ fn import(value: &Value, options: &ImportOptions<'_>) -> Result<Imported, String
         steps: None,
         notes,
         secret_headers,
+        ..Imported::default()
     })
 }
 

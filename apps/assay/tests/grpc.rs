@@ -1,0 +1,280 @@
+//! gRPC with a server of others (Python's grpcio): unary calls and streams, by reflection and by a `.proto` file, over TLS and
+//! without; the commands of the book's page; and servers that do what they must not, with each driver.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Mutex;
+
+use serde_json::Value;
+use sut::conformance::Seen;
+
+use crate::harness::{Place, Server, beside_others, locked, peers, trial};
+
+#[path = "../../../systems/grpc/adapter/src/tests/hostile_list.rs"]
+mod list;
+
+const PROTO: &str = include_str!("../../../systems/grpc/adapter/src/tests/shop.proto");
+const PAGE: &str = include_str!("../../../docs/how-to/grpc.md");
+const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
+/// Runs side by side: they wait most of their time.
+const SIDE_BY_SIDE: usize = 6;
+
+fn server(test: &str) -> Option<Server> {
+    Some(peers::start(peers::python(test, "grpc/server.py")?, true, &[]))
+}
+
+/// The experiment of a workload; `more` comes before its tables.
+fn experiment(url: &str, workload: &str) -> String {
+    format!(
+        "name = \"grpc\"\n[system]\nkind = \"grpc\"\n[system.deploy]\n{url}\n[workload]\n{workload}\n\
+         [load]\nrate = \"50/s\"\nduration = \"1s\"\nwarmup = \"0s\"\ntimeout = \"10s\"\nconnections = 2\n"
+    )
+}
+
+fn kinds(document: &Value) -> Vec<(String, u64)> {
+    let kinds = trial(document)["kinds"].as_array().unwrap().clone();
+    let one = |kind: &Value| {
+        (
+            kind["name"].as_str().unwrap().to_owned(),
+            kind["counts"]["committed"].as_u64().unwrap_or(0),
+        )
+    };
+    kinds.iter().map(one).collect()
+}
+
+/// Claim: calls of several kinds are each answered as they should, by a file and by reflection: messages are filled in, a stream
+/// is counted, a status counts as the experiment says, metadata arrives and is stored nowhere.
+#[test]
+fn calls_and_streams() {
+    let Some(server) = server("grpc::calls_and_streams") else { return };
+    let _beside = beside_others();
+    let calls = r#"
+metadata = { authorization = "Bearer ${SHOP_TOKEN}" }
+CALL
+method = "shop.v1.Orders/Get"
+message = '{"id": "token-{{$uuid}}", "count": 3}'
+expect = { json = { "/lines/0/count" = 3, "/state" = "PAID", "/cents" = "1999" } }
+CALL
+method = "shop.v1.Orders/Watch"
+message = '{"id": "w", "messages": 20}'
+expect = { messages = 20, json = { "/state" = "SENT" } }
+CALL
+name = "missing"
+method = "shop.v1.Orders/Get"
+message = '{"id": "NOT_FOUND-{{$tx}}"}'
+expect = { status = "NOT_FOUND" }
+"#
+    .replace("CALL", "[[workload.call]]");
+    for described in ["proto = \"shop.proto\"\n", ""] {
+        let place = Place::new();
+        place.write("shop.proto", PROTO);
+        let url = format!("url = \"grpc://{}\"", server.address);
+        place.write("experiment.toml", experiment(&url, &format!("{described}{calls}")));
+        let quietly =
+            ["run", "experiment.toml", "--json", "--progress", "none", "--no-calibration"];
+        let output = place.command(&quietly).env("SHOP_TOKEN", "s3cret-token").output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        assert_eq!(
+            trial(&document)["counts"]["committed"],
+            50,
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let found = kinds(&document);
+        assert!(found.len() == 3 && found.iter().all(|(_, count)| *count > 5), "{found:?}");
+        let stages = trial(&document)["latency"].to_string();
+        assert!(stages.contains("first_message"), "{stages}");
+        let grep = std::process::Command::new("grep")
+            .args(["-r", "s3cret-token"])
+            .arg(place.run_folder())
+            .output()
+            .unwrap();
+        assert!(
+            grep.stdout.is_empty(),
+            "the token is stored: {}",
+            String::from_utf8_lossy(&grep.stdout)
+        );
+    }
+}
+
+/// Claim: a failure is counted by its status's class, with the server's words; one that every call meets withholds the load.
+#[test]
+fn failures_have_their_class() {
+    let Some(server) = server("grpc::failures_have_their_class") else { return };
+    let _beside = beside_others();
+    let url = format!("url = \"grpc://{}\"", server.address);
+    for (id, class, words) in [
+        (
+            "RESOURCE_EXHAUSTED-1",
+            "limited",
+            "RESOURCE_EXHAUSTED: asked for RESOURCE_EXHAUSTED / 100 %",
+        ),
+        ("UNAVAILABLE-1", "overloaded", "UNAVAILABLE: asked for"),
+        ("ABORTED-1", "conflict", "ABORTED: asked for"),
+        ("DATA_LOSS-1", "server", "DATA_LOSS: asked for"),
+        ("token-1", "bad_request", "UNAUTHENTICATED: no token"),
+    ] {
+        let place = Place::new();
+        let workload = format!(
+            "method = \"shop.v1.Orders/Get\"\nmessage = '{{\"id\": \"{id}\"}}'\npreflight = false"
+        );
+        let (said, document) = place.experiment(&experiment(&url, &workload));
+        assert_eq!(
+            trial(&document)["counts"]["rejected_by_class"][class],
+            50,
+            "{id}: {}",
+            said.stderr
+        );
+        let errors = trial(&document)["errors"].to_string();
+        assert!(errors.contains(words), "{errors}");
+    }
+    let place = Place::new();
+    let workload = "method = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"PERMISSION_DENIED\"}'";
+    let (said, _) = place.experiment(&experiment(&url, workload));
+    said.expect_code(99);
+    // A stream that breaks off, and a deadline that the server keeps.
+    for (workload, words) in [
+        (
+            "method = \"shop.v1.Orders/Watch\"\nmessage = '{\"id\": \"broken\", \"messages\": 2}'",
+            "DATA_LOSS: in the middle",
+        ),
+        (
+            "method = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"slow\"}'\ndeadline = \"20ms\"",
+            "DEADLINE_EXCEEDED",
+        ),
+    ] {
+        let place = Place::new();
+        let (_, document) =
+            place.experiment(&experiment(&url, &format!("{workload}\npreflight = false")));
+        assert_eq!(trial(&document)["counts"]["committed"], 0);
+        let errors = trial(&document)["errors"].to_string();
+        assert!(errors.contains(words), "{errors}");
+    }
+}
+
+/// Claim: with reflection, a method that is not there and JSON that does not fit are told before any load, with the nearest name.
+#[test]
+fn mistakes_by_reflection() {
+    let Some(server) = server("grpc::mistakes_by_reflection") else { return };
+    let _beside = beside_others();
+    let url = format!("grpc://{}/", server.address);
+    for (method, body, words) in [
+        (
+            "shop.v1.Orders/Gett",
+            "{}",
+            "the service shop.v1.Orders has no method `Gett`; did you mean `Get`?",
+        ),
+        ("shop.v1.Shop/Get", "{}", "shop.v1.Shop"),
+        ("shop.v1.Orders/Upload", "{}", "takes a stream of requests"),
+        ("shop.v1.Orders/Get", "{\"idd\": 1}", "unrecognized field name 'idd' at line 1 column 6"),
+    ] {
+        let place = Place::new();
+        let said =
+            place.assay(&["run", &format!("{url}{method}"), "--body", body, "--duration", "1s"]);
+        said.expect_code(1).expect_stderr(words);
+    }
+}
+
+/// Claim: over TLS the same calls are answered, and a server without it is told from one with it.
+#[test]
+fn over_tls() {
+    let Some(command) = peers::python("grpc::over_tls", "grpc/server.py") else { return };
+    let place = Place::new();
+    if !crate::nginx::certificate("grpc::over_tls", place.path(), "CA:FALSE") {
+        return;
+    }
+    let files = ["cert.pem", "key.pem"].map(|name| place.path().join(name));
+    let server = peers::start(command, true, &[&files[0], &files[1]]);
+    let _beside = beside_others();
+    let workload = "method = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"{{$tx}}\"}'";
+    let with = |url: &str, more: &str| {
+        experiment(&format!("url = \"{url}://{}\"\n{more}", server.address), workload)
+    };
+    let (said, document) =
+        place.experiment(&with("grpcs", "ca = \"cert.pem\"\nserver_name = \"localhost\""));
+    assert_eq!(trial(&document)["counts"]["committed"], 50, "{}", said.stderr);
+    let (said, _) = place.experiment(&with("grpcs", ""));
+    said.expect_code(1).expect_stderr("--insecure");
+}
+
+/// Claim: every command of the page for gRPC ends with 0 against a real server, with the files that the page lays out.
+#[test]
+fn the_page_does_what_it_says() {
+    let Some(server) = server("grpc::the_page_does_what_it_says") else { return };
+    let _beside = beside_others();
+    let place = Place::new();
+    place.write("shop.proto", PROTO);
+    let said = peers::follow(&place, PAGE, "127.0.0.1:50051", &server.address.to_string());
+    assert!(said >= 3, "{said} commands");
+}
+
+/// Plays a behaviour to every connection: greets, and when a call is there says the bytes and keeps the connection.
+fn hostile(bytes: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let bytes = bytes.clone();
+            std::thread::spawn(move || {
+                let (mut received, mut piece) = (Vec::new(), [0; 4096]);
+                if stream.write_all(list::SETTINGS).is_err() {
+                    return;
+                }
+                let mut has_said = false;
+                while let Ok(read @ 1..) = stream.read(&mut piece) {
+                    received.extend_from_slice(&piece[..read]);
+                    let is_asked = received.windows(10).any(|part| part == b"Orders/Get");
+                    if is_asked && !has_said {
+                        has_said = true;
+                        if stream.write_all(&bytes).is_err() {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Claim: of each behaviour of a hostile server the built binary counts nothing as committed that was not earned, with each
+/// driver, and it ends by itself.
+#[test]
+fn hostile_servers_with_each_driver() {
+    let _beside = beside_others();
+    let all: Vec<_> = list::behaviours()
+        .into_iter()
+        .flat_map(|it| DRIVERS.map(|driver| (it.clone(), driver)))
+        .collect();
+    let (left, wrong) = (Mutex::new(all), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let Some(((does, bytes, seen), driver)) = locked(&left).pop() else { return };
+                    if let Err(words) = play(bytes, seen, driver) {
+                        locked(&wrong).push(format!("{does}, {driver}: {words}"));
+                    }
+                }
+            });
+        }
+    });
+    assert!(locked(&wrong).is_empty(), "{:#?}", locked(&wrong));
+}
+
+fn play(bytes: Vec<u8>, seen: Seen, driver: &str) -> Result<(), String> {
+    let address = hostile(bytes);
+    let place = Place::new();
+    place.write("shop.proto", PROTO);
+    let workload = "proto = \"shop.proto\"\nmethod = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"7\"}'\npreflight = false\nstreams = 1";
+    let text = experiment(&format!("url = \"grpc://{address}\""), workload);
+    let document = peers::loaded_by(driver, &place, &text)?;
+    let committed = trial(&document)["counts"]["committed"].as_u64().ok_or("no count")?;
+    let is_earned = matches!(seen, Seen::Fine | Seen::BrokenBehind);
+    match (is_earned, committed) {
+        (false, 1..) => Err(format!("{committed} committed, none earned")),
+        (true, 0) => Err(format!("none committed: {}", trial(&document)["errors"])),
+        _ => Ok(()),
+    }
+}

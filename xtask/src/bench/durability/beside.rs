@@ -1,0 +1,154 @@
+//! `cargo xtask bench durability --beside`: the load tools that systems bring themselves beside Assay, in turns on the same
+//! server at the same rate and durability: what came through, and what the load side's processors took for an operation.
+
+mod servers;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use servers::{Kafka, Nats, Postgres, Redis, Server};
+
+use crate::bench::workbench::{Workbench, to_f64};
+
+/// A server, the tool beside it, and how both are asked.
+struct Pair {
+    system: &'static str,
+    tool: &'static str,
+    /// Looks for the programs; an error names a missing one.
+    find: fn() -> Result<(), String>,
+    start: fn(&Path) -> Result<Box<dyn Server>, String>,
+}
+
+/// All of them. etcd's tool is beside kv in `bench kv`; its adapter speaks to the gateway, which its tool does not.
+const PAIRS: [Pair; 4] = [
+    Pair { system: "postgres", tool: "pgbench", find: Postgres::find, start: Postgres::start },
+    Pair { system: "kafka", tool: "ProducerPerformance", find: Kafka::find, start: Kafka::start },
+    Pair { system: "nats", tool: "nats bench", find: Nats::find, start: Nats::start },
+    Pair { system: "redis", tool: "redis-benchmark", find: Redis::find, start: Redis::start },
+];
+
+/// The load of a turn, the same for both.
+#[derive(Clone, Copy)]
+pub(super) struct Amount {
+    pub(super) seconds: u32,
+    pub(super) rate: u32,
+}
+
+/// Connections of each, which a tool without a rate keeps busy.
+pub(super) const CONNECTIONS: u32 = 16;
+
+/// Bytes of a value.
+pub(super) const VALUE_BYTES: u32 = 64;
+
+/// The figures of one turn.
+pub(super) struct Outcome {
+    /// Acknowledged a second.
+    pub(super) per_second: f64,
+    /// Processor time of the load side for an acknowledged operation, µs.
+    pub(super) cpu_us: f64,
+}
+
+/// One of them.
+type Figure = fn(&Outcome) -> f64;
+
+const HEAD: &str = "\
+# Their own load tools beside Assay
+
+Made by `cargo xtask bench durability --beside`: one server of each system that syncs before it acknowledges, on this machine's \
+own disk; its load tool and Assay take turns at it, with as many connections and values of 64 bytes. pgbench, \
+ProducerPerformance and nats bench keep a rate, which Assay is given, too; redis-benchmark has none, so both keep all connections busy. \
+Medians of the rounds, with the lowest and the highest. ";
+
+const COLUMNS: &str = "\
+| system | tool | its operations a second | Assay's | ratio | its processor time an operation | Assay's | ratio |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+/// Measures, prints, and writes results/bench-durability-beside.md if not at toy size.
+pub fn run(root: &Path, toy: bool) -> Result<(), String> {
+    let at = Workbench::new(root, "bench-durability-beside")?;
+    let mut text = format!("{HEAD}{}\n\n{COLUMNS}", crate::bench::machine());
+    let rounds = if toy { 1 } else { 5 };
+    let amount = Amount { seconds: if toy { 2 } else { 10 }, rate: 400 };
+    for pair in PAIRS {
+        if let Err(missing) = (pair.find)() {
+            println!("SKIPPED {}: {missing}", pair.tool);
+            let _ = writeln!(text, "| {} | {} | skipped | | | | | |", pair.system, pair.tool);
+            continue;
+        }
+        let folder = at.folder.join(pair.system);
+        crate::bench::workbench::make_empty(&folder)?;
+        let server = (pair.start)(&folder)?;
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            eprintln!("{}, round {round} …", pair.system);
+            // The order changes, because a table or a log grows.
+            if round % 2 == 0 {
+                theirs.push(server.theirs(&at, amount)?);
+                ours.push(assay(&at, server.as_ref(), amount)?);
+            } else {
+                ours.push(assay(&at, server.as_ref(), amount)?);
+                theirs.push(server.theirs(&at, amount)?);
+            }
+        }
+        let line = row(&pair, &theirs, &ours);
+        print!("{line}");
+        text.push_str(&line);
+    }
+    at.finish(&text, toy)
+}
+
+/// Assay at the same server.
+fn assay(at: &Workbench, server: &dyn Server, amount: Amount) -> Result<Outcome, String> {
+    let Amount { seconds, rate } = amount;
+    let load = if server.has_rate() {
+        format!("arrival = \"constant\"\nrate = \"{rate}/s\"")
+    } else {
+        format!("model = \"closed\"\nclients = {CONNECTIONS}")
+    };
+    let experiment = format!(
+        "name = \"beside\"\n[system]\nkind = \"{}\"\n[system.deploy]\n{}\n[workload]\npayload = \"{VALUE_BYTES}B\"\n\
+         [load]\n{load}\nconnections = {CONNECTIONS}\nthreads = 1\nwarmup = \"0s\"\nduration = \"{seconds}s\"\n\
+         timeout = \"5s\"\n[measure]\nledger = false\n",
+        server.kind(),
+        server.attach()
+    );
+    let (document, cpu_us) = at.run(&experiment)?;
+    let trial = &document["settings"][0]["trials"][0];
+    let committed = trial["counts"]["committed"].as_u64().filter(|count| *count > 0);
+    let committed = committed
+        .ok_or_else(|| format!("Assay committed nothing: {}{}", trial["counts"], at.complaint()))?;
+    let committed = to_f64(committed);
+    Ok(Outcome { per_second: committed / f64::from(seconds), cpu_us: cpu_us / committed })
+}
+
+/// A row of the table.
+fn row(pair: &Pair, theirs: &[Outcome], ours: &[Outcome]) -> String {
+    let of = |side: &[Outcome], figure: Figure| side.iter().map(figure).collect();
+    let ratios = |figure: Figure| {
+        ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)).collect()
+    };
+    let (rate, cpu): (Figure, Figure) = (|it| it.per_second, |it| it.cpu_us);
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        pair.system,
+        pair.tool,
+        spread(of(theirs, rate), 0, ""),
+        spread(of(ours, rate), 0, ""),
+        spread(ratios(rate), 3, ""),
+        spread(of(theirs, cpu), 0, " µs"),
+        spread(of(ours, cpu), 0, " µs"),
+        spread(ratios(cpu), 2, ""),
+    )
+}
+
+/// The median, and lowest and highest where there are several.
+fn spread(mut values: Vec<f64>, digits: usize, unit: &str) -> String {
+    values.sort_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    match values[..] {
+        [_] => format!("{median:.digits$}{unit}"),
+        [least, .., most] => format!("{median:.digits$}{unit} ({least:.digits$}–{most:.digits$})"),
+        [] => "–".to_owned(),
+    }
+}
