@@ -1,6 +1,5 @@
 //! Experiments with disks, links and faults, run by an ordinary user.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,24 +10,40 @@ use crate::harness::{self, Place, Running, Said, beside_others, number};
 /// The user without rights, and his group.
 const NOBODY: u32 = 65_534;
 
+/// Becomes that user where everybody may use the two devices, whatever this machine has set: their copies lie in a mount
+/// namespace that ends with the program. The first argument is an empty folder for them.
+const BECOME: &str = "set -e
+mount -t tmpfs -o mode=755 devices \"$1\"
+mknod -m 666 \"$1/fuse\" c 10 229
+mknod -m 666 \"$1/tun\" c 10 200
+mount --bind \"$1/fuse\" /dev/fuse
+mount --bind \"$1/tun\" /dev/net/tun
+shift
+exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+
+/// A program as that user; `devices` is made.
+fn as_nobody(devices: &Path, program: &Path) -> std::process::Command {
+    std::fs::create_dir_all(devices).expect("a folder");
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation=private", "sh", "-c", BECOME, "sh"]);
+    command.arg(devices).arg(program);
+    command
+}
+
 /// Why there is nothing to be tried here, if so.
 fn missing(programs: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         // Whoever runs this is an ordinary user already, and everything else of the suite runs as he.
         return Some("another user can be become only by root".to_owned());
     }
-    for path in ["/dev/fuse", "/dev/net/tun"] {
-        if std::fs::OpenOptions::new().read(true).write(true).open(path).is_err() {
-            return Some(format!("there is no {path}"));
-        }
-    }
-    let namespaces = std::process::Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "--mount", "true"])
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .status();
-    if !namespaces.is_ok_and(|status| status.success()) {
-        return Some("this kernel gives ordinary users no namespaces".to_owned());
+    let place = Place::new();
+    let mut tried = as_nobody(&place.path().join("devices"), Path::new("unshare"));
+    tried.args(["--user", "--map-root-user", "--net", "--mount"]);
+    tried.args(["sh", "-c", "exec 3<>/dev/fuse 4<>/dev/net/tun"]);
+    let tried = tried.output().expect("util-linux is there");
+    if !tried.status.success() {
+        let said = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
+        return Some(format!("an ordinary user gets no namespaces or devices here: {said}"));
     }
     let none = programs.iter().find(|name| program(name).is_none())?;
     Some(format!("{none} is not installed (assay doctor --install {none})"))
@@ -59,7 +74,7 @@ fn run(file: &str, programs: &[&str], more: &[&str]) -> Option<(Place, Value, Sa
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(file);
     copy(&source, "experiment.toml");
     std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
-    let mut command = std::process::Command::new(assay);
+    let mut command = as_nobody(&place.path().join("devices"), &assay);
     command
         .args(["run", "experiment.toml", "--profile=toy", "--json", "--progress=none"])
         .arg("--no-calibration")
@@ -69,8 +84,6 @@ fn run(file: &str, programs: &[&str], more: &[&str]) -> Option<(Place, Value, Sa
         .env("PATH", format!("{}:/usr/bin:/bin", place.path().join("bin").display()))
         .env("HOME", place.path())
         .env("ASSAY_TEST_PLACE", place.path())
-        .uid(NOBODY)
-        .gid(NOBODY)
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
