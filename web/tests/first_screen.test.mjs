@@ -96,7 +96,10 @@ describe("typical pages", { skip: folder === undefined ? "ASSAY_TYPICAL names no
         assert.ok(columns.every((column) => column > 0), `columns of p50 and p99: ${columns}`);
         const places = await results.evaluate((table, wanted) => {
           const cells = [...table.tBodies[0].rows].flatMap((row) => wanted.map((column) => row.cells[column]));
-          for (const cell of cells) cell.textContent = "~49.5–50.7 ms";
+          for (const cell of cells) {
+            cell.textContent = "~49.5–50.7 ms";
+            cell.classList.add("range");
+          }
           return cells.map((cell) => cell.getBoundingClientRect().toJSON());
         }, columns);
         for (const { left, right } of places) assert.ok(left >= 0 && right <= TELEPHONE.width, `${left} to ${right}`);

@@ -4,6 +4,7 @@
 
 use super::markup::{Element, Markup, el, text};
 use super::numbers::Document;
+use crate::figures::NONE;
 use crate::grid::{Align, Cell, Grid, Source};
 use crate::paint::Paint;
 use crate::svg::{ColumnType, FigureCell, FigureTable};
@@ -126,7 +127,9 @@ fn cell(document: &Document, of: &Cell, slim: &str) -> Element {
         paint => class_of(paint),
     };
     let attributes = of.source.as_ref().map(|it| document.attributes(it)).unwrap_or_default();
-    let class = [paint, slim].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
+    // A telephone has no room for a range in one line.
+    let range = if of.text.len() > NONE.len() && of.text.contains('–') { "range" } else { "" };
+    let class = [paint, slim, range].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
     el("td").class(&class.join(" ")).attrs(attributes).text(&of.text)
 }
 

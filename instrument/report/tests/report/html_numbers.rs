@@ -157,6 +157,8 @@ fn intervals_are_those_of_the_result() {
         let unit = rest.trim_start_matches(is_digit);
         let value = cell.tag.get("data-from").and_then(|raw| raw.parse().ok()).expect("a low end");
         assert!(agrees(&format!("{shown_low}{unit}"), value), "{cell:?}");
+        let classes = cell.tag.get("class").unwrap_or_default();
+        assert_eq!(classes.split(' ').any(|it| it == "range"), alone.is_none(), "{cell:?}");
         seen += 1;
     }
     assert!(seen > 30, "{seen} intervals");
