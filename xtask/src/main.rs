@@ -10,6 +10,7 @@ mod fuzz;
 mod image;
 mod interleavings;
 mod methods;
+mod miri;
 mod mutants;
 mod new_system;
 mod simulated;
@@ -63,6 +64,7 @@ cargo xtask COMMAND
                        is in it, checksums; builds everything once more (--pack: not again), and tries it
   supply               licences, sources and duplicates of every lock file, by cargo-deny; the packages of our crates
   interleavings        the sampler's ring in every order of its two threads, by loom
+  miri                 the buffers that the kernel fills and what a caller in C points to, each access looked at by Miri
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
@@ -141,6 +143,7 @@ fn main() -> ExitCode {
         ["dist", "--pack"] => dist::run(&root, true),
         ["supply"] => supply::run(&root),
         ["interleavings"] => interleavings::run(&root),
+        ["miri"] => miri::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
         ["bench", "report"] => bench::report::run(&root, false),

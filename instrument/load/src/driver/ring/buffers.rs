@@ -174,7 +174,7 @@ mod tests {
     fn each_buffer_is_with_one_side() {
         let mut buffers = Buffers::for_connections(1);
         let mut kernel = Kernel { head: 0 };
-        let mut held = VecDeque::new();
+        let mut held: VecDeque<(u16, usize, u8)> = VecDeque::new();
         for round in 0..70_000_usize {
             let (length, mark) = (1 + round % SIZE, round.to_le_bytes()[0]);
             let buffer = kernel.fill(&buffers, length, mark);
