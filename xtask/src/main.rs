@@ -64,7 +64,7 @@ cargo xtask COMMAND
                        is in it, checksums; builds everything once more (--pack: not again), and tries it
   supply               licences, sources and duplicates of every lock file, by cargo-deny; the packages of our crates
   interleavings        the sampler's ring in every order of its two threads, by loom
-  miri                 the buffers that the kernel fills and what a caller in C points to, each access looked at by Miri
+  miri                 the buffers that the kernel fills, each access looked at by Miri
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
   bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
