@@ -19,7 +19,7 @@ use sut::{Deployment, Request};
 
 use crate::cli::{AgentArguments, NatsArguments};
 use crate::terminal::say;
-use crate::{run, systems};
+use crate::{systems, umask};
 
 /// Variables with the credentials of NATS.
 const USER: &str = "NATS_USER";
@@ -55,7 +55,7 @@ pub fn server(arguments: &NatsArguments) -> Result<Option<Server>, String> {
 }
 
 fn serve(arguments: &AgentArguments) -> Result<(), String> {
-    run::only_own_files();
+    umask::only_own_files();
     agents::check_name(&arguments.group).map_err(|error| error.to_string())?;
     let server = server(&arguments.nats)?;
     let server = server.ok_or("expected --nats URL, got none; name the server of NATS")?;

@@ -14,7 +14,7 @@ use record::RunFolder;
 
 use crate::cli::{ColorChoice, CompareArguments, Format, MarkArguments};
 use crate::terminal::say;
-use crate::{conclude, list, terminal};
+use crate::{conclude, terminal};
 
 /// A run on disk.
 pub struct Opened {
@@ -140,7 +140,7 @@ pub fn side(word: &str, runs: &Path, experiment: Option<&str>) -> Result<Named, 
     let bears = |path: &PathBuf| {
         RunFolder::open(path).is_ok_and(|run| run.baseline_names().iter().any(|name| name == word))
     };
-    let folders: Vec<PathBuf> = list::folders(runs)?.into_iter().filter(bears).collect();
+    let folders: Vec<PathBuf> = conclude::folders(runs)?.into_iter().filter(bears).collect();
     let mut found = folders.iter().map(|path| Opened::open(path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(experiment) = experiment {
         found.retain(|run| run.plan.name == experiment);
@@ -285,7 +285,7 @@ pub fn mark(arguments: &MarkArguments) -> Exit {
 
 /// The history of an experiment: the newest `last` of its runs under `runs`.
 pub fn history(name: &str, runs: &Path, last: usize, margin: f64) -> Result<Trend, String> {
-    let mut paths = list::folders(runs)?;
+    let mut paths = conclude::folders(runs)?;
     let is_it = |path: &PathBuf| {
         RunFolder::open(path).and_then(|run| run.plan()).is_ok_and(|plan| plan.name == name)
     };

@@ -1,6 +1,6 @@
-//! From a run folder to its result and its page, and from a result to an exit code.
+//! From run folders to results and pages, and from a result to an exit code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::picture::RunPicture;
 use model::result::{Exit, RunResult};
@@ -11,6 +11,25 @@ use crate::experiment::Refusal;
 use crate::systems;
 use crate::terminal::say;
 
+/// Run folders under `runs`, oldest first (their names begin with the time).
+///
+/// # Errors
+/// When the folder is there and cannot be read.
+pub fn folders(runs: &Path) -> Result<Vec<PathBuf>, String> {
+    if !runs.exists() {
+        return Ok(Vec::new());
+    }
+    let entries =
+        std::fs::read_dir(runs).map_err(|error| format!("reading {}: {error}", runs.display()))?;
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join("plan.toml").is_file())
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
 /// Analyses a run folder. The same folder gives the same result, wherever it lies.
 ///
 /// # Errors
@@ -19,7 +38,13 @@ pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
     analysis::analyse(run, &systems::checks).map_err(|error| error.to_string())
 }
 
-/// The same with what only the page draws, in one pass over the rows.
+/// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
+pub fn read(path: &Path) -> Result<RunResult, String> {
+    let run = RunFolder::open(path).map_err(|error| error.to_string())?;
+    analyse(&run)
+}
+
+/// The result of a run with what only the page draws, in one pass over the rows.
 ///
 /// # Errors
 /// When the folder cannot be read, for people.

@@ -8,8 +8,8 @@ use model::result::RunResult;
 use record::RunFolder;
 
 use crate::cli::{Format, ReportArguments};
+use crate::conclude;
 use crate::terminal::say;
-use crate::{conclude, report_command};
 
 /// The mistake in the arguments, if there is one; told before a run is read.
 pub fn usage(arguments: &ReportArguments) -> Option<String> {
@@ -28,7 +28,7 @@ pub fn joined(
     paths: &[PathBuf],
     form: fn(&[RunResult]) -> String,
 ) -> Result<(Vec<RunResult>, String), String> {
-    let results = paths.iter().map(|path| report_command::read(path));
+    let results = paths.iter().map(|path| conclude::read(path));
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let text = form(&results);
     Ok((results, text))

@@ -1,7 +1,7 @@
 //! `assay list`: the runs on disk, or the words that have a meaning here, each from the one list of its sort.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use model::options::did_you_mean;
 use model::result::{Exit, RunResult};
@@ -10,7 +10,7 @@ use report::{ListEntry, WordListed};
 
 use crate::cli::{ColorChoice, ListArguments, ListOf};
 use crate::terminal::say;
-use crate::{compare, terminal};
+use crate::{compare, conclude, terminal};
 
 /// Columns of a table of runs that goes into a file or another program.
 const PIPED_COLUMNS: usize = 1_000;
@@ -49,7 +49,7 @@ fn trend(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
 }
 
 fn runs(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
-    let mut paths = folders(&arguments.runs)?;
+    let mut paths = conclude::folders(&arguments.runs)?;
     paths.reverse();
     let entries: Vec<ListEntry> = paths.iter().map(|path| entry(path)).collect();
     if arguments.json {
@@ -164,25 +164,6 @@ fn sections() -> Vec<WordListed> {
         is_part: false,
     };
     report::PAGE_SECTIONS.iter().map(word).collect()
-}
-
-/// Run folders under `runs`, oldest first (their names begin with the time).
-///
-/// # Errors
-/// When the folder is there and cannot be read.
-pub fn folders(runs: &Path) -> Result<Vec<PathBuf>, String> {
-    if !runs.exists() {
-        return Ok(Vec::new());
-    }
-    let entries =
-        std::fs::read_dir(runs).map_err(|error| format!("reading {}: {error}", runs.display()))?;
-    let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.join("plan.toml").is_file())
-        .collect();
-    found.sort();
-    Ok(found)
 }
 
 fn entry(path: &Path) -> ListEntry {

@@ -22,6 +22,7 @@ mod seal;
 mod shell;
 mod systems;
 mod terminal;
+mod umask;
 
 use std::process::ExitCode;
 
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
     let exit = match command {
         Command::Serve(arguments) => {
             // A node keeps what its clients gave it.
-            run::only_own_files();
+            umask::only_own_files();
             return systems::serve(&arguments.words);
         }
         Command::Agent(arguments) => agent::agent(&arguments),

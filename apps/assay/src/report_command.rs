@@ -9,7 +9,7 @@ use record::RunFolder;
 
 use crate::cli::{ColorChoice, Format, ReportArguments};
 use crate::terminal::say;
-use crate::{check_secrets, compare, conclude, formats, list, seal, terminal};
+use crate::{check_secrets, compare, conclude, formats, seal, terminal};
 
 /// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
 /// the runs'.
@@ -79,7 +79,7 @@ fn write_form(
     let mut text = String::new();
     let mut worst = Exit::Ok;
     for path in paths {
-        let result = read(path)?;
+        let result = conclude::read(path)?;
         text.push_str(&form(&result, arguments, colour));
         worst = worse(worst, &result);
     }
@@ -154,15 +154,9 @@ fn worse(worst: Exit, result: &RunResult) -> Exit {
     worst.or(Exit::of(result.exit_code))
 }
 
-/// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
-pub fn read(path: &Path) -> Result<RunResult, String> {
-    let run = RunFolder::open(path).map_err(|error| error.to_string())?;
-    conclude::analyse(&run)
-}
-
 fn newest() -> Result<PathBuf, String> {
     let runs = Path::new("runs");
-    list::folders(runs)?.pop().ok_or_else(|| {
+    conclude::folders(runs)?.pop().ok_or_else(|| {
         "there is no run under `runs`; name one, or start one: assay run demo".to_owned()
     })
 }

@@ -8,6 +8,32 @@
 //!
 //! It must never time anything for its user: stamps are readings of the user's clock, and what is taken from them is said
 //! as it is given. What an event costs is measured when a sampler is made, and stands in its file.
+//!
+//! ```
+//! use sampler::clock::Clock;
+//! use sampler::{Options, Reader, Sampler, Stage, What};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let path = std::env::temp_dir().join(format!("sampler-example-{}", std::process::id()));
+//! let stages = [Stage::new("parse", "its bytes were read"), Stage::new("stored", "it was durable")];
+//! let sampler = Sampler::create(&path, "service", &stages, Clock::start(), Options::default())?;
+//! let mut ring = sampler.ring();
+//! let begun = ring.now();
+//! let parsed = ring.done(0, begun, 3);
+//! ring.done(1, parsed, 3);
+//! drop(ring);
+//! let totals = sampler.close()?;
+//! assert_eq!((totals.stages[0].transactions, totals.lost), (3, 0));
+//!
+//! let mut reader = Reader::open(std::io::BufReader::new(std::fs::File::open(&path)?))?;
+//! let mut seen = Vec::new();
+//! while reader.next(|record| seen.push((record.stage, record.what)))? {}
+//! assert_eq!(seen, [(0, What::Count(3)), (1, What::Count(3))]);
+//! assert_eq!(reader.problem(), None);
+//! # std::fs::remove_file(&path)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod codec;
 mod file;
@@ -17,6 +43,8 @@ mod memory;
 mod ring;
 mod writer;
 
+/// Instants and clocks, as stamps are made of them.
+pub use clock;
 pub use codec::{Record, Stage, What};
 pub use file::{EventFileError, Head, Reader, StageTotals, Totals};
 pub use ring::Ring;

@@ -14,8 +14,8 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, Opening};
+pub use client::Client;
 pub use frame::{CONTROL_BYTES_MAX, Opcode, write_frame};
-pub use handshake::{Handshake, KEY_BYTES, accept_value, write_handshake};
+pub use handshake::{Handshake, KEY_BYTES, Opening, accept_value, write_handshake};
 pub use limits::{Limits, WebSocketError};
 pub use messages::{Event, MessageReader, Progress, Sender};

@@ -16,6 +16,22 @@
 //! Definitions (ICDE 2000); K. Kingsbury and P. Alvaro, Elle: Inferring Isolation Anomalies from Experimental
 //! Observations (VLDB 2020); for snapshot isolation A. Cerone and A. Gotsman, Analysing Snapshot Isolation (PODC 2016).
 //!
+//! ```
+//! use isolation::{Effect, History, Level, MicroOp, Prefix, Transaction};
+//!
+//! let mut history = History::default();
+//! let sent = |id, at| Transaction { id, invoked: at, completed: at + 10, effect: Effect::Certain };
+//! // Two appends to list 0, one after the other; a later read shows only the first.
+//! history.add(sent(1, 0), &[MicroOp::Append { key: 0, element: 0 }]);
+//! history.add(sent(2, 20), &[MicroOp::Append { key: 0, element: 1 }]);
+//! for (id, at, list) in [(3, 40, &[0, 1][..]), (4, 60, &[0][..])] {
+//!     history.add(sent(id, at), &[MicroOp::Read { key: 0, found: Some(Prefix::of(list)) }]);
+//!     history.list(0, Prefix::EMPTY, list);
+//! }
+//! // An order explains it, and real time contradicts every such order.
+//! assert_eq!(history.check().level(), Level::Serializable);
+//! ```
+//!
 //! **Replay** ([`replay`]). Where a system says in which order it committed, that order is tried and no other.
 //!
 //! [`workload`] has the transactions, made from their numbers alone, [`observation`] the bytes that sessions keep of their

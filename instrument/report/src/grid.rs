@@ -19,6 +19,21 @@ pub(crate) enum Align {
     Right,
 }
 
+/// A line to be read with a table.
+pub(crate) struct Line {
+    /// In words.
+    pub(crate) text: String,
+    /// Whether it is something that was found, and no explanation.
+    pub(crate) is_finding: bool,
+}
+
+impl Line {
+    /// An explanation.
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_finding: false }
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {

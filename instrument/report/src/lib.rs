@@ -34,7 +34,8 @@ pub use compared::{
 };
 pub use csv::{csv, csv_of};
 pub use go_duration::{parse_go, show_go};
-pub use html::{Assets, PageError, comparison_page, html, trend_page};
+pub use html::page::html;
+pub use html::{Assets, PageError, comparison_page, trend_page};
 pub use json::{RESULT_SCHEMA, json};
 pub use junit::{junit, junit_of};
 pub use list::{ListEntry, WordListed, list_headline, list_table, word_list};

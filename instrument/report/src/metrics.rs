@@ -9,7 +9,7 @@ use model::picture::{is_node, natural_order};
 use model::series::{self, SaidBy, SeriesFacts, SeriesUnit};
 
 use crate::paint::clean;
-use crate::svg::Unit;
+use crate::svg::scale::Unit;
 
 /// Declarations of the series of a trial, in the order in which they are shown.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 //!
 //! It must never hold how something looks: a table here is numbers with their places, and words.
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Line};
 use crate::html::{self, Markup, Run};
 use crate::svg;
 use crate::tables::{self, Shown};
@@ -40,20 +40,6 @@ pub(crate) struct Table {
     pub(crate) grid: Grid,
     /// Its notes.
     pub(crate) lines: Vec<Line>,
-}
-
-/// A line to be read with a table.
-pub(crate) struct Line {
-    /// In words.
-    pub(crate) text: String,
-    /// Whether it is something that was found, and no explanation.
-    pub(crate) is_finding: bool,
-}
-
-impl Line {
-    fn said(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_finding: false }
-    }
 }
 
 /// Where a section stands on the page before anybody has clicked.

@@ -14,7 +14,7 @@ use model::{Outcome, Row, TxId};
 use record::TrialFolder;
 use sut::{Deployment, SutError};
 
-use super::trial::Trial;
+use super::inputs::Trial;
 use crate::systems;
 use crate::terminal::say;
 

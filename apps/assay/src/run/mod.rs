@@ -2,6 +2,7 @@
 
 mod beside;
 mod faults;
+mod inputs;
 mod ledger;
 mod metrics;
 mod node_events;
@@ -10,6 +11,7 @@ mod rest;
 mod safety;
 mod search;
 mod settled;
+mod sink;
 mod spread;
 mod trial;
 mod watch;
@@ -32,13 +34,13 @@ use crate::compare::{self, Asked};
 use crate::experiment::{self, Experiment, Refusal};
 use crate::interrupt::Interrupt;
 use crate::terminal::say;
-use crate::{conclude, terminal};
+use crate::{conclude, terminal, umask};
 use beside::Beside;
+use inputs::Trial;
 use metrics::Metrics;
 use metrics::push::Push;
 use progress::{Progress, Title};
 use spread::Agents;
-use trial::Trial;
 
 /// Runs it and says how it ended.
 pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
@@ -121,7 +123,7 @@ fn carry_out(
     stopped: Option<RunFolder>,
     against: &Against,
 ) -> Result<Exit, String> {
-    only_own_files();
+    umask::only_own_files();
     tell_of_secrets();
     let interrupt = Interrupt::listen()?;
     let metrics = serve_metrics(arguments)?;
@@ -207,11 +209,6 @@ fn own_places(plan: &Plan) -> (bool, bool) {
     (any(&|it| it.disks.is_some()), any(&|it| it.links.as_ref().is_some_and(has_switch)))
 }
 
-/// Answers of a system and files of its nodes are their owner's alone, whatever the user's umask says.
-pub fn only_own_files() {
-    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-}
-
 /// The folder of a new run, with all that is known before it.
 fn create(arguments: &RunArguments, experiment: &Experiment) -> Result<RunFolder, String> {
     let words = |error: record::RecordError| error.to_string();
@@ -276,7 +273,7 @@ fn trials(run: &Run<'_>) -> Result<(), String> {
 
 /// The trial at a place of the plan's order; `after` is the length of those that follow.
 fn one(run: &Run<'_>, plan: &Plan, position: usize, after: Duration) -> Result<(), String> {
-    with_trial(run, plan, position, after, trial::run)
+    with_trial(run, plan, position, after, |trial| trial::run(trial, run.agents))
 }
 
 /// Does something with the trial at a place of the plan's order.
@@ -323,7 +320,6 @@ fn with_trial(
         title,
         has_preflight: !run.arguments.no_preflight,
         run_mark,
-        agents: run.agents,
         plan,
     })
     .map_err(|error| format!("setting {}, trial {index}: {error}", setting.key))

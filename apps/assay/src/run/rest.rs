@@ -9,7 +9,7 @@ use model::quantity::show_duration;
 use search::{Calm, PROBES_BEFORE, Probed};
 use sut::Deployment;
 
-use super::trial::Trial;
+use super::inputs::Trial;
 use crate::terminal::say;
 
 /// No further probe is made before the first trial after this: a long list of targets has long passes.

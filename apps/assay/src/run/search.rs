@@ -92,7 +92,7 @@ impl Kept {
             // A system that was there before the search is reached anew by each trial, and stays as the last one left it.
             if !self.is_once || !trial.targets.is_empty() {
                 let rests = (!trial.targets.is_empty()).then_some(&mut self.rests);
-                return trial::run_rested(trial, rests);
+                return trial::run_rested(trial, run.agents, rests);
             }
             let deployed = match &mut self.deployed {
                 Some(deployed) => deployed,
@@ -106,7 +106,7 @@ impl Kept {
                     ));
                 }
             };
-            trial::run_on(trial, deployed, Some(&mut self.rests))
+            trial::run_on(trial, run.agents, deployed, Some(&mut self.rests))
         })
     }
 

@@ -21,7 +21,8 @@ use model::{FinalStages, Row};
 use record::PartLog;
 use testbed::{NodeSpec, Testbed, install};
 
-use super::trial::{FolderSink, Trial};
+use super::inputs::Trial;
+use super::sink::FolderSink;
 use super::watch::Watched;
 use crate::agent::{self, GROUP, TOKEN};
 use crate::cli::SpreadArguments;

@@ -6,33 +6,26 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clock::{Clock, CpuTime};
-use load::{Control, Live, Loaded, RowSink, Setup};
+use load::{Control, Live, Loaded, Setup};
 use model::facts::{
-    AfterFacts, Calibration, DeclaredFacts, Event, KindFacts, LoadFacts, MetricSample,
-    PreflightFinding, TrialFacts,
+    AfterFacts, DeclaredFacts, Event, KindFacts, LoadFacts, MetricSample, PreflightFinding,
+    TrialFacts,
 };
-use model::plan::{AbortPlan, Plan, SettingPlan};
 use model::series::{self, SeriesFacts};
-use model::{FinalStages, Observations, Row, Seed};
-use record::{ObservationLogWriter, RowLogWriter, RunFolder, TrialFolder};
-use sut::{Deployment, System};
+use record::{ObservationLogWriter, RowLogWriter, TrialFolder};
+use sut::Deployment;
 use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
 
-use super::beside::Beside;
 use super::faults::{self, Faults};
+use super::inputs::Trial;
 use super::ledger::{self, Acknowledged};
-use super::metrics::Metrics;
 use super::node_events;
-use super::progress::{Progress, Title};
 use super::rest::Rests;
 use super::settled::Settled;
+use super::sink::FolderSink;
 use super::spread::Agents;
 use super::watch::{Watched, Watchman};
-use crate::interrupt::Interrupt;
 use crate::terminal::say;
-
-/// The most events that a trial keeps; the engine's counters go on.
-const EVENTS_MAX: usize = 100_000;
 
 /// Host, generator and nodes are sampled once a second.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -44,46 +37,6 @@ const TOLD_AFTER: Duration = Duration::from_secs(1);
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same where somebody waits for the run to end.
 const STOPPED_GRACE: Duration = Duration::from_millis(300);
-
-/// The inputs of a trial.
-pub struct Trial<'a> {
-    /// The run folder.
-    pub run: &'a RunFolder,
-    /// The plan.
-    pub setting: &'a SettingPlan,
-    /// Which execution of it, from 0.
-    pub index: u32,
-    /// The trial's seed.
-    pub seed: Seed,
-    /// The system, built for this trial.
-    pub system: &'a dyn System,
-    /// Where the load goes, without what a URL may say of a user.
-    pub targets: Vec<String>,
-    /// The calibration's result.
-    pub calibration: Option<Calibration>,
-    /// Signals.
-    pub interrupt: &'a Interrupt,
-    /// The display.
-    pub progress: &'a Progress,
-    /// Processes and metrics of a target that Assay has not started.
-    pub beside: &'a Beside,
-    /// Where its metrics are served, if they are.
-    pub metrics: Option<&'a Metrics>,
-    /// Thresholds that may end it early.
-    pub aborts: Vec<AbortPlan>,
-    /// Thresholds that settle it before its end.
-    pub settled: Vec<String>,
-    /// The trial's line on the display.
-    pub title: Title,
-    /// Whether the pass over every kind before the load is made.
-    pub has_preflight: bool,
-    /// The mark that its transactions carry.
-    pub run_mark: u64,
-    /// The plan of the run.
-    pub plan: &'a Plan,
-    /// The agents that carry out its load; absent: this process does.
-    pub agents: Option<&'a Agents>,
-}
 
 /// A system that was started, or attached to.
 pub struct Deployed {
@@ -128,22 +81,26 @@ impl Deployed {
     }
 }
 
-/// Carries out one trial. What was recorded stays, whatever fails.
+/// Carries out one trial, its load by `agents`; absent: by this process. What was recorded stays, whatever fails.
 ///
 /// # Errors
 /// When the trial could not be carried out or kept, for people.
-pub fn run(trial: &Trial<'_>) -> Result<(), String> {
-    run_rested(trial, None)
+pub fn run(trial: &Trial<'_>, agents: Option<&Agents>) -> Result<(), String> {
+    run_rested(trial, agents, None)
 }
 
 /// The same on a system that was there before: with `rests` it rests before the load until it is calm.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_rested(trial: &Trial<'_>, rests: Option<&mut Rests>) -> Result<(), String> {
+pub fn run_rested(
+    trial: &Trial<'_>,
+    agents: Option<&Agents>,
+    rests: Option<&mut Rests>,
+) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
     let mut deployed = Deployed::start(trial, folder.path().join("nodes"))?;
-    measure(trial, &folder, &mut deployed, rests)?;
+    measure(trial, agents, &folder, &mut deployed, rests)?;
     deployed.stop(trial)?;
     folder.seal().map_err(|e| e.to_string())
 }
@@ -154,18 +111,20 @@ pub fn run_rested(trial: &Trial<'_>, rests: Option<&mut Rests>) -> Result<(), St
 /// As [`run`].
 pub fn run_on(
     trial: &Trial<'_>,
+    agents: Option<&Agents>,
     deployed: &mut Deployed,
     rests: Option<&mut Rests>,
 ) -> Result<(), String> {
     let folder = trial.run.trial(&trial.setting.key, trial.index).map_err(|e| e.to_string())?;
     deployed.bed.set_seed(trial.seed);
-    measure(trial, &folder, deployed, rests)?;
+    measure(trial, agents, &folder, deployed, rests)?;
     folder.seal().map_err(|e| e.to_string())
 }
 
 /// The trial on a system that is there.
 fn measure(
     trial: &Trial<'_>,
+    agents: Option<&Agents>,
     folder: &TrialFolder,
     deployed: &mut Deployed,
     rests: Option<&mut Rests>,
@@ -186,7 +145,7 @@ fn measure(
     } else {
         let acknowledged;
         (facts.load, facts.after, acknowledged) =
-            load_it(trial, folder, &facts.declared, deployment, bed)?;
+            load_it(trial, agents, folder, &facts.declared, deployment, bed)?;
         facts.after.ledger = ledger::read(trial, folder, deployment, &facts.declared, acknowledged);
         if trial.setting.measure.ledger {
             facts.after.states = trial.system.states(deployment);
@@ -324,6 +283,7 @@ fn series_of(deployment: &Deployment) -> Result<Vec<SeriesFacts>, String> {
 /// The load, with everything that is watched meanwhile.
 fn load_it(
     trial: &Trial<'_>,
+    agents: Option<&Agents>,
     folder: &TrialFolder,
     declared: &DeclaredFacts,
     deployment: &Deployment,
@@ -368,13 +328,13 @@ fn load_it(
         events: Vec::new(),
         acknowledged: Acknowledged::default(),
         declared: trial.setting.measure.ledger.then_some(declared),
-        watched: trial.agents.is_none().then(|| watched.clone()),
+        watched: agents.is_none().then(|| watched.clone()),
         ends: final_stages,
     };
     // The links' switch and the disks are threads of this process, and no part of the generator.
     let testbed_cpu = || bed.network_cpu() + bed.disk_cpu();
     let (cpu_before, testbed_before) = (CpuTime::of_this_process(), testbed_cpu());
-    let loaded = match trial.agents {
+    let loaded = match agents {
         None => load::run(setup, &mut sink).map_err(|error| error.to_string()),
         Some(agents) => agents.load(trial, trial.plan, &setup, &watched, &mut sink),
     };
@@ -424,47 +384,4 @@ fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>,
     }
     let scraper = MetricScraper::start(clock, SAMPLE_EVERY, &of.scrape);
     scraper.map(Some).map_err(|error| error.to_string())
-}
-
-/// Rows go to the row log, observations to theirs, events to memory until the load is over.
-pub struct FolderSink<'a> {
-    pub folder: &'a TrialFolder,
-    log: RowLogWriter,
-    /// Begun with the first observation.
-    observations: Option<ObservationLogWriter>,
-    events: Vec<Event>,
-    /// Acknowledged transactions, where the ledger is read.
-    acknowledged: Acknowledged,
-    /// The trial's declarations, where the ledger is read.
-    declared: Option<&'a DeclaredFacts>,
-    /// Counts rows on their way; absent: they were counted when they came.
-    watched: Option<Watched>,
-    /// The stages at which streams end.
-    ends: FinalStages,
-}
-
-impl RowSink for FolderSink<'_> {
-    fn rows(&mut self, rows: &[Row]) -> Result<(), String> {
-        if let Some(declared) = self.declared {
-            self.acknowledged.rows(rows, declared);
-        }
-        if let Some(watched) = &self.watched {
-            watched.rows(rows, self.ends);
-        }
-        self.log.append(rows).and_then(|()| self.log.flush()).map_err(|error| error.to_string())
-    }
-
-    fn observations(&mut self, observations: &Observations) -> Result<(), String> {
-        let log = match &mut self.observations {
-            Some(log) => log,
-            none => none.insert(self.folder.observation_log().map_err(|error| error.to_string())?),
-        };
-        log.append(observations).and_then(|()| log.flush()).map_err(|error| error.to_string())
-    }
-
-    fn event(&mut self, event: Event) {
-        if self.events.len() < EVENTS_MAX {
-            self.events.push(event);
-        }
-    }
 }

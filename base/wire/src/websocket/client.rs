@@ -1,21 +1,8 @@
 //! A client's connection: the opening handshake, then events. It answers nothing by itself: a ping is an event.
 
-use super::handshake::{Handshake, KEY_BYTES, write_handshake};
+use super::handshake::{Handshake, KEY_BYTES, Opening, write_handshake};
 use super::limits::{Limits, WebSocketError};
 use super::messages::{MessageReader, Progress, Sender};
-
-/// The request that opens a connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
-    /// `Host`.
-    pub host: String,
-    /// Path and query.
-    pub target: String,
-    /// More headers, by name and value: fit for a header line, and none that the handshake has.
-    pub headers: Vec<(String, String)>,
-    /// Subprotocols that the server may choose from.
-    pub protocols: Vec<String>,
-}
 
 /// The connection.
 #[derive(Clone, Debug)]

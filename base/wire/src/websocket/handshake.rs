@@ -4,7 +4,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::client::Opening;
 use super::limits::{Limits, WebSocketError};
 
 /// Bytes of a handshake's key.
@@ -15,6 +14,19 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Header lines that an answer may have.
 const HEADERS_MAX: usize = 64;
+
+/// The request that opens a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// `Host`.
+    pub host: String,
+    /// Path and query.
+    pub target: String,
+    /// More headers, by name and value: fit for a header line, and none that the handshake has.
+    pub headers: Vec<(String, String)>,
+    /// Subprotocols that the server may choose from.
+    pub protocols: Vec<String>,
+}
 
 /// Appends the request that opens a connection.
 pub fn write_handshake(out: &mut Vec<u8>, opening: &Opening, key: [u8; KEY_BYTES]) {

@@ -32,7 +32,7 @@ pub(crate) fn results(run: &Run<'_>) -> Markup {
     if !run.shown.iter().all(|row| tables::is_unsent(row.trial)) {
         markup.push(details("part", &title, response_times(run)));
     }
-    markup.and(super::with_results(run))
+    markup
 }
 
 /// The table of all settings, in the words of the page, with the course of each at the end of its row.

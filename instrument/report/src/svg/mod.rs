@@ -11,7 +11,7 @@ mod course;
 mod distribution;
 mod plot;
 mod saturation;
-mod scale;
+pub(crate) mod scale;
 pub(crate) mod settings;
 mod style;
 mod table;
@@ -24,7 +24,6 @@ use canvas::{Canvas, Drawn};
 pub(crate) use canvas::{Inline, escape, escape_visible};
 pub(crate) use compared::{comparison as comparison_figures, trend as trend_figures};
 pub(crate) use course::course;
-pub(crate) use scale::Unit;
 
 pub use style::RULES as SVG_STYLE;
 pub use table::{ColumnType, FigureCell, FigureTable, Raw};

@@ -7,9 +7,8 @@ use model::result::{Distribution, NodeStageResult, NodeStagesResult};
 
 use super::{Shown, marked};
 use crate::figures::{latency, latency_f64, quantile, rate};
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Grid, Line};
 use crate::paint::{Paint, clean};
-use crate::sections::Line;
 
 /// Problems of reading that are said of a trial; the rest stands in the result.
 const PROBLEMS_MAX: usize = 3;

@@ -14,7 +14,7 @@ use crate::figures::{NONE, bytes, rate};
 use crate::grid::{Cell, Grid};
 use crate::metrics::{Declared, source_rank};
 use crate::paint::clean;
-use crate::svg::Unit;
+use crate::svg::scale::Unit;
 
 /// Which of (min, mean, max) of the result.
 const MIN: usize = 0;

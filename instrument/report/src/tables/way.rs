@@ -5,9 +5,8 @@ use model::result::{LegResult, WayResult};
 
 use super::{Shown, marked};
 use crate::figures::{latency, latency_f64, percent};
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Grid, Line};
 use crate::paint::clean;
-use crate::sections::Line;
 
 fn of<'a>(row: &Shown<'a>) -> Option<&'a WayResult> {
     row.trial.node_stages.as_ref()?.way.as_ref()

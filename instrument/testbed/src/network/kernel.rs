@@ -10,15 +10,13 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::Arc;
 
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
-
-use super::namespace::Namespace;
 
 /// `struct ifreq` of netdevice(7): a name and a union of 24 bytes.
 #[repr(C)]
@@ -132,11 +130,10 @@ fn set<const OPCODE: Opcode>(descriptor: impl AsFd, mut request: Request) -> io:
     Ok(unsafe { ioctl(descriptor, Updater::<OPCODE, Request>::new(&mut request)) }?)
 }
 
-/// The child that `command` starts is in `namespace`, from before its first instruction.
-pub(crate) fn start_inside(command: &mut Command, namespace: Arc<Namespace>) {
+/// The child that `command` starts is in the namespace that this descriptor holds, from before its first instruction.
+pub(crate) fn start_inside(command: &mut Command, namespace: Arc<OwnedFd>) {
     let in_child = move || -> io::Result<()> {
-        let descriptor = namespace.descriptor();
-        Ok(move_into_link_name_space(descriptor, Some(LinkNameSpaceType::Network))?)
+        Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     };
     // SAFETY: between fork and exec of a process with threads only async-signal-safe work is allowed. The closure
     // makes one system call (setns) on a descriptor that it keeps open, takes no lock and allocates nothing: an

@@ -74,7 +74,7 @@ enum Carrier {
 struct End {
     name: String,
     address: Ipv4Addr,
-    namespace: Arc<Namespace>,
+    namespace: Namespace,
 }
 
 impl Network {
@@ -134,7 +134,7 @@ impl Network {
 
     /// Takes the calling thread to the instrument's end.
     pub(crate) fn enter(&self) -> Result<Entered, TestbedError> {
-        let own = self.ends().first().map(|end| Arc::clone(&end.namespace));
+        let own = self.ends().first().map(|end| end.namespace.clone());
         match own {
             None => Ok(Entered::nothing()),
             Some(namespace) => Entered::enter(&namespace).map_err(|error| host(&error)),
@@ -144,7 +144,7 @@ impl Network {
     /// Makes the node that `command` starts be where its name has been given an address.
     pub(crate) fn place(&self, name: &str, command: &mut Command) {
         if let Some(end) = self.ends().iter().find(|end| end.name == name) {
-            kernel::start_inside(command, Arc::clone(&end.namespace));
+            kernel::start_inside(command, end.namespace.held());
         }
     }
 
@@ -200,7 +200,7 @@ fn add(switch: &Switch, ends: &mut Vec<End>, name: &str) -> Result<Ipv4Addr, Tes
     let (namespace, tun) = device::make(address)?;
     let place = switch.add(tun).map_err(|error| host(&error))?;
     assert_eq!(place, ends.len(), "the switch counts as its network does");
-    ends.push(End { name: name.to_owned(), address, namespace: Arc::new(namespace) });
+    ends.push(End { name: name.to_owned(), address, namespace });
     Ok(address)
 }
 

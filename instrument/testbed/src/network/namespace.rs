@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -15,9 +16,9 @@ use super::kernel;
 const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace, empty but for `lo` when it is made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Namespace {
-    held: OwnedFd,
+    held: Arc<OwnedFd>,
 }
 
 impl Namespace {
@@ -27,10 +28,15 @@ impl Namespace {
             kernel::leave_network()?;
             Ok(File::open(OWN)?.into())
         });
-        Ok(Self { held: made? })
+        Ok(Self { held: Arc::new(made?) })
     }
 
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+    /// Holds it for a child that is started inside.
+    pub(crate) fn held(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.held)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
     }
 

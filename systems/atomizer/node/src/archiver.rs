@@ -17,7 +17,6 @@ use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
 
 use crate::dials::Dials;
-use crate::metrics;
 use crate::protocol::block::{Block, Head, read_block, read_head, read_pruned};
 use crate::protocol::request::{write_archiver, write_get_block, write_prune};
 use crate::protocol::{
@@ -446,8 +445,7 @@ impl Archiver {
                 self.counts.asked,
             ),
         ];
-        wire::metrics::text(&numbers)
-            + &metrics::refusals("archiver_malformed_total", &self.counts.refusals)
+        wire::metrics::text(&numbers) + &self.counts.refusals.text("archiver_malformed_total")
     }
 }
 

@@ -12,7 +12,6 @@ pub mod chain;
 mod dials;
 pub mod intake;
 pub mod machine;
-mod metrics;
 pub mod node;
 mod order;
 pub mod protocol;

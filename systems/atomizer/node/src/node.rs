@@ -5,6 +5,7 @@
 //! whoever listens.
 
 mod entries;
+mod metrics;
 mod receive;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,6 @@ use replicated::{Config, Group, Settings, StartError};
 use crate::archivers::Archivers;
 use crate::intake::{self, Intake};
 use crate::machine::{Discarded, Machine, Rules};
-use crate::metrics;
 use crate::order::Order;
 use crate::protocol::request::{NOBODY, Standing, write_standing};
 use crate::protocol::{Hash, Refusals};
@@ -302,7 +302,7 @@ impl Atomizer {
     }
 
     fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
-        let text = || metrics::of_atomizer(self);
+        let text = || metrics::text_of(self);
         let (used, is_over) = wire::metrics::serve(bytes, text, out.send(connection));
         out.used(used);
         if is_over {

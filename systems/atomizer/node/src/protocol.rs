@@ -100,6 +100,17 @@ impl Refusals {
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
+
+    /// All of them in Prometheus's text format, under this name.
+    pub(crate) fn text(&self, name: &str) -> String {
+        let mut text = format!(
+            "# HELP {name} Connections closed for what they sent, by reason.\n# TYPE {name} counter\n"
+        );
+        for why in Malformed::ALL {
+            text.push_str(&format!("{name}{{reason=\"{}\"}} {}\n", why.name(), self.of(why)));
+        }
+        text
+    }
 }
 
 /// A frame at the beginning of some bytes.

@@ -21,7 +21,6 @@ use clock::Instant;
 use process::{Connection, Input, Node, Outputs};
 
 use crate::dials::Dials;
-use crate::metrics;
 use crate::protocol::block::{Head, read_block};
 use crate::protocol::errors::{Error, Why, write_errors};
 use crate::protocol::request::{
@@ -465,8 +464,7 @@ impl Shard {
             ("shard_not_taken_total", true, "Transactions not taken.", self.counts.not_taken),
             ("shard_pending", false, "Inputs that wait for a block.", self.vouched.len() as u64),
         ];
-        wire::metrics::text(&numbers)
-            + &metrics::refusals("shard_malformed_total", &self.counts.refusals)
+        wire::metrics::text(&numbers) + &self.counts.refusals.text("shard_malformed_total")
     }
 }
 

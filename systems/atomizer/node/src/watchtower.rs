@@ -11,7 +11,6 @@ use clock::Instant;
 use process::{Connection, Input, Node, Outputs};
 
 use crate::dials::Dials;
-use crate::metrics;
 use crate::protocol::block::{Part, Stream};
 use crate::protocol::errors::read_errors;
 use crate::protocol::request::write_get_block;
@@ -245,8 +244,7 @@ impl Watchtower {
             ("watchtower_questions_total", true, "Questions answered.", self.counts.questions),
             ("watchtower_outputs_total", true, "Outputs asked for.", self.counts.outputs),
         ];
-        wire::metrics::text(&numbers)
-            + &metrics::refusals("watchtower_malformed_total", &self.counts.refusals)
+        wire::metrics::text(&numbers) + &self.counts.refusals.text("watchtower_malformed_total")
     }
 }
 

@@ -13,12 +13,13 @@ use sut::ask::Questioner;
 use sut::{Deployment, SutError, Tls};
 use wire::http1::{Limits, Response};
 
+use crate::expect::Answered;
 use crate::expect::Expected;
 use crate::flow::data::{DATA_BYTES_MAX, Data};
 use crate::flow::template::{Form, Moment, Names, Template};
 use crate::flow::user::{Sizes, User};
-use crate::options::{BODY_BYTES_MAX, bytes_of, given_bytes, given_url, headers_of};
-use crate::rules::Answered;
+use crate::given::{BODY_BYTES_MAX, bytes_of, given_bytes, given_url};
+use crate::options::headers_of;
 use crate::tls::Trust;
 use crate::url::{self, Origin, Place};
 

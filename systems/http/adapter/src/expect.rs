@@ -8,14 +8,28 @@ use model::options::{Options, Problems, Section, Span, Value as Written, did_you
 use model::{Class, Outcome};
 use regex_lite::Regex;
 use serde_json::Value;
-use wire::http1::is_token;
+use wire::http1::{Response, is_token};
 
 use crate::outcome_table::range;
 use crate::requests::Requests;
-use crate::rules::Answered;
 
 /// How much of what came is shown, in characters; what is expected is cut with the whole text.
 const GOT_CHARS_MAX: usize = 60;
+
+/// An answer, as the rules see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered<'a> {
+    pub(crate) response: Response,
+    pub(crate) reason: &'a str,
+    /// The kept part of the body.
+    pub(crate) body: &'a [u8],
+    /// Whether a body was asked for at all (not by HEAD).
+    pub(crate) has_body: bool,
+    /// The head, where headers are expected; else nothing.
+    pub(crate) head: &'a [u8],
+    /// As its request says: [`crate::requests::Prepared::expects`].
+    pub(crate) expects: Option<u16>,
+}
 
 /// All that is expected.
 #[derive(Clone, Debug, Default)]

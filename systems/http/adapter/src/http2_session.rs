@@ -8,11 +8,12 @@ use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::http1::{Asked, Response, header_of};
 use wire::http2::{Answer, Client, Ended, Limits, Request};
 
+use crate::expect::Answered;
 use crate::flow::Flows;
 use crate::flow::walk::Walk;
 use crate::requests::Requests;
-use crate::rules::{Answered, Rules};
-use crate::session::{COMMITTED, INDEX_BYTES, index};
+use crate::rules::{COMMITTED, Rules};
+use crate::session::{INDEX_BYTES, index};
 
 /// The state of a connection.
 pub(crate) struct Http2Session {

@@ -1,11 +1,7 @@
 //! From `[system.deploy]` and `[workload]` to a system: every key typed, every mistake found, files read,
 //! `env:` values looked up. Nothing is sent and no name is looked up here.
 
-mod given;
-
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +11,14 @@ use model::secret;
 use sut::{Request, System, Tls};
 
 use crate::flow::read as steps;
+use crate::given::{BODY_BYTES_MAX, bytes_of, given, given_bytes, given_url, looked_up};
 use crate::requests::{Requests, Wish};
 use crate::rules::Rules;
-use crate::system::HttpSystem;
+use crate::server::HttpSystem;
 use crate::targets::{self, Body, FILE_BYTES_MAX, Format, MISTAKES_MAX, Target};
 use crate::tls::Trust;
 use crate::url::{self, Origin, Place};
 use crate::workload::Order;
-pub(crate) use given::{given, given_bytes, given_url, looked_up};
-
-/// The longest body of one request.
-pub(crate) const BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// The deepest pipeline. Beyond it nothing is gained (facts: the cost falls 40-fold at 64) and a lost
 /// connection loses everything in it.
@@ -543,22 +536,5 @@ fn file(
     let bytes = bytes_of(&folder.join(path), BODY_BYTES_MAX)
         .map_err(|why| format!("body {path}: {why}"))?;
     files.insert(path.to_owned(), bytes.clone());
-    Ok(bytes)
-}
-
-/// A file's content, up to a bound.
-pub(crate) fn bytes_of(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes: Vec<u8> = read().map_err(|error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no such file ({})", path.display()),
-        _ => format!("cannot be read: {error}"),
-    })?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(format!("longer than {} MiB, the most that is read", bytes_max >> 20));
-    }
     Ok(bytes)
 }

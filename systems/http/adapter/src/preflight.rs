@@ -18,10 +18,10 @@ use sut::SutError;
 use sut::ask::Questioner;
 use wire::http1::Asked;
 
+use crate::expect::Answered;
 use crate::requests::{ID_PLACE, Prepared};
-use crate::rules::Answered;
+use crate::server::HttpSystem;
 use crate::session::{Echo, id_digits};
-use crate::system::HttpSystem;
 use crate::tls::{Trust, tls};
 
 /// The most targets that are tried; of more, as many evenly spread over the file.

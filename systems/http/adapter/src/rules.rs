@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use model::options::{Problems, Section};
 use model::{Class, Outcome, secret};
 use serde_json::Value;
-use wire::http1::{Limits, Response, is_token};
+use wire::http1::{Limits, is_token};
 
-use crate::expect::{Expected, Unexpected};
+use crate::expect::{Answered, Expected, Unexpected};
 use crate::outcome_table::OutcomeTable;
 
 /// How much of a body is kept for the rules, unless the experiment says otherwise.
@@ -17,6 +17,9 @@ const BODY_KEPT_DEFAULT: u64 = 64 << 10;
 
 /// The most that an experiment may ask to keep, for each connection.
 const BODY_KEPT_MAX: u64 = 16 << 20;
+
+/// The one stage of the ladder.
+pub(crate) const COMMITTED: u8 = 0;
 
 /// The longest error text: longer ones do not fit a table and are cut.
 const TEXT_BYTES_MAX: usize = 160;
@@ -67,21 +70,6 @@ impl ErrorRule {
             pointer,
         })
     }
-}
-
-/// An answer, as the rules see it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered<'a> {
-    pub(crate) response: Response,
-    pub(crate) reason: &'a str,
-    /// The kept part of the body.
-    pub(crate) body: &'a [u8],
-    /// Whether a body was asked for at all (not by HEAD).
-    pub(crate) has_body: bool,
-    /// The head, where headers are expected; else nothing.
-    pub(crate) head: &'a [u8],
-    /// As its request says: [`crate::requests::Prepared::expects`].
-    pub(crate) expects: Option<u16>,
 }
 
 impl Rules {
@@ -319,6 +307,8 @@ fn pointer(
 #[cfg(test)]
 mod tests {
     use model::options::{Options, Span, Value as Written};
+
+    use wire::http1::Response;
 
     use super::*;
 

@@ -8,13 +8,11 @@ use model::{Class, Outcome, TxId};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::http1::{Asked, Response, ResponseReader};
 
+use crate::expect::Answered;
 use crate::flow::Flows;
 use crate::flow::walk::{Asking, Walk};
 use crate::requests::{ID_PLACE, Requests};
-use crate::rules::{Answered, Rules};
-
-/// The one stage of the ladder.
-pub(crate) const COMMITTED: u8 = 0;
+use crate::rules::{COMMITTED, Rules};
 
 /// A request that was sent and not answered.
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ use std::path::Path;
 use model::options::{Options, Problems};
 use sut::Request;
 
-use crate::system::HttpSystem;
+use crate::server::HttpSystem;
 
 /// Builds a system from `[system.deploy]` and `[workload]`, written as JSON.
 pub(crate) fn built(

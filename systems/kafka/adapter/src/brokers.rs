@@ -6,13 +6,17 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::plan::CLIENT;
 use sut::{SutError, Testbed};
 use testbed::{NodeSpec, install};
 
 use crate::control::Control;
-use crate::topic::READY_WITHIN;
+
+/// How long brokers may take until the partition has a leader and all replicas, at their start and after faults, without
+/// getting on: the controller forgets one that was killed only after its session, and recovery reads the log.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// The name of the only broker in the testbed, for faults by name; several are this with their number.
 const NODE: &str = "kafka";

@@ -11,15 +11,11 @@ use model::TxId;
 use model::facts::LedgerEntry;
 use sut::{Deployment, Ledger, SutError};
 
-use crate::brokers::Place;
+use crate::brokers::{Place, READY_WITHIN};
 use crate::control::Control;
 use crate::messages::{self, Cluster, TOPIC_EXISTS, UNKNOWN_TOPIC};
 use crate::records;
 use crate::workload::told;
-
-/// How long brokers may take until the partition has a leader and all replicas, at their start and after faults, without
-/// getting on: the controller forgets one that was killed only after its session, and recovery reads the log.
-pub(crate) const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// How long a topic must be missing until it is believed to be gone: a broker that starts knows none at first.
 const MISSING_FOR: Duration = Duration::from_secs(10);

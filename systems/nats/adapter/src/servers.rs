@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use model::plan::CLIENT;
 use sut::{SutError, Testbed};
 use testbed::{NodeSpec, install};
 
 use crate::control::Control;
-use crate::stream::READY_WITHIN;
+
+/// How long a cluster may take until it has a leader and its stream can be read, at its start and after faults.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// The name of the only server in the testbed, for faults by name; several are this with their number.
 const NODE: &str = "nats";

@@ -14,11 +14,8 @@ use serde_json::{Value, json};
 use sut::{Deployment, Ledger, SutError};
 
 use crate::control::{Control, Refused};
-use crate::servers::Place;
+use crate::servers::{Place, READY_WITHIN};
 use crate::workload::told;
-
-/// How long a cluster may take until it has a leader and its stream can be read, at its start and after faults.
-pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// How long a stream must be missing until it is believed to be gone: a server that starts has none at first.
 const MISSING_FOR: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::arrays::Arrays;
 use crate::paint::clean;
-use crate::svg::Unit;
+use crate::svg::scale::Unit;
 
 /// Columns that a small chart, half as wide as the page, can tell apart.
 const COLUMNS_MAX: usize = 600;

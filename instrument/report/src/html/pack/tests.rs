@@ -255,7 +255,7 @@ fn a_noisy_page_is_bounded() {
     for columns in [450, 900] {
         let run = noisy_run(columns, 60);
         let packed = pack(std::slice::from_ref(&run)).len();
-        let page = crate::html::html(&[run], &crate::html::Assets::built()).expect("a page");
+        let page = crate::html::page::html(&[run], &crate::html::Assets::built()).expect("a page");
         let drawn: usize = page.split("<svg").skip(1).filter_map(|it| it.find("</svg>")).sum();
         println!("{columns} columns: {} bytes, {packed} packed, {drawn} drawn", page.len());
         assert!(page.len() < 1_400_000, "{} bytes", page.len());

@@ -12,8 +12,9 @@ use atomizer_node::protocol::{Hash, next_frame, write_frame};
 use clock::Instant;
 use process::{Connection, Input, Outputs};
 
-use crate::world::{ATOMIZERS, DEPTH};
-
+/// The atomizers of a world, and the blocks for which its transactions stay valid.
+pub const ATOMIZERS: usize = 3;
+pub const DEPTH: u64 = 2;
 /// How often it looks what is to be done.
 const LOOK: Duration = Duration::from_millis(10);
 /// After this without a word it asks who leads.

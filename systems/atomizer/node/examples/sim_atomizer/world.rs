@@ -18,10 +18,8 @@ use process::{Input, Node, Outputs};
 use replicated::{Config, Members, ReplicaId, Settings};
 use sim::{Fault, Machine, Process, Ran, Target, Weather, World, Wrong};
 
-use crate::sender::Sender;
+use crate::sender::{ATOMIZERS, DEPTH, Sender};
 
-pub const ATOMIZERS: usize = 3;
-pub const DEPTH: u64 = 2;
 const ARCHIVER: usize = ATOMIZERS;
 /// An archiver whose disk is lost now and then: what it lacks may be forgotten by all atomizers.
 const OTHER_ARCHIVER: usize = ATOMIZERS + 1;

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use wire::http1::header_of;
 
-use crate::rules::Answered;
+use crate::expect::Answered;
 
 /// The value of `Accept-Encoding`.
 pub(crate) const ACCEPTED: &str = "gzip, br, zstd";

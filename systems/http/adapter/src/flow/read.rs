@@ -199,7 +199,7 @@ impl<'a> Given<'a> {
         for (name, _, value) in &self.values {
             let at = names.iter().position(|it| it == name).expect("all names are there");
             let text = value.label();
-            let text = crate::options::given(&text).unwrap_or_else(|why| {
+            let text = crate::given::given(&text).unwrap_or_else(|why| {
                 problems.add(value.span, why, None);
                 String::new()
             });
@@ -459,7 +459,7 @@ fn weights<'a>(workload: &mut Section<'a>, problems: &mut Problems) -> Vec<(&'a 
 
 fn data(workload: &mut Section<'_>, folder: &Path, problems: &mut Problems) -> Option<Data> {
     let path = workload.string("data", problems)?;
-    let read = crate::options::bytes_of(&folder.join(path), DATA_BYTES_MAX);
+    let read = crate::given::bytes_of(&folder.join(path), DATA_BYTES_MAX);
     let parsed = read.map_err(|why| vec![format!("{path}: {why}")]).and_then(|bytes| {
         let text = std::str::from_utf8(&bytes);
         let text = text.map_err(|_| vec![format!("{path}: the file is not UTF-8 text")])?;

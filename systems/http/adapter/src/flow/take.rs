@@ -4,9 +4,9 @@ use model::{Class, Outcome};
 use regex_lite::Regex;
 use wire::http1::{header_of, is_token};
 
+use crate::expect::Answered;
 use crate::flow::cookies::Jar;
 use crate::flow::json;
-use crate::rules::Answered;
 
 /// Where a value is.
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use sut::{Marks, Next};
 use wire::http1::{Asked, Response};
 use wire::http2::{write_header, write_place};
 
+use crate::expect::Answered;
 use crate::flow::cookies::Place;
 use crate::flow::template::Moment;
 use crate::flow::user::User;
 use crate::flow::{Flows, Step, coding, redirect};
-use crate::rules::{Answered, Rules, cut, status_line};
-use crate::session::COMMITTED;
+use crate::rules::{COMMITTED, Rules, cut, status_line};
 
 /// A user, and buffers that are kept from one to the next.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use sut::{Next, SutError};
 use wire::http1::Asked;
 
 use super::{ANSWER_TIME_MAX, ITS_ID, Pass, judged, mark_stray};
+use crate::expect::Answered;
 use crate::flow::Flows;
 use crate::flow::source::begin;
 use crate::flow::user::{Random, User};
 use crate::flow::walk::Walk;
-use crate::rules::Answered;
 
 /// Requests of one user: a loop is not tried to its end.
 const REQUESTS_MAX: usize = 100;

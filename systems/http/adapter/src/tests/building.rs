@@ -8,7 +8,7 @@ use sut::System as _;
 use super::{built, system};
 use crate::requests::USER_AGENT;
 
-fn sent(system: &crate::system::HttpSystem) -> Vec<String> {
+fn sent(system: &crate::server::HttpSystem) -> Vec<String> {
     let text = |index: &u32| {
         let bytes = &system.requests.prepared[*index as usize].bytes;
         String::from_utf8(bytes.to_vec()).unwrap()

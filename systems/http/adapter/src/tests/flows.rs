@@ -9,8 +9,8 @@ use sut::{Link, Mark, Marks, Role, Session, System as _, Transaction, Workload};
 
 use super::conforming::peer;
 use super::{built, system};
+use crate::server::HttpSystem;
 use crate::session::HttpSession;
-use crate::system::HttpSystem;
 
 const SERVER: &str = "http://127.0.0.1:8080/";
 

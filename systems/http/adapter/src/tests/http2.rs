@@ -7,7 +7,7 @@ use sut::conformance::{
 use sut::{Link, Mark, Marks, Role, Session, System as _, Transaction, Workload};
 
 use super::{built, system};
-use crate::system::HttpSystem;
+use crate::server::HttpSystem;
 
 const SERVER: &str = "http://127.0.0.1:8080/";
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -11,7 +11,7 @@ use model::Seed;
 use sut::{Link, Mark, Marks, Role, System as _, Transaction};
 
 use super::built;
-use crate::system::HttpSystem;
+use crate::server::HttpSystem;
 
 /// nginx in the foreground, killed at the end.
 struct Nginx {

@@ -203,7 +203,7 @@ impl<'a> Written<'a> {
                 continue;
             };
             let checked = targets::check_header(name, text);
-            match checked.and_then(|()| crate::options::looked_up(name, text)) {
+            match checked.and_then(|()| crate::given::looked_up(name, text)) {
                 Ok(text) => all.push(((*name).to_owned(), text, *span)),
                 Err(message) => add(problems, *span, message, None),
             }
@@ -221,10 +221,8 @@ impl<'a> Written<'a> {
             return Some(writing.template(text, span, Form::Raw, problems));
         }
         let (path, span) = self.body_file?;
-        let read = crate::options::bytes_of(
-            &writing.around.folder.join(path),
-            crate::options::BODY_BYTES_MAX,
-        );
+        let read =
+            crate::given::bytes_of(&writing.around.folder.join(path), crate::given::BODY_BYTES_MAX);
         match read {
             Ok(bytes) => Some(writing.bytes(&bytes, span, Form::Raw, problems)),
             Err(why) => {
@@ -270,7 +268,7 @@ impl Writing<'_> {
     }
 
     fn bytes(&self, bytes: &[u8], span: Span, form: Form, problems: &mut Problems) -> Template {
-        let parsed = crate::options::given_bytes(bytes)
+        let parsed = crate::given::given_bytes(bytes)
             .map_err(|why| vec![why])
             .and_then(|bytes| Template::parse(&bytes, form, self.names));
         parsed.unwrap_or_else(|wrong| {

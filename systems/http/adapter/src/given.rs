@@ -1,11 +1,18 @@
-//! Texts of an experiment with the variables of the environment that they name; what is secret in them is known from here on,
+//! Files of an experiment, and texts with the variables of the environment that they name; what is secret in them is known from here on,
 //! and stored nowhere.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::secret;
 
 use crate::targets;
+
+/// The longest body of one request.
+pub(crate) const BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of a body that are looked through for secrets: passwords stand at its beginning, and files may be large.
 const SECRETS_BYTES_MAX: usize = 64 << 10;
@@ -82,4 +89,21 @@ fn beginning(body: &[u8]) -> &str {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
     }
+}
+
+/// A file's content, up to a bound.
+pub(crate) fn bytes_of(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes: Vec<u8> = read().map_err(|error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no such file ({})", path.display()),
+        _ => format!("cannot be read: {error}"),
+    })?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!("longer than {} MiB, the most that is read", bytes_max >> 20));
+    }
+    Ok(bytes)
 }

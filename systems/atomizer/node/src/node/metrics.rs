@@ -1,22 +1,10 @@
-//! What nodes say of themselves, in Prometheus's text format, on a listener of their own.
+//! An atomizer's metrics, in Prometheus's text format, on a listener of their own.
 
 use wire::metrics::{Number, text};
 
-use crate::node::Atomizer;
-use crate::protocol::Malformed;
+use super::Atomizer;
 
-/// How often bytes were refused, by reason, under this name.
-pub(crate) fn refusals(name: &str, refusals: &crate::protocol::Refusals) -> String {
-    let mut text = format!(
-        "# HELP {name} Connections closed for what they sent, by reason.\n# TYPE {name} counter\n"
-    );
-    for why in Malformed::ALL {
-        text.push_str(&format!("{name}{{reason=\"{}\"}} {}\n", why.name(), refusals.of(why)));
-    }
-    text
-}
-
-pub(crate) fn of_atomizer(node: &Atomizer) -> String {
+pub(super) fn text_of(node: &Atomizer) -> String {
     let (counts, fates, missed) = (node.counts(), node.machine().fates(), node.missed());
     let standing = node.standing();
     let leads = u64::from(standing.leader == standing.replica);
@@ -112,5 +100,5 @@ pub(crate) fn of_atomizer(node: &Atomizer) -> String {
         ),
         ("atomizer_led_total", true, "Times that this replica began to lead.", counts.led),
     ];
-    text(&numbers) + &refusals("atomizer_malformed_total", &counts.refusals)
+    text(&numbers) + &counts.refusals.text("atomizer_malformed_total")
 }
