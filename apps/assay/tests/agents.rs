@@ -1,6 +1,9 @@
 //! Loads over several agents and a real `nats-server`: their union is the plan of one host, and what becomes of an agent or
 //! of NATS in the middle of a run is said and counted.
 
+mod merged;
+mod secured;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
