@@ -3,6 +3,7 @@
 
 mod failing;
 mod merged;
+mod network;
 mod secured;
 
 use std::io::{Read as _, Write as _};
@@ -39,10 +40,13 @@ fn serve(program: &PathBuf, address: SocketAddr) -> Server {
 }
 
 fn experiment(echo: &Echo, schedule: &str, threads: u32, length: &str) -> String {
+    experiment_at(&echo.http, schedule, threads, length)
+}
+
+fn experiment_at(http: &str, schedule: &str, threads: u32, length: &str) -> String {
     format!(
-        "name = \"spread\"\nseed = 11\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{}/\"\n[load]\n{schedule}\n\
+        "name = \"spread\"\nseed = 11\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{http}/\"\n[load]\n{schedule}\n\
          connections = 8\nthreads = {threads}\nwarmup = \"500ms\"\nduration = \"{length}\"\ntimeout = \"2s\"\n",
-        echo.http
     )
 }
 
