@@ -25,7 +25,7 @@ const ASK_LATER: Duration = Duration::from_secs(1);
 const START_AHEAD: Duration = Duration::from_millis(500);
 /// An agent that is silent for so long is told of.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
-/// After the end of the load, agents that are silent for so long are lost once nobody else is waited for.
+/// After the end of the load, agents that are silent for so long are lost once no other is waited for.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 /// The same after a request to stop.
 const LOST_AFTER_STOP: Duration = Duration::from_secs(3);

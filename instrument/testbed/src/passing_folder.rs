@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What writes there is being killed in the same moment, so the folder may not be gone at once.
+/// Its writers are being killed in the same moment, so the folder may not be gone at once.
 const SCRIPT: &str = r#"trap '' HUP INT QUIT TERM
 read -r never
 for attempt in 1 2 3 4 5 6 7 8 9 10; do

@@ -376,7 +376,7 @@ impl Follower for Gathered<'_> {
 /// folder, in which the server's token stands.
 struct Local {
     bed: Testbed,
-    /// The last to go: nobody writes any more.
+    /// The last to go: no agent writes any more.
     folder: PassingFolder,
 }
 

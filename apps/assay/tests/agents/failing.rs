@@ -1,4 +1,4 @@
-//! Agents that fail, and runs over agents that are killed: what is late is named, and nothing is left behind.
+//! Agents that fail, and runs over agents that are killed: lateness is named, and nothing is left over.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn a_paused_agent_is_named() {
     }
 }
 
-/// What stands in a folder, if it is there.
+/// The names in a folder, if it is there.
 fn entries(folder: &std::path::Path) -> Vec<String> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
     all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

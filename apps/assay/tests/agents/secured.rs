@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::{LIMIT, QUIETLY, agents_of, experiment, nats_server};
 use crate::harness::{Echo, Place, Running, Said, Server, beside_others, finish};
 
-const PASSWORD: &str = "tell-nobody-of-this";
+const PASSWORD: &str = "tell-no-one-of-this";
 const TOKEN: &str = "this-is-nobodys-business";
 
 /// An authority made for a test.
@@ -209,7 +209,7 @@ fn a_foreign_coordinator_is_refused() {
         "CONNECT {{\"verbose\":false,\"auth_token\":\"{TOKEN}\"}}\r\nSUB assay.g.run.r-1 1\r\n"
     );
     stream.write_all(hello.as_bytes()).expect("it reads");
-    // It may not have subscribed yet; a call that nobody hears is lost.
+    // It may not have subscribed yet; a call that no agent hears is lost.
     let mut caller = stream.try_clone().expect("a socket can be copied");
     let mut answer = String::new();
     let heard = crate::harness::until(LIMIT, || {
