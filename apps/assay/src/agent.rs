@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agents::agent::{Agent, Part, Work};
 use agents::messages::{Counts, Finished, Job};
 use agents::nats::{Credentials, Server};
-use clock::{Clock, CpuTime, WallTime};
+use clock::{Clock, CpuTime};
 use load::{Control, Live, LiveSnapshot, Loaded, RowSink, Setup};
 use model::facts::Event;
 use model::options::Problems;
@@ -16,6 +16,7 @@ use model::result::Exit;
 use model::{Observations, Row, secret};
 use record::{RowLogWriter, RunFolder};
 use sut::{Deployment, Request};
+use testbed::PassingFolder;
 
 use crate::cli::{AgentArguments, NatsArguments};
 use crate::terminal::say;
@@ -83,34 +84,30 @@ fn own_name() -> String {
     format!("{host}-{}", std::process::id())
 }
 
-/// Where rows lie until they are handed over: of one part at a time.
+/// Where rows lie until they are handed over: of one part at a time, and gone with this process, however it ends.
 struct Spool {
-    folder: PathBuf,
-    last: Mutex<Option<PathBuf>>,
+    around: PathBuf,
+    last: Mutex<Option<PassingFolder>>,
 }
 
 impl Spool {
-    fn new(folder: Option<PathBuf>) -> Self {
-        let folder = folder.unwrap_or_else(std::env::temp_dir);
-        Self { folder, last: Mutex::default() }
+    fn new(around: Option<PathBuf>) -> Self {
+        Self { around: around.unwrap_or_else(std::env::temp_dir), last: Mutex::default() }
     }
 
     /// A folder for one part; that of the part before is removed.
     fn begin(&self) -> Result<record::TrialFolder, String> {
         self.clear();
-        let name = format!("assay-agent-{}", std::process::id());
-        let words = |error: record::RecordError| error.to_string();
-        let run = RunFolder::create(&self.folder, &name, WallTime::now()).map_err(words)?;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some(run.path().to_owned());
-        run.trial("part", 0).map_err(words)
+        let path = self.around.join(format!("assay-agent-{}", std::process::id()));
+        let folder = PassingFolder::make(&path)
+            .map_err(|error| format!("making the folder {}: {error}", path.display()))?;
+        let run = RunFolder::open(folder.path()).map_err(|error| error.to_string())?;
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+        run.trial("part", 0).map_err(|error| error.to_string())
     }
 
     fn clear(&self) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(folder) = last.take() {
-            let _ = std::fs::remove_dir_all(folder);
-        }
+        drop(self.last.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

@@ -25,7 +25,7 @@ const ASK_LATER: Duration = Duration::from_secs(1);
 const START_AHEAD: Duration = Duration::from_millis(500);
 /// An agent that is silent for so long is told of.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
-/// After the end of the plan, an agent that is silent for so long is lost.
+/// After the end of the load, agents that are silent for so long are lost once no other is waited for.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 /// The same after a request to stop.
 const LOST_AFTER_STOP: Duration = Duration::from_secs(3);
@@ -65,8 +65,10 @@ pub struct Spread<'a> {
     pub count: u32,
     /// The trial's clock.
     pub clock: Clock,
-    /// From the start to the end of the plan, the drain included.
-    pub length: Duration,
+    /// From the start to the end of the load.
+    pub load: Duration,
+    /// The longest drain after it.
+    pub drain_max: Duration,
 }
 
 /// The end of a part.
@@ -316,7 +318,8 @@ impl<'a> Following<'a> {
 
     /// Follows all parts to their ends.
     fn follow(&mut self, start: Instant, follower: &mut dyn Follower) {
-        let end = start.plus(self.spread.length);
+        let load_end = start.plus(self.spread.load);
+        let end = load_end.plus(self.spread.drain_max);
         let (mut asked_at, mut said_at, mut up_since) = (start, start.minus(START_AHEAD), start);
         let mut down_since = None;
         while !self.members.iter().all(Member::is_over) {
@@ -354,11 +357,14 @@ impl<'a> Following<'a> {
                 }
                 _ => {}
             }
-            let is_past = now >= end || stopped.is_some();
             let patience = if stopped.is_some() { LOST_AFTER_STOP } else { LOST_AFTER };
+            let silence = |it: &Member| now.saturating_since(it.heard_at.max(up_since));
+            // Nothing of a part falls due any more: those that are silent are waited for only with others that are not.
+            let mut waited_for = self.members.iter().filter(|member| !member.is_over());
+            let is_alone = now >= load_end && waited_for.all(|it| silence(it) > patience);
+            let is_past = now >= end || is_alone || stopped.is_some();
             for member in self.members.iter_mut().filter(|member| !member.is_over()) {
-                let heard = member.heard_at.max(up_since);
-                let silent = now.saturating_since(heard);
+                let silent = silence(member);
                 let seconds = now.saturating_since(member.heard_at).as_secs();
                 let gone =
                     down_since.is_some_and(|at| now.saturating_since(at.max(end)) > NATS_BACK_MAX);

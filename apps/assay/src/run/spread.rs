@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use model::facts::{AgentFacts, LoadFacts};
 use model::plan::{Arrivals, Plan, SettingPlan};
 use model::{FinalStages, Row};
 use record::PartLog;
-use testbed::{NodeSpec, Testbed, install};
+use testbed::{NodeSpec, PassingFolder, Testbed, install};
 
 use super::inputs::Trial;
 use super::sink::FolderSink;
@@ -112,7 +111,8 @@ impl Agents {
             run: &run,
             count: self.count,
             clock,
-            length: load.warmup + load.duration + load.drain_max,
+            load: load.warmup + load.duration,
+            drain_max: load.drain_max,
         };
         let job = |part| Job {
             part,
@@ -373,10 +373,12 @@ impl Follower for Gathered<'_> {
     }
 }
 
-/// Agents on this machine with a server of their own, which end when this process does, however it ends.
+/// Agents on this machine with a server of their own, which end when this process does, however it ends; so does their
+/// folder, in which the server's token stands.
 struct Local {
     bed: Testbed,
-    folder: PathBuf,
+    /// The last to go: no agent writes any more.
+    folder: PassingFolder,
 }
 
 impl Local {
@@ -388,13 +390,14 @@ impl Local {
         let program = install::find(PROGRAM).ok_or_else(|| {
             format!("--agents {count}: expected {PROGRAM}, found none; run: assay doctor --install {PROGRAM}")
         })?;
-        let folder = std::env::temp_dir().join(format!("assay-agents-{}", std::process::id()));
-        let mut local = Self { bed: Testbed::new(&folder, Clock::start()), folder };
-        local.bed.stop_on(stop);
         let words = |error: testbed::TestbedError| error.to_string();
         let failed = |attempt: &str, error: std::io::Error| format!("{attempt}: {error}");
-        std::fs::create_dir_all(&local.folder)
+        let folder = std::env::temp_dir().join(format!("assay-agents-{}", std::process::id()));
+        let folder = PassingFolder::make(&folder)
             .map_err(|error| failed("making a folder for agents", error))?;
+        let bed = Testbed::new(folder.path(), Clock::start());
+        let mut local = Self { bed, folder };
+        local.bed.stop_on(stop);
         let mut random = [0; 16];
         std::fs::File::open("/dev/urandom")
             .and_then(|mut source| source.read_exact(&mut random))
@@ -402,7 +405,7 @@ impl Local {
         let token: String = random.iter().map(|byte: &u8| format!("{byte:02x}")).collect();
         model::secret::taint(&token);
         let port = testbed::free_port().map_err(words)?;
-        let path = local.folder.join("nats.conf");
+        let path = local.folder.path().join("nats.conf");
         let text =
             format!("listen: \"127.0.0.1:{port}\"\nauthorization {{ token: \"{token}\" }}\n");
         std::fs::write(&path, text).map_err(|error| failed("configuring NATS", error))?;
@@ -415,7 +418,7 @@ impl Local {
         local.bed.wait_ready("nats", listens, UP_WITHIN).map_err(words)?;
         let url = format!("nats://127.0.0.1:{port}");
         let own = std::env::current_exe().map_err(|error| failed("finding this program", error))?;
-        let spool = local.folder.display().to_string();
+        let spool = local.folder.path().display().to_string();
         // They are this program, of this user, and read the load's secrets as it does.
         let all: Vec<String> =
             std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
@@ -434,6 +437,5 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         let _ = self.bed.stop_all(STOP_GRACE);
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -139,7 +139,7 @@ impl Connection {
                 let session = ClientConnection::new(Arc::clone(configuration), name.clone());
                 let session = session.map_err(|error| failed(format!("TLS: {error}")))?;
                 connection.tls = Some(Box::new(session));
-                connection.shake_hands().map_err(|error| failed(format!("TLS: {error}")))?;
+                connection.shake_hands().map_err(|error| failed(untrusted(&error)))?;
             }
         }
         let hello = serde_json::json!({
@@ -265,6 +265,16 @@ impl Connection {
             self.read()?;
         }
     }
+}
+
+/// The reason why a server's certificate does not hold, with what to do about the commonest one.
+fn untrusted(error: &io::Error) -> String {
+    let text = error.to_string();
+    let todo = match text.contains("UnknownIssuer") {
+        true => "; name the certificates of its authority with --nats-ca",
+        false => "",
+    };
+    format!("TLS: {text}{todo}")
 }
 
 /// The complaint of a server, with what to do about the commonest one.

@@ -1,5 +1,6 @@
 //! From rows, entries and samples to figures. Nothing here has heard of an audit, a threshold or a verdict.
 
+pub(crate) mod agents;
 pub(crate) mod block;
 pub(crate) mod combined;
 pub(crate) mod connections;
@@ -39,6 +40,7 @@ pub(crate) mod vegeta;
 pub(crate) mod way;
 pub(crate) mod without_lag;
 
+use agents::AgentShares;
 use fates::Join;
 use first_use::FirstUse;
 use flow::Flow;
@@ -81,6 +83,7 @@ parts! {
         latencies: Latencies,
         without_lag: WithoutLag,
         received: Received,
+        agents: AgentShares,
         phases: Option<Phases>,
         vegeta: Vegeta,
         groups: Groups,
