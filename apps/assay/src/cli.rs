@@ -2,6 +2,7 @@
 
 mod quick;
 mod spread;
+mod watched;
 
 use std::path::PathBuf;
 
@@ -215,11 +216,11 @@ pub struct RunArguments {
     #[arg(long, value_enum, default_value_t = ProgressChoice::Auto)]
     pub progress: ProgressChoice,
     /// Serve what the run does in OpenMetrics while it runs, at http://ADDRESS/metrics: 127.0.0.1:9464
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = watched::address)]
     pub metrics: Option<std::net::SocketAddr>,
     /// Push the same each second to a receiver of OTLP over HTTP, in protobuf: http://127.0.0.1:4318. Headers, such as a key, are
     /// read from OTEL_EXPORTER_OTLP_HEADERS
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = watched::receiver)]
     pub otlp: Option<String>,
     /// Sample a process of the target's on this host (its number, or all of a name): processor, memory, descriptors; may be
     /// given several times

@@ -175,6 +175,53 @@ fn queried(server: SocketAddr, query: &str) -> Option<u64> {
     value.parse().ok()
 }
 
+/// Claim: a receiver or an address that cannot be one is refused as a wrong command line, in one sentence, before anything is
+/// sent or written, and without a password that it holds.
+#[test]
+fn wrong_places_for_metrics() {
+    let target = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    target.set_nonblocking(true).expect("a socket");
+    let url = format!("http://{}/", target.local_addr().expect("an address"));
+    let place = Place::new();
+    for (option, value, words) in [
+        (
+            "--otlp",
+            "127.0.0.1:4318",
+            "`127.0.0.1:4318` is not a URL; did you mean `http://127.0.0.1:4318`?",
+        ),
+        ("--otlp", "", "the URL is empty"),
+        (
+            "--otlp",
+            "/v1/metrics",
+            "`/v1/metrics` names no server; expected a URL such as http://127.0.0.1:4318",
+        ),
+        (
+            "--otlp",
+            "grpc://127.0.0.1:4317",
+            "expected a URL of http:// or https://, got one of `grpc://`",
+        ),
+        ("--otlp", "http://:4318", "the host is missing"),
+        ("--otlp", "http://127.0.0.1:70000", "`70000` is not a port; ports are 1 to 65535"),
+        ("--otlp", "http://ann:s3cret-word@127.0.0.1:4318", "holds a user name and a password"),
+        ("--otlp", "http://a b", "holds ' '"),
+        ("--metrics", "9464", "expected an address and a port such as 127.0.0.1:9464, got `9464`"),
+        (
+            "--metrics",
+            "http://127.0.0.1:9464",
+            "such as 127.0.0.1:9464, got `http://127.0.0.1:9464`",
+        ),
+        ("--metrics", "127.0.0.1:70000", "got `127.0.0.1:70000`"),
+    ] {
+        let said = place.assay(&["run", &url, "--duration", "1s", option, value]);
+        said.expect_code(2).expect_stderr(words);
+        let told: Vec<&str> = said.stderr.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(told.len(), 2, "one sentence, and where help is: {}", said.stderr);
+        assert!(!said.stderr.contains("s3cret-word") && said.stdout.is_empty(), "{}", said.stderr);
+    }
+    assert!(target.accept().is_err(), "nothing is sent");
+    assert_eq!(std::fs::read_dir(place.path()).expect("a folder").count(), 0, "nothing is written");
+}
+
 /// Claim: with `--otlp` a receiver of others has, after the run, what its record holds, by outcome and by time; a receiver that
 /// is not there is said once, and the run is none the worse.
 #[test]
@@ -194,7 +241,6 @@ fn metrics_are_pushed() {
     assert_eq!(said.stderr.matches(&complaint).count(), 1, "{}", said.stderr);
     let (_, document) = place.report();
     assert_eq!(trial(&document)["counts"]["committed"], 150);
-    run("127.0.0.1:4318").expect_code(1).expect_stderr("did you mean `http://127.0.0.1:4318");
 
     let Some(program) = testbed::install::find("victoria-metrics") else {
         say(

@@ -115,7 +115,8 @@ impl<'a> Reflection<'a> {
             let files = loop {
                 match self.ask(SERVICES[version], &question) {
                     Ok(files) => break files,
-                    Err(Lack::Unimplemented) if version == 0 => version = 1,
+                    // Only of a server that has answered nothing yet: one that has knows the version.
+                    Err(Lack::Unimplemented) if version == 0 && known.is_empty() => version = 1,
                     Err(Lack::Unimplemented) => {
                         return Err("the server has no reflection; name its .proto files: proto = \"service.proto\"".to_owned());
                     }

@@ -5,6 +5,7 @@ mod conforming;
 mod dialogue;
 mod hostile;
 mod hostile_list;
+mod reflecting;
 
 use std::path::Path;
 

@@ -26,13 +26,20 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Looks at a URL that is to be posted to, and at nothing else: no name is looked up.
+    ///
+    /// # Errors
+    /// When it is none, in words.
+    pub fn check(text: &str) -> Result<(), String> {
+        place(text).map(drop)
+    }
+
     /// The receiver at a URL, each post with these headers. Its name is looked up once; it need not be there yet.
     ///
     /// # Errors
     /// When it is no URL, its name leads nowhere, or a header cannot be sent; in words.
     pub fn new(text: &str, headers: Vec<(String, String)>, clock: Clock) -> Result<Self, String> {
-        let Place { origin, target } = url::parse(text)?;
-        let origin = origin.ok_or_else(|| format!("`{text}` names no server"))?;
+        let (origin, target) = place(text)?;
         for (name, value) in &headers {
             check_header(name, value)?;
         }
@@ -78,6 +85,14 @@ impl Receiver {
     }
 }
 
+fn place(text: &str) -> Result<(Origin, String), String> {
+    let Place { origin, target } = url::parse(text)?;
+    let origin = origin.ok_or_else(|| {
+        format!("`{text}` names no server; expected a URL such as http://127.0.0.1:4318")
+    })?;
+    Ok((origin, target))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
@@ -121,6 +136,9 @@ mod tests {
         }
         let wrong = |text: &str| Receiver::new(text, Vec::new(), Clock::start()).err().unwrap();
         assert!(wrong("/x").contains("names no server"));
-        assert!(wrong("ftp://a/").contains("is not a scheme"));
+        assert!(
+            wrong("ftp://a/")
+                .contains("expected a URL of http:// or https://, got one of `ftp://`")
+        );
     }
 }

@@ -83,9 +83,9 @@ fn scheme<'a>(text: &'a str, [plain, tls]: [&str; 2]) -> Result<(bool, &'a str),
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case(plain) => Ok((false, rest)),
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case(tls) => Ok((true, rest)),
-        Some((scheme, _)) => Err(format!(
-            "`{scheme}://` is not a scheme that can be loaded; {plain}:// and {tls}:// are"
-        )),
+        Some((scheme, _)) => {
+            Err(format!("expected a URL of {plain}:// or {tls}://, got one of `{scheme}://`"))
+        }
         None if text.is_empty() => Err("the URL is empty".to_owned()),
         None => Err(format!("`{text}` is not a URL; did you mean `{plain}://{text}`?")),
     }
@@ -160,7 +160,7 @@ mod tests {
                 "localhost:80/x",
                 "`localhost:80/x` is not a URL; did you mean `http://localhost:80/x`?",
             ),
-            ("ftp://a/", "`ftp://` is not a scheme that can be loaded; http:// and https:// are"),
+            ("ftp://a/", "expected a URL of http:// or https://, got one of `ftp://`"),
             ("http:///x", "`http:///x`: the host is missing"),
             ("http://a:0/", "`http://a:0/`: `0` is not a port; ports are 1 to 65535"),
             ("http://a:+1/", "`http://a:+1/`: `+1` is not a port; ports are 1 to 65535"),

@@ -85,10 +85,13 @@ impl Pushing {
     }
 }
 
-/// Where metrics go below a receiver's base (opentelemetry.io, *OTLP exporter configuration*).
+/// Where metrics go below a receiver's base (opentelemetry.io, *OTLP exporter configuration*). A query stays behind the path.
 fn endpoint(url: &str) -> String {
-    let base = url.trim_end_matches('/');
-    if base.ends_with("/v1/metrics") { base.to_owned() } else { format!("{base}/v1/metrics") }
+    let url = url.split('#').next().unwrap_or_default();
+    let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let base = base.trim_end_matches('/');
+    let path = if base.ends_with("/v1/metrics") { "" } else { "/v1/metrics" };
+    format!("{base}{path}{query}")
 }
 
 /// `OTEL_EXPORTER_OTLP_HEADERS`: names and values, such as `api-key=k,x=y`.
@@ -115,6 +118,8 @@ mod tests {
             ("http://h:4318/", "http://h:4318/v1/metrics"),
             ("http://h:9090/api/v1/otlp", "http://h:9090/api/v1/otlp/v1/metrics"),
             ("http://h/x/v1/metrics", "http://h/x/v1/metrics"),
+            ("http://h:4318/?key=7/", "http://h:4318/v1/metrics?key=7/"),
+            ("http://h:4318?key=7#here", "http://h:4318/v1/metrics?key=7"),
         ] {
             assert_eq!(endpoint(url), expected);
         }

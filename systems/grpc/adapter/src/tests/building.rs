@@ -103,10 +103,7 @@ fn mistakes_are_told() {
     }
     for (deploy, expected) in [
         ("{}", "`system.deploy.url` is missing (add a line such as: url = \"grpc://HOST:PORT\")"),
-        (
-            r#"{"url":"http://h:1"}"#,
-            "`http://` is not a scheme that can be loaded; grpc:// and grpcs:// are",
-        ),
+        (r#"{"url":"http://h:1"}"#, "expected a URL of grpc:// or grpcs://, got one of `http://`"),
         (r#"{"url":"h:1"}"#, "`h:1` is not a URL; did you mean `grpc://h:1`?"),
         (
             r#"{"url":"grpc://h:1","insecure":true}"#,

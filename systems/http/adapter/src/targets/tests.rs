@@ -87,11 +87,7 @@ fn broken_files() {
             "1: CONNECT opens a tunnel and is not a request that can be measured",
         ),
         (http, "GET a/b", "1: `a/b` is not a URL; did you mean `http://a/b`?"),
-        (
-            http,
-            "GET ws://a/b",
-            "1: `ws://` is not a scheme that can be loaded; http:// and https:// are",
-        ),
+        (http, "GET ws://a/b", "1: expected a URL of http:// or https://, got one of `ws://`"),
         (
             http,
             "GET http://a/b c",

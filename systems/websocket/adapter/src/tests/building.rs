@@ -80,7 +80,7 @@ fn mistakes_are_told() {
     }
     let found = built(r#"{"url":"https://h:1"}"#, r#"{"message":"a"}"#).map(|_| ()).unwrap_err();
     assert!(
-        found[0].contains("`https://` is not a scheme that can be loaded; ws:// and wss:// are"),
+        found[0].contains("expected a URL of ws:// or wss://, got one of `https://`"),
         "{found:?}"
     );
 }
