@@ -27,7 +27,7 @@ fn highest(value: i64) -> i64 {
 }
 
 /// Claim: the merged record holds the agents' own rows, all of them and nothing else; histogram (bucket for bucket, where
-/// the report and the interval log show one), quantiles, extremes, mean and counters are those that are computed from the
+/// the report and the interval log show one), quantiles, extremes and counters are those that are computed from the
 /// agents' rows.
 #[test]
 fn merged_figures_are_those_of_all_rows() {

@@ -17,6 +17,8 @@ use crate::figures::latency::{BEYOND_MIN, percentile_name};
 
 /// An agent's own lag as a share of its response time, from which on its times are more its own than the system's.
 const AGENT_SHARE_MAX: f64 = 0.5;
+/// A lag below this is a scheduler's: the range that is shown of each response time tells it.
+const AGENT_LAG_MIN_NS: i64 = 1_000_000;
 /// Agents whose lag is shown; those that are the latest.
 const AGENTS_SHOWN: usize = 4;
 
@@ -66,7 +68,7 @@ struct Lag<'a> {
 impl Lag<'_> {
     #[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
     fn is_late(&self) -> bool {
-        self.ns as f64 > self.response_ns as f64 * AGENT_SHARE_MAX
+        self.ns > AGENT_LAG_MIN_NS && self.ns as f64 > self.response_ns as f64 * AGENT_SHARE_MAX
     }
 }
 
