@@ -61,7 +61,7 @@ fn main() -> ExitCode {
             shell::suggest(&mut error);
             // Help and version go to standard output and are no errors.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            // What was typed wrongly is quoted, and may hold a secret.
+            // The error quotes what was typed, which may hold a secret.
             if error.use_stderr() && secret::is_any() {
                 terminal::say!("{}", error.render().to_string().trim_end());
             } else {

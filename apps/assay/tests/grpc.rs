@@ -4,6 +4,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Mutex;
 
 use serde_json::Value;
@@ -13,6 +14,7 @@ use crate::harness::{Place, Server, beside_others, locked, peers, trial};
 
 #[path = "../../../systems/grpc/adapter/src/tests/hostile_list.rs"]
 mod list;
+mod others;
 
 const PROTO: &str = include_str!("../../../systems/grpc/adapter/src/tests/shop.proto");
 const PAGE: &str = include_str!("../../../docs/how-to/grpc.md");
@@ -22,6 +24,12 @@ const SIDE_BY_SIDE: usize = 6;
 
 fn server(test: &str) -> Option<Server> {
     Some(peers::start(peers::python(test, "grpc/server.py")?, true, &[]))
+}
+
+/// The same, which knows one version of the reflection, or `none`.
+fn server_with(test: &str, version: &str) -> Option<Server> {
+    let command = peers::python(test, "grpc/server.py")?;
+    Some(peers::start(command, true, &[Path::new(&format!("--reflection={version}"))]))
 }
 
 /// The experiment of a workload; `more` comes before its tables.
@@ -176,26 +184,98 @@ fn mistakes_by_reflection() {
     }
 }
 
-/// Claim: over TLS the same calls are answered, and a server without it is told from one with it.
+/// Claim: a `.proto` file that does not parse is said with its file and line, and with those of the experiment, and nothing is
+/// sent.
+#[test]
+fn a_proto_that_does_not_parse() {
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    target.set_nonblocking(true).unwrap();
+    let place = Place::new();
+    place.write("broken.proto", "syntax = \"proto3\";\nmessage A { string id = ; }\n");
+    let url = format!("url = \"grpc://{}\"", target.local_addr().unwrap());
+    let workload = "proto = \"broken.proto\"\nmethod = \"a.B/C\"";
+    place.write("wrong.toml", experiment(&url, workload));
+    let said = place.assay(&["run", "wrong.toml"]);
+    said.expect_code(2)
+        .expect_stderr("broken.proto:2:25: expected an integer, but found ';'")
+        .expect_stderr("--> wrong.toml:7:9");
+    assert!(target.accept().is_err(), "nothing is sent");
+}
+
+/// A unary call and a stream, each with an expectation.
+const CALL_AND_STREAM: &str = r#"
+[[workload.call]]
+method = "shop.v1.Orders/Get"
+message = '{"id": "{{$tx}}"}'
+expect = { json = { "/state" = "PAID" } }
+[[workload.call]]
+method = "shop.v1.Orders/Watch"
+message = '{"id": "w", "messages": 5}'
+expect = { messages = 5 }
+"#;
+
+/// Claim: over TLS, verified against the test's own authority, unary calls and streams are answered, by reflection and by a
+/// `.proto` file; a certificate of another authority, one of none that this host trusts, and a server without TLS are refused
+/// by name before any load.
 #[test]
 fn over_tls() {
-    let Some(command) = peers::python("grpc::over_tls", "grpc/server.py") else { return };
-    let place = Place::new();
-    if !crate::nginx::certificate("grpc::over_tls", place.path(), "CA:FALSE") {
+    let test = "grpc::over_tls";
+    let Some(command) = peers::python(test, "grpc/server.py") else { return };
+    let (place, elsewhere) = (Place::new(), Place::new());
+    if ![&place, &elsewhere].iter().all(|it| crate::nginx::certificate(test, it.path(), "CA:FALSE"))
+    {
         return;
     }
+    let other = std::fs::read(elsewhere.path().join("cert.pem")).unwrap();
+    place.write("other.pem", other);
+    place.write("shop.proto", PROTO);
     let files = ["cert.pem", "key.pem"].map(|name| place.path().join(name));
     let server = peers::start(command, true, &[&files[0], &files[1]]);
     let _beside = beside_others();
-    let workload = "method = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"{{$tx}}\"}'";
-    let with = |url: &str, more: &str| {
-        experiment(&format!("url = \"{url}://{}\"\n{more}", server.address), workload)
+    let with = |more: &str, described: &str| {
+        let url =
+            format!("url = \"grpcs://{}\"\nserver_name = \"localhost\"\n{more}", server.address);
+        experiment(&url, &format!("{described}{CALL_AND_STREAM}"))
     };
-    let (said, document) =
-        place.experiment(&with("grpcs", "ca = \"cert.pem\"\nserver_name = \"localhost\""));
-    assert_eq!(trial(&document)["counts"]["committed"], 50, "{}", said.stderr);
-    let (said, _) = place.experiment(&with("grpcs", ""));
-    said.expect_code(1).expect_stderr("--insecure");
+    for described in ["", "proto = \"shop.proto\""] {
+        let (said, document) = place.experiment(&with("ca = \"cert.pem\"", described));
+        assert_eq!(trial(&document)["counts"]["committed"], 50, "{}", said.stderr);
+        let found = kinds(&document);
+        assert!(found.len() == 2 && found.iter().all(|(_, count)| *count > 5), "{found:?}");
+        for more in ["ca = \"other.pem\"", ""] {
+            let refused = "the certificate of localhost is signed by an authority that this host does not trust";
+            let (said, _) = place.experiment(&with(more, described));
+            said.expect_code(1).expect_stderr(refused).expect_stderr("--insecure");
+        }
+    }
+    let Some(plain) = server_with(test, "v1alpha") else { return };
+    let url = format!("url = \"grpcs://{}\"\nca = \"cert.pem\"", plain.address);
+    let (said, _) = place.experiment(&experiment(&url, CALL_AND_STREAM));
+    said.expect_code(1).expect_stderr("the server does not speak TLS on this port; is it grpc://?");
+}
+
+/// Claim: a server that knows the reflection in one of its versions alone is asked in that; with one that knows none, the way out
+/// is said, and it is one.
+#[test]
+fn reflection_in_either_version() {
+    let _beside = beside_others();
+    for version in ["v1", "v1alpha", "none"] {
+        let Some(server) = server_with("grpc::reflection_in_either_version", version) else {
+            return;
+        };
+        let place = Place::new();
+        place.write("shop.proto", PROTO);
+        let url = format!("url = \"grpc://{}\"", server.address);
+        let (said, mut document) = place.experiment(&experiment(&url, CALL_AND_STREAM));
+        if version == "none" {
+            said.expect_code(1).expect_stderr(
+                "the server has no reflection; name its .proto files: proto = \"service.proto\"",
+            );
+            let described = format!("proto = \"shop.proto\"{CALL_AND_STREAM}");
+            (_, document) = place.experiment(&experiment(&url, &described));
+        }
+        assert_eq!(trial(&document)["counts"]["committed"], 50, "{version}: {}", said.stderr);
+    }
 }
 
 /// Claim: every command of the page for gRPC ends with 0 against a real server, with the files that the page lays out.

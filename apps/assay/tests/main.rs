@@ -32,6 +32,7 @@ mod freeze;
 mod grpc;
 mod harness;
 mod hostile;
+mod http2;
 mod init;
 mod kafka;
 mod kv;

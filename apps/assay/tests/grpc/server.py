@@ -1,13 +1,14 @@
-"""A gRPC server for tests: orders by unary call and by stream, with reflection (v1alpha, as grpcio has it).
+"""A gRPC server for tests: orders by unary call and by stream, with reflection (v1alpha, as grpcio has it, unless another
+version or none is asked for).
 
-Usage: server.py HOST:PORT [CERTIFICATE KEY]; server.py --imports"""
+Usage: server.py HOST:PORT [CERTIFICATE KEY] [--reflection=v1|v1alpha|none]; server.py --imports"""
 import sys
 import time
 from concurrent import futures
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 SERVICE = "shop.v1.Orders"
@@ -50,7 +51,22 @@ def described():
     return {name.rsplit(".", 1)[1]: made for name, made in classes.items()}
 
 
+def reflecting(version):
+    """The reflection of a version; both have the same messages, in other packages."""
+    asked, answered = reflection_pb2.ServerReflectionRequest, reflection_pb2.ServerReflectionResponse
+    info = grpc.stream_stream_rpc_method_handler(
+        reflection.ReflectionServicer((SERVICE,)).ServerReflectionInfo,
+        request_deserializer=asked.FromString,
+        response_serializer=answered.SerializeToString,
+    )
+    name = f"grpc.reflection.{version}.ServerReflection"
+    return grpc.method_handlers_generic_handler(name, {"ServerReflectionInfo": info})
+
+
 def serve(address, arguments):
+    option = "--reflection="
+    version = next((word.removeprefix(option) for word in arguments if word.startswith(option)), "v1alpha")
+    arguments = [word for word in arguments if not word.startswith(option)]
     made = described()
     order = made["Order"]
 
@@ -83,7 +99,8 @@ def serve(address, arguments):
     }
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4), options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-    reflection.enable_server_reflection([SERVICE, reflection.SERVICE_NAME], server)
+    if version != "none":
+        server.add_generic_rpc_handlers((reflecting(version),))
     if arguments:
         certificate, key = (open(path, "rb").read() for path in arguments)
         credentials = grpc.ssl_server_credentials([(key, certificate)])

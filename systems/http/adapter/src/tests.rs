@@ -8,6 +8,7 @@ mod flows;
 mod hostile;
 mod hostile_list;
 mod http2;
+mod http2_hostile_list;
 mod nginx;
 mod server;
 

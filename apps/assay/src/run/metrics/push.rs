@@ -85,7 +85,7 @@ impl Pushing {
     }
 }
 
-/// Where metrics go below a receiver's base (opentelemetry.io, *OTLP exporter configuration*). A query stays behind the path.
+/// Where metrics go below a receiver's base (opentelemetry.io, *OTLP exporter configuration*). A query stays after the path.
 fn endpoint(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));

@@ -127,7 +127,7 @@ fn versions() {
             &[V1],
         ),
         (
-            "v1 behind a proxy that is overloaded",
+            "v1 through a proxy that is overloaded",
             Answer::Http("503"),
             Answer::Shop,
             Err(format!("{of_symbol}UNAVAILABLE ")),
