@@ -1,27 +1,70 @@
 //! Ports for nodes that must be told theirs. A node that can bind port 0 and say which one it got should.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::TestbedError;
 
-/// A port of 127.0.0.1 that was free a moment ago. Nothing keeps it: whoever starts next may take it, so use it
-/// at once, and read the node's log if it says that the address is in use.
+/// Services of a machine listen below.
+const FIRST: u16 = 10_000;
+/// Where the kernel says nothing of the ports that it gives to connections.
+const CONNECTIONS_FROM: u16 = 32_768;
+/// So many ports are tried before one of the kernel's own is taken.
+const TRIES: usize = 1_000;
+
+/// A port of 127.0.0.1 that was free a moment ago, below those that the kernel gives to connections: one that is opened
+/// meanwhile does not take it. Nothing else keeps it, so use it at once.
 ///
 /// # Errors
 /// When the kernel has none.
 pub fn free_port() -> Result<u16, TestbedError> {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let range = FIRST..connections_from();
+    // Runs beside each other begin at different places.
+    let from = std::process::id().wrapping_mul(0x9e37_79b1) >> 8;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let next = || nth(&range, from.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed)));
+    if let Some(port) = std::iter::from_fn(next).take(TRIES).find(is_free) {
+        return Ok(port);
+    }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::Port)?;
     Ok(listener.local_addr().map_err(TestbedError::Port)?.port())
+}
+
+/// The first port that the kernel gives to connections.
+fn connections_from() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|it| it.split_whitespace().next()?.parse().ok());
+    first.unwrap_or(CONNECTIONS_FROM)
+}
+
+/// A port of the range; none where it is empty.
+fn nth(range: &Range<u16>, n: u32) -> Option<u16> {
+    let count = u32::try_from(range.len()).ok().filter(|count| *count > 0)?;
+    let offset = u16::try_from(n % count).ok()?;
+    Some(range.start + offset)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Claim: the port can be bound.
+    /// Claim: the port can be bound, is none that the kernel gives to connections, and none is given twice in a row.
     #[test]
     fn a_free_port_can_be_bound() {
-        let port = free_port().unwrap();
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        let (one, other) = (free_port().unwrap(), free_port().unwrap());
+        for port in [one, other] {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+            assert!(connections_from() <= FIRST || port < connections_from(), "{port}");
+        }
+        assert_ne!(one, other);
+    }
+
+    /// Claim: where the kernel gives all ports to connections, there is nothing below them.
+    #[test]
+    fn the_range_may_be_empty() {
+        assert_eq!(nth(&(FIRST..FIRST), 7), None);
+        assert_eq!(nth(&(FIRST..FIRST + 3), 7), Some(FIRST + 1));
     }
 }
