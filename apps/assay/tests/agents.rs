@@ -16,7 +16,9 @@ use record::RunFolder;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Echo, Place, Running, Server, audit, await_that, beside_others, say, trial};
+use crate::harness::{
+    Echo, Place, Running, Server, audit, await_that, beside_others, pass, say, trial,
+};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -174,7 +176,7 @@ fn a_killed_nats_costs_nothing() {
     let run = Running::start(&mut place.command(&arguments));
     await_rows(&place);
     drop(server);
-    std::thread::sleep(Duration::from_secs(2));
+    pass(Duration::from_secs(2));
     let _server = serve(&program, address);
     let said = run.finish_within(LIMIT);
     said.expect_stderr("NATS is gone").expect_stderr("NATS is back");

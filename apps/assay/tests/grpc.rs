@@ -2,15 +2,12 @@
 //! without; the commands of the book's page; and servers that do what they must not, with each driver.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Mutex;
 
 use serde_json::Value;
-use sut::conformance::Seen;
 
-use crate::harness::{Place, Server, beside_others, locked, peers, trial};
+use crate::harness::{Place, Server, beside_others, hostile_http2, peers, trial};
 
 #[path = "../../../systems/grpc/adapter/src/tests/hostile_list.rs"]
 mod list;
@@ -18,9 +15,6 @@ mod others;
 
 const PROTO: &str = include_str!("../../../systems/grpc/adapter/src/tests/shop.proto");
 const PAGE: &str = include_str!("../../../docs/how-to/grpc.md");
-const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
-/// Runs side by side: they wait most of their time.
-const SIDE_BY_SIDE: usize = 6;
 
 fn server(test: &str) -> Option<Server> {
     Some(peers::start(peers::python(test, "grpc/server.py")?, true, &[]))
@@ -289,72 +283,17 @@ fn the_page_does_what_it_says() {
     assert!(said >= 3, "{said} commands");
 }
 
-/// Plays a behaviour to every connection: greets, and when a call is there says the bytes and keeps the connection.
-fn hostile(bytes: Vec<u8>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let bytes = bytes.clone();
-            std::thread::spawn(move || {
-                let (mut received, mut piece) = (Vec::new(), [0; 4096]);
-                if stream.write_all(list::SETTINGS).is_err() {
-                    return;
-                }
-                let mut has_said = false;
-                while let Ok(read @ 1..) = stream.read(&mut piece) {
-                    received.extend_from_slice(&piece[..read]);
-                    let is_asked = received.windows(10).any(|part| part == b"Orders/Get");
-                    if is_asked && !has_said {
-                        has_said = true;
-                        if stream.write_all(&bytes).is_err() {
-                            return;
-                        }
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
 /// Claim: of each behaviour of a hostile server the built binary counts nothing as committed that was not earned, with each
 /// driver, and it ends by itself.
 #[test]
 fn hostile_servers_with_each_driver() {
     let _beside = beside_others();
-    let all: Vec<_> = list::behaviours()
-        .into_iter()
-        .flat_map(|it| DRIVERS.map(|driver| (it.clone(), driver)))
-        .collect();
-    let (left, wrong) = (Mutex::new(all), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let Some(((does, bytes, seen), driver)) = locked(&left).pop() else { return };
-                    if let Err(words) = play(bytes, seen, driver) {
-                        locked(&wrong).push(format!("{does}, {driver}: {words}"));
-                    }
-                }
-            });
-        }
+    let plays = (list::SETTINGS, b"Orders/Get".as_slice());
+    hostile_http2::each_with_both_drivers(list::behaviours(), plays, |address, driver| {
+        let place = Place::new();
+        place.write("shop.proto", PROTO);
+        let workload = "proto = \"shop.proto\"\nmethod = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"7\"}'\npreflight = false\nstreams = 1";
+        let text = experiment(&format!("url = \"grpc://{address}\""), workload);
+        peers::loaded_by(driver, &place, &text)
     });
-    assert!(locked(&wrong).is_empty(), "{:#?}", locked(&wrong));
-}
-
-fn play(bytes: Vec<u8>, seen: Seen, driver: &str) -> Result<(), String> {
-    let address = hostile(bytes);
-    let place = Place::new();
-    place.write("shop.proto", PROTO);
-    let workload = "proto = \"shop.proto\"\nmethod = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"7\"}'\npreflight = false\nstreams = 1";
-    let text = experiment(&format!("url = \"grpc://{address}\""), workload);
-    let document = peers::loaded_by(driver, &place, &text)?;
-    let committed = trial(&document)["counts"]["committed"].as_u64().ok_or("no count")?;
-    let is_earned = matches!(seen, Seen::Fine | Seen::BrokenBehind);
-    match (is_earned, committed) {
-        (false, 1..) => Err(format!("{committed} committed, none earned")),
-        (true, 0) => Err(format!("none committed: {}", trial(&document)["errors"])),
-        _ => Ok(()),
-    }
 }

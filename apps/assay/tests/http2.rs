@@ -2,21 +2,12 @@
 //! and with servers that do what they must not, with each driver.
 #![expect(clippy::unwrap_used, reason = "the list of behaviours is shared with code that unwraps")]
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 
-use sut::conformance::Seen;
-
-use crate::harness::{Place, Server, beside_others, locked, peers, say, trial};
+use crate::harness::{Place, Server, beside_others, hostile_http2, peers, say, trial};
 
 #[path = "../../../systems/http/adapter/src/tests/http2_hostile_list.rs"]
 mod list;
-
-const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
-/// Runs side by side: they wait most of their time.
-const SIDE_BY_SIDE: usize = 6;
 
 /// The test's own authority.
 const TRUSTED: &str = "ca = \"cert.pem\"\nserver_name = \"localhost\"";
@@ -72,74 +63,19 @@ fn a_go_server() {
     }
 }
 
-/// Plays a behaviour to every connection: greets, and when a request is there says the bytes and keeps the connection.
-fn hostile(bytes: Vec<u8>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let bytes = bytes.clone();
-            std::thread::spawn(move || {
-                let (mut received, mut piece) = (Vec::new(), [0; 4096]);
-                if stream.write_all(list::SETTINGS).is_err() {
-                    return;
-                }
-                let mut has_said = false;
-                while let Ok(read @ 1..) = stream.read(&mut piece) {
-                    received.extend_from_slice(&piece[..read]);
-                    let is_asked = received.windows(7).any(|part| part == b"/broken");
-                    if is_asked && !has_said {
-                        has_said = true;
-                        if stream.write_all(&bytes).is_err() {
-                            return;
-                        }
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
 /// Claim: of each behaviour of a hostile HTTP/2 server the built binary counts nothing as committed that was not earned, with
 /// each driver, and it ends by itself.
 #[test]
 fn hostile_servers_with_each_driver() {
     let _beside = beside_others();
-    let all: Vec<_> = list::behaviours()
-        .into_iter()
-        .flat_map(|it| DRIVERS.map(|driver| (it.clone(), driver)))
-        .collect();
-    let (left, wrong) = (Mutex::new(all), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let Some(((does, bytes, seen), driver)) = locked(&left).pop() else { return };
-                    if let Err(words) = play(bytes, seen, driver) {
-                        locked(&wrong).push(format!("{does}, {driver}: {words}"));
-                    }
-                }
-            });
-        }
+    let plays = (list::SETTINGS, b"/broken".as_slice());
+    hostile_http2::each_with_both_drivers(list::behaviours(), plays, |address, driver| {
+        let place = Place::new();
+        let text = format!(
+            "name = \"hostile\"\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{address}/broken\"\nhttp_version = \"2\"\n\
+             [workload]\npreflight = false\nstreams = 1\n\
+             [load]\nrate = \"50/s\"\nduration = \"1s\"\nwarmup = \"0s\"\ntimeout = \"10s\"\nconnections = 2\n"
+        );
+        peers::loaded_by(driver, &place, &text)
     });
-    assert!(locked(&wrong).is_empty(), "{:#?}", locked(&wrong));
-}
-
-fn play(bytes: Vec<u8>, seen: Seen, driver: &str) -> Result<(), String> {
-    let address = hostile(bytes);
-    let place = Place::new();
-    let text = format!(
-        "name = \"hostile\"\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{address}/broken\"\nhttp_version = \"2\"\n\
-         [workload]\npreflight = false\nstreams = 1\n\
-         [load]\nrate = \"50/s\"\nduration = \"1s\"\nwarmup = \"0s\"\ntimeout = \"10s\"\nconnections = 2\n"
-    );
-    let document = peers::loaded_by(driver, &place, &text)?;
-    let committed = trial(&document)["counts"]["committed"].as_u64().ok_or("no count")?;
-    let is_earned = matches!(seen, Seen::Fine | Seen::BrokenBehind);
-    match (is_earned, committed) {
-        (false, 1..) => Err(format!("{committed} committed, none earned")),
-        (true, 0) => Err(format!("none committed: {}", trial(&document)["errors"])),
-        _ => Ok(()),
-    }
 }

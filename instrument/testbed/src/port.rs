@@ -50,7 +50,7 @@ fn nth(range: &Range<u16>, n: u32) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Claim: the port can be bound, is none that the kernel gives to connections, and none is given twice in a row.
+    /// Claim: two calls give two ports. Both can be bound, and the kernel gives neither to a connection.
     #[test]
     fn a_free_port_can_be_bound() {
         let (one, other) = (free_port().unwrap(), free_port().unwrap());

@@ -3,6 +3,7 @@
 
 #![allow(missing_docs, reason = "test code")]
 
+pub mod hostile_http2;
 pub mod peers;
 mod processes;
 mod server;

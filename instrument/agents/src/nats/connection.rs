@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 use wire::nats::{Said, said};
 
 use crate::AgentsError;
@@ -269,12 +269,14 @@ impl Connection {
 
 /// The reason why a server's certificate does not hold, with what to do about the commonest one.
 fn untrusted(error: &io::Error) -> String {
-    let text = error.to_string();
-    let todo = match text.contains("UnknownIssuer") {
-        true => "; name the certificates of its authority with --nats-ca",
-        false => "",
+    let of_tls = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>());
+    let todo = match of_tls {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; name the certificates of its authority with --nats-ca"
+        }
+        _ => "",
     };
-    format!("TLS: {text}{todo}")
+    format!("TLS: {error}{todo}")
 }
 
 /// The complaint of a server, with what to do about the commonest one.

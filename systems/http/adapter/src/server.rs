@@ -39,7 +39,7 @@ pub(crate) struct HttpSystem {
     pub(crate) has_preflight: bool,
     /// Whether the server's certificate is not verified.
     pub(crate) is_insecure: bool,
-    /// How long the load waits for an answer; before it nobody waits for longer.
+    /// The longest wait for an answer, before the load and in it.
     pub(crate) patience: Duration,
 }
 
