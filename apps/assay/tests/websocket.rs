@@ -169,7 +169,7 @@ fn hostile_servers_with_each_driver() {
                         return;
                     };
                     let server = hostile(greeting.as_bytes(), frames);
-                    let committed = committed(server.address, driver);
+                    let committed = committed(server.address, driver, is_earned);
                     let is_right = match &committed {
                         Ok(count) => (*count > 0) == is_earned,
                         // No connection was opened, and the run says why.
@@ -186,10 +186,10 @@ fn hostile_servers_with_each_driver() {
     assert!(locked(&wrong).is_empty(), "{:#?}", locked(&wrong));
 }
 
-fn committed(address: SocketAddr, driver: &str) -> Result<u64, String> {
+fn committed(address: SocketAddr, driver: &str, is_earned: bool) -> Result<u64, String> {
     let place = Place::new();
     let workload = "id = \"/id\"\nmessage = '{\"id\": {{$tx}}}'\npreflight = false";
     let text = experiment(&format!("url = \"ws://{address}\""), workload);
-    let document = peers::loaded_by(driver, &place, &text)?;
+    let document = peers::loaded_by(driver, &place, &text, is_earned)?;
     counts(&document)["committed"].as_u64().ok_or_else(|| "no count".to_owned())
 }

@@ -44,11 +44,12 @@ fn play(greeting: &'static [u8], asked: &'static [u8], bytes: Vec<u8>) -> Socket
 }
 
 /// Fails where a behaviour (its name, the bytes and the reaction that is expected) gets something committed that was not
-/// earned, or nothing though it was; `load` gives the result document of a load on a server through a driver.
+/// earned, or nothing though it was; `load` gives the result document of a load on a server through a driver, and is told
+/// whether an answer is earned.
 pub fn each_with_both_drivers(
     behaviours: Vec<(&'static str, Vec<u8>, Seen)>,
     (greeting, asked): (&'static [u8], &'static [u8]),
-    load: impl Fn(SocketAddr, &str) -> Result<Value, String> + Sync,
+    load: impl Fn(SocketAddr, &str, bool) -> Result<Value, String> + Sync,
 ) {
     let all: Vec<_> =
         behaviours.into_iter().flat_map(|it| DRIVERS.map(|driver| (it.clone(), driver))).collect();
@@ -59,8 +60,9 @@ pub fn each_with_both_drivers(
             scope.spawn(|| {
                 loop {
                     let Some(((does, bytes, seen), driver)) = locked(&left).pop() else { return };
-                    let document = load(play(greeting, asked, bytes), driver);
-                    if let Err(words) = document.and_then(|document| judge(&document, seen)) {
+                    let is_earned = matches!(seen, Seen::Fine | Seen::BrokenBehind);
+                    let document = load(play(greeting, asked, bytes), driver, is_earned);
+                    if let Err(words) = document.and_then(|document| judge(&document, is_earned)) {
                         locked(&wrong).push(format!("{does}, {driver}: {words}"));
                     }
                 }
@@ -70,10 +72,9 @@ pub fn each_with_both_drivers(
     assert!(locked(&wrong).is_empty(), "{:#?}", locked(&wrong));
 }
 
-fn judge(document: &Value, seen: Seen) -> Result<(), String> {
+fn judge(document: &Value, is_earned: bool) -> Result<(), String> {
     let trial = trial(document);
     let committed = trial["counts"]["committed"].as_u64().ok_or("no count")?;
-    let is_earned = matches!(seen, Seen::Fine | Seen::BrokenBehind);
     match (is_earned, committed) {
         (false, 1..) => Err(format!("{committed} committed, none earned")),
         (true, 0) => Err(format!("none committed: {}", trial["errors"])),

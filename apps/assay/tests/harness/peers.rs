@@ -82,12 +82,19 @@ pub fn follow(place: &Place, page: &str, port: &str, address: &str) -> usize {
     count
 }
 
-/// The result document of a hostile server's experiment: two requests over one connection, through a driver.
-pub fn loaded_by(driver: &str, place: &Place, experiment: &str) -> Result<Value, String> {
+/// The result document of a hostile server's experiment over one connection, through a driver: five requests that wait for a
+/// moment, or, where an answer is earned, one that waits for it as long as a busy machine may take.
+pub fn loaded_by(
+    driver: &str,
+    place: &Place,
+    experiment: &str,
+    is_earned: bool,
+) -> Result<Value, String> {
+    let (rate, patience) = if is_earned { ("1/s", "\"10s\"") } else { ("5/s", "\"400ms\"") };
     let text = experiment
-        .replace("\"10s\"", "\"400ms\"")
+        .replace("\"10s\"", patience)
         .replace("connections = 2", "connections = 1")
-        .replace("50/s", "5/s");
+        .replace("50/s", rate);
     place.write("experiment.toml", text);
     let quietly = ["run", "experiment.toml", "--json", "--progress", "none", "--no-calibration"];
     let output = place
