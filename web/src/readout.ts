@@ -58,9 +58,8 @@ export class Readout {
   }
 
   private span(column: number): string {
-    const { start_ns, width_ns } = this.trial.index;
+    const [from, to] = this.trial.columnSpan(column);
     const end = this.trial.span[1];
-    const from = (start_ns + column * width_ns) / 1e9;
-    return `${clock(from, end).replace(/ s$/, "")} – ${clock(from + width_ns / 1e9, end)}`;
+    return `${clock(from / 1e9, end).replace(/ s$/, "")} – ${clock(to / 1e9, end)}`;
   }
 }

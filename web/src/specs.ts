@@ -64,23 +64,25 @@ function logarithmicRange(trial: Trial): [number, number] {
 }
 
 /** Counts as rates. Columns shorter than a second show the rate of their second: less is noise. */
-function bySecond(counts: Float64Array, width: number): Float64Array {
-  const each = Math.max(1, Math.round(1 / width));
+function bySecond(trial: Trial, counts: Float64Array): Float64Array {
+  const each = Math.max(1, Math.round(1 / trial.column_s));
   return counts.map((_, i) => {
     const from = i - (i % each);
     const second = counts.subarray(from, from + each);
-    return second.reduce((sum, count) => sum + count, 0) / (second.length * width);
+    const length = trial.columnSpan(from + second.length - 1)[1] - trial.columnSpan(from)[0];
+    return (second.reduce((sum, count) => sum + count, 0) * 1e9) / length;
   });
 }
 
 function perSecond(trial: Trial, name: string, counts: Float64Array, colour: string, extra: Partial<Line> = {}): Line {
-  const width = trial.column_s;
   return {
     name,
-    values: bySecond(counts, width),
+    values: bySecond(trial, counts),
     colour,
     exact: (i) => {
       const count = counts[i] ?? NaN;
+      const [from, to] = trial.columnSpan(i);
+      const width = (to - from) / 1e9;
       return width === 1 ? `${plain(count)}/s` : `${plain(count / width)}/s (${plain(count)})`;
     },
     more: [{ name: `${name}, count`, values: counts }],

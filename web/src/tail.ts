@@ -98,9 +98,7 @@ export class SlowTail implements Tail {
   }
 
   private show(rows: SlowTransaction[], chosen: SlowTransaction | null, withFocus: boolean): void {
-    const { start_ns, width_ns } = this.trial.index;
-    const column = rows[0]?.column ?? 0;
-    const from = (start_ns + column * width_ns) / 1e9;
+    const [from, to] = this.trial.columnSpan(rows[0]?.column ?? 0);
     const end = this.trial.span[1];
     const detail = element("dl", { class: "fields" });
     const buttons = rows.map((row) =>
@@ -111,7 +109,7 @@ export class SlowTail implements Tail {
       detail.replaceChildren(...fields(row).flatMap(([name, text]) => [element("div", {}, element("dt", {}, name), element("dd", {}, text))]));
     };
     const close = element("button", { type: "button", class: "close", "aria-label": "Close the panel", click: () => this.close() }, "×");
-    const title = `Slowest transactions due from ${clock(from, end).replace(/ s$/, "")} to ${clock(from + width_ns / 1e9, end)}`;
+    const title = `Slowest transactions due from ${clock(from / 1e9, end).replace(/ s$/, "")} to ${clock(to / 1e9, end)}`;
     const list = element("ul", { class: "picks" }, ...buttons.map((button) => element("li", {}, button)));
     this.panel.replaceChildren(element("p", { class: "what" }, title), close, list, detail);
     this.panel.hidden = false;

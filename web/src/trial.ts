@@ -62,6 +62,7 @@ export interface TrialIndex extends Partial<Record<ColumnName, ArrayRef>> {
   stream: string;
   start_ns: number;
   width_ns: number;
+  end_ns: number;
   columns: number;
   stages: string[];
   final_stage: number;
@@ -126,8 +127,14 @@ export class Trial {
 
   /** Start and end of the whole trial, seconds. */
   get span(): [number, number] {
-    const { start_ns, width_ns, columns } = this.index;
-    return [start_ns / 1e9, (start_ns + Math.max(1, columns) * width_ns) / 1e9];
+    return [this.index.start_ns / 1e9, this.index.end_ns / 1e9];
+  }
+
+  /** Start and end of a column, nanoseconds; the last reaches to the end of the trial. */
+  columnSpan(column: number): [number, number] {
+    const { start_ns, width_ns, columns, end_ns } = this.index;
+    const from = start_ns + column * width_ns;
+    return [from, column + 1 < columns ? from + width_ns : end_ns];
   }
 
   get column_s(): number {
@@ -136,7 +143,7 @@ export class Trial {
 
   /** The column that a moment lies in. */
   columnAt(ns: number): number {
-    return Math.floor((ns - this.index.start_ns) / this.index.width_ns);
+    return Math.min(Math.floor((ns - this.index.start_ns) / this.index.width_ns), this.index.columns - 1);
   }
 
   array(ref: ArrayRef | undefined): Float64Array {

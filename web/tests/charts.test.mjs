@@ -3,7 +3,7 @@
 import { after, before, describe, test } from "node:test";
 import assert from "node:assert/strict";
 import { browser } from "./browser.mjs";
-import { chart, open, pointAt, subjects, trials } from "./subject.mjs";
+import { chart, open, lengths, pointAt, subjects, trials } from "./subject.mjs";
 
 const { all, clean } = subjects();
 let launched;
@@ -20,7 +20,8 @@ const shownRange = (page) => page.evaluate(() => new URLSearchParams(location.ha
 
 for (const { name, file, summary } of all)
   describe(name, () => {
-    const { columns } = trials(summary)[0].timeline;
+    const { timeline } = trials(summary)[0];
+    const { columns } = timeline;
     /** Some columns with latencies, the slowest of all among them. */
     const some = () => {
       const known = columns.flatMap((column, i) => (column.max_ns === null ? [] : [i]));
@@ -34,7 +35,7 @@ for (const { name, file, summary } of all)
       const [latency, rates] = [await chart(page, "latency"), await chart(page, "rates")];
       for (const column of some()) {
         await latency.scrollIntoViewIfNeeded();
-        await pointAt(page, latency, column, columns.length);
+        await pointAt(page, latency, column, lengths(timeline));
         const expected = columns[column];
         for (const [line, key] of [["p50", "p50_ns"], ["p99", "p99_ns"], ["p99.9", "p999_ns"], ["max", "max_ns"]])
           assert.equal(await number(latency, line), expected[key], `${line} of column ${column}`);
@@ -51,7 +52,7 @@ for (const { name, file, summary } of all)
       const { page, done } = await open(launched, file);
       const latency = await chart(page, "latency");
       const column = some()[1];
-      await pointAt(page, latency, column, columns.length);
+      await pointAt(page, latency, column, lengths(timeline));
       const text = await latency.locator('.entry[data-line="max"] b').textContent();
       const [, digits, unit] = text.match(/^([\d.,]+) (s|ms|µs|ns)$/);
       const scale = { s: 9, ms: 6, µs: 3, ns: 0 }[unit];
@@ -66,7 +67,7 @@ for (const { name, file, summary } of all)
       const latency = await chart(page, "latency");
       const rates = await chart(page, "rates");
       await latency.scrollIntoViewIfNeeded();
-      const from = await pointAt(page, latency, Math.floor(columns.length * 0.25), columns.length);
+      const from = await pointAt(page, latency, Math.floor(columns.length * 0.25), lengths(timeline));
       await page.mouse.down();
       const box = await latency.locator(".u-over").boundingBox();
       await page.mouse.move(from.x + box.width / 4, from.y, { steps: 4 });
@@ -110,7 +111,7 @@ for (const { name, file, summary } of all)
         const said = [];
         await other.scrollIntoViewIfNeeded();
         for (const column of [0, last]) {
-          await pointAt(page, other, column, columns.length);
+          await pointAt(page, other, column, lengths(timeline));
           said.push(await other.locator(".at").textContent());
         }
         return said;
@@ -136,10 +137,10 @@ for (const { name, file, summary } of all)
       const hash = await page.evaluate(() => location.hash);
       assert.match(decodeURIComponent(hash), /setting=/);
       const second = await chart(page, "latency", 1);
-      const other = trials(summary)[1].timeline.columns;
-      const known = other.findIndex((column) => column.max_ns !== null);
-      await pointAt(page, second, known, other.length);
-      assert.equal(await number(second, "max"), other[known].max_ns);
+      const { timeline: other } = trials(summary)[1];
+      const known = other.columns.findIndex((column) => column.max_ns !== null);
+      await pointAt(page, second, known, lengths(other));
+      assert.equal(await number(second, "max"), other.columns[known].max_ns);
       await page.goBack();
       assert.equal(await page.locator("#setting").inputValue(), "0");
       const again = await open(launched, file, { fragment: hash });
@@ -245,14 +246,14 @@ test("a click on a point", async () => {
 test("lanes say what the data says", async () => {
   const [{ file, summary }] = all;
   const { page, done } = await open(launched, file);
-  const { columns } = trials(summary)[0].timeline;
+  const { timeline } = trials(summary)[0];
   const figure = await chart(page, "lanes");
   // The first touch makes room for readouts of two lines, in the charts above as well.
-  await pointAt(page, figure, 5, columns.length);
+  await pointAt(page, figure, 5, lengths(timeline));
   await page.mouse.move(0, 0);
   for (const [column, ahead, other] of [[5, "1,050", "1,050"], [12, "1,120", "no answer"], [17, "1,170", "1,100 (70 behind)"], [22, "1,220", "1,213 (7 behind)"]]) {
     await figure.scrollIntoViewIfNeeded();
-    await pointAt(page, figure, column, columns.length);
+    await pointAt(page, figure, column, lengths(timeline));
     const said = async (node) => figure.locator(`.entry[data-line="${node}"] b`).textContent();
     assert.deepEqual([await said("echo-0"), await said("echo-1")], [ahead, other], `column ${column}`);
   }

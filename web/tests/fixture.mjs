@@ -115,7 +115,7 @@ function indexOf(packer, key, t, trial) {
   const slow = (name) => trial.slow.map((row) => row[name]);
   return {
     key, path: `settings/${key.replaceAll("/", "_")}/trial-${t}`, stream: "main",
-    start_ns: trial.timeline.start_ns, width_ns: trial.timeline.width_ns, columns: columns.length,
+    start_ns: trial.timeline.start_ns, width_ns: trial.timeline.width_ns, end_ns: columns.length * trial.timeline.width_ns, columns: columns.length,
     stages: ["accepted", "committed"], final_stage: 1,
     offered: packer.int(of("offered")), sent: packer.int(of("sent")), committed: packer.int(of("committed")),
     outstanding: packer.int(of("outstanding")),

@@ -78,10 +78,13 @@ async function settled(figure) {
   assert.ok(isStill, "the figure comes to rest");
 }
 
-/** Puts the pointer on the middle of a column. */
-export async function pointAt(page, figure, column, columns, down = 0.5) {
+/** How many columns' lengths a timeline has: its last may be longer than the others. */
+export const lengths = ({ columns, width_ns, last_ns }) => columns.length - 1 + (last_ns || width_ns) / width_ns;
+
+/** Puts the pointer on the middle of a column, of a chart that is so many columns' lengths wide. */
+export async function pointAt(page, figure, column, wide, down = 0.5) {
   const box = await figure.locator(".u-over").boundingBox();
-  const at = { x: box.x + ((column + 0.5) / columns) * box.width, y: box.y + down * box.height };
+  const at = { x: box.x + ((column + 0.5) / wide) * box.width, y: box.y + down * box.height };
   await page.mouse.move(at.x, at.y);
   return at;
 }

@@ -289,11 +289,15 @@ fn the_page_does_what_it_says() {
 fn hostile_servers_with_each_driver() {
     let _beside = beside_others();
     let plays = (list::SETTINGS, b"Orders/Get".as_slice());
-    hostile_http2::each_with_both_drivers(list::behaviours(), plays, |address, driver, is_earned| {
-        let place = Place::new();
-        place.write("shop.proto", PROTO);
-        let workload = "proto = \"shop.proto\"\nmethod = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"7\"}'\npreflight = false\nstreams = 1";
-        let text = experiment(&format!("url = \"grpc://{address}\""), workload);
-        peers::loaded_by(driver, &place, &text, is_earned)
-    });
+    hostile_http2::each_with_both_drivers(
+        list::behaviours(),
+        plays,
+        |address, driver, is_earned| {
+            let place = Place::new();
+            place.write("shop.proto", PROTO);
+            let workload = "proto = \"shop.proto\"\nmethod = \"shop.v1.Orders/Get\"\nmessage = '{\"id\": \"7\"}'\npreflight = false\nstreams = 1";
+            let text = experiment(&format!("url = \"grpc://{address}\""), workload);
+            peers::loaded_by(driver, &place, &text, is_earned)
+        },
+    );
 }

@@ -69,13 +69,17 @@ fn a_go_server() {
 fn hostile_servers_with_each_driver() {
     let _beside = beside_others();
     let plays = (list::SETTINGS, b"/broken".as_slice());
-    hostile_http2::each_with_both_drivers(list::behaviours(), plays, |address, driver, is_earned| {
-        let place = Place::new();
-        let text = format!(
-            "name = \"hostile\"\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{address}/broken\"\nhttp_version = \"2\"\n\
+    hostile_http2::each_with_both_drivers(
+        list::behaviours(),
+        plays,
+        |address, driver, is_earned| {
+            let place = Place::new();
+            let text = format!(
+                "name = \"hostile\"\n[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{address}/broken\"\nhttp_version = \"2\"\n\
              [workload]\npreflight = false\nstreams = 1\n\
              [load]\nrate = \"50/s\"\nduration = \"1s\"\nwarmup = \"0s\"\ntimeout = \"10s\"\nconnections = 2\n"
-        );
-        peers::loaded_by(driver, &place, &text, is_earned)
-    });
+            );
+            peers::loaded_by(driver, &place, &text, is_earned)
+        },
+    );
 }

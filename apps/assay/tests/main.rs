@@ -43,6 +43,7 @@ mod nats;
 mod nginx;
 mod node_events;
 mod object_ledger;
+mod pipelines;
 mod postgres;
 mod power;
 mod programs;

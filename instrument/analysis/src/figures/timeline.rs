@@ -41,9 +41,6 @@ const WIDTHS_NS: [i64; 14] = {
 /// The most columns that are made: narrower ones are drawn as zigzags that say less.
 const COLUMNS_MAX: i64 = 120;
 
-#[cfg(test)]
-const SECOND: i64 = 1_000_000_000;
-
 /// One column while rows come in.
 #[derive(Clone, Debug, Default)]
 struct Cell {
@@ -65,6 +62,8 @@ struct Cell {
 #[derive(Debug)]
 pub(crate) struct TimelineTally {
     width: i64,
+    /// Of the last column.
+    last: i64,
     stream: u8,
     final_stage: usize,
     cells: Vec<Cell>,
@@ -137,10 +136,14 @@ impl TimelineTally {
     pub fn new(end: Stamp, stream: u8, final_stage: usize) -> Self {
         let length = end.clamp(0, i64::MAX / 4);
         let width = width_of(length);
-        let columns = length.div_euclid(width) + i64::from(length.rem_euclid(width) > 0);
-        let columns = usize::try_from(columns).unwrap_or(0).min(TIMELINE_COLUMNS_MAX);
+        // What is left after the last whole column belongs to it: alone, a few transactions would be a rate.
+        let columns = length.div_euclid(width).max(i64::from(length > 0));
+        let columns = columns.min(i64::try_from(TIMELINE_COLUMNS_MAX).expect("a small number"));
+        let last = length - width * (columns - 1).max(0);
+        let columns = usize::try_from(columns).expect("a small number");
         Self {
             width,
+            last,
             stream,
             final_stage,
             cells: vec![Cell::default(); columns],
@@ -230,7 +233,7 @@ impl TimelineTally {
             }
         });
         let columns = columns.collect();
-        Timeline { start_ns: 0, width_ns: self.width, columns }
+        Timeline { start_ns: 0, width_ns: self.width, last_ns: self.last, columns }
     }
 
     /// By column: (bucket, count), ascending.
@@ -319,21 +322,29 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Claim: a column is as wide as people read off an axis, and there are never too many.
+    /// Claim: a column is as wide as people read off an axis, there are never too many, and the last reaches to the end.
     #[test]
     fn widths() {
-        for (seconds, width_ms, columns) in [
-            (10, 200, 50),
-            (24, 200, 120),
-            (25, 500, 50),
-            (66, 1_000, 66),
-            (480, 5_000, 96),
-            (1_200, 10_000, 120),
-            (1_201, 15_000, 81),
-            (86_400, 900_000, 96),
+        for (ms, width_ms, columns, last_ms) in [
+            (50, 200, 1, 50),
+            (2_500, 200, 12, 300),
+            (10_000, 200, 50, 200),
+            (10_001, 200, 50, 201),
+            (24_000, 200, 120, 200),
+            (25_000, 500, 50, 500),
+            (66_000, 1_000, 66, 1_000),
+            (480_000, 5_000, 96, 5_000),
+            (1_200_000, 10_000, 120, 10_000),
+            (1_201_000, 15_000, 80, 16_000),
+            (86_400_000, 900_000, 96, 900_000),
         ] {
-            let tally = TimelineTally::new(seconds * SECOND, 0, 0);
-            assert_eq!((tally.width / MS, tally.cells.len()), (width_ms, columns), "{seconds} s");
+            let mut tally = TimelineTally::new(ms * MS, 0, 0);
+            tally.rows(&[&row(0, (ms - 1) * MS, MS / 2, Outcome::Committed)]);
+            let line = tally.timeline(1);
+            let found = (line.width_ns / MS, line.columns.len(), line.last_ns / MS);
+            assert_eq!(found, (width_ms, columns, last_ms), "{ms} ms");
+            assert_eq!(line.end_ns(), ms * MS);
+            assert_eq!(line.columns.last().map(|column| column.offered), Some(1), "{ms} ms");
         }
         assert!(TimelineTally::new(i64::MAX, 0, 0).cells.len() <= TIMELINE_COLUMNS_MAX);
         assert_eq!(TimelineTally::new(NO_STAMP, 0, 0).cells.len(), 0);
@@ -348,7 +359,7 @@ mod tests {
             (2_000, [true, true, false]),
             (20_000, [true, true, true]),
         ] {
-            let mut tally = TimelineTally::new(10 * SECOND, 0, 0);
+            let mut tally = TimelineTally::new(10_000 * MS, 0, 0);
             for tx in 0..count {
                 let response = 1_000_000 + i64::try_from(tx * 1_000).expect("small");
                 tally.rows(&[&row(tx, 50 * MS, response, Outcome::Committed)]);
@@ -378,7 +389,7 @@ mod tests {
     /// Claim: the eight slowest of a column are kept, slowest first, whatever order they come in.
     #[test]
     fn the_slowest_are_kept() {
-        let mut tally = TimelineTally::new(10 * SECOND, 0, 0);
+        let mut tally = TimelineTally::new(10_000 * MS, 0, 0);
         for tx in 0..1_000_u64 {
             let mixed = i64::try_from(tx * 7_919 % 1_000).expect("small");
             tally.rows(&[&row(tx, 50 * MS, (mixed + 1) * 1_000, Outcome::Committed)]);

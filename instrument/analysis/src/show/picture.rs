@@ -40,7 +40,6 @@ pub(crate) fn of_trial(
     sampled: &Sampled<'_>,
     (events, faults): (&[Event], &[FaultResult]),
 ) -> TrialPicture {
-    let end = timeline.width_ns * i64::try_from(timeline.columns.len()).expect("at most 1,200");
     let series = series(&chosen(sampled), timeline);
     TrialPicture {
         path: path.to_owned(),
@@ -50,7 +49,7 @@ pub(crate) fn of_trial(
         slowest: tally.slowest(),
         kinds: KindFacts::names(&facts.declared.kinds),
         errors: facts.load.errors.clone(),
-        bands: bands(setting, facts, faults, end),
+        bands: bands(setting, facts, faults, timeline.end_ns()),
         moments: moments(events, faults),
         lanes: lanes::of(&series, sampled.declared),
         series,
@@ -264,7 +263,8 @@ mod tests {
     /// Claim: a series has a value in the columns that were sampled, and none elsewhere.
     #[test]
     fn series_by_column() {
-        let timeline = Timeline { start_ns: 0, width_ns: S, columns: vec![Default::default(); 3] };
+        let timeline =
+            Timeline { width_ns: S, columns: vec![Default::default(); 3], ..Timeline::default() };
         let sample =
             |at, value| MetricSample { at, source: "host".into(), name: "load1".into(), value };
         let samples = [sample(1, 1.0), sample(2, 3.0), sample(2 * S, f64::NAN), sample(9 * S, 7.0)];

@@ -32,8 +32,22 @@ pub struct Timeline {
     pub start_ns: i64,
     /// Length of a column.
     pub width_ns: i64,
+    /// Length of the last, which reaches to the trial's end: up to two of the others, so that a rate in it is of as many
+    /// transactions; 0 in a document of an earlier version.
+    #[serde(default)]
+    pub last_ns: i64,
     /// At most [`TIMELINE_COLUMNS_MAX`]; all streams together, except the latencies.
     pub columns: Vec<TimelineColumn>,
+}
+
+impl Timeline {
+    /// The end of the last column, nanoseconds after the trial's start.
+    #[must_use]
+    pub fn end_ns(&self) -> i64 {
+        let before = i64::try_from(self.columns.len()).unwrap_or(i64::MAX).saturating_sub(1);
+        let last = if self.last_ns > 0 { self.last_ns } else { self.width_ns };
+        self.start_ns.saturating_add(self.width_ns.saturating_mul(before)).saturating_add(last)
+    }
 }
 
 /// The most columns that a timeline may have.

@@ -105,7 +105,7 @@ fn trial(
     let words = |of: &[String]| of.iter().map(|it| clean(it)).collect::<Vec<_>>();
     let mut index = json!({
         "key": clean(label), "path": clean(&result.path), "stream": clean(&result.stream),
-        "start_ns": line.start_ns, "width_ns": line.width_ns, "columns": columns.len(),
+        "start_ns": line.start_ns, "width_ns": line.width_ns, "end_ns": line.end_ns(), "columns": columns.len(),
         "stages": words(&picture.stages), "final_stage": picture.final_stage,
         "offered": offered, "sent": sent, "committed": committed, "outstanding": outstanding,
         "failed": failed, "reached": reached,

@@ -125,7 +125,7 @@ pub fn timeline(rate: f64, capacity: f64, p50: i64, seconds: i64) -> Timeline {
             own_lag_p99_ns: is_loaded.then_some(15_000 + (second * 7_919) % 40_000),
         }
     };
-    Timeline { start_ns: 0, width_ns: S, columns: (0..seconds).map(column).collect() }
+    Timeline { width_ns: S, columns: (0..seconds).map(column).collect(), ..Timeline::default() }
 }
 
 /// Densities, bands, moments and series that fit a trial.

@@ -80,8 +80,11 @@ fn fill(trial: &mut TrialResult) {
         column.failed.insert("unknown".to_owned(), 1);
         column
     };
-    trial.timeline =
-        Timeline { start_ns: 0, width_ns: S, columns: (0..COLUMNS).map(column).collect() };
+    trial.timeline = Timeline {
+        width_ns: S,
+        columns: (0..COLUMNS).map(column).collect(),
+        ..Timeline::default()
+    };
     for latency in &mut trial.latency {
         let max = latency.response.max_ns.unwrap_or(S);
         latency.response.curve = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0]

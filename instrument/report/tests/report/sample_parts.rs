@@ -98,7 +98,7 @@ pub fn timeline() -> Timeline {
         max_ns: Some((3_500 + i64::from(index % 3) * 160) * US),
         own_lag_p99_ns: Some(21 * US),
     };
-    Timeline { start_ns: 0, width_ns: S, columns: (0..30).map(column).collect() }
+    Timeline { width_ns: S, columns: (0..30).map(column).collect(), ..Timeline::default() }
 }
 
 pub fn lag(p99: i64) -> Distribution {

@@ -31,7 +31,7 @@ fn noisy_trial(
     series: usize,
 ) -> (TrialResult, TrialPicture) {
     let width_ns = 1_000_000_000;
-    let mut line = Timeline { start_ns: 0, width_ns, columns: Vec::new() };
+    let mut line = Timeline { width_ns, ..Timeline::default() };
     let mut picture = TrialPicture {
         path: "settings/x/trial-0".to_owned(),
         stages: vec!["committed".to_owned()],

@@ -18,20 +18,16 @@ pub(crate) struct Columns {
     pub(crate) width_ns: f64,
     /// How many columns of the timeline one holds.
     pub(crate) merged: usize,
-    /// How much of its length the last one has.
-    last_share: f64,
+    /// End of the last.
+    pub(crate) end_ns: f64,
     pub(crate) columns: Vec<TimelineColumn>,
 }
 
 impl Columns {
     pub(crate) fn of(timeline: &Timeline, most: usize) -> Self {
         let merged = timeline.columns.len().div_ceil(most.max(1)).max(1);
-        let last = match timeline.columns.len() % merged {
-            0 => merged,
-            rest => rest,
-        };
         Self {
-            last_share: last as f64 / merged as f64,
+            end_ns: timeline.end_ns() as f64,
             start_ns: timeline.start_ns as f64,
             width_ns: (timeline.width_ns.max(1) as f64) * merged as f64,
             merged,
@@ -54,21 +50,16 @@ impl Columns {
         self.start_ns + index as f64 * self.width_ns
     }
 
-    /// The end of the last.
-    pub(crate) fn end_ns(&self) -> f64 {
-        self.start_of_ns(self.columns.len().max(1)) - (1.0 - self.last_share) * self.width_ns
-    }
-
     /// The scale of time.
     pub(crate) fn scale(&self) -> Scale {
-        Scale::linear(self.start_ns, self.end_ns())
+        Scale::linear(self.start_ns, self.end_ns)
     }
 
-    /// A count of a column as a rate per second. The last may hold fewer columns than the others.
+    /// A count of a column as a rate per second. The last has a length of its own.
     pub(crate) fn per_s(&self, index: usize, count: u64) -> f64 {
         let is_last = index + 1 == self.columns.len();
-        let share = if is_last { self.last_share } else { 1.0 };
-        count as f64 / (self.width_ns * share / 1e9)
+        let length = if is_last { self.end_ns - self.start_of_ns(index) } else { self.width_ns };
+        count as f64 / (length.max(1.0) / 1e9)
     }
 
     /// A sentence on the width of a column.

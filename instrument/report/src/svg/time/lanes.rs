@@ -93,7 +93,7 @@ fn lane(canvas: &mut Canvas, plot: &Plot, columns: &Columns, states: &[LaneState
         let to = from + stretch.len();
         if let Some((thick, class)) = look(stretch[0]) {
             let (start, end) =
-                (columns.start_of_ns(from), columns.start_of_ns(to).min(columns.end_ns()));
+                (columns.start_of_ns(from), columns.start_of_ns(to).min(columns.end_ns));
             let (x, end) = (plot.x.at(start), plot.x.at(end));
             canvas.rect(x, middle - thick / 2.0, end - x, thick, class);
         }

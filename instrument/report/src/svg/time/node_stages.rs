@@ -54,6 +54,7 @@ fn timeline(all: &NodeStagesResult) -> Timeline {
         start_ns: all.start_ns,
         width_ns: all.width_ns.max(1),
         columns: (0..count).map(column).collect(),
+        ..Timeline::default()
     }
 }
 
