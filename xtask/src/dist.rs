@@ -90,7 +90,7 @@ pub fn run(root: &Path, is_built: bool) -> Result<(), String> {
     made.iter().for_each(|name| println!("  {name}"));
     skipped.iter().for_each(|line| println!("SKIPPED {line}"));
     println!(
-        "NOT MADE here: aarch64 Linux (it is checked: rustup target add aarch64-unknown-linux-musl, a C compiler for it in CC_aarch64_unknown_linux_musl, cargo check -p assay --target aarch64-unknown-linux-musl), macOS (not tried)"
+        "NOT MADE here: aarch64 Linux (it is checked: rustup target add aarch64-unknown-linux-musl, a C compiler for it in CC_aarch64_unknown_linux_musl, cargo check -p assay --target aarch64-unknown-linux-musl); macOS (a run drives Linux, so the program is not for it; what reads and writes records is checked: cargo check -p record -p analysis -p report -p compare -p exchange -p plan --target aarch64-apple-darwin, with a C compiler for it)"
     );
     Ok(())
 }

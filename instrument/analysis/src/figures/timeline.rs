@@ -136,7 +136,7 @@ impl TimelineTally {
     pub fn new(end: Stamp, stream: u8, final_stage: usize) -> Self {
         let length = end.clamp(0, i64::MAX / 4);
         let width = width_of(length);
-        // What is left after the last whole column belongs to it: alone, a few transactions would be a rate.
+        // The rest after the last whole column belongs to it: alone, a few transactions would be a rate.
         let columns = length.div_euclid(width).max(i64::from(length > 0));
         let columns = columns.min(i64::try_from(TIMELINE_COLUMNS_MAX).expect("a small number"));
         let last = length - width * (columns - 1).max(0);
