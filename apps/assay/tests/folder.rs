@@ -103,6 +103,47 @@ fn a_report_only_reads() {
     assert_eq!(again.stdout, json.stdout);
 }
 
+/// Claim: a folder that an earlier version wrote (`earlier/COMMIT`) is read, and its figures are what that version said.
+#[test]
+fn earlier_folders_are_read() {
+    let _beside = beside_others();
+    let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/earlier");
+    let folders: Vec<_> =
+        std::fs::read_dir(earlier).unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(!folders.is_empty());
+    for folder in folders {
+        let elsewhere = Place::new();
+        let copied = elsewhere.path().join("run");
+        copy(&folder, &copied);
+        let text = std::fs::read_to_string(copied.join("summary.json")).unwrap();
+        let then: Value = serde_json::from_str(&text).unwrap();
+        let now = report(elsewhere.path(), &copied, &["--format", "json", "--verdict"]);
+        now.expect_code(0);
+        let now = now.json();
+        for place in [
+            "counts",
+            "fates/once",
+            "fates/lost",
+            "fates/duplicate",
+            "rates",
+            "latency/0/stage",
+            "latency/0/response/max_ns",
+        ] {
+            let of = |document| trial(document).pointer(&format!("/{place}")).cloned();
+            assert!(of(&then).is_some(), "{place}");
+            assert_eq!(of(&now), of(&then), "{place} of {}", folder.display());
+        }
+        let values = |document: &Value| {
+            let quantiles = &trial(document)["latency"][0]["response"]["quantiles"];
+            let all: Vec<_> =
+                quantiles.as_array().unwrap().iter().map(|it| it["value_ns"].clone()).collect();
+            all
+        };
+        assert!(values(&then).len() > 3);
+        assert_eq!(values(&now), values(&then), "{}", folder.display());
+    }
+}
+
 /// Every file below a folder with its content's length and checksum.
 fn listing(folder: &Path) -> Vec<(String, usize, u64)> {
     let mut all = Vec::new();

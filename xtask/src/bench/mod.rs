@@ -83,6 +83,7 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     let _ = writeln!(text, "{}\n", machine());
     text.push_str(&bench.cost()?);
     text.push_str(&multiplexed::table(root, rounds, seconds)?);
+    text.push_str(shapes::HEAD);
     text.push_str(&bench.shapes()?);
     text.push_str(steady::HEAD);
     text.push_str(&bench.steady()?);
@@ -93,19 +94,21 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     if toy { Ok(()) } else { write(root, &text) }
 }
 
-/// Runs the part on fixed rates alone, and puts it into the document with its own machine and day.
-pub fn run_rates(root: &Path) -> Result<(), String> {
-    let machine = machine();
-    let part = Bench::new(root, FULL)?.fidelity()?;
-    put(root, FIDELITY, &format!("Made by `cargo xtask bench load --rates`. {machine}\n\n{part}"))
-}
+/// A part that can be run alone: its option, its heading in the document, and its measurement.
+type Part = (&'static str, &'static str, fn(&Bench) -> Result<String, String>);
+const PARTS: [Part; 3] = [
+    ("--rates", FIDELITY, Bench::fidelity),
+    ("--steady", steady::HEAD, Bench::steady),
+    ("--shapes", shapes::HEAD, Bench::shapes),
+];
 
-/// The same with the part on the cost of a steady rate.
-pub fn run_steady(root: &Path) -> Result<(), String> {
+/// Runs one part alone, and puts it into the document with its own machine and day.
+pub fn run_part(root: &Path, option: &str) -> Result<(), String> {
+    let part = PARTS.iter().find(|(known, ..)| *known == option);
+    let (_, heading, measure) = part.ok_or_else(|| format!("bench load has no part `{option}`"))?;
     let machine = machine();
-    let part = Bench::new(root, FULL)?.steady()?;
-    let made_by = "Made by `cargo xtask bench load --steady`.";
-    put(root, steady::HEAD, &format!("{made_by} {machine}\n\n{part}"))
+    let text = measure(&Bench::new(root, FULL)?)?;
+    put(root, heading, &format!("Made by `cargo xtask bench load {option}`. {machine}\n\n{text}"))
 }
 
 /// Prints a part and puts it into the document below its heading, in place of what stands there.

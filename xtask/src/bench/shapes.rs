@@ -14,6 +14,9 @@ use super::{Bench, Contender, DRIVERS, SERVER_CPU, find, middle, spread};
 const CONNECTIONS: u32 = 4;
 const STREAMS: u32 = 64;
 
+/// Heads the part.
+pub(super) const HEAD: &str = "## Cost of a request over HTTP/2, and of a step of a flow\n\n";
+
 /// One contender's rounds.
 #[derive(Default)]
 struct Rounds {
@@ -26,7 +29,7 @@ impl Bench {
     /// Both tables; the first is left out, by name, where a program is missing.
     pub(super) fn shapes(&self) -> Result<String, String> {
         let mut text = String::from(
-            "## Cost of a request over HTTP/2, and of a step of a flow\n\nClosed loop, one thread on one processor, the server on the other. Assay is counted until the drain ended, with every row recorded.\n\n",
+            "Closed loop, one thread on one processor, the server on the other. Assay is counted until the drain ended, with every row recorded.\n\n",
         );
         text.push_str(&self.http2()?);
         text.push_str(&self.flows()?);
