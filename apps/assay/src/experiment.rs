@@ -37,6 +37,8 @@ pub struct Experiment {
     pub plan: Plan,
     /// Every effective value with its origin.
     pub effective: Vec<Effective>,
+    /// The texts that places in the plan point into; none of a run that is resumed.
+    pub sources: Vec<Source>,
     /// The folder that relative paths in the file are relative to.
     pub folder: PathBuf,
     /// Whether it was not read from a file, so that the user has no file yet.
@@ -72,9 +74,9 @@ pub fn load(
     }
     let is_quick = is_quick(what);
     let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
-    let Resolved { plan, effective, remarks, .. } = resolved;
+    let Resolved { plan, effective, remarks, sources } = resolved;
     plan::taint_plan(&plan);
-    let experiment = Experiment { text, plan, effective, folder, is_quick };
+    let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
     remarks.iter().for_each(|remark| say!("assay: {remark}"));
     Ok(experiment)
 }
@@ -92,7 +94,8 @@ pub fn resumed(run: &RunFolder) -> Result<Experiment, Refusal> {
         word.extension().is_some_and(|extension| extension == "toml") && word.is_file()
     });
     let folder = file.and_then(Path::parent).map_or(here.clone(), |folder| here.join(folder));
-    Ok(Experiment { text, plan, effective: Vec::new(), folder, is_quick: false })
+    let (effective, sources) = (Vec::new(), Vec::new());
+    Ok(Experiment { text, plan, effective, sources, folder, is_quick: false })
 }
 
 impl Experiment {

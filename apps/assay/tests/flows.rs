@@ -263,8 +263,10 @@ fn a_value_that_is_not_found() {
     let (said, document) = place.experiment(&text);
     assert_ne!(said.code, 0);
     let preflight = trial(&document)["preflight"].to_string();
+    let line = text.lines().position(|line| line.contains("json:/token")).expect("it is there") + 1;
     let why = "no value for `token` at json:/token: the answer has no value there";
-    assert!(preflight.contains(why), "{preflight}");
+    let said = preflight.split_once(why).unwrap_or_else(|| panic!("{preflight}")).1;
+    assert!(said.contains(&format!(".toml:{line})")), "{preflight}");
     assert_eq!(trial(&document)["flows"]["all"]["completed"], 0);
 }
 

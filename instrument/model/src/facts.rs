@@ -11,6 +11,7 @@ mod worker;
 
 use std::collections::BTreeMap;
 
+use crate::options::Span;
 pub use agent::{AgentFacts, ClockExchange};
 use clock::WallTime;
 pub use connections::ConnectionFacts;
@@ -357,6 +358,9 @@ pub struct PreflightFinding {
     pub is_note: bool,
     /// From the first time that it was asked to its answer, nanoseconds; null where none was measured.
     pub took_ns: Option<i64>,
+    /// Where the experiment asks for what was not there, if it is known; the record has it in `detail`, as a line of a file.
+    #[serde(skip)]
+    pub span: Option<Span>,
 }
 
 impl PreflightFinding {

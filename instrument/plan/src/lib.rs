@@ -46,7 +46,7 @@ pub use input::{
 };
 pub use outline::{Outline, OutlineSetting, outline};
 pub use quick::{UrlRun, from_url, is_url, search_over};
-pub use rejected::{Rejected, reject};
+pub use rejected::{Rejected, file_and_line, reject};
 pub use search::add_search_trial;
 pub use secret::{redact, redact_plan, taint, taint_plan};
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use model::options::{Problem, Problems};
+use model::options::{Problem, Problems, Span};
 
 use crate::input::Source;
 
@@ -32,6 +32,13 @@ pub fn reject(sources: &[Source], problems: Problems) -> Rejected {
     }
     list.sort_by_key(|problem| (problem.span.source, problem.span.start));
     Rejected { sources: sources.to_vec(), problems: list }
+}
+
+/// `FILE:LINE` of a place in one of the texts of [`crate::Resolved`]; none where it is in none of them.
+#[must_use]
+pub fn file_and_line(sources: &[Source], span: Span) -> Option<String> {
+    let source = sources.get(usize::from(span.source)).filter(|_| span.end > 0)?;
+    Some(format!("{}:{}", source.name, line_number(&source.text, span.start)))
 }
 
 impl Rejected {

@@ -3,6 +3,7 @@
 use model::Seed;
 use model::facts::Calibration;
 use model::plan::{AbortPlan, Plan, SettingPlan};
+use plan::Source;
 use record::RunFolder;
 use sut::System;
 
@@ -23,6 +24,8 @@ pub struct Trial<'a> {
     pub seed: Seed,
     /// The system, built for this trial.
     pub system: &'a dyn System,
+    /// The texts that places in the plan point into.
+    pub sources: &'a [Source],
     /// Where the load goes, without what a URL may say of a user.
     pub targets: Vec<String>,
     /// The calibration's result.

@@ -309,6 +309,7 @@ fn with_trial(
         index,
         seed,
         system: system.as_ref(),
+        sources: &run.experiment.sources,
         targets: safety::targets(run.experiment, setting),
         calibration: run.calibration.clone(),
         interrupt: run.interrupt,

@@ -242,7 +242,7 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
     if !trial.has_preflight {
         return Ok(Vec::new());
     }
-    let found = std::thread::scope(|scope| {
+    let mut found = std::thread::scope(|scope| {
         let (over, is_over) = std::sync::mpsc::channel::<()>();
         scope.spawn(move || {
             if is_over.recv_timeout(TOLD_AFTER) == Err(RecvTimeoutError::Timeout) {
@@ -255,6 +255,10 @@ fn preflight(trial: &Trial<'_>, deployment: &Deployment) -> Result<Vec<Preflight
         drop(over);
         found
     })?;
+    for finding in &mut found {
+        let place = finding.span.and_then(|span| plan::file_and_line(trial.sources, span));
+        place.into_iter().for_each(|place| finding.detail.push_str(&format!(" ({place})")));
+    }
     let failed: Vec<_> = found.iter().filter(|it| !it.ok).collect();
     if let Some(first) = failed.first().filter(|_| failed.len() < found.len()) {
         let more = match failed.len() - 1 {

@@ -1,5 +1,6 @@
 //! Values that a user takes from an answer: its status, a header, a cookie, a place in its JSON, what a pattern finds in its body.
 
+use model::options::Span;
 use model::{Class, Outcome};
 use regex_lite::Regex;
 use wire::http1::{header_of, is_token};
@@ -25,8 +26,9 @@ pub(crate) enum Source {
 pub(crate) struct Take {
     /// Its place among the user's values.
     pub(crate) value: usize,
-    /// As the experiment writes it, for messages.
+    /// As the experiment writes it, for messages, and where.
     pub(crate) written: Box<str>,
+    pub(crate) span: Span,
     pub(crate) source: Source,
     /// Its stand-in where the answer has none; absent: the step has failed.
     pub(crate) otherwise: Option<Box<[u8]>>,
@@ -151,6 +153,7 @@ mod tests {
             let take = Take {
                 value: 0,
                 written: source.into(),
+                span: Span::default(),
                 source: Source::parse(source).unwrap(),
                 otherwise: otherwise.map(|text| text.as_bytes().into()),
             };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use model::options::Span;
 use model::{Class, Outcome, TxId};
 use sut::{Marks, Next};
 use wire::http1::{Asked, Response};
@@ -22,6 +23,8 @@ use crate::rules::{COMMITTED, Rules, cut, status_line};
 pub(crate) struct Walk {
     plan: Arc<Flows>,
     user: User,
+    /// Where the experiment asks for the value that the last answer did not have.
+    missing: Option<Span>,
     /// The target that was asked for last.
     target: Vec<u8>,
     scratch: Vec<u8>,
@@ -47,7 +50,7 @@ struct Failed {
 impl Walk {
     pub(crate) fn new(plan: Arc<Flows>) -> Self {
         let (user, target, scratch) = (User::default(), Vec::new(), Vec::new());
-        Self { plan, user, target, scratch, transaction: 0, now_ns: 0 }
+        Self { plan, user, missing: None, target, scratch, transaction: 0, now_ns: 0 }
     }
 
     /// Takes up the user whose state the payload is; `target` is then what he asks for. Says whether he asks by GET, because he
@@ -247,22 +250,30 @@ impl Walk {
     /// # Errors
     /// When a value is not there.
     fn answered(&mut self, answered: &Answered<'_>) -> Result<Option<Next>, Failed> {
-        let Self { plan, user, .. } = self;
+        let Self { plan, user, missing, .. } = self;
         let step = &plan.steps[user.step as usize];
         for take in &step.takes {
             let User { values, jar, .. } = &mut *user;
-            take.take(answered, jar, &mut values[take.value]).map_err(|not_found| Failed {
-                outcome: not_found.outcome,
-                why: format!(
-                    "no value for `{}` at {}: {}",
-                    plan.names[take.value], take.written, not_found.why
-                ),
+            take.take(answered, jar, &mut values[take.value]).map_err(|not_found| {
+                *missing = Some(take.span);
+                Failed {
+                    outcome: not_found.outcome,
+                    why: format!(
+                        "no value for `{}` at {}: {}",
+                        plan.names[take.value], take.written, not_found.why
+                    ),
+                }
             })?;
         }
         user.hops = 0;
         user.hop.clear();
         user.hop_is_get = false;
         Ok(self.advance())
+    }
+
+    /// Where the experiment asks for the value that the last answer did not have.
+    pub(crate) const fn missing(&self) -> Option<Span> {
+        self.missing
     }
 
     /// The user's state, for the payload of what follows.

@@ -112,7 +112,8 @@ impl Pass<'_> {
         ok |= outcome == Outcome::Committed;
         let took_ns = self.clock.now().saturating_since(asked_at).as_nanos();
         let found = PreflightFinding::new(name.to_owned(), ok, detail);
-        Ok((PreflightFinding { took_ns: i64::try_from(took_ns).ok(), ..found }, next))
+        let took_ns = i64::try_from(took_ns).ok();
+        Ok((PreflightFinding { took_ns, span: walk.missing(), ..found }, next))
     }
 }
 

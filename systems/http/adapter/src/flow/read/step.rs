@@ -239,7 +239,7 @@ impl WrittenTake<'_> {
         match Source::parse(self.from) {
             Ok(source) => {
                 let otherwise = self.otherwise.map(|text| text.as_bytes().into());
-                Some(Take { value, written: self.from.into(), source, otherwise })
+                Some(Take { value, written: self.from.into(), span: self.span, source, otherwise })
             }
             Err(message) => {
                 add(problems, self.span, message, None);
