@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::Value;
 
-use crate::harness::{self, Place, Server, beside_others, program, say, trial};
+use crate::harness::{self, Place, Server, beside_others, expect_ends, program, say, trial};
 use shop::Shop;
 
 fn experiment(shop: &Shop, key: &str, load: &str) -> String {
@@ -77,14 +77,14 @@ fn users() -> String {
     "user,password\n".chars().chain(lines.collect::<String>().chars()).collect()
 }
 
-/// Ends with the report in words, and the trial.
+/// Ends with the report in words, and the document.
 fn run(shop: &Shop, key: &str, load: &str) -> (crate::harness::Said, String, Value) {
     let _beside = beside_others();
     let place = Place::new();
     place.write("users.csv", users());
     let text = experiment(shop, key, load);
     let (said, document) = place.experiment(&text);
-    (said, place.assay(&["report"]).stdout, trial(&document).clone())
+    (said, place.assay(&["report"]).stdout, document)
 }
 
 /// How many of each kind there were, with those that were committed.
@@ -105,9 +105,10 @@ fn of(count: &AtomicU64) -> u64 {
 #[test]
 fn users_go_through_a_shop() {
     let shop = Shop::start();
-    let (said, shown, trial) =
+    let (said, shown, document) =
         run(&shop, "{{key}}", "rate = \"60/s\"\nduration = \"1s\"\nconnections = 8");
     assert!([0, 97].contains(&said.code), "{}\n{}", said.stdout, said.stderr);
+    let trial = trial(&document);
     let flows = &trial["flows"];
     assert_eq!(flows["begun"], 60, "{flows}");
     let [flow] = flows["flows"].as_array().expect("flows").as_slice() else { panic!("{flows}") };
@@ -210,8 +211,9 @@ fn users_go_through_a_shop_over_http2() {
 fn a_payment_that_is_made_twice_is_found() {
     let shop = Shop::start();
     let load = "model = \"closed\"\nclients = 4\nduration = \"30s\"\ntransactions_max = 150";
-    let (said, shown, trial) = run(&shop, "wrong", load);
-    assert!([97, 99].contains(&said.code), "{}\n{}", said.stdout, said.stderr);
+    let (said, shown, document) = run(&shop, "wrong", load);
+    expect_ends(&said, &document, 99);
+    let trial = trial(&document);
     assert!(shown.contains("expected 1 at `/payments` of a JSON body, got 2"), "{shown}");
     let counts = &shop.counts;
     assert_eq!((of(&counts.orders), of(&counts.payments)), (151, 154));
