@@ -130,7 +130,7 @@ fn users_go_through_a_shop() {
     assert_eq!((of(&counts.orders), of(&counts.payments)), (60 + preflight, 60 + preflight));
     assert_eq!(of(&counts.refused), 0);
     // Those due in the second are in the report; a user's later steps may fall into the drain.
-    let kinds = kinds(&trial);
+    let kinds = kinds(trial);
     let names: Vec<&str> = kinds.iter().map(|(name, ..)| name.as_str()).collect();
     let expected =
         ["home", "home (redirected)", "log in", "look", "add to the cart", "cart", "pay"];
