@@ -29,6 +29,9 @@ const CONSUMERS_MAX: u32 = 30;
 /// Messages of one request.
 const BATCH: u32 = 500;
 
+/// How long a consumer may deliver nothing although its stream goes on: the server that it stands on may have yet to catch up.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
 /// JetStream's number for a stream that there is not.
 const NO_SUCH_STREAM: u64 = 10_059;
 
@@ -90,12 +93,12 @@ pub(crate) fn read(
     let mut missing_since = None;
     loop {
         let now = of.clock.now();
-        let found =
-            find(servers, run_mark).unwrap_or_else(|error| Found::NotYet(error.to_string()));
+        let found = find(servers, run_mark, of.clock)
+            .unwrap_or_else(|error| Found::NotYet(error.to_string()));
         let why = match found {
             Found::Consumer(consumer) => return Ok(*consumer),
             Found::Gone if now >= missing_since.get_or_insert(now).plus(MISSING_FOR) => {
-                return Ok(Consumer::of_nothing(run_mark));
+                return Ok(Consumer::of_nothing(run_mark, of.clock));
             }
             Found::Gone => "no server knows the stream".to_owned(),
             Found::NotYet(why) => {
@@ -112,7 +115,7 @@ pub(crate) fn read(
     }
 }
 
-fn find(servers: &[Place], run_mark: u64) -> io::Result<Found> {
+fn find(servers: &[Place], run_mark: u64, clock: clock::Clock) -> io::Result<Found> {
     let stream = name(run_mark);
     let mut control = any(servers)?;
     let info = match control.api(&format!("STREAM.INFO.{stream}"), "")? {
@@ -121,23 +124,27 @@ fn find(servers: &[Place], run_mark: u64) -> io::Result<Found> {
         Err(refused) => return Ok(Found::NotYet(format!("asking for the stream: {refused}"))),
     };
     let leads = leader(&info);
+    // Without one, the stream is being recovered, and what it holds is not known yet.
+    if servers.len() > 1 && leads.is_empty() {
+        return Ok(Found::NotYet("no server leads the stream".to_owned()));
+    }
     let last = info["state"]["last_seq"].as_u64().unwrap_or_default();
-    for number in 0..CONSUMERS_MAX {
-        let consumer = format!("assay_{number}");
+    for _ in 0..CONSUMERS_MAX {
+        // Without a name, the server gives it one that is new: a consumer of an earlier reading would go on where that ended.
         let config = json!({
             "stream_name": stream,
             "config": {
-                "name": consumer, "deliver_policy": "all", "ack_policy": "none", "replay_policy": "instant",
+                "deliver_policy": "all", "ack_policy": "none", "replay_policy": "instant",
                 "inactive_threshold": 60_000_000_000_u64, "num_replicas": 1, "mem_storage": true,
             },
         });
-        let subject = format!("CONSUMER.CREATE.{stream}.{consumer}");
-        let made = match control.api(&subject, &config.to_string())? {
+        let made = match control.api(&format!("CONSUMER.CREATE.{stream}"), &config.to_string())? {
             Ok(made) => made,
             Err(refused) => return Ok(Found::NotYet(format!("making a consumer: {refused}"))),
         };
+        let consumer = made["name"].as_str().unwrap_or_default();
         let stands = leader(&made);
-        if servers.len() == 1 || (!stands.is_empty() && stands != leads) {
+        if servers.len() == 1 || is_another(&info, &stands) {
             let next = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
             return Ok(Found::Consumer(Box::new(Consumer {
                 control: Some(control),
@@ -148,13 +155,20 @@ fn find(servers: &[Place], run_mark: u64) -> io::Result<Found> {
                 leads,
                 held: VecDeque::new(),
                 is_through: false,
+                clock,
             })));
         }
         let _ = control.api(&format!("CONSUMER.DELETE.{stream}.{consumer}"), "")?;
     }
     Ok(Found::NotYet(format!(
-        "{CONSUMERS_MAX} consumers stood on no other server than `{leads}`, which leads the stream"
+        "{CONSUMERS_MAX} consumers stood on no other server than `{leads}` that has caught up with it; it leads the stream"
     )))
+}
+
+/// Whether a server does not lead the stream that is described, and has caught up with the one that does.
+fn is_another(stream: &Value, server: &str) -> bool {
+    let mut replicas = stream["cluster"]["replicas"].as_array().into_iter().flatten();
+    replicas.any(|it| it["name"] == server && it["current"] == true)
 }
 
 /// A connection to any server that answers.
@@ -184,28 +198,41 @@ pub(crate) struct Consumer {
     leads: String,
     held: VecDeque<(u64, Vec<u8>)>,
     is_through: bool,
+    clock: clock::Clock,
 }
 
 impl Consumer {
-    fn of_nothing(run_mark: u64) -> Self {
+    fn of_nothing(run_mark: u64, clock: clock::Clock) -> Self {
         let (next, stands, leads) = (String::new(), String::new(), String::new());
         let (control, held) = (None, VecDeque::new());
-        Self { control, run_mark, next, last: 0, stands, leads, held, is_through: true }
+        Self { control, run_mark, next, last: 0, stands, leads, held, is_through: true, clock }
     }
 
-    /// Asks for more messages.
+    /// Asks for more messages, until there are some or no more come.
     fn more(&mut self) -> io::Result<()> {
+        let deadline = self.clock.now().plus(SILENT_FOR);
+        while !self.is_through && self.held.is_empty() {
+            self.batch()?;
+            if self.clock.now() >= deadline {
+                self.is_through = true;
+            } else if self.held.is_empty() && !self.is_through {
+                self.clock.sleep_until(self.clock.now().plus(ASK_EVERY));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for more messages once.
+    fn batch(&mut self) -> io::Result<()> {
         let Some(control) = &mut self.control else { return Ok(()) };
+        self.is_through = self.last == 0;
         let wanted = json!({ "batch": BATCH, "no_wait": true }).to_string();
         control.begin(&self.next, wanted.as_bytes())?;
         for _ in 0..BATCH {
             let answer = control.answer()?;
             match answer.status {
                 // No messages; or not as many as were asked for.
-                Some(404 | 408) => {
-                    self.is_through = true;
-                    return Ok(());
-                }
+                Some(404 | 408) => return Ok(()),
                 Some(status) => {
                     return Err(io::Error::other(format!("the consumer answers {status}")));
                 }
