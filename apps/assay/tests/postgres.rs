@@ -67,7 +67,8 @@ fn power_takes_what_was_not_synced() {
 }
 
 /// Claim: at read committed and at repeatable read the check names a cycle of transactions that both committed, a write skew
-/// among them; at serializable it finds none, and refusals are conflicts.
+/// among them; at serializable it finds none with two clients. With more it finds at most a write skew, because three
+/// connections can meet a race in the server (experiments/durability/second/postgres-late-commit.py).
 #[test]
 fn isolation_levels_allow_what_they_say() {
     if !can_run(false) {
@@ -75,11 +76,15 @@ fn isolation_levels_allow_what_they_say() {
     }
     let _beside = beside_others();
     let place = Place::new();
-    let document = run(&place, "postgres-isolation.toml", &[]);
-    for (level, is_clean) in
-        [("read committed", false), ("repeatable read", false), ("serializable", true)]
-    {
-        let trial = trial(&document, &format!("level={level}"));
+    let of_sixteen = run(&place, "postgres-isolation.toml", &[]);
+    let two = ["--set=load.clients=2", "--set=load.connections=2"];
+    let of_two = run(&place, "postgres-isolation.toml", &two);
+    for (document, level, is_clean) in [
+        (&of_sixteen, "read committed", false),
+        (&of_sixteen, "repeatable read", false),
+        (&of_two, "serializable", true),
+    ] {
+        let trial = trial(document, &format!("level={level}"));
         let checks = trial["checks"].as_array().into_iter().flatten();
         let mut found = checks.filter(|check| check["name"] == "list-append");
         let check = found.next().unwrap_or_else(|| panic!("{level}: no check: {trial}"));
@@ -94,4 +99,7 @@ fn isolation_levels_allow_what_they_say() {
         }
         assert_eq!(number(&trial["fates"]["lost"]), 0, "{level}");
     }
+    let raced = trial(&of_sixteen, "level=serializable")["checks"].to_string();
+    let is_skew = raced.contains("snapshot isolation at most");
+    assert!(is_skew || !raced.contains("\"outcome\":\"failed\""), "{raced}");
 }
