@@ -42,7 +42,8 @@ pub(crate) fn of(trial: &TrialResult) -> Vec<Measured> {
     all.push(goodput(trial));
     let counts = &trial.counts;
     let failed = counts.rejected + counts.unknown + counts.shed;
-    let value = match void(trial, Family::Failures) {
+    let voided = void(trial, Family::Failures).or_else(|| void(trial, Family::Timeouts));
+    let value = match voided {
         Some(audit) => Value::Void(audit),
         None => Value::Share { part: failed, whole: counts.due },
     };

@@ -58,6 +58,16 @@ impl Class {
         }
     }
 
+    /// Whether it may come of when transactions were sent, and of how fast the machine was that all ran on: too late, too
+    /// often, too many at once, or a failure of this client. The others are the system's whoever was late.
+    #[must_use]
+    pub const fn is_of_time(self) -> bool {
+        match self {
+            Self::Expired | Self::Limited | Self::Overloaded | Self::Client => true,
+            Self::BadRequest | Self::Conflict | Self::Server | Self::Transport => false,
+        }
+    }
+
     /// The class called `word`, now or in older records and programs.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
@@ -95,6 +105,16 @@ impl Outcome {
             Self::Rejected(class) => class as u8,
             Self::Unknown => 16,
             Self::Shed => 17,
+        }
+    }
+
+    /// Whether it is a failure of time: no answer in time, never sent, or rejected in a class of time.
+    #[must_use]
+    pub const fn is_of_time(self) -> bool {
+        match self {
+            Self::Committed => false,
+            Self::Rejected(class) => class.is_of_time(),
+            Self::Unknown | Self::Shed => true,
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) const AUDIT: Audit = Audit {
         // A longer run would only have made them longer, and let more of them miss their timeout.
         Voided::too_low(Family::Response),
         Voided::too_low(Family::Outstanding),
-        Voided::too_low(Family::Failures),
+        Voided::too_low(Family::Timeouts),
         Voided::too_low(Family::NodeStages),
     ],
     figures: &[

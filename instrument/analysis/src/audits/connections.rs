@@ -21,7 +21,7 @@ pub(crate) const AUDIT: Audit = Audit {
     question: "Did this client have too few connections, and not the system too little room?",
     voids: &[
         Voided::too_high(Family::Response),
-        Voided::too_high(Family::Failures),
+        Voided::too_high(Family::Timeouts),
         Voided::too_high(Family::Outstanding),
         Voided::too_low(Family::Committed),
         Voided::too_low(Family::Sent),

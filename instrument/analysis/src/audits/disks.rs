@@ -21,6 +21,7 @@ pub(super) const AUDIT: Audit = Audit {
         Voided::either(Family::Service),
         Voided::either(Family::Committed),
         Voided::either(Family::Failures),
+        Voided::either(Family::Timeouts),
         Voided::either(Family::Outstanding),
         Voided::either(Family::Fates),
         Voided::either(Family::NodeStages),

@@ -17,7 +17,7 @@ pub(super) const AUDIT: Audit = Audit {
     voids: &[
         // Each was waited for too shortly, and might have been answered.
         Voided::too_high(Family::Response),
-        Voided::too_high(Family::Failures),
+        Voided::too_high(Family::Timeouts),
         Voided::too_low(Family::Committed),
     ],
     figures: &[("left", FigureUnit::Count), ("share", FigureUnit::Share)],

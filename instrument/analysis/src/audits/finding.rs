@@ -82,8 +82,8 @@ pub(crate) fn failed(detail: impl Into<String>) -> Finding {
 }
 
 /// All that is computed from rows, wrong in whatever way.
-pub(super) const ALL_OF_ROWS: [Voided; 9] = {
-    let mut all = [Voided::either(Family::Response); 9];
+pub(super) const ALL_OF_ROWS: [Voided; 10] = {
+    let mut all = [Voided::either(Family::Response); 10];
     let mut at = 0;
     while at < all.len() {
         all[at] = Voided::either(Family::OF_ROWS[at]);
@@ -98,17 +98,18 @@ pub(super) const NOT_AS_ASKED: &[Voided] = &[
     Voided::either(Family::Service),
     Voided::either(Family::Committed),
     Voided::either(Family::Failures),
+    Voided::either(Family::Timeouts),
     Voided::either(Family::Outstanding),
     Voided::either(Family::NodeStages),
 ];
 
-/// The effect of lateness and weakness outside the system on its numbers: they only add to its times, and take from its
-/// commits.
+/// The effect of lateness and weakness outside the system on its numbers: they only add to its times and to what was not
+/// done in time, and take from its commits. That it answered with an error, or took no connection, is its own.
 pub(super) const SLOWED: &[Voided] = &[
     Voided::too_high(Family::Response),
     Voided::too_high(Family::Service),
     Voided::too_high(Family::Outstanding),
-    Voided::too_high(Family::Failures),
+    Voided::too_high(Family::Timeouts),
     Voided::too_low(Family::Committed),
     Voided::too_high(Family::NodeStages),
 ];

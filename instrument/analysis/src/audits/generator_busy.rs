@@ -24,7 +24,7 @@ pub(super) const AUDIT: Audit = Audit {
         Voided::too_high(Family::Response),
         Voided::too_high(Family::Service),
         Voided::too_high(Family::Outstanding),
-        Voided::too_high(Family::Failures),
+        Voided::too_high(Family::Timeouts),
         Voided::too_low(Family::Committed),
         Voided::too_low(Family::Offered),
         Voided::too_low(Family::Sent),

@@ -14,6 +14,7 @@ pub(super) const AUDIT: Audit = Audit {
     voids: &[
         Voided::too_high(Family::Response),
         Voided::too_high(Family::Failures),
+        Voided::too_high(Family::Timeouts),
         Voided::too_low(Family::Committed),
     ],
     figures: &[("broken", FigureUnit::Count)],

@@ -16,6 +16,7 @@ pub(super) const AUDIT: Audit = Audit {
         Voided::either(Family::Service),
         Voided::either(Family::Committed),
         Voided::either(Family::Failures),
+        Voided::either(Family::Timeouts),
         Voided::either(Family::Fates),
     ],
     figures: &[("doubtful", FigureUnit::Share)],

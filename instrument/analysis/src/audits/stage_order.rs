@@ -15,6 +15,7 @@ pub(super) const AUDIT: Audit = Audit {
         Voided::either(Family::SendLag),
         Voided::either(Family::Committed),
         Voided::either(Family::Failures),
+        Voided::either(Family::Timeouts),
         Voided::either(Family::Outstanding),
     ],
     figures: &[("violations", FigureUnit::Count), ("contradictions", FigureUnit::Count)],

@@ -1,7 +1,7 @@
 //! Flows of users: which transactions began one, which followed an answer, and how long each flow took. The rows of a user
 //! come in their order, because each is due after the end of the one before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::facts::{KindFacts, StepFacts};
 use model::result::{FlowResult, FlowsResult, TrialResult};
@@ -51,7 +51,7 @@ struct OnTheWay {
 struct Flow {
     begun: u64,
     completed: u64,
-    rejected: u64,
+    rejected: BTreeMap<&'static str, u64>,
     unknown: u64,
     shed: u64,
     times: SparseHistogram,
@@ -163,7 +163,7 @@ impl UserFlows {
                 flow.completed += 1;
                 flow.times.record_all(&[user.end - user.due]);
             }
-            Outcome::Rejected(_) => flow.rejected += 1,
+            Outcome::Rejected(class) => *flow.rejected.entry(class.word()).or_default() += 1,
             Outcome::Unknown => flow.unknown += 1,
             Outcome::Shed => flow.shed += 1,
         }
@@ -174,7 +174,9 @@ impl Flow {
     fn add(&mut self, other: &Self) {
         self.begun += other.begun;
         self.completed += other.completed;
-        self.rejected += other.rejected;
+        for (class, count) in &other.rejected {
+            *self.rejected.entry(class).or_default() += count;
+        }
         self.unknown += other.unknown;
         self.shed += other.shed;
         self.times.merge(&other.times);
@@ -186,7 +188,12 @@ impl Flow {
             name,
             begun: self.begun,
             completed: self.completed,
-            rejected: self.rejected,
+            rejected: self.rejected.values().sum(),
+            rejected_by_class: self
+                .rejected
+                .iter()
+                .map(|(word, count)| ((*word).to_owned(), *count))
+                .collect(),
             unknown: self.unknown,
             shed: self.shed,
             completed_per_s: if seconds > 0.0 { to_f64(self.completed) / seconds } else { 0.0 },

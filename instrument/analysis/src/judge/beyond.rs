@@ -66,6 +66,8 @@ struct Slot {
     missing: u64,
     /// Refused, and counted by the time to that answer.
     refused: u64,
+    /// Failed, and of no time.
+    certain: u64,
 }
 
 impl Part for Beyond {
@@ -157,6 +159,16 @@ impl Beyond {
         let limit = self.limits.iter().find(|it| it.text == comparison.text)?;
         limit.answer(threshold, self.window_s)
     }
+
+    /// The same where only those count as beyond that failed whoever was late; `None`, too, where times decide.
+    pub fn certain(
+        &self,
+        comparison: &Comparison,
+        threshold: &ThresholdPlan,
+    ) -> Option<(Answer, Counted)> {
+        let limit = self.limits.iter().find(|it| it.text == comparison.text)?;
+        limit.certain()?.answer(threshold, self.window_s)
+    }
 }
 
 /// The rows that a comparison counts, and the share of it that may be beyond.
@@ -219,8 +231,10 @@ impl Slot {
     /// Adds a row; whether it reached the stage.
     #[inline]
     fn row(&mut self, what: What, row: &Row) -> bool {
+        let has_failed = row.outcome != Outcome::Committed;
+        self.certain += u64::from(has_failed && !row.outcome.is_of_time());
         let What::Times { of, stage, .. } = what else {
-            let has_failed = u64::from(row.outcome != Outcome::Committed);
+            let has_failed = u64::from(has_failed);
             self.all += 1;
             self.beyond += has_failed;
             self.less_own += has_failed;
@@ -252,6 +266,16 @@ impl Slot {
 }
 
 impl Limit {
+    /// The counts of what failed whoever was late. A time is made of it only where nothing else came, and it is for ever.
+    fn certain(&self) -> Option<Self> {
+        let is_all = self.reached == 0 && self.slots.iter().all(|slot| slot.certain == slot.all);
+        let slot = |it: &Slot| Slot { beyond: it.certain, less_own: it.certain, missing: 0, ..*it };
+        let slots = self.slots.iter().map(slot).collect();
+        let text = self.text.clone();
+        let is_known = self.what == What::Failures || is_all;
+        is_known.then(|| Self { text, slots, tail: None, left: 1.0, ..*self })
+    }
+
     fn answer(&self, threshold: &ThresholdPlan, window_s: f64) -> Option<(Answer, Counted)> {
         let sum = |of: fn(&Slot) -> u64| self.slots.iter().map(of).sum::<u64>();
         let all = sum(|slot| slot.all);

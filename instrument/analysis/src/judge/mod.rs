@@ -1,6 +1,7 @@
 //! From numbers to a verdict: thresholds, checks, minutes, the knee.
 
 pub(crate) mod beyond;
+pub(crate) mod certain;
 pub(crate) mod checks;
 pub(crate) mod expression;
 pub(crate) mod implicit;

@@ -8,6 +8,7 @@ use model::result::{Answer, Counted, Direction, ThresholdResult, TrialResult};
 use model::series::{SaidBy, declared};
 
 use crate::judge::beyond::{Beyond, in_words};
+use crate::judge::certain;
 use crate::judge::expression::{Comparison, Operand, Operator, parse};
 use crate::judge::implicit;
 use crate::judge::resolution::unresolved;
@@ -204,9 +205,11 @@ fn compare(
         voided_by: left_doubt.by.into_iter().chain(right_doubt.by).collect(),
     };
     if !error.leaves(comparison.operator, holds, (left, left_unit), right) {
-        compared.answer = Answer::Invalid;
-        compared.detail =
-            format!("it depends on a number that is not valid ({})", compared.voided_by.join(", "));
+        (compared.answer, compared.detail) = certain::answer(comparison, threshold, beyond, trial)
+            .unwrap_or_else(|| {
+                let by = compared.voided_by.join(", ");
+                (Answer::Invalid, format!("it depends on a number that is not valid ({by})"))
+            });
     } else if let Some((answer, counted)) = &decided {
         compared.answer = *answer;
         compared.detail = in_words(*answer, counted, threshold.confidence);
@@ -266,13 +269,13 @@ fn doubt_of(operand: &Operand, trial: &TrialResult) -> Doubt {
 
 /// Which way the left side less the right side may be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Error {
+pub(crate) struct Error {
     too_high: bool,
     too_low: bool,
 }
 
 impl Error {
-    fn of_difference(left: Option<Direction>, right: Option<Direction>) -> Self {
+    pub(crate) fn of_difference(left: Option<Direction>, right: Option<Direction>) -> Self {
         let is = |side: Option<Direction>, way| {
             side.is_some_and(|it| it == way || it == Direction::Either)
         };
@@ -284,7 +287,7 @@ impl Error {
 
     /// Whether the answer is the same whatever the numbers are in truth. No number is below zero, and no share of what
     /// was due above one: an equation that is met there cannot be left that way.
-    fn leaves(
+    pub(crate) fn leaves(
         self,
         operator: Operator,
         holds: bool,

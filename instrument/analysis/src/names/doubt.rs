@@ -39,11 +39,14 @@ pub(crate) fn doubt_without(except: &str, name: &str, trial: &TrialResult) -> Do
     doubt
 }
 
+/// Whether an audit voids a family.
+pub(crate) fn is_void(family: Family, trial: &TrialResult) -> bool {
+    trial.audits.iter().flat_map(|audit| &audit.voids).any(|it| it.family == family)
+}
+
 /// Audits that void what a trial without thresholds is read for; none where a part of it holds.
 pub(crate) fn of_the_headline(trial: &TrialResult) -> Vec<&AuditResult> {
-    let voids = |audit: &AuditResult, family| audit.voids.iter().any(|it| it.family == family);
-    let is_void = |family: &Family| trial.audits.iter().any(|audit| voids(audit, *family));
-    if !Family::OF_THE_HEADLINE.iter().all(is_void) {
+    if !Family::OF_THE_HEADLINE.iter().all(|family| is_void(*family, trial)) {
         return Vec::new();
     }
     let is_among = |audit: &&AuditResult| audit.voids.iter().any(Voided::is_of_the_headline);
@@ -57,7 +60,10 @@ fn needs(name: &str, trial: &TrialResult) -> Vec<Need> {
         // A stage's own name is the rate at which it is reached.
         None => vec![Need::of(Family::Committed)],
         Some(Name::Plain(entry)) => entry.needs.to_vec(),
-        Some(Name::RejectedClass(_)) => vec![Need::of(Family::Failures)],
+        Some(Name::RejectedClass(class)) => vec![Need::of(match class.is_of_time() {
+            true => Family::Timeouts,
+            false => Family::Failures,
+        })],
         Some(Name::Stage { stage, .. }) if !is_of_the_ladder(&stage) => {
             vec![Need::of(Family::NodeStages)]
         }
@@ -112,6 +118,12 @@ mod tests {
             ("service.p99", late, None),
             ("success", late, None),
             ("success", Voided::too_high(Family::Failures), Some(Direction::TooLow)),
+            ("success", Voided::too_high(Family::Timeouts), Some(Direction::TooLow)),
+            ("rejected", Voided::too_high(Family::Timeouts), Some(Direction::TooHigh)),
+            ("unknown", Voided::too_high(Family::Timeouts), Some(Direction::TooHigh)),
+            ("unknown", Voided::too_high(Family::Failures), None),
+            ("rejected.server", Voided::too_high(Family::Timeouts), None),
+            ("rejected.overloaded", Voided::too_high(Family::Timeouts), Some(Direction::TooHigh)),
             ("goodput", Voided::too_low(Family::Committed), Some(Direction::TooLow)),
             ("committed", Voided::either(Family::Committed), Some(Direction::Either)),
             ("lost", Voided::either(Family::Fates), Some(Direction::Either)),

@@ -53,7 +53,7 @@ const BYTES: &[Need] = &[Need::of(Family::Bytes)];
 const COMMITTED: &[Need] = &[Need::of(Family::Committed)];
 /// Counted by the engine as they happen, whatever answers turn out to mean.
 const ENGINE: &[Need] = &[];
-const FAILURES: &[Need] = &[Need::of(Family::Failures)];
+const FAILURES: &[Need] = &[Need::of(Family::Failures), Need::of(Family::Timeouts)];
 const FATES: &[Need] = &[Need::of(Family::Fates)];
 const OFFERED: &[Need] = &[Need::of(Family::Offered)];
 const OUTSTANDING: &[Need] = &[Need::of(Family::Outstanding)];
@@ -62,8 +62,14 @@ const RESPONSE: &[Need] = &[Need::of(Family::Response)];
 const SENT: &[Need] = &[Need::of(Family::Sent)];
 const SERVICE: &[Need] = &[Need::of(Family::Service)];
 const STATED: &[Need] = &[Need::of(Family::Stated)];
-const SUCCESS: &[Need] = &[Need::of(Family::Committed), Need::against(Family::Failures)];
-const CODES: &[Need] = &[Need::of(Family::Committed), Need::of(Family::Failures)];
+const SUCCESS: &[Need] = &[
+    Need::of(Family::Committed),
+    Need::against(Family::Failures),
+    Need::against(Family::Timeouts),
+];
+const CODES: &[Need] =
+    &[Need::of(Family::Committed), Need::of(Family::Failures), Need::of(Family::Timeouts)];
+const TIMEOUTS: &[Need] = &[Need::of(Family::Timeouts)];
 
 /// All of them, in alphabetical order.
 pub(crate) const ENTRIES: &[Entry] = &[
@@ -380,7 +386,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "how many of those that fell due in the window were sent",
         |t| some(t.counts.sent),
     ),
-    entry("shed", Count, Rates, FAILURES, "due, never sent", |t| some(t.counts.shed)),
+    entry("shed", Count, Rates, TIMEOUTS, "due, never sent", |t| some(t.counts.shed)),
     entry("stated.count", Count, Stated, STATED, "entries that state both times", |t| {
         some(stated(t)?.count)
     }),
@@ -423,7 +429,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "as `offered.count`: what studies with a probe call a trial",
         |t| some(t.counts.due),
     ),
-    entry("unknown", Count, Rates, FAILURES, "without an answer in time", |t| {
+    entry("unknown", Count, Rates, TIMEOUTS, "without an answer in time", |t| {
         some(t.counts.unknown)
     }),
     entry("vegeta.attack", Ns, Vegeta, SENT, "from the first send to the last", |t| {

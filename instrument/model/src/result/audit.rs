@@ -58,8 +58,10 @@ pub enum Family {
     Sent,
     /// Transactions that reached a stage: rates, counts, and shares of those due.
     Committed,
-    /// Transactions that ended otherwise: counts.
+    /// Transactions that failed, whenever they came and however late anybody was: counts.
     Failures,
+    /// Failures of time ([`Outcome::is_of_time`](crate::Outcome::is_of_time)): counts.
+    Timeouts,
     /// Due and not ended.
     Outstanding,
     /// Bytes in and out.
@@ -76,7 +78,7 @@ pub enum Family {
 
 impl Family {
     /// All that is computed from rows.
-    pub const OF_ROWS: [Self; 9] = [
+    pub const OF_ROWS: [Self; 10] = [
         Self::Response,
         Self::Service,
         Self::SendLag,
@@ -84,6 +86,7 @@ impl Family {
         Self::Sent,
         Self::Committed,
         Self::Failures,
+        Self::Timeouts,
         Self::Outstanding,
         Self::Bytes,
     ];
@@ -101,6 +104,7 @@ impl Family {
             Self::Sent => "sent rates",
             Self::Committed => "committed rates and counts",
             Self::Failures => "counts of failures",
+            Self::Timeouts => "counts of timeouts",
             Self::Outstanding => "numbers outstanding",
             Self::Bytes => "bytes",
             Self::Fates => "fates",

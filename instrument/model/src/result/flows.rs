@@ -1,5 +1,7 @@
 //! Flows: users who make one transaction after another, each due after the answer to the one before.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Users who began, their later transactions, and how the flows went.
@@ -32,6 +34,9 @@ pub struct FlowResult {
     pub completed: u64,
     /// One was rejected, and ended it.
     pub rejected: u64,
+    /// By class.
+    #[serde(default)]
+    pub rejected_by_class: BTreeMap<String, u64>,
     /// One had no answer.
     pub unknown: u64,
     /// One was never sent: no connection, or the end of the drain.

@@ -3,6 +3,7 @@
 //!
 //! It must never leave out a family of numbers that a table shows.
 
+use model::Class;
 use model::result::Family;
 
 use super::Shown;
@@ -44,7 +45,8 @@ fn mark(cell: &mut Cell, shown: &[Shown<'_>]) {
         let of_row = |row: &&Shown<'_>| pointer.strip_prefix(&row.pointer)?.strip_prefix('/');
         shown.iter().find_map(|row| Some((row, of_row(&row)?))).is_some_and(|(row, place)| {
             let mut voids = row.trial.audits.iter().flat_map(|audit| &audit.voids);
-            family_of(place).is_some_and(|family| voids.any(|it| it.family == family))
+            let families = families_of(place);
+            voids.any(|it| families.contains(&it.family))
         })
     };
     let found = match &cell.source {
@@ -60,7 +62,18 @@ fn mark(cell: &mut Cell, shown: &[Shown<'_>]) {
     }
 }
 
-/// The family of a number by its place in the trial; `None` for what no audit voids.
+/// The families that a number is made of, by its place in the trial; none for what no audit voids.
+fn families_of(place: &str) -> Vec<Family> {
+    match family_of(place) {
+        // Of all classes together.
+        Some(Family::Failures) if !place.contains("/rejected_by_class/") => {
+            vec![Family::Failures, Family::Timeouts]
+        }
+        family => family.into_iter().collect(),
+    }
+}
+
+/// The family of a number that is of one; failures of whatever class are of the first of theirs.
 fn family_of(place: &str) -> Option<Family> {
     let parts: Vec<&str> = place.split('/').collect();
     Some(match parts.as_slice() {
@@ -95,6 +108,12 @@ fn of_counts(rest: &[&str]) -> Family {
         Some("due") => Family::Offered,
         Some("sent") => Family::Sent,
         Some("committed") => Family::Committed,
+        Some("unknown" | "shed") => Family::Timeouts,
+        Some("rejected_by_class")
+            if rest.get(1).and_then(|it| Class::from_word(it)).is_some_and(Class::is_of_time) =>
+        {
+            Family::Timeouts
+        }
         _ => Family::Failures,
     }
 }
