@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::harness::{Place, beside_others, expect_ends, number, trial};
+use crate::harness::{Place, beside_others, number, trial};
 
 /// A server that answers by the path, and counts.
 struct Answering {
@@ -83,7 +83,7 @@ fn nothing_that_can_succeed() {
             "{words}"
         );
         let all_the_same = server.run(&place, &["--no-preflight", "--threshold=success == 100%"]);
-        expect_ends(all_the_same.expect_stdout("success == 100%"), &place.report().1, 99);
+        all_the_same.expect_code(99).expect_stdout("success == 100%");
         let sent = server.asked.load(Ordering::SeqCst) - times;
         assert_eq!(sent, 20, "the load of 50/s for 400 ms, and no test request");
     }

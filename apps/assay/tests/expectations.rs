@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::harness::{Place, Said, beside_others, expect_ends, trial};
+use crate::harness::{Place, Said, beside_others, trial};
 
 const DOWN: &str = "{\"error\":\"database is down\"}";
 const UP: &str = "{\"status\":\"up\"}";
@@ -82,7 +82,7 @@ fn errors_with_200_are_failures() {
             "100/s",
             &["--expect", "status=200", "--expect", header, "--expect", expect],
         );
-        expect_ends(said.expect_stdout("expected"), &document, 99);
+        said.expect_code(99).expect_stdout("expected");
         let counts = &trial(&document)["counts"];
         let wrong = counts["rejected_by_class"]["server"].as_u64().expect("a count");
         assert!((28..=31).contains(&wrong), "{counts}");

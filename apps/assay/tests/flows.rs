@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::Value;
 
-use crate::harness::{self, Place, Server, beside_others, expect_ends, program, say, trial};
+use crate::harness::{self, Place, Server, beside_others, program, say, trial};
 use shop::Shop;
 
 fn experiment(shop: &Shop, key: &str, load: &str) -> String {
@@ -212,7 +212,7 @@ fn a_payment_that_is_made_twice_is_found() {
     let shop = Shop::start();
     let load = "model = \"closed\"\nclients = 4\nduration = \"30s\"\ntransactions_max = 150";
     let (said, shown, document) = run(&shop, "wrong", load);
-    expect_ends(&said, &document, 99);
+    said.expect_code(99);
     let trial = trial(&document);
     assert!(shown.contains("expected 1 at `/payments` of a JSON body, got 2"), "{shown}");
     let counts = &shop.counts;

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use crate::harness::{
-    Place, Running, Server, await_that, beside_others, expect_ends, say, trial, until,
-};
+use crate::harness::{Place, Running, Server, await_that, beside_others, say, trial, until};
 
 /// A server that answers with 200 so many times, and from then on with 500.
 fn fails_after(good: u64) -> SocketAddr {
@@ -286,7 +284,7 @@ fn a_broken_threshold_ends_the_trial() {
     let more = "[[threshold]]\nexpr = \"success >= 99%\"\nabort = \"2s\"\n[[threshold]]\nexpr = \"p99 < 10s\"\nabort = \"1m\"\n";
     let text = experiment(fails_after(100), "5m", more);
     let (said, document) = place.experiment(&text);
-    expect_ends(&said, &document, 99);
+    said.expect_code(99);
     said.expect_stderr("the load was ended early: `success >= 99%` was broken for 2s");
     let shown = place.assay(&["report"]).stdout;
     let first = shown.lines().take(4).collect::<Vec<_>>().join("\n");
@@ -304,7 +302,7 @@ fn a_hopeless_load_ends() {
     let place = Place::new();
     let text = experiment(fails_after(0), "5m", "") + "[workload]\npreflight = false\n";
     let (said, document) = place.experiment(&text);
-    expect_ends(said.expect_stderr("transactions was committed in 10s"), &document, 99);
+    said.expect_code(99).expect_stderr("transactions was committed in 10s");
     let shown = place.assay(&["report"]).stdout;
     let first = shown.lines().take(4).collect::<Vec<_>>().join("\n");
     assert!(first.contains("ended early: none of "), "{first}");
