@@ -204,13 +204,13 @@ impl Engine<'_> {
                 }
                 self.facts.sent += stream.pending.mark_sent(&mut connection.list, sent);
             }
+            // Looked at before more is handed over, because a driver may hold that until it waits.
+            let is_taken = driver.unsent(key) == 0;
             send(driver, connection, key);
-            if connection.replies > 0 {
-                match driver.unsent(key) {
-                    0 => connection.replies = 0,
-                    _ if connection.replies > REPLIES_MAX => swamped.push(self.dirty[index]),
-                    _ => {}
-                }
+            if is_taken {
+                connection.replies = 0;
+            } else if connection.replies > REPLIES_MAX {
+                swamped.push(self.dirty[index]);
             }
             if !D::GATHERS && index + 1 < self.dirty.len() {
                 // Each send was a system call of microseconds: the next one's stamp is its own.

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use model::Outcome;
 
-use super::toy::{Act, Kept, Toy, ToySystem, closed, count, plan, run, try_run, with_each_driver};
+use super::toy::{
+    Act, Kept, NOISE, Toy, ToySystem, closed, count, plan, plan_of, run, try_run, with_each_driver,
+};
 use crate::Control;
+use crate::connection::REPLIES_MAX;
 
 /// Longer than any of these trials may take: a trial that waits for its end has been held up by it.
 const FLOOD: Duration = Duration::from_secs(12);
@@ -96,5 +99,23 @@ fn a_flood_of_questions_is_ended() {
         assert_eq!(why, "the system asks without end and takes no answer", "{choice:?}");
         assert_eq!(facts.workers.iter().map(|it| it.protocol_errors).sum::<u64>(), 1);
         assert_eq!(server.floods_ended.load(Relaxed), 0, "{choice:?}: the flood was waited for");
+    });
+}
+
+/// Claim: a connection whose session says more than may wait, to a system that takes all of it, stands to the end.
+#[test]
+fn many_questions_are_answered() {
+    with_each_driver(|choice| {
+        let server = Toy::start(|asked| match asked.id {
+            NOISE => Vec::new(),
+            id => [vec![Act::Answer(NOISE, 0); 1_000], vec![Act::Answer(id, 0)]].concat(),
+        });
+        let mut plan = plan_of(400, closed(1));
+        (plan.load.connections, plan.load.connections_max) = (1, 1);
+        plan.load.timeout = Duration::from_secs(10);
+        let system = ToySystem { replies: true, ..ToySystem::new(server.address) };
+        let (facts, kept) = run(&plan, &system, choice);
+        const { assert!(400 * 1_000 * 9 > 3 * REPLIES_MAX) };
+        assert_eq!(count(&kept.rows, Outcome::Committed), 400, "{choice:?}: {:?}", facts.errors);
     });
 }

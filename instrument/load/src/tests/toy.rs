@@ -25,7 +25,7 @@ pub const GARBAGE: u8 = 255;
 /// The id with which an observer subscribes.
 const SUBSCRIBE: u64 = u64::MAX;
 /// The id of frames that mean nothing.
-const NOISE: u64 = u64::MAX - 1;
+pub const NOISE: u64 = u64::MAX - 1;
 
 /// The server's reaction to a request.
 #[derive(Clone, Copy, Debug)]
