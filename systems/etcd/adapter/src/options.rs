@@ -8,7 +8,12 @@ use sut::{Request, System};
 use crate::members::Members;
 use crate::system::Etcd;
 
-/// The largest value: etcd bounds a request at 1.5 MiB, and base64 takes a third more.
+/// Puts outstanding on a connection, unless the experiment says otherwise, and at most: of as many that were given up at once
+/// late answers are known as such. A client of etcd knows no bound.
+const IN_FLIGHT: u64 = 256;
+const IN_FLIGHT_MAX: u64 = 1_024;
+
+/// The largest value: etcd bounds a request at 1.5 MiB.
 const PAYLOAD_BYTES_MAX: u64 = 512 << 10;
 
 /// Members at most.
@@ -22,6 +27,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let count = deploy.integer("members", 1, MEMBERS_MAX, problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let arguments = deploy.strings("options", problems).unwrap_or_default();
+    let in_flight_max = deploy.integer("in_flight_max", 1, IN_FLIGHT_MAX, problems);
     let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
     if let Some(wrong) = arguments.iter().find(|it| it.starts_with('-') || it.contains(' ')) {
         let message =
@@ -59,6 +65,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             arguments,
         },
         attach,
+        in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT)).ok()?,
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         run_mark: request.run_mark,
     }))

@@ -12,8 +12,8 @@ use sut::{
     Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
 };
 
-use crate::gateway::value;
-use crate::keys::Keys;
+use crate::keys::value;
+use crate::ledger::Keys;
 use crate::members::{Members, ask};
 use crate::session::PutSession;
 
@@ -27,6 +27,7 @@ const RECOVERED_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) struct Etcd {
     pub(crate) members: Members,
     pub(crate) attach: Option<Vec<SocketAddr>>,
+    pub(crate) in_flight_max: u32,
     pub(crate) payload_bytes: usize,
     pub(crate) run_mark: u64,
 }
@@ -66,7 +67,7 @@ impl System for Etcd {
             ("etcd.version".to_owned(), version),
             ("etcd.members".to_owned(), members.len().to_string()),
             ("etcd.options".to_owned(), self.members.arguments.join(" ")),
-            ("etcd.way".to_owned(), "JSON gateway over HTTP/1.1".to_owned()),
+            ("etcd.way".to_owned(), "gRPC over HTTP/2".to_owned()),
         ]);
         let named = members.iter().enumerate();
         let endpoints = named.map(|(at, address)| (format!("member{at}"), *address)).collect();
@@ -90,7 +91,7 @@ impl System for Etcd {
     fn connect(&self, to: &Deployment, _role: Role, index: u32) -> Result<Link, SutError> {
         let members = members(to)?;
         let address = members[usize::try_from(index).unwrap_or(0) % members.len()];
-        let session = PutSession::new(self.run_mark);
+        let session = PutSession::new(self.run_mark, self.in_flight_max);
         Ok(Link::Wire(Endpoint { address, tls: None }, Box::new(session)))
     }
 

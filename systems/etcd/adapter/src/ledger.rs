@@ -1,0 +1,166 @@
+//! The ledger: the trial's keys in the order of the revisions at which they were made, from another member than
+//! the load began with, as they are at one revision: that of the first range, which the member answers once it knows that it
+//! lags none (a linearizable read). It goes through the JSON gateway, so that it shares no code with the session.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use model::TxId;
+use model::facts::LedgerEntry;
+use serde_json::{Value, json};
+use sut::{Ledger, SutError};
+
+use crate::gateway::{base64, bytes_of};
+use crate::keys::{prefix, transaction, value};
+use crate::members::ask;
+
+/// Keys of one range.
+const PART: u32 = 2_000;
+
+/// The keys being read.
+pub(crate) struct Keys {
+    member: SocketAddr,
+    run_mark: u64,
+    prefix: String,
+    /// The revision of the first part, at which the others are read; 0 before it: the newest.
+    revision: u64,
+    /// The revision that the next part begins at; `None`: all were read.
+    next: Option<u64>,
+    held: VecDeque<(LedgerEntry, Vec<u8>)>,
+}
+
+impl Keys {
+    /// The keys at a member, whose first part is read at once: a member that cannot serve says so.
+    pub(crate) fn new(member: SocketAddr, run_mark: u64) -> io::Result<Self> {
+        let (prefix, held) = (prefix(run_mark), VecDeque::new());
+        let mut keys = Self { member, run_mark, prefix, revision: 0, next: Some(1), held };
+        keys.more()?;
+        Ok(keys)
+    }
+
+    fn more(&mut self) -> io::Result<()> {
+        let Some(from) = self.next else { return Ok(()) };
+        let text = |bytes: &[u8]| {
+            let mut out = Vec::new();
+            base64(bytes, &mut out);
+            String::from_utf8(out).expect("letters")
+        };
+        // The end of a range is the first key that has no such beginning.
+        let mut end = self.prefix.clone().into_bytes();
+        if let Some(last) = end.last_mut() {
+            *last += 1;
+        }
+        let body = json!({
+            "key": text(self.prefix.as_bytes()), "range_end": text(&end), "limit": PART.to_string(),
+            "min_create_revision": from.to_string(), "sort_target": "CREATE", "sort_order": "ASCEND",
+            "revision": self.revision.to_string(),
+        });
+        let answer = ask(self.member, "/v3/kv/range", &body.to_string())?;
+        if self.revision == 0 {
+            self.revision = number(&answer["header"], "revision")
+                .ok_or_else(|| io::Error::other("a range without a revision"))?;
+        }
+        let found = answer["kvs"].as_array().cloned().unwrap_or_default();
+        let mut last = from;
+        for key in &found {
+            let entry = self.entry(key);
+            let (entry, held, times) =
+                entry.ok_or_else(|| io::Error::other(format!("a key that is none: {key}")))?;
+            last = entry.position;
+            // A key that was put twice is there once, and says so.
+            for _ in 0..times {
+                self.held.push_back((entry, held.clone()));
+            }
+        }
+        let is_all = answer["more"].as_bool() != Some(true);
+        self.next = (!is_all && !found.is_empty()).then_some(last + 1);
+        Ok(())
+    }
+
+    fn entry(&self, key: &Value) -> Option<(LedgerEntry, Vec<u8>, u64)> {
+        let name = bytes_of(key["key"].as_str()?)?;
+        // A value of no bytes is left out.
+        let held = bytes_of(key["value"].as_str().unwrap_or_default())?;
+        let tx = transaction(&name, &self.prefix);
+        let mut right = Vec::new();
+        value(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut right);
+        let is_ours = tx.is_some() && right == held;
+        let entry =
+            LedgerEntry::new(number(key, "create_revision")?, tx.unwrap_or(TxId::MAX), is_ours);
+        Some((entry, held, number(key, "version")?))
+    }
+}
+
+/// A number of 64 bits.
+fn number(of: &Value, name: &str) -> Option<u64> {
+    of[name].as_str()?.parse().ok()
+}
+
+impl Ledger for Keys {
+    fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
+        while self.held.is_empty() {
+            if self.next.is_none() {
+                return Ok(None);
+            }
+            self.more().map_err(|error| SutError::Ledger(format!("reading the keys: {error}")))?;
+        }
+        let Some((entry, mut held)) = self.held.pop_front() else { return Ok(None) };
+        content.append(&mut held);
+        Ok(Some(entry))
+    }
+
+    fn way(&self) -> String {
+        format!(
+            "the keys at revision {} by linearizable ranges from the member at {}, in the order of their revisions",
+            self.revision, self.member
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Claim: all parts are read at the revision of the first, so that a put which ends while they are read is in all or in none.
+    #[test]
+    fn one_revision() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let member = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            ["10", "99"].map(|revision| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = String::new();
+                while !asked.ends_with('}') {
+                    let mut some = [0; 4096];
+                    let count = stream.read(&mut some).unwrap();
+                    asked.push_str(std::str::from_utf8(&some[..count]).unwrap());
+                }
+                let mut key = Vec::new();
+                base64(format!("{}{revision:0>16}", prefix(7)).as_bytes(), &mut key);
+                let body = json!({
+                    "header": {"revision": revision}, "more": revision == "10",
+                    "kvs": [{"key": String::from_utf8(key).unwrap(), "create_revision": revision, "version": "1"}],
+                })
+                .to_string();
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+                    .unwrap();
+                let body = asked.split("\r\n\r\n").nth(1).unwrap();
+                serde_json::from_str::<Value>(body).unwrap()
+            })
+        });
+        let mut keys = Keys::new(member, 7).unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = keys.next(&mut Vec::new()).unwrap() {
+            found.push((entry.tx, entry.position));
+        }
+        assert_eq!(found, [(0x10, 10), (0x99, 99)]);
+        let [first, second] = server.join().unwrap();
+        assert_eq!((&first["revision"], &first["min_create_revision"]), (&json!("0"), &json!("1")));
+        let expected = (&json!("10"), &json!("11"));
+        assert_eq!((&second["revision"], &second["min_create_revision"]), expected);
+    }
+}
