@@ -56,7 +56,7 @@ cargo xtask COMMAND
   bench load [--toy | --rates | --steady | --shapes] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, on what a steady rate costs, or on HTTP/2 and flows
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
-  bench durability [--cost | --beside | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md
+  bench durability [--cost | --beside [SYSTEM] | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
@@ -123,8 +123,16 @@ fn main() -> ExitCode {
         ["bench", "durability", "--toy"] => bench::durability::run(&root, true, None, None),
         ["bench", "durability", "--cost"] => bench::durability::cost::run(&root, false),
         ["bench", "durability", "--cost", "--toy"] => bench::durability::cost::run(&root, true),
-        ["bench", "durability", "--beside"] => bench::durability::beside::run(&root, false),
-        ["bench", "durability", "--beside", "--toy"] => bench::durability::beside::run(&root, true),
+        ["bench", "durability", "--beside"] => bench::durability::beside::run(&root, false, None),
+        ["bench", "durability", "--beside", "--toy"] => {
+            bench::durability::beside::run(&root, true, None)
+        }
+        ["bench", "durability", "--beside", system, "--toy"] => {
+            bench::durability::beside::run(&root, true, Some(system))
+        }
+        ["bench", "durability", "--beside", system] => {
+            bench::durability::beside::run(&root, false, Some(system))
+        }
         ["bench", "durability", name, "--toy"] => {
             bench::durability::run(&root, true, Some(name), None)
         }

@@ -75,33 +75,33 @@ pub fn run(root: &Path, toy: bool, only: Option<&str>, trials: Option<&str>) -> 
         print!("{made}");
         // As it goes: a part takes minutes, and the next may fail.
         if !toy {
-            let path = root.join(PAGE);
-            std::fs::write(&path, part.put(&page(root), &made))
-                .map_err(|error| format!("writing {}: {error}", path.display()))?;
+            keep(&root.join(PAGE), HEAD, &part.heading(), &made)?;
         }
     }
     std::fs::remove_dir_all(&at.folder)
         .map_err(|error| format!("removing {}: {error}", at.folder.display()))
 }
 
-/// The page as it is, or without anything measured.
-fn page(root: &Path) -> String {
-    std::fs::read_to_string(root.join(PAGE)).unwrap_or_else(|_| HEAD.to_owned())
+/// Writes a part as it was measured now into a page, which begins with `head` where there is none.
+fn keep(page: &Path, head: &str, heading: &str, made: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(page).unwrap_or_else(|_| head.to_owned());
+    std::fs::write(page, put(&text, heading, made))
+        .map_err(|error| format!("writing {}: {error}", page.display()))
+}
+
+/// A page with this part in the place of the one that it has.
+fn put(page: &str, heading: &str, made: &str) -> String {
+    let Some(start) = page.find(heading) else {
+        return format!("{}\n\n{made}", page.trim_end());
+    };
+    let after = page[start + 3..].find("\n## ").map_or("", |at| &page[start + 3 + at + 1..]);
+    let space = if after.is_empty() { "" } else { "\n" };
+    format!("{}{made}{space}{after}", &page[..start])
 }
 
 impl Part {
     fn heading(&self) -> String {
         format!("## {}\n\n", self.system)
-    }
-
-    /// The page with this part as it was measured now, in the place of the one that it has.
-    fn put(&self, page: &str, made: &str) -> String {
-        let Some(start) = page.find(&self.heading()) else {
-            return format!("{}\n\n{made}", page.trim_end());
-        };
-        let after = page[start + 3..].find("\n## ").map_or("", |at| &page[start + 3 + at + 1..]);
-        let space = if after.is_empty() { "" } else { "\n" };
-        format!("{}{made}{space}{after}", &page[..start])
     }
 }
 
@@ -235,4 +235,19 @@ fn isolation(document: &Value) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: a part that is measured alone takes the place of the one that the page has, or stands at its end.
+    #[test]
+    fn one_part() {
+        let page = put(&put("# Page\n", "## A\n\n", "## A\n\n1\n"), "## B\n\n", "## B\n\n2\n");
+        assert_eq!(page, "# Page\n\n## A\n\n1\n\n## B\n\n2\n");
+        let page = put(&page, "## A\n\n", "## A\n\n3\n");
+        assert_eq!(page, "# Page\n\n## A\n\n3\n\n## B\n\n2\n");
+        assert_eq!(put(&page, "## B\n\n", "## B\n\n4\n"), page.replace('2', "4"));
+    }
 }

@@ -3,10 +3,9 @@
 
 mod servers;
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use servers::{Kafka, Nats, Postgres, Redis, Server};
+use servers::{Etcd, Kafka, Nats, Postgres, Redis, Server};
 
 use crate::bench::workbench::{Workbench, to_f64};
 
@@ -19,12 +18,13 @@ struct Pair {
     start: fn(&Path) -> Result<Box<dyn Server>, String>,
 }
 
-/// All of them. etcd's tool is beside kv in `bench kv`; its adapter speaks to the gateway, which its tool does not.
-const PAIRS: [Pair; 4] = [
+/// All of them.
+const PAIRS: [Pair; 5] = [
     Pair { system: "postgres", tool: "pgbench", find: Postgres::find, start: Postgres::start },
     Pair { system: "kafka", tool: "ProducerPerformance", find: Kafka::find, start: Kafka::start },
     Pair { system: "nats", tool: "nats bench", find: Nats::find, start: Nats::start },
     Pair { system: "redis", tool: "redis-benchmark", find: Redis::find, start: Redis::start },
+    Pair { system: "etcd", tool: "etcd-benchmark", find: Etcd::find, start: Etcd::start },
 ];
 
 /// The load of a turn, the same for both.
@@ -34,7 +34,8 @@ pub(super) struct Amount {
     pub(super) rate: u32,
 }
 
-/// Connections of each, which a tool without a rate keeps busy.
+/// Operations outstanding at most, each on a connection of its own where the protocol has one at a time; a tool without a rate
+/// keeps all of them busy.
 pub(super) const CONNECTIONS: u32 = 16;
 
 /// Bytes of a value.
@@ -51,51 +52,71 @@ pub(super) struct Outcome {
 /// One of them.
 type Figure = fn(&Outcome) -> f64;
 
+/// Where all of it stands.
+const PAGE: &str = "results/bench-durability-beside.md";
+
 const HEAD: &str = "\
 # Their own load tools beside Assay
 
-Made by `cargo xtask bench durability --beside`: one server of each system that syncs before it acknowledges, on this machine's \
-own disk; its load tool and Assay take turns at it, with as many connections and values of 64 bytes. pgbench, \
-ProducerPerformance and nats bench keep a rate, which Assay is given, too; redis-benchmark has none, so both keep all connections busy. \
-Medians of the rounds, with the lowest and the highest. ";
-
-const COLUMNS: &str = "\
-| system | tool | its operations a second | Assay's | ratio | its processor time an operation | Assay's | ratio |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+Made by `cargo xtask bench durability --beside`, a part alone by its system's name after it: one server of each system that syncs \
+before it acknowledges, on this machine's own disk; its load tool and Assay take turns at it, with as many connections and values \
+of 64 bytes. pgbench, ProducerPerformance, nats bench and etcd's benchmark keep a rate, which Assay is given, too; redis-benchmark \
+has none, so both keep all connections busy. Medians of the rounds, with the lowest and the highest.
 ";
 
-/// Measures, prints, and writes results/bench-durability-beside.md if not at toy size.
-pub fn run(root: &Path, toy: bool) -> Result<(), String> {
+const COLUMNS: &str = "\
+| tool | its operations a second | Assay's | ratio | its processor time an operation | Assay's | ratio |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+/// Measures, prints, and writes results/bench-durability-beside.md if not at toy size; with `only` one system, whose part takes
+/// the place of the one that the page has.
+pub fn run(root: &Path, toy: bool, only: Option<&str>) -> Result<(), String> {
+    if let Some(only) = only
+        && !PAIRS.iter().any(|pair| pair.system == only)
+    {
+        let known: Vec<&str> = PAIRS.iter().map(|pair| pair.system).collect();
+        return Err(format!("expected one of {}, got `{only}`", known.join(", ")));
+    }
     let at = Workbench::new(root, "bench-durability-beside")?;
-    let mut text = format!("{HEAD}{}\n\n{COLUMNS}", crate::bench::machine());
+    for pair in PAIRS.iter().filter(|pair| only.is_none_or(|only| only == pair.system)) {
+        let heading = format!("## {} and {}\n\n", pair.system, pair.tool);
+        let host = crate::bench::machine();
+        let made = match (pair.find)() {
+            Ok(()) => format!("{COLUMNS}{}", measured(&at, pair, toy)?),
+            Err(missing) => format!("Skipped: {missing}.\n"),
+        };
+        let made = format!("{heading}{host}\n\n{made}");
+        println!("{made}");
+        // As it goes, because the next may fail.
+        if !toy {
+            super::keep(&root.join(PAGE), HEAD, &heading, &made)?;
+        }
+    }
+    std::fs::remove_dir_all(&at.folder)
+        .map_err(|error| format!("removing {}: {error}", at.folder.display()))
+}
+
+/// All rounds of a pair, as a row of the table.
+fn measured(at: &Workbench, pair: &Pair, toy: bool) -> Result<String, String> {
     let rounds = if toy { 1 } else { 5 };
     let amount = Amount { seconds: if toy { 2 } else { 10 }, rate: 400 };
-    for pair in PAIRS {
-        if let Err(missing) = (pair.find)() {
-            println!("SKIPPED {}: {missing}", pair.tool);
-            let _ = writeln!(text, "| {} | {} | skipped | | | | | |", pair.system, pair.tool);
-            continue;
+    let folder = at.folder.join(pair.system);
+    crate::bench::workbench::make_empty(&folder)?;
+    let server = (pair.start)(&folder)?;
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        eprintln!("{}, round {round} …", pair.system);
+        // The order changes, because a table or a log grows.
+        if round % 2 == 0 {
+            theirs.push(server.theirs(at, amount)?);
+            ours.push(assay(at, server.as_ref(), amount)?);
+        } else {
+            ours.push(assay(at, server.as_ref(), amount)?);
+            theirs.push(server.theirs(at, amount)?);
         }
-        let folder = at.folder.join(pair.system);
-        crate::bench::workbench::make_empty(&folder)?;
-        let server = (pair.start)(&folder)?;
-        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-        for round in 0..rounds {
-            eprintln!("{}, round {round} …", pair.system);
-            // The order changes, because a table or a log grows.
-            if round % 2 == 0 {
-                theirs.push(server.theirs(&at, amount)?);
-                ours.push(assay(&at, server.as_ref(), amount)?);
-            } else {
-                ours.push(assay(&at, server.as_ref(), amount)?);
-                theirs.push(server.theirs(&at, amount)?);
-            }
-        }
-        let line = row(&pair, &theirs, &ours);
-        print!("{line}");
-        text.push_str(&line);
     }
-    at.finish(&text, toy)
+    Ok(row(pair, &theirs, &ours))
 }
 
 /// Assay at the same server.
@@ -108,10 +129,11 @@ fn assay(at: &Workbench, server: &dyn Server, amount: Amount) -> Result<Outcome,
     };
     let experiment = format!(
         "name = \"beside\"\n[system]\nkind = \"{}\"\n[system.deploy]\n{}\n[workload]\npayload = \"{VALUE_BYTES}B\"\n\
-         [load]\n{load}\nconnections = {CONNECTIONS}\nthreads = 1\nwarmup = \"0s\"\nduration = \"{seconds}s\"\n\
+         [load]\n{load}\nconnections = {}\nthreads = 1\nwarmup = \"0s\"\nduration = \"{seconds}s\"\n\
          timeout = \"5s\"\n[measure]\nledger = false\n",
         server.kind(),
-        server.attach()
+        server.attach(),
+        server.connections()
     );
     let (document, cpu_us) = at.run(&experiment)?;
     let trial = &document["settings"][0]["trials"][0];
@@ -130,8 +152,7 @@ fn row(pair: &Pair, theirs: &[Outcome], ours: &[Outcome]) -> String {
     };
     let (rate, cpu): (Figure, Figure) = (|it| it.per_second, |it| it.cpu_us);
     format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
-        pair.system,
+        "| {} | {} | {} | {} | {} | {} | {} |\n",
         pair.tool,
         spread(of(theirs, rate), 0, ""),
         spread(of(ours, rate), 0, ""),

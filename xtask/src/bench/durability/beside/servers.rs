@@ -14,6 +14,10 @@ pub(super) trait Server {
     fn kind(&self) -> &'static str;
     /// The lines of `[system.deploy]` by which Assay attaches to it.
     fn attach(&self) -> String;
+    /// Connections of either side.
+    fn connections(&self) -> u32 {
+        CONNECTIONS
+    }
     /// Whether the tool keeps a rate.
     fn has_rate(&self) -> bool {
         true
@@ -378,5 +382,69 @@ impl Server for Nats {
         let (said, cpu_us) = at.timed(&program("nats")?, &words(&asked))?;
         let count = to_f64((rate * seconds).into());
         outcome(number(&said, "aggregated stats: "), count, cpu_us, &said)
+    }
+}
+
+/// etcd, one member, that syncs its log before it answers.
+pub(super) struct Etcd {
+    _server: Ended,
+    address: SocketAddr,
+    tool: PathBuf,
+}
+
+impl Etcd {
+    pub(super) fn find() -> Result<(), String> {
+        program("etcd").and_then(|_| Self::tool()).map(drop)
+    }
+
+    /// The program of `etcd-benchmark` has another name.
+    fn tool() -> Result<PathBuf, String> {
+        let tool = crate::bench::find_in("etcd-benchmark", "benchmark");
+        tool.ok_or_else(|| {
+            "etcd-benchmark is not installed; run: assay doctor --install etcd-benchmark".to_owned()
+        })
+    }
+
+    pub(super) fn start(folder: &Path) -> Result<Box<dyn Server>, String> {
+        let (address, members) = (free_address()?, free_address()?);
+        let asked = format!(
+            "--data-dir={} --listen-client-urls=http://{address} --advertise-client-urls=http://{address} \
+             --listen-peer-urls=http://{members} --initial-advertise-peer-urls=http://{members} \
+             --initial-cluster=default=http://{members} --log-level=warn",
+            folder.join("data").display()
+        );
+        let server = started(&program("etcd")?, &words(&asked), folder, address)?;
+        Ok(Box::new(Self { _server: server, address, tool: Self::tool()? }))
+    }
+}
+
+impl Server for Etcd {
+    fn kind(&self) -> &'static str {
+        "etcd"
+    }
+
+    fn attach(&self) -> String {
+        format!("attach = [\"{}\"]\nin_flight_max = {CONNECTIONS}", self.address)
+    }
+
+    /// A client of etcd has one, with a stream for each operation.
+    fn connections(&self) -> u32 {
+        1
+    }
+
+    fn theirs(&self, at: &Workbench, amount: Amount) -> Result<Outcome, String> {
+        let Amount { seconds, rate } = amount;
+        let count = rate * seconds;
+        // Keys are as long as Assay's.
+        let asked = format!(
+            "put --endpoints={} --conns={} --clients={CONNECTIONS} --rate={rate} --total={count} --key-size=39 \
+             --key-space-size=1000000 --val-size={VALUE_BYTES}",
+            self.address,
+            self.connections()
+        );
+        let (said, cpu_us) = at.timed(&self.tool, &words(&asked))?;
+        let per_second = number(&said, "Requests/sec:");
+        let per_second = per_second.filter(|_| !said.contains("Error distribution"));
+        outcome(per_second, to_f64(count.into()), cpu_us, &said)
     }
 }
