@@ -38,7 +38,8 @@ fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
 }
 
 /// Claim: a server that syncs loses nothing of what it has acknowledged when its power goes, and one that does not loses
-/// entries, each named by id; none is stored twice or out of order, and no process is left.
+/// entries, each named by id; none is stored twice or out of order, and no process is left. Beside what was lost stands what the
+/// server said of its settings, with the documentation's promise for that value.
 #[test]
 fn power_takes_what_was_not_synced() {
     if !can_run(true) {
@@ -62,6 +63,27 @@ fn power_takes_what_was_not_synced() {
             assert!(named > 0, "{fates}");
         }
         assert_eq!(trial["faults"][0]["ended"]["what"], "started_again", "{key}");
+    }
+    for (setting, name, value, words) in [
+        ("default", "synchronous_commit", "on", "wait for local flush of WAL to disk"),
+        (
+            "async",
+            "synchronous_commit",
+            "off",
+            "there can be a delay between when success is reported",
+        ),
+        ("default", "fsync", "on", "can recover to a consistent state"),
+        ("unsafe", "fsync", "off", "can result in unrecoverable data corruption"),
+    ] {
+        let durability =
+            &trial(&document, &format!("setting={setting},fault=power-all"))["durability"];
+        assert!(durability["version"].as_str().is_some_and(|it| !it.is_empty()), "{durability}");
+        let found = harness::durability_setting(durability, name);
+        assert_eq!((&found["value"], &found["default"]), (&value.into(), &"on".into()), "{found}");
+        let promise = &found["promise"];
+        assert!(promise["words"].as_str().is_some_and(|it| it.contains(words)), "{found}");
+        assert_eq!(promise["document"], "PostgreSQL 15");
+        assert_eq!(promise["section"], "20.5.1, Settings");
     }
     assert!(processes_of(place.path()).is_empty(), "{:?}", processes_of(place.path()));
 }

@@ -14,7 +14,8 @@ fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
 }
 
 /// Claim: of what Redis has acknowledged nothing is lost when it is killed, whether it syncs or not, and nothing when its
-/// power is cut, if it syncs; if it does not, all from before the cut is lost and named by id. One experiment, one report.
+/// power is cut, if it syncs; if it does not, all from before the cut is lost and named by id. One experiment, one report, which
+/// has the settings that the server says with what its documentation promises.
 #[test]
 fn only_power_and_only_without_syncing() {
     let is_root = rustix::process::geteuid().is_root();
@@ -61,6 +62,25 @@ fn only_power_and_only_without_syncing() {
             assert_eq!(trial["verdict"], "fail");
         }
     }
+    for (sync, words) in
+        [("always", "fsync after every write"), ("no", "let the OS flush the data")]
+    {
+        let durability = &trial(&document, &format!("sync={sync},fault=power"))["durability"];
+        let found = harness::durability_setting(durability, "appendfsync");
+        assert_eq!(
+            (&found["value"], &found["default"]),
+            (&sync.into(), &"everysec".into()),
+            "{found}"
+        );
+        assert!(found["promise"]["words"].as_str().is_some_and(|it| it.contains(words)), "{found}");
+        assert_eq!(found["promise"]["document"], "redis.conf of Redis 7.0");
+        let save = harness::durability_setting(durability, "save");
+        assert_eq!(save["value"], "", "no snapshots: {save}");
+    }
     let page = std::fs::read_to_string(place.run_folder().join("report.html")).unwrap_or_default();
     assert!(page.contains("power") && page.contains("lost"), "one report says it");
+    assert!(
+        page.contains("r0-durability") && page.contains("let the OS flush the data"),
+        "and that"
+    );
 }

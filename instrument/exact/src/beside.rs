@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use clock::WallTime;
-use model::facts::{Environment, MetricSample, NodeFacts};
+use model::facts::{DurabilityFacts, Environment, MetricSample, NodeFacts};
 use model::fault::{FaultEvent, FaultKind, FaultWritten, Length, Subject};
+use model::plan::SettingPlan;
 use model::series::SeriesFacts;
 
 /// When every run and every trial begins, in the calendar: 2026-01-01T00:00:00Z.
@@ -47,6 +48,8 @@ pub struct Beside {
     pub ended_after: Option<Duration>,
     /// The answer of every test request before the load, where none can succeed: the load is then withheld.
     pub refusal: Option<String>,
+    /// The durability settings of the system in each setting of the experiment.
+    pub durability: fn(&SettingPlan) -> DurabilityFacts,
     /// Declarations of the series that have samples.
     pub series: Vec<SeriesFacts>,
     /// The samples of each trial.
@@ -74,6 +77,7 @@ impl Default for Beside {
             environment,
             ended_after: None,
             refusal: None,
+            durability: |_| DurabilityFacts::default(),
             series: Vec::new(),
             metrics: Vec::new(),
             faults: Vec::new(),

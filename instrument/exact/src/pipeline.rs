@@ -174,6 +174,7 @@ fn carry_out(
     let (stalls, dates) = (script.stamps().map(<[_]>::to_vec), script.dates());
     let mut declared = declared(of);
     declared.series.clone_from(&beside.series);
+    declared.durability = (beside.durability)(setting);
     if let Some(answer) = &beside.refusal {
         let kinds = client.kinds().into_iter();
         declared.preflight =

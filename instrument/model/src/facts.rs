@@ -3,6 +3,7 @@
 mod agent;
 mod connections;
 mod disk;
+mod durability;
 mod entry;
 mod environment;
 mod network;
@@ -16,6 +17,7 @@ pub use agent::{AgentFacts, ClockExchange};
 use clock::WallTime;
 pub use connections::ConnectionFacts;
 pub use disk::{DiskFacts, DiskOperations};
+pub use durability::{DocumentedPromise, DurabilityFacts, DurabilitySetting};
 pub use entry::{Event, LEDGER_CONTENT_BYTES_MAX, LedgerEntry, MetricSample};
 pub use environment::Environment;
 pub use network::{LinkFacts, LinkTraffic, NetworkFacts};
@@ -122,6 +124,9 @@ pub struct DeclaredFacts {
     pub targets: Vec<String>,
     /// Facts for the reader that the adapter adds (versions, addresses without secrets). Nothing reads them back.
     pub system: BTreeMap<String, String>,
+    /// Its durability settings; absent in a record of an earlier version.
+    #[serde(skip_serializing_if = "DurabilityFacts::is_empty")]
+    pub durability: DurabilityFacts,
     /// The clocks of the system's own times.
     pub clocks: ClockRelation,
     /// Declarations of the series that may be recorded, by those who sample or serve them.

@@ -60,7 +60,7 @@ pub use timeline::{SecondResult, TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn}
 pub use vegeta::VegetaResult;
 pub use verdict::{Exit, Verdict};
 
-use crate::facts::{Environment, PreflightFinding, RestFacts};
+use crate::facts::{DurabilityFacts, Environment, PreflightFinding, RestFacts};
 use crate::series::SeriesFacts;
 
 /// The name of this document's form. A key that is added leaves it; one that means something else, or is gone, raises it.
@@ -206,6 +206,9 @@ pub struct TrialResult {
     /// The wait before it until the system was calm; null = the system was started for the trial, or no search was on.
     #[serde(default)]
     pub rest: Option<RestFacts>,
+    /// The system's durability settings, with what its documentation promises; no setting where its adapter declares none.
+    #[serde(default)]
+    pub durability: DurabilityFacts,
     /// How the engine talked to the kernel: `io_uring`, `epoll` or `calls` (a client library), several with `and`.
     #[serde(default)]
     pub driver: String,

@@ -3,12 +3,14 @@
 //! A table that is too wide is not squeezed: its columns are dealt out to bands, one below the other, each of
 //! which repeats the pinned columns. No figure is ever cut; only text of others is clipped.
 
-use crate::paint::{Paint, Style, clip, columns_of};
+use crate::paint::{Paint, Style, clip, columns_of, wrap};
 
 /// Blanks between columns.
 const GAP: usize = 2;
 /// Blanks before every row.
 pub(crate) const INDENT: usize = 2;
+/// A column of prose that would get less room beside the others stands in a band of its own.
+const PROSE_MIN: usize = 28;
 
 /// Where a column's cells stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(crate) struct Column {
     pub(crate) align: Align,
     /// Columns of one group stay together where the width allows.
     group: u8,
+    /// Whether its cells are sentences of others, which take several lines instead of being clipped.
+    pub(crate) is_prose: bool,
 }
 
 /// Where the number of a cell stands in the result document, as JSON pointers: the page says so, and a test reads
@@ -107,8 +111,15 @@ impl Grid {
 
     /// Adds a column that every band repeats; all of them come before the others.
     pub(crate) fn pin(mut self, head: &str) -> Self {
-        self.columns.push(Column { head: head.to_owned(), align: Align::Left, group: 0 });
+        self = self.column(0, head, Align::Left);
         self.pinned = self.columns.len();
+        self
+    }
+
+    /// Adds a column of sentences: a quotation that is clipped says something else.
+    pub(crate) fn prose(mut self, group: u8, head: &str) -> Self {
+        self = self.column(group, head, Align::Left);
+        self.columns.last_mut().expect("it was added").is_prose = true;
         self
     }
 
@@ -123,7 +134,7 @@ impl Grid {
     }
 
     fn column(mut self, group: u8, head: &str, align: Align) -> Self {
-        self.columns.push(Column { head: head.to_owned(), align, group });
+        self.columns.push(Column { head: head.to_owned(), align, group, is_prose: false });
         self
     }
 
@@ -151,7 +162,8 @@ impl Grid {
         text
     }
 
-    /// As wide as the widest cell; words of others are bounded so that pinned columns and one more always fit.
+    /// As wide as the widest cell; words of others are bounded so that pinned columns and one more always fit, and prose
+    /// takes the room that is left beside the others.
     fn widths(&self, room: usize) -> Vec<usize> {
         let pinned_max = room * 2 / 5 / self.pinned.max(1);
         let mut widths: Vec<usize> =
@@ -161,6 +173,18 @@ impl Grid {
             let is_number = self.columns[index].align == Align::Right;
             if is_number { self.width(index) } else { self.width(index).min(left) }
         }));
+        let prose = || (0..self.columns.len()).filter(|&index| self.columns[index].is_prose);
+        let others = (0..self.columns.len()).filter(|&index| !self.columns[index].is_prose);
+        let gaps = GAP * self.columns.len().saturating_sub(1);
+        let mut rest = room.saturating_sub(others.map(|index| widths[index]).sum::<usize>() + gaps);
+        if rest >= PROSE_MIN * prose().count() {
+            let mut by_width: Vec<usize> = prose().collect();
+            by_width.sort_by_key(|&index| widths[index]);
+            for (place, &index) in by_width.iter().enumerate() {
+                widths[index] = widths[index].min(rest / (by_width.len() - place));
+                rest -= widths[index];
+            }
+        }
         widths
     }
 
@@ -227,24 +251,44 @@ impl Grid {
             {
                 continue;
             }
-            text.push_str(&" ".repeat(INDENT));
-            for (place, &index) in band.iter().enumerate() {
-                if place > 0 {
-                    text.push_str(&" ".repeat(GAP));
+            let pieces: Vec<Vec<String>> =
+                band.iter().map(|&index| self.lines(&row[index], index, widths[index])).collect();
+            for line in 0..pieces.iter().map(Vec::len).max().unwrap_or(0) {
+                text.push_str(&" ".repeat(INDENT));
+                for (place, &index) in band.iter().enumerate() {
+                    if place > 0 {
+                        text.push_str(&" ".repeat(GAP));
+                    }
+                    let shown = pieces[place].get(line).map_or("", String::as_str);
+                    self.push_cell(shown, row[index].paint, index, widths[index], style, text);
                 }
-                self.push_cell(&row[index], index, widths[index], style, text);
+                while text.ends_with(' ') {
+                    text.pop();
+                }
+                text.push('\n');
             }
-            while text.ends_with(' ') {
-                text.pop();
-            }
-            text.push('\n');
         }
     }
 
-    fn push_cell(&self, cell: &Cell, index: usize, width: usize, style: Style, text: &mut String) {
-        let shown = clip(&cell.text, width);
-        let blanks = " ".repeat(width.saturating_sub(columns_of(&shown)));
-        let painted = style.paint(cell.paint, &shown);
+    /// A cell as lines of this width: of prose as many as it takes, of anything else one.
+    fn lines(&self, cell: &Cell, index: usize, width: usize) -> Vec<String> {
+        match self.columns[index].is_prose {
+            true => wrap(&cell.text, width),
+            false => vec![clip(&cell.text, width)],
+        }
+    }
+
+    fn push_cell(
+        &self,
+        shown: &str,
+        paint: Paint,
+        index: usize,
+        width: usize,
+        style: Style,
+        text: &mut String,
+    ) {
+        let blanks = " ".repeat(width.saturating_sub(columns_of(shown)));
+        let painted = style.paint(paint, shown);
         match self.columns[index].align {
             Align::Left => {
                 text.push_str(&painted);
@@ -326,6 +370,27 @@ mod tests {
             }
             let bands = text.split("\n\n").count();
             assert_eq!(text.matches("rate=1/s").count(), bands, "{width}:\n{text}");
+        }
+    }
+
+    /// Claim: prose is never clipped: it takes lines beside the other columns, and where these leave too little room a band of
+    /// its own; no line is wider than the terminal.
+    #[test]
+    fn prose_is_whole() {
+        let sentence = "there can be a delay between when success is reported and when it is safe";
+        let mut grid = Grid::new().pin("setting").words(0, "value").prose(1, "promise");
+        grid.row(vec![Cell::new("sync"), Cell::new("off"), Cell::new(sentence)]);
+        grid.row(vec![Cell::new("a_long_name_of_one"), Cell::new("on"), Cell::new("none")]);
+        for width in [40, 50, 60, 80, 120] {
+            let text = grid.render(Style { width, ..Style::default() });
+            assert!(text.lines().all(|line| columns_of(line) <= width), "{width}:\n{text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let mut found = words.into_iter();
+            assert!(
+                sentence.split(' ').all(|word| found.any(|it| it == word)),
+                "{width}: each word after the other:\n{text}"
+            );
+            assert_eq!(text.contains("\n\n"), width < 60, "{width}:\n{text}");
         }
     }
 

@@ -116,6 +116,18 @@ pub const PAGE_SECTIONS: &[PageSection] = &[
         ..section("verdict", "Verdict", "Is it good, and what is the answer?")
     },
     PageSection {
+        tables: |shown, _| {
+            let caption = "Settings that decide what the system keeps";
+            let (grid, lines) = (tables::durability(shown), tables::durability_lines(shown));
+            vec![Table { name: "durability", caption, grid, lines }]
+        },
+        ..section(
+            "durability",
+            "Durability settings",
+            "Which were in force, and what does the documentation promise?",
+        )
+    },
+    PageSection {
         place: Place::Open,
         before: Some(html::results),
         ..section("results", "Results", "What are the numbers?")

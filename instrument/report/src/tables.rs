@@ -5,6 +5,7 @@
 
 mod audits;
 mod connections;
+mod durability;
 mod faults;
 mod flows;
 mod groups;
@@ -31,6 +32,7 @@ pub(crate) use audits::{
     skipped_names, voids,
 };
 pub(crate) use connections::{connections, connections_line};
+pub(crate) use durability::{durability, durability_brief, durability_lines};
 pub(crate) use faults::faults;
 pub(crate) use flows::{flow_lines, flows};
 pub(crate) use groups::{

@@ -97,6 +97,10 @@ fn answer(page: &mut Page, run: &RunResult, shown: &[Shown<'_>], style: Style) {
     for switch in &run.fidelity {
         page.indented(Paint::Caution, &format!("! Fidelity switch on: {}", clean(switch)));
     }
+    // With everything that is wanted, the promises stand in a table.
+    if let Some(said) = tables::durability_brief(shown).filter(|_| !style.verbose) {
+        page.indented(Paint::Dim, &said);
+    }
     let not_run: Vec<String> = run
         .settings
         .iter()

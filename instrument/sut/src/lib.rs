@@ -7,6 +7,7 @@
 
 mod channel;
 pub mod conformance;
+pub mod durability;
 mod marks;
 
 use std::any::Any;
@@ -22,7 +23,7 @@ pub use marks::{Answer, FOLLOW_UP_BYTES_MAX, Mark, Marks, Next, TEXT_CHARS_MAX, 
 pub use model::check::{Check, CheckFinding, CheckInput, CheckState, Entries, Reads};
 pub use model::facts::KindFacts as Kind;
 use model::facts::{ClockRelation, CodeRemark, LedgerEntry, NodeFacts, PreflightFinding};
-pub use model::facts::{NodeState, StepFacts};
+pub use model::facts::{DurabilityFacts, NodeState, StepFacts};
 pub use model::node_events::{NodeEvent, NodeSpan, NodeStage};
 use model::options::{Options, Problems};
 use model::plan::LoadPlan;
@@ -228,6 +229,8 @@ pub struct Deployment {
     /// Facts for the reader of the report (versions, sizes). No secrets, and nothing that is read back: what an
     /// adapter has to remember is its `state`.
     pub facts: std::collections::BTreeMap<String, String>,
+    /// The settings that decide what the system keeps, of the adapter's list ([`durability::Documented`]).
+    pub durability: DurabilityFacts,
     /// The clocks of the system's own times.
     pub clocks: ClockRelation,
     /// The adapter's own state of this deployment.
@@ -254,6 +257,7 @@ impl Deployment {
             endpoints: Vec::new(),
             nodes: Vec::new(),
             facts: Default::default(),
+            durability: DurabilityFacts::default(),
             clocks: ClockRelation::default(),
             state: None,
             folder: None,

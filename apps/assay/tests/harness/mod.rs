@@ -421,6 +421,14 @@ pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
+/// A setting of a trial's `durability`, by the system's own name.
+#[track_caller]
+pub fn durability_setting<'a>(durability: &'a Value, name: &str) -> &'a Value {
+    let mut settings = durability["settings"].as_array().into_iter().flatten();
+    let found = settings.find(|it| it["name"] == name);
+    found.unwrap_or_else(|| panic!("no setting {name} in {durability}"))
+}
+
 /// Says something that must be seen though the test passes: written past what the test runner captures.
 pub fn say(line: &str) {
     use std::io::Write as _;

@@ -39,6 +39,7 @@ impl TrialAnalysis<'_> {
             stream: if trial.stream == 1 { "probe" } else { "main" }.to_owned(),
             targets: facts.declared.targets.clone(),
             rest: facts.declared.rest,
+            durability: facts.declared.durability.clone(),
             driver: facts.load.driver.clone(),
             counts: measured.counts(),
             background: (trial.stream == 1).then(|| load.counts()),

@@ -10,6 +10,9 @@ use super::terms::Terms;
 use crate::paint::{clean, visible};
 use crate::svg::{Inline, escape_visible};
 
+/// The class of a quotation.
+pub(super) const QUOTED: &str = "quoted";
+
 /// Elements whose content stays as it is: code, and what can be clicked, in which nothing else may be focused.
 pub(super) const LEFT_ALONE: &[&str] =
     &["pre", "code", "a", "button", "summary", "select", "h1", "dfn"];
@@ -264,7 +267,11 @@ impl<'a> Writer<'a> {
         }
         // What the eye does not see needs no explanation there: the word's next use has it.
         let is_unseen = of.attributes.iter().any(|(name, value)| *name == "class" && value == "sr");
-        self.nodes(&of.content, is_marked && !is_unseen && !LEFT_ALONE.contains(&of.name));
+        // A word that others wrote does not mean what this glossary says.
+        let is_quoted =
+            of.attributes.iter().any(|(name, value)| *name == "class" && value == QUOTED);
+        let is_left_alone = is_unseen || is_quoted || LEFT_ALONE.contains(&of.name);
+        self.nodes(&of.content, is_marked && !is_left_alone);
         self.html.push_str("</");
         self.html.push_str(of.name);
         self.html.push('>');

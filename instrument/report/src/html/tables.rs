@@ -2,7 +2,7 @@
 //!
 //! It must never cut a figure, and never show a number without its raw form where it has one.
 
-use super::markup::{Element, Markup, el, text};
+use super::markup::{Element, Markup, QUOTED, el, text};
 use super::numbers::Document;
 use crate::figures::NONE;
 use crate::grid::{Align, Cell, Grid, Source};
@@ -48,6 +48,9 @@ pub(super) fn with_course(
         let above = place.checked_sub(1).and_then(|above| grid.rows[above].first());
         let cells = row.iter().enumerate().map(|(index, of)| match index {
             0 => row_head(of, above),
+            _ if grid.columns[index].is_prose => {
+                el("td").class(slim(index)).add(el("span").class(QUOTED).text(&of.text))
+            }
             _ => cell(document, of, slim(index)),
         });
         let drawn = more.and_then(|(_, drawings)| drawings.get(place).cloned());

@@ -145,12 +145,12 @@ fn stopped() -> Script {
     (1..30).fold(script, |script, nth| script.client_stopped(ms(nth * 370), ms(nth * 370 + 24)))
 }
 
-fn ms(ms: u64) -> Duration {
+pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 /// `workers` at work, each exponential with this mean, nanoseconds.
-fn server(workers: u32, mean: Duration) -> Script {
+pub fn server(workers: u32, mean: Duration) -> Script {
     Script::queue(workers, Law::Exponential(mean, Seed(7)))
 }
 
@@ -170,7 +170,11 @@ fn ran(experiment: &str, script: impl Fn() -> Script) -> Ran {
     ran_beside(experiment, &Beside::default(), |_| script())
 }
 
-fn ran_beside(experiment: &str, beside: &Beside, script: impl Fn(&SettingPlan) -> Script) -> Ran {
+pub fn ran_beside(
+    experiment: &str,
+    beside: &Beside,
+    script: impl Fn(&SettingPlan) -> Script,
+) -> Ran {
     let client = Client { in_flight_max: 64, closes_after_timeout: false, hears_accepted: false };
     let folder = tempfile::tempdir().expect("a folder for the run");
     let script = |setting: &SettingPlan, _| script(setting);

@@ -20,7 +20,7 @@ fn documents() -> Vec<(&'static str, Value)> {
     sample_runs::all().into_iter().chain(made).map(|(name, run)| (name, parse(run))).collect()
 }
 
-/// A run with the parts that no sample has: users' flows, and a sweep over clients.
+/// A run with the parts that no sample has: users' flows, a sweep over clients, and durability settings.
 fn rare() -> model::result::RunResult {
     let mut run = made_runs::search();
     let setting = &mut run.settings[0];
@@ -28,6 +28,9 @@ fn rare() -> model::result::RunResult {
         law: Some(Default::default()),
         ..Default::default()
     });
+    let promise = Some(model::facts::DocumentedPromise::default());
+    let settings = vec![model::facts::DurabilitySetting { promise, ..Default::default() }];
+    setting.trials[0].durability.settings = settings;
     let flows = vec![Default::default()];
     setting.trials[0].flows = Some(model::result::FlowsResult { flows, ..Default::default() });
     run

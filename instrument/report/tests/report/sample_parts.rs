@@ -342,6 +342,7 @@ pub fn trial(key: &str) -> TrialResult {
         path: format!("settings/{key}/trial-0"),
         targets: Vec::new(),
         rest: None,
+        durability: Default::default(),
         trial: 0,
         seed: 7,
         verdict: Verdict::Pass,

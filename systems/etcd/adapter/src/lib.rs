@@ -6,6 +6,7 @@
 //! what it sends and reads, `members` starts the cluster, `ledger` reads back by the requests of `gateway`, `system` holds
 //! them together. It keeps no time of a transaction, opens no connection of the load and never retries.
 
+mod durability;
 mod fuzz;
 mod gateway;
 mod keys;

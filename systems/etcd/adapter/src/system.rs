@@ -63,6 +63,8 @@ impl System for Etcd {
             SutError::Deploy(format!("asking the member at {}: {error}", members[0]))
         })?;
         let version = status["version"].as_str().unwrap_or_default().to_owned();
+        let set = self.attach.is_none().then_some(&self.members.arguments[..]);
+        let durability = crate::durability::of_members(&version, set);
         let facts = BTreeMap::from([
             ("etcd.version".to_owned(), version),
             ("etcd.members".to_owned(), members.len().to_string()),
@@ -76,6 +78,7 @@ impl System for Etcd {
             endpoints,
             nodes: if is_ours { bed.nodes() } else { Vec::new() },
             facts,
+            durability,
             folder,
             clocks: if is_ours { ClockRelation::OneHost } else { ClockRelation::default() },
             state: Some(Arc::new(Up { members }) as _),

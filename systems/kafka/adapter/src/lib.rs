@@ -9,6 +9,7 @@
 
 mod brokers;
 mod control;
+mod durability;
 mod fuzz;
 mod messages;
 mod options;

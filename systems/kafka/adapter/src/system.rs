@@ -9,6 +9,7 @@ use model::facts::{ClockRelation, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::brokers::{Brokers, Place};
+use crate::durability;
 use crate::session::{Common, ProduceSession};
 use crate::topic;
 use crate::workload::Values;
@@ -69,9 +70,17 @@ impl System for Kafka {
         let acks = if self.acks == -1 { "all".to_owned() } else { self.acks.to_string() };
         let mut facts = BTreeMap::from([
             ("kafka.brokers".to_owned(), places.len().to_string()),
-            ("kafka.acks".to_owned(), acks),
+            ("kafka.acks".to_owned(), acks.clone()),
             ("kafka.enable.idempotence".to_owned(), self.is_idempotent.to_string()),
         ]);
+        let producer = [acks, self.is_idempotent.to_string()];
+        let set = self.attach.is_none().then_some(&self.brokers.settings);
+        let durability = durability::of_brokers(
+            version.clone().unwrap_or_default(),
+            producer,
+            places.len(),
+            set,
+        );
         facts.extend(version.map(|version| ("kafka.version".to_owned(), version)));
         for (name, value) in &self.brokers.settings {
             facts.insert(format!("kafka.{name}"), value.clone());
@@ -86,6 +95,7 @@ impl System for Kafka {
             endpoints,
             nodes,
             facts,
+            durability,
             folder,
             clocks,
             state,

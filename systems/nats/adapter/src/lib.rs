@@ -8,6 +8,7 @@
 //! retries.
 
 mod control;
+mod durability;
 mod fuzz;
 mod messages;
 mod options;

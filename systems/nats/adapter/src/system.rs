@@ -9,6 +9,7 @@ use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::control::Control;
+use crate::durability;
 use crate::servers::{Place, Servers};
 use crate::session::{Common, PublishSession};
 use crate::stream;
@@ -79,11 +80,13 @@ impl System for Nats {
             (None, None) => "the server's default",
         };
         let facts = BTreeMap::from([
-            ("nats.version".to_owned(), version),
+            ("nats.version".to_owned(), version.clone()),
             ("nats.servers".to_owned(), places.len().to_string()),
             ("nats.sync_interval".to_owned(), interval.to_owned()),
             ("nats.message_ids".to_owned(), self.has_ids.to_string()),
         ]);
+        let set = self.attach.is_none().then_some(self.servers.sync_interval.as_deref());
+        let durability = durability::of_servers(version, set, places.len());
         let named = places.iter().enumerate();
         let endpoints = named.map(|(at, place)| (format!("server{at}"), place.address)).collect();
         let clocks =
@@ -94,6 +97,7 @@ impl System for Nats {
             endpoints,
             nodes,
             facts,
+            durability,
             folder,
             clocks,
             state,

@@ -4,11 +4,12 @@
 //!
 //! `options` reads the experiment, `messages` is the wire protocol, `statements` the SQL of each workload, `workload`
 //! makes transactions, `session` is the protocol on a connection of the load, `observing` what it keeps of reads,
-//! `cluster` makes and starts the server, `control` asks it beside the load, `ledger` reads back, `system` holds them
-//! together. It keeps no time of a transaction, opens no connection of the load and never retries.
+//! `cluster` makes and starts the server, `control` asks it beside the load, `durability` quotes what it promises, `ledger`
+//! reads back, `system` holds them together. It keeps no time of a transaction, opens no connection of the load and never retries.
 
 mod cluster;
 mod control;
+mod durability;
 mod fuzz;
 mod ledger;
 mod messages;

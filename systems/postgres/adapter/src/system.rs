@@ -9,10 +9,14 @@ use std::time::Duration;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
-use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
+use sut::{
+    Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed,
+    Workload,
+};
 
 use crate::cluster::{NODE, READY_WITHIN};
 use crate::control::{Control, ControlError};
+use crate::durability;
 use crate::ledger::Entries;
 use crate::options::{self, Postgres};
 use crate::session::{Common, PostgresSession};
@@ -36,6 +40,9 @@ const SETTINGS: [&str; 8] = [
     "wal_level",
 ];
 
+/// Facts for the reader, and those of them that decide what is kept.
+type Facts = (BTreeMap<String, String>, DurabilityFacts);
+
 impl Postgres {
     pub(crate) fn common(&self) -> Arc<Common> {
         let parameters = vec![
@@ -48,15 +55,17 @@ impl Postgres {
         Arc::new(Common { parameters, statements, in_flight_max: self.in_flight_max })
     }
 
-    fn facts(&self, address: SocketAddr) -> Result<BTreeMap<String, String>, ControlError> {
+    fn facts(&self, address: SocketAddr) -> Result<Facts, ControlError> {
         let mut control = Control::open(address, &self.login)?;
+        let mut say = |name: &str| -> Result<String, ControlError> {
+            let rows = control.ask(&format!("SHOW {name}"))?;
+            Ok(rows.into_iter().flatten().flatten().next().unwrap_or_default())
+        };
         let mut facts = BTreeMap::from([("postgres.isolation".into(), self.isolation.to_owned())]);
         for name in SETTINGS {
-            let rows = control.ask(&format!("SHOW {name}"))?;
-            let value = rows.into_iter().flatten().flatten().next();
-            facts.insert(format!("postgres.{name}"), value.unwrap_or_default());
+            facts.insert(format!("postgres.{name}"), say(name)?);
         }
-        Ok(facts)
+        Ok((facts, durability::of_server(say)?))
     }
 }
 
@@ -86,18 +95,19 @@ impl System for Postgres {
             for sql in make {
                 control.ask(&sql).map_err(|error| said(address, &error))?;
             }
-            let facts = self.facts(address).map_err(|error| said(address, &error))?;
+            let (facts, durability) = self.facts(address).map_err(|error| said(address, &error))?;
             let endpoints = vec![(SERVER.to_owned(), address)];
-            return Ok(Deployment { endpoints, facts, ..Deployment::new(bed.clock()) });
+            return Ok(Deployment { endpoints, facts, durability, ..Deployment::new(bed.clock()) });
         }
         let (address, folder) = self.cluster.start(&make, &self.login, bed)?;
-        let facts = self.facts(address).map_err(|error| said(address, &error))?;
+        let (facts, durability) = self.facts(address).map_err(|error| said(address, &error))?;
         // Where the links are forwarders, the instrument dials one.
         let dialled = bed.forward(CLIENT, NODE, address)?.unwrap_or(address);
         Ok(Deployment {
             endpoints: vec![(SERVER.to_owned(), dialled)],
             nodes: bed.nodes(),
             facts,
+            durability,
             folder: Some(folder),
             clocks: ClockRelation::OneHost,
             ..Deployment::new(bed.clock())

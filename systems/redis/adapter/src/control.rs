@@ -49,6 +49,15 @@ impl Control {
         Ok(value.unwrap_or_default().to_owned())
     }
 
+    /// The value of a setting; `None`: the server has none of this name, or does not tell, as those that others run.
+    pub(crate) fn setting(&mut self, name: &str) -> Option<String> {
+        let Ok(Reply::Array(found)) = self.ask(&[b"CONFIG", b"GET", name.as_bytes()]) else {
+            return None;
+        };
+        let value = values(found).into_iter().nth(1)??;
+        Some(String::from_utf8_lossy(&value).into_owned())
+    }
+
     /// Some of the keys with this beginning, and from where to go on; 0 was the last.
     pub(crate) fn scan(&mut self, from: u64, prefix: &str) -> io::Result<(u64, Vec<Vec<u8>>)> {
         let (from, pattern) = (from.to_string(), format!("{prefix}*"));

@@ -2,9 +2,11 @@
 //! that the testbed gives the node (or attaches to one), sets keys, and reads them back.
 //!
 //! `options` reads the experiment, `session` is the protocol on a connection of the load, `system` starts and
-//! attaches, `ledger` reads back, `control` asks the server aside, `resp` is its protocol's replies.
+//! attaches, `ledger` reads back, `control` asks the server aside, `durability` quotes what it promises, `resp` is its
+//! protocol's replies.
 
 mod control;
+mod durability;
 mod fuzz;
 mod ledger;
 mod options;

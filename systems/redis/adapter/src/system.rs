@@ -10,11 +10,13 @@ use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
 use model::{Seed, TxId};
 use sut::{
-    Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
+    Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System,
+    Testbed, Workload,
 };
 use testbed::{NodeSpec, free_port, install};
 
 use crate::control::Control;
+use crate::durability;
 use crate::ledger::{Keys, value};
 use crate::options::{AppendFsync, Redis};
 use crate::session::SetSession;
@@ -50,9 +52,9 @@ impl Redis {
     }
 
     fn attached(&self, address: SocketAddr, bed: &Testbed) -> Result<Deployment, SutError> {
-        let facts = facts(address, "attached, with settings of its own")?;
+        let (facts, durability) = facts(address, "attached, with settings of its own")?;
         let endpoints = vec![(SERVER.to_owned(), address)];
-        Ok(Deployment { endpoints, facts, ..Deployment::new(bed.clock()) })
+        Ok(Deployment { endpoints, facts, durability, ..Deployment::new(bed.clock()) })
     }
 }
 
@@ -102,7 +104,7 @@ impl System for Redis {
             let promoted = if self.promotes { ", of which the first is promoted" } else { "" };
             settings.push_str(&format!(", asynchronous replicas {}{promoted}", self.replicas));
         }
-        let facts = facts(servers[0], &settings)?;
+        let (facts, durability) = facts(servers[0], &settings)?;
         let mut endpoints = Vec::new();
         for (what, (name, address)) in [SERVER, REPLICA].iter().zip(names.iter().zip(&servers)) {
             // Where the links are forwarders, the instrument dials one.
@@ -114,6 +116,7 @@ impl System for Redis {
             endpoints,
             nodes: bed.nodes(),
             facts,
+            durability,
             folder,
             clocks: ClockRelation::OneHost,
             ..Deployment::new(bed.clock())
@@ -205,14 +208,21 @@ fn arguments(address: SocketAddr, folder: &str, sync: AppendFsync) -> Vec<String
     settings.iter().flat_map(|(key, value)| [format!("--{key}"), (*value).to_owned()]).collect()
 }
 
-fn facts(address: SocketAddr, settings: &str) -> Result<BTreeMap<String, String>, SutError> {
-    let version = Control::open(address).and_then(|mut control| control.info("redis_version"));
-    let version = version
+/// Facts for the reader, and those of them that decide what is kept.
+type Facts = (BTreeMap<String, String>, DurabilityFacts);
+
+fn facts(address: SocketAddr, settings: &str) -> Result<Facts, SutError> {
+    let asked = Control::open(address).and_then(|mut control| {
+        let version = control.info("redis_version")?;
+        Ok(durability::of_server(version, |name| control.setting(name)))
+    });
+    let durability = asked
         .map_err(|error| SutError::Deploy(format!("asking the server at {address}: {error}")))?;
-    Ok(BTreeMap::from([
-        ("redis.version".to_owned(), version),
+    let facts = BTreeMap::from([
+        ("redis.version".to_owned(), durability.version.clone()),
         ("redis.settings".to_owned(), settings.to_owned()),
-    ]))
+    ]);
+    Ok((facts, durability))
 }
 
 /// Values of one length.
