@@ -32,4 +32,5 @@ pub use names::metric::{Metric, metric};
 pub use names::metric_names::percentiles_named;
 pub use names::unit::Unit;
 pub use run::{PERCENTILE_METHOD, RunInput, SettingInput, summarise};
+pub use trial::so_far::summarise_so_far;
 pub use trial::{TrialAnalysis, TrialInput};

@@ -4,6 +4,7 @@
 //! probe's if there is one, the main load's otherwise. Fates and conservation
 //! look at every transaction of the trial, the warm-up's included.
 
+pub(crate) mod so_far;
 mod summary;
 
 use model::facts::{Environment, Event, LedgerEntry, MetricSample, TrialFacts, WorkerFacts};
@@ -11,7 +12,7 @@ use model::fault::FaultEvent;
 use model::node_events::Span;
 use model::picture::TrialPicture;
 use model::plan::{SettingPlan, ThresholdPlan};
-use model::result::TrialResult;
+use model::result::{FaultResult, TrialResult};
 use model::{Observation, Row};
 use record::StageSecond;
 
@@ -56,6 +57,12 @@ pub struct TrialAnalysis<'a> {
     figures: Figures,
     limits: Limits,
     checks: Checks,
+}
+
+/// What the picture draws beside the rows.
+struct Beside {
+    of_all_nodes: Vec<MetricSample>,
+    faults: Vec<FaultResult>,
 }
 
 impl<'a> TrialAnalysis<'a> {
@@ -180,15 +187,7 @@ impl<'a> TrialAnalysis<'a> {
         let mut result = self.summary();
         self.figures.add_to(&trial, &mut result);
         self.limits.add_to(&trial, &mut result);
-        let all_nodes = self.add_series(&mut result);
-        let all_faults = faults::of_events(fault_events);
-        (result.faults, result.faults_left_out) = faults::kept(all_faults.clone());
-        if let Some(commits) = &self.figures.committed.times {
-            commits.around(&mut result.faults, trial.grid.end);
-        }
-        if let Some(under_way) = &self.figures.under_way {
-            under_way.at_beginnings(&mut result.faults);
-        }
+        let shown = self.beside(&mut result, fault_events);
         result.audits = audits::all(&self.evidence(&result));
         result.checks = std::mem::take(&mut self.checks).finish(facts);
         result.thresholds = implicit::broken_outright(facts);
@@ -203,21 +202,40 @@ impl<'a> TrialAnalysis<'a> {
             result.thresholds.splice(at..at, evaluated);
         }
         (result.verdict, result.reason) = verdict::of_trial(&result);
+        let picture = self.picture(&result, &shown, events);
+        (result, picture)
+    }
+
+    /// Adds what stands beside the rows: series and faults.
+    fn beside(&self, result: &mut TrialResult, fault_events: &[FaultEvent]) -> Beside {
+        let of_all_nodes = self.add_series(result);
+        let faults = faults::of_events(fault_events);
+        (result.faults, result.faults_left_out) = faults::kept(faults.clone());
+        if let Some(commits) = &self.figures.committed.times {
+            commits.around(&mut result.faults, self.trial.grid.end);
+        }
+        if let Some(under_way) = &self.figures.under_way {
+            under_way.at_beginnings(&mut result.faults);
+        }
+        Beside { of_all_nodes, faults }
+    }
+
+    fn picture(self, result: &TrialResult, beside: &Beside, events: &[Event]) -> TrialPicture {
         let mut picture = picture::of_trial(
             &self.path,
-            trial.setting,
-            facts,
+            self.trial.setting,
+            self.trial.facts,
             &self.figures.timeline,
             &result.timeline,
             &picture::Sampled {
-                recorded: trial.metrics,
-                of_all: &all_nodes,
+                recorded: self.trial.metrics,
+                of_all: &beside.of_all_nodes,
                 declared: &result.series,
             },
-            (events, &all_faults),
+            (events, &beside.faults),
         );
         picture.traces = self.figures.traces.finish();
-        (result, picture)
+        picture
     }
 
     /// Adds the recorded series, and those of all nodes together, which it returns.

@@ -87,6 +87,14 @@ pub enum RecordError {
         /// The remedy.
         next: &'static str,
     },
+    /// Another process carries out the run.
+    #[error(
+        "{path} is carried out by another process; wait for its end (assay watch {path} shows it), or stop it with Ctrl-C"
+    )]
+    Held {
+        /// The run.
+        path: PathBuf,
+    },
     /// A name that cannot be a file's.
     #[error("`{name}` cannot name a file of a run folder; use letters, digits, `.`, `-` and `_`")]
     Name {

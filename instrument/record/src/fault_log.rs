@@ -117,22 +117,27 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FaultEvent>, RecordError> {
     };
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().enumerate();
-    let Some((_, head)) = lines.next() else { return Ok(Vec::new()) };
+    let Some((_, first)) = lines.next() else { return Ok(Vec::new()) };
+    head(path, first)?;
+    lines.map(|(index, line)| event(path, index + 1, line)).collect()
+}
+
+/// Refuses a file whose first line is that of another version.
+pub(crate) fn head(path: &Path, line: &str) -> Result<(), RecordError> {
     // Before events had a schema, the first line was one.
-    let found = serde_json::from_str::<Head>(head).map(|head| head.schema).unwrap_or_default();
-    if found != FAULTS_SCHEMA {
-        return Err(RecordError::OtherVersion {
-            path: path.to_owned(),
-            found,
-            known: FAULTS_SCHEMA,
-        });
+    let found = serde_json::from_str::<Head>(line).map(|head| head.schema).unwrap_or_default();
+    match found == FAULTS_SCHEMA {
+        true => Ok(()),
+        false => {
+            Err(RecordError::OtherVersion { path: path.to_owned(), found, known: FAULTS_SCHEMA })
+        }
     }
-    let event = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| {
-            RecordError::damaged(path, format!("line {} is no event: {error}", index + 1))
-        })
-    };
-    lines.map(event).collect()
+}
+
+/// The event of a line, which has this number.
+pub(crate) fn event(path: &Path, number: usize, line: &str) -> Result<FaultEvent, RecordError> {
+    serde_json::from_str(line)
+        .map_err(|error| RecordError::damaged(path, format!("line {number} is no event: {error}")))
 }
 
 #[cfg(test)]

@@ -257,7 +257,12 @@ impl RunFolder {
     /// # Errors
     /// When plan.toml cannot be read.
     pub fn trials(&self) -> Result<Vec<TrialFolder>, RecordError> {
-        let plan = self.plan()?;
+        Ok(self.trials_of(&self.plan()?))
+    }
+
+    /// The same of a plan that was read already.
+    #[must_use]
+    pub fn trials_of(&self, plan: &Plan) -> Vec<TrialFolder> {
         let mut trials = Vec::new();
         for setting in &plan.settings {
             // What is there is listed, rather than every planned index looked for: a plan may claim any number.
@@ -277,7 +282,7 @@ impl RunFolder {
             found.sort_unstable();
             trials.extend(found.into_iter().map(|index| self.trial_at(&setting.key, index)));
         }
-        Ok(trials)
+        trials
     }
 
     fn trial_at(&self, setting_key: &str, trial_index: u32) -> TrialFolder {

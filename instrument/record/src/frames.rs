@@ -20,7 +20,7 @@ use crate::disk::OWN_FILE;
 use crate::error::RecordError;
 
 pub const HEADER_BYTES: usize = 16;
-const FRAME_HEADER_BYTES: usize = 12;
+pub const FRAME_HEADER_BYTES: usize = 12;
 
 /// The kind of log.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,39 @@ pub struct Format {
     pub count_max: usize,
     /// The fewest bytes that one of them takes.
     pub one_bytes_min: usize,
+}
+
+impl Format {
+    /// The version that a header names.
+    pub fn version_of(&self, header: &[u8; HEADER_BYTES]) -> Result<u32, LogError> {
+        self.begins(header)?;
+        let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
+        if version != self.version && !self.earlier.contains(&version) {
+            let found = format!("{} of version {version}", self.name);
+            return Err(LogError::OtherVersion { found, known: self.version_words });
+        }
+        Ok(version)
+    }
+
+    /// Whether a header begins as one of this format, as far as it goes.
+    fn begins(&self, header: &[u8]) -> Result<(), LogError> {
+        let known = header.len().min(self.magic.len());
+        match header[..known] == self.magic[..known] {
+            true => Ok(()),
+            false => Err(LogError::Foreign(format!("it does not begin as a {}", self.name))),
+        }
+    }
+
+    /// Payload length and count, if a writer could have written them: checked before memory is taken.
+    pub fn sizes(&self, header: &[u8; FRAME_HEADER_BYTES]) -> Option<(usize, usize)> {
+        let word =
+            |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let (length, count) = (word(0) as usize, word(4) as usize);
+        let fits = (1..=self.count_max).contains(&count)
+            && length <= self.payload_bytes_max
+            && length >= count * self.one_bytes_min;
+        fits.then_some((length, count))
+    }
 }
 
 /// Writes frames. What was added is on its way to the disk after [`FramesWriter::flush`], so a killed process loses
@@ -176,7 +209,8 @@ fn seal(frame: &mut [u8], count: u32) {
     header[8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn checksum(sizes: &[u8], payload: &[u8]) -> u32 {
+/// Of a frame's length, count and payload.
+pub fn checksum(sizes: &[u8], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(sizes);
     hasher.update(payload);
@@ -235,15 +269,12 @@ impl<R: Read> FramesReader<R> {
         let mut header = [0; HEADER_BYTES];
         let count = fill(&mut input, &mut header)?;
         let whole = count == HEADER_BYTES;
-        let name = format.name;
-        if header[..count.min(8)] != format.magic[..count.min(8)] {
-            return Err(LogError::Foreign(format!("it does not begin as a {name}")));
-        }
-        let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
-        if whole && version != format.version && !format.earlier.contains(&version) {
-            let found = format!("{name} of version {version}");
-            return Err(LogError::OtherVersion { found, known: format.version_words });
-        }
+        let version = if whole {
+            format.version_of(&header)?
+        } else {
+            format.begins(&header[..count])?;
+            format.version
+        };
         Ok(Self {
             input,
             format,
@@ -270,7 +301,9 @@ impl<R: Read> FramesReader<R> {
         if header_bytes < FRAME_HEADER_BYTES {
             return self.end(header_bytes);
         }
-        let Some((length, count)) = self.sizes(&header) else { return self.end(header_bytes) };
+        let Some((length, count)) = self.format.sizes(&header) else {
+            return self.end(header_bytes);
+        };
         self.payload.resize(length, 0);
         let payload_bytes = fill(&mut self.input, &mut self.payload)?;
         if payload_bytes < length
@@ -294,17 +327,6 @@ impl<R: Read> FramesReader<R> {
     /// Bytes after the last frame that holds; known at the end.
     pub const fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
-    }
-
-    /// Payload length and count, if a writer could have written them: checked before memory is taken.
-    fn sizes(&self, header: &[u8; FRAME_HEADER_BYTES]) -> Option<(usize, usize)> {
-        let word =
-            |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        let (length, count) = (word(0) as usize, word(4) as usize);
-        let fits = (1..=self.format.count_max).contains(&count)
-            && length <= self.format.payload_bytes_max
-            && length >= count * self.format.one_bytes_min;
-        fits.then_some((length, count))
     }
 
     fn end(&mut self, dropped: usize) -> io::Result<Option<usize>> {

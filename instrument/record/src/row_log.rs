@@ -18,9 +18,9 @@ const FRAME_PAYLOAD_BYTES: usize = 64 << 10;
 
 /// Since this version rows have a receive lag. It is two bits from version 2, so that a flipped one makes neither of the
 /// other.
-const VERSION_WITH_LAG: u32 = 4;
+pub const VERSION_WITH_LAG: u32 = 4;
 
-const FORMAT: Format = Format {
+pub const FORMAT: Format = Format {
     magic: b"ASSAYROW",
     version: VERSION_WITH_LAG,
     earlier: &[2],
@@ -131,7 +131,7 @@ impl<R: Read> RowLogReader<R> {
 }
 
 /// Takes `count` rows out of a payload; false if it does not hold them and nothing else.
-fn decode(payload: &[u8], count: usize, rows: &mut Vec<Row>, has_lag: bool) -> bool {
+pub fn decode(payload: &[u8], count: usize, rows: &mut Vec<Row>, has_lag: bool) -> bool {
     rows.clear();
     let (mut at, mut before) = (0, BEFORE_FIRST);
     for _ in 0..count {

@@ -14,8 +14,8 @@ use crate::fault_log::{self, FaultLog};
 use crate::row_log::{RowLogReader, RowLogWriter};
 
 pub(crate) const ROW_LOG: &str = "rows.log";
-const FACTS: &str = "trial.json";
-const FAULTS: &str = "faults.ndjson";
+pub(crate) const FACTS: &str = "trial.json";
+pub(crate) const FAULTS: &str = "faults.ndjson";
 
 /// One execution of a setting, on disk. One thread at a time may write to it; reading is free to all.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use crate::figures::part::Part;
 const STALL_NS: i64 = 10_000_000;
 
 /// The measured transactions by agent; empty where one host sent all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AgentShares {
     final_stage: usize,
     /// In the order of their workers.
@@ -23,7 +23,7 @@ pub(crate) struct AgentShares {
 }
 
 /// The measured transactions of one agent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AgentShare {
     pub name: String,
     first_worker: u32,

@@ -7,7 +7,7 @@ pub(crate) const BLOCK_ROWS: usize = 64;
 
 /// One number a row, of those rows of a block that have it. Kept by whoever uses it, and emptied for each block: making it
 /// anew would write it once more.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Values {
     values: [i64; BLOCK_ROWS],
     count: usize,

@@ -40,7 +40,7 @@ const NOT_SENT: u8 = NEVER | 3 << 2;
 const UNRECORDED: u8 = NEVER | 1 << 2;
 
 /// One half byte an id, in pages.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Nibbles {
     pages: Vec<Option<Box<[u8; PAGE / 2]>>>,
 }
@@ -134,7 +134,7 @@ impl Unit {
 }
 
 /// When a transaction was sent and when it was acknowledged, in units that fit 32 bits.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Times {
     unit: Unit,
     pages: Vec<Option<TimesPage>>,
@@ -178,13 +178,14 @@ fn clamp(value: i64) -> u32 {
 }
 
 /// One id space: the load's or the probe's.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Space {
     told: Nibbles,
     times: Times,
 }
 
 /// The join, fed with all rows and then with all entries.
+#[derive(Clone)]
 pub(crate) struct Join {
     spaces: [Space; 2],
     final_stages: FinalStages,

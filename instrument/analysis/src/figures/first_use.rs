@@ -20,7 +20,7 @@ struct First {
 }
 
 /// By engine thread and connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FirstUse {
     ends: FinalStages,
     threads: Vec<Vec<Option<First>>>,

@@ -19,7 +19,7 @@ pub(crate) struct SlotFlow {
 }
 
 /// Flow of all streams, except where a field says otherwise.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     grid: Grid,
     /// Slots of due times, slots of ends, throughput windows of final marks.

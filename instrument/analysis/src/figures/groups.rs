@@ -65,7 +65,7 @@ impl Group {
 }
 
 /// A kind: nearly all of one have the same code, so that those count once, for the kind and for the code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kind {
     code: u16,
     /// With this code.
@@ -99,7 +99,7 @@ struct ErrorTally {
 }
 
 /// Groups of the measured stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     kinds: Vec<Option<Box<Kind>>>,
     other_kinds: Group,

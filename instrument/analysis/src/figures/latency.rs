@@ -21,7 +21,7 @@ use crate::figures::part::Part;
 pub(crate) const BEYOND_MIN: u64 = 10;
 
 /// Times to one stage: of those that reached it, and of those that were refused before they did.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Times {
     reached: TimedHistogram,
     /// Made when the first is refused: where none is, nothing is paid for it.
@@ -83,7 +83,7 @@ impl Times {
 }
 
 /// Response and service time to one stage.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct StageTimes {
     response: Times,
     service: Times,
@@ -113,7 +113,7 @@ pub(crate) const fn is_answer(outcome: Outcome) -> bool {
 }
 
 /// Latencies of the measured stream in the measured window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     stages: Vec<StageTimes>,
     /// Transactions of the measured stream that were due, by slot.
@@ -124,7 +124,7 @@ pub(crate) struct Latencies {
 }
 
 /// The lags of what was sent. Where a transaction waited for no connection its two are the same, and kept once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lags {
     same: Histogram,
     /// Of those that waited.

@@ -27,6 +27,7 @@ const COLUMNS_MAX: i64 = 600;
 const NODES_MAX: usize = 10_000;
 
 /// The rows of stages.parquet so far.
+#[derive(Clone)]
 pub(crate) struct NodeStages {
     stages: Vec<Stage>,
     /// Whole seconds of the measured window.
@@ -36,6 +37,7 @@ pub(crate) struct NodeStages {
     columns: usize,
 }
 
+#[derive(Clone)]
 struct Stage {
     declared: NodeStage,
     passed: u64,

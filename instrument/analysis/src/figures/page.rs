@@ -20,7 +20,7 @@ const BLOCK: u64 = 4_096;
 const BLOCKS_MAX: usize = 1 << 14;
 
 /// Counts what succeeds, and keeps two bits a transaction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Page {
     calls: u32,
     left_out: LeftOut,

@@ -28,6 +28,7 @@ pub(crate) trait Part {
 macro_rules! parts {
     ($(#[$of_all:meta])* $all:ident { $($(#[$of_part:meta])* $name:ident: $part:ty,)* }) => {
         $(#[$of_all])*
+        #[derive(Clone)]
         pub(crate) struct $all {
             $($(#[$of_part])* pub $name: $part,)*
         }

@@ -19,7 +19,7 @@ const CELLS_APART_MIN: usize = 5;
 const EVEN_TENTHS: usize = 9;
 
 /// The longest response time of each cell of the window, for a load whose arrivals are even.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Phases {
     pub rate: Rate,
     cells: Cells,

@@ -16,7 +16,7 @@ const CELLS_MAX: i64 = 1 << 20;
 const CELL_NS_MIN: i64 = 1_000_000;
 
 /// The main load's use of its connections, over the whole trial except where a field says otherwise.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pool {
     grid: Grid,
     cell_ns: i64,

@@ -8,7 +8,7 @@ use crate::figures::part::Part;
 use stats::Histogram;
 
 /// The measured transactions that reached the final stage.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     final_stage: usize,
     /// Those whose mark is of when it was read, because no stamp was had.

@@ -19,13 +19,14 @@ const UNIT_NS: Stamp = 1_000_000;
 const BITS_MAX: usize = 1 << 25;
 
 /// When anything was committed (or, of a closed loop, ended), to the unit.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Commits {
     unit_ns: Stamp,
     words: Vec<u64>,
 }
 
 /// When transactions reached their final stage; kept where faults are planned.
+#[derive(Clone)]
 pub(crate) struct Committed {
     ends: FinalStages,
     pub times: Option<Commits>,
@@ -45,6 +46,7 @@ impl Part for Committed {
 }
 
 /// When transactions ended in whatever way; kept where arrivals wait for answers.
+#[derive(Clone)]
 pub(crate) struct Ended {
     pub times: Option<Commits>,
 }

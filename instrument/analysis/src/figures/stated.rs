@@ -13,7 +13,7 @@ use crate::figures::known::Known;
 use crate::figures::part::Part;
 
 /// The entries so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Stated {
     latencies: Histogram,
     without_time: u64,

@@ -30,6 +30,7 @@ const CELLS_MAX: i64 = 100_000;
 const CELL_NS_MIN: i64 = 1_000_000;
 
 /// A step of the plan.
+#[derive(Clone)]
 struct Planned {
     length: Duration,
     generators: Option<u64>,
@@ -62,6 +63,7 @@ fn planned(load: &LoadPlan) -> Vec<Planned> {
 }
 
 /// A step while rows go by.
+#[derive(Clone)]
 struct Step {
     planned: Planned,
     span: Range<Stamp>,
@@ -76,6 +78,7 @@ struct Step {
 }
 
 /// The steps of a trial.
+#[derive(Clone)]
 pub(crate) struct Steps {
     steps: Vec<Step>,
     /// The step that was found last: rows come nearly in the order of time.

@@ -23,6 +23,7 @@ pub(crate) struct Tally {
 }
 
 /// The transactions of the measured window by stream.
+#[derive(Clone)]
 pub(crate) struct Streams {
     pub tallies: [Tally; 2],
     /// Response times of the main load to its final stage, where a probe is measured beside it.

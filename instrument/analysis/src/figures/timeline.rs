@@ -59,7 +59,7 @@ struct Cell {
 }
 
 /// All columns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TimelineTally {
     width: i64,
     /// Of the last column.
@@ -73,7 +73,7 @@ pub(crate) struct TimelineTally {
 }
 
 /// Columns by stamp, one for each kind of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Places {
     /// The last column.
     last: usize,

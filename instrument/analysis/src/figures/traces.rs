@@ -10,7 +10,7 @@ use crate::figures::known::Known;
 use crate::figures::part::Part;
 
 /// The traces that are drawn, by transaction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Traces {
     chosen: Vec<Trace>,
 }

@@ -15,6 +15,7 @@ const UNIT_NS: Stamp = 1_000_000;
 const UNITS_MAX: usize = 1 << 22;
 
 /// When transactions were sent and when they ended, to the unit; kept where faults are planned.
+#[derive(Clone)]
 pub(crate) struct UnderWay {
     unit_ns: Stamp,
     units: Vec<Unit>,

@@ -19,6 +19,7 @@ const MAIN: u8 = 0;
 const ON_THE_WAY_MAX: usize = 1 << 22;
 
 /// Counts of all flows.
+#[derive(Clone)]
 pub(crate) struct UserFlows {
     /// By kind; none: the trial has no flows.
     steps: Vec<Option<Place>>,
@@ -40,6 +41,7 @@ struct Place {
 }
 
 /// A user within his flow.
+#[derive(Clone)]
 struct OnTheWay {
     flow: usize,
     due: Stamp,
@@ -47,7 +49,7 @@ struct OnTheWay {
     outcome: Outcome,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Flow {
     begun: u64,
     completed: u64,

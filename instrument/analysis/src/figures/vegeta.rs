@@ -16,7 +16,7 @@ use crate::figures::known::Known;
 use crate::figures::part::Part;
 
 /// The figures that vegeta keeps of its results.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegeta {
     latencies: Histogram,
     first_sent: Stamp,

@@ -18,6 +18,7 @@ const SEND: &str = "send";
 const SEEN: &str = "seen";
 
 /// The ways of followed transactions so far.
+#[derive(Clone)]
 pub(crate) struct Way {
     /// Stages that end a leg, in their order.
     ends: Vec<NodeStage>,
@@ -42,6 +43,7 @@ struct Leg {
 }
 
 /// Why a way is not divided.
+#[derive(Clone)]
 enum Undivided {
     /// A span is not there.
     Incomplete,

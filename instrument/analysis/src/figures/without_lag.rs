@@ -18,7 +18,7 @@ const PARTS: i64 = 32;
 pub(crate) const SHARE_WARN: f64 = 0.10;
 
 /// The rows that were moved by their lag: from where, and to where.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WithoutLag {
     final_stage: usize,
     from: Histogram,

@@ -23,7 +23,7 @@ use crate::names::metric_names::{Name, Of, OfStage, Word, parse as parse_name};
 const CONFIDENCE: f64 = 0.95;
 
 /// The limits of a trial's thresholds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Beyond {
     limits: Vec<Limit>,
     /// The length of the window in seconds.
@@ -31,7 +31,7 @@ pub(crate) struct Beyond {
 }
 
 /// A comparison that is decided by counting.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Limit {
     /// As written.
     text: String,

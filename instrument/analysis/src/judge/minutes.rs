@@ -27,7 +27,7 @@ use crate::names::unit::Unit;
 const MINUTE: i64 = 60 * SECOND;
 
 /// Counts the whole minutes of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Minutes {
     judged: Vec<Judged>,
     quantile: f64,
