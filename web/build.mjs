@@ -1,4 +1,4 @@
-//! Builds dist/page.js and dist/page.css from src/ and vendor/, byte for byte the same everywhere; with `--check` it
+//! Builds the scripts and styles of dist/ from src/ and vendor/, byte for byte the same everywhere; with `--check` it
 //! compares instead of writing. It must never put a time, a path or a version of the machine into what it builds.
 
 import { readFile, mkdir, writeFile } from "node:fs/promises";
@@ -71,6 +71,8 @@ async function bundle(entry, extra) {
 const built = {
   "page.js": await bundle("src/main.ts", { format: "iife", banner: { js: licence } }),
   "page.css": await bundle("src/page.css", { banner: { css: licence } }),
+  "live.js": await bundle("src/live.ts", { format: "iife" }),
+  "live.css": await bundle("src/live.css", {}),
 };
 
 const failures = [];

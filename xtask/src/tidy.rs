@@ -24,7 +24,7 @@ const CLOCK_READERS: [&str; 4] =
 
 /// Where a clock may be started, and how often: each is the origin of a line of time, and a trial has one. What is started
 /// in a test, an example or a node (a process of its own) is none of the instrument's.
-const CLOCK_STARTS: [(&str, usize); 10] = [
+const CLOCK_STARTS: [(&str, usize); 11] = [
     // The trial's.
     ("apps/assay/src/run/trial.rs", 1),
     // What the instrument reaches by itself, before any trial.
@@ -35,6 +35,8 @@ const CLOCK_STARTS: [(&str, usize); 10] = [
     // An agent's own: it stamps the rows of its parts.
     ("apps/assay/src/agent.rs", 1),
     ("apps/assay/src/init.rs", 1),
+    // A run that another process carries out is looked at this often.
+    ("apps/assay/src/watch_command/mod.rs", 1),
     // How long a command of an installation may take.
     ("instrument/testbed/src/install/carry_out.rs", 1),
     // Virtual time, for loads against a script; nothing of `assay` calls it.

@@ -62,6 +62,7 @@ pub fn run(root: &Path, check: bool) -> Result<(), String> {
         .env("ASSAY_SUMMARY", folder.join("summary.json"))
         .env("ASSAY_COMPARISON", comparison(root, &runs)?)
         .env("ASSAY_TYPICAL", &typical)
+        .env("ASSAY_PROGRAM", root.join("target/release/assay"))
         .env("ASSAY_PAGES", several(root, &runs, &searched)?)
         .stdin(Stdio::null())
         .status();

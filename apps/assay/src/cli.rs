@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use quick::{QuickArguments, SearchOver};
 pub use spread::{AgentArguments, NatsArguments, SpreadArguments};
+pub use watched::WatchArguments;
 
 /// The text that `assay` alone prints.
 pub const WELCOME: &str = "\
@@ -65,6 +66,9 @@ pub enum Command {
     /// Validate an experiment; print the plan, the time it takes, and look at the host
     #[command(after_long_help = "Example:\n  assay check my.toml --explain")]
     Check(Box<CheckArguments>),
+    /// Watch a run that goes on, in this terminal or in a browser, from its folder
+    #[command(after_long_help = watched::EXAMPLES)]
+    Watch(WatchArguments),
     /// Write the report of runs on disk
     #[command(
         after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"

@@ -11,6 +11,9 @@ use crate::experiment::Refusal;
 use crate::systems;
 use crate::terminal::say;
 
+/// The page of a run, in its folder.
+pub const PAGE: &str = "report.html";
+
 /// Run folders under `runs`, oldest first (their names begin with the time).
 ///
 /// # Errors
@@ -65,8 +68,8 @@ pub fn write_reports(
     run.write_text("report.md", &report::markdown(result)).map_err(|error| error.to_string())?;
     let page = report::html(&[(result.clone(), picture)], &report::Assets::built())
         .map_err(|error| error.to_string())?;
-    run.write_text("report.html", &page).map_err(|error| error.to_string())?;
-    Ok(run.path().join("report.html"))
+    run.write_text(PAGE, &page).map_err(|error| error.to_string())?;
+    Ok(run.path().join(PAGE))
 }
 
 /// Says why there was nothing to run.

@@ -15,14 +15,17 @@ mod formats;
 mod init;
 mod interrupt;
 mod list;
+mod live_display;
 mod report_command;
 mod run;
 mod sandbox;
 mod seal;
+mod served;
 mod shell;
 mod systems;
 mod terminal;
 mod umask;
+mod watch_command;
 
 use std::process::ExitCode;
 
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Agent(arguments) => agent::agent(&arguments),
         Command::Run(arguments) => run::run(&arguments, cli.color),
         Command::Check(arguments) => check::check(&arguments, cli.color),
+        Command::Watch(arguments) => watch_command::watch(&arguments, cli.color),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),
         Command::Seal(arguments) => seal::seal(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, cli.color),

@@ -27,6 +27,7 @@ mod expectations;
 mod experiments;
 mod flows;
 mod folder;
+mod followed;
 mod formats;
 mod freeze;
 mod grpc;

@@ -59,7 +59,7 @@ pub struct TrialAnalysis<'a> {
     checks: Checks,
 }
 
-/// What the picture draws beside the rows.
+/// Series and faults, which the picture draws beside the rows.
 struct Beside {
     of_all_nodes: Vec<MetricSample>,
     faults: Vec<FaultResult>,

@@ -7,6 +7,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
+use clock::WallTime;
 use model::Row;
 use model::facts::TrialFacts;
 use model::fault::FaultEvent;
@@ -38,7 +39,7 @@ pub struct TrialFollower {
     faults: Tail,
     /// Lines of faults so far, the first of which is the head.
     fault_lines: usize,
-    /// What told the facts that were read last from others: length, time of change and number of the file.
+    /// The marks of the facts that were read last: length, time of change and number of the file.
     facts: Option<(u64, i64, i64, u64)>,
 }
 
@@ -82,6 +83,17 @@ impl TrialFollower {
         Ok(more)
     }
 
+    /// When rows were written last, as far as they were read; none: there is no log yet.
+    #[must_use]
+    pub fn last_write(&self) -> Option<WallTime> {
+        let tails = self.parts.values().chain([&self.own]).map(|it| &it.tail);
+        let written = |tail: &Tail| {
+            let found = tail.file.as_ref()?.metadata().ok()?;
+            Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))
+        };
+        tails.filter_map(written).max().map(WallTime::from_unix_ns)
+    }
+
     /// Logs of parts, all of which are there before the first of their rows.
     fn find_parts(&mut self) -> Result<(), RecordError> {
         let path = self.folder.path();
@@ -121,6 +133,18 @@ impl TrialFollower {
         Ok(events)
     }
 
+    /// Whether there were facts at the last look.
+    #[must_use]
+    pub const fn has_facts(&self) -> bool {
+        self.facts.is_some()
+    }
+
+    /// Whether the trial's folder is there: one that is run anew goes first.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.folder.path().is_dir()
+    }
+
     /// Gives the trial's facts if they are others than at the last look.
     ///
     /// # Errors
@@ -128,7 +152,10 @@ impl TrialFollower {
     pub fn facts(&mut self) -> Result<Option<TrialFacts>, RecordError> {
         let path = self.folder.file(FACTS);
         let found = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.facts = None;
+                return Ok(None);
+            }
             found => found.map_err(|error| RecordError::reading(&path, error))?,
         };
         let now = (found.len(), found.mtime(), found.mtime_nsec(), found.ino());
@@ -245,7 +272,6 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write as _;
 
-    use clock::WallTime;
     use model::fault::{FaultDetail, FaultPhase};
 
     use super::*;
@@ -279,6 +305,7 @@ mod tests {
         let (_folder, trial) = place();
         let mut follower = trial.follow();
         assert_eq!(seen(&mut follower), []);
+        assert_eq!(follower.last_write(), None);
         let mut log = trial.row_log().expect("a log");
         assert_eq!(seen(&mut follower), []);
         for from in [0, 20_000, 20_001] {
@@ -288,6 +315,8 @@ mod tests {
             assert_eq!(seen(&mut follower), some);
             assert_eq!(seen(&mut follower), []);
         }
+        let ago = WallTime::now().unix_ns() - follower.last_write().expect("rows").unix_ns();
+        assert!((-1_000_000_000..600_000_000_000).contains(&ago), "{ago} ns");
         log.append(&rows(30_000, 5)).expect("it is kept");
         log.close().expect("it is kept");
         std::fs::remove_file(trial.row_log_path()).expect("sealed");
@@ -407,7 +436,10 @@ mod tests {
             trial.write_facts(&facts).expect("they are kept");
             let read = follower.facts().expect("they can be read").expect("they are new");
             assert_eq!(read.complete, complete);
-            assert!(follower.facts().expect("they can be read").is_none());
+            assert!(follower.facts().expect("they can be read").is_none() && follower.has_facts());
         }
+        std::fs::remove_dir_all(trial.path()).expect("it is run anew");
+        assert!(follower.facts().expect("none").is_none() && !follower.has_facts());
+        assert!(!follower.is_there());
     }
 }

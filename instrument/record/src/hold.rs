@@ -18,7 +18,7 @@ pub struct RunHold {
 
 impl RunFolder {
     /// Says that this process carries out the run. To be called before plan.toml is written. On a file system without locks
-    /// nobody is told.
+    /// nothing tells of it.
     ///
     /// # Errors
     /// When another process carries it out, or the folder cannot be opened.

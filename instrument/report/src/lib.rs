@@ -35,11 +35,14 @@ pub use compared::{
 pub use csv::{csv, csv_of};
 pub use go_duration::{parse_go, show_go};
 pub use html::page::html;
-pub use html::{Assets, PageError, comparison_page, trend_page};
+pub use html::{Assets, PageError, comparison_page, live_page, trend_page};
 pub use json::{RESULT_SCHEMA, json};
 pub use junit::{junit, junit_of};
 pub use list::{ListEntry, WordListed, list_headline, list_table, word_list};
-pub use live::{BLOCK_LINES_MAX, LiveLatency, LiveThreshold, LiveView, live_block, live_line};
+pub use live::{
+    BLOCK_LINES_MAX, LiveLatency, LiveRecord, LiveThreshold, LiveView, live_block, live_fault,
+    live_line,
+};
 pub use markdown::markdown;
 pub use paint::{Style, WIDTH_MIN};
 pub use sections::{PAGE_SECTIONS, PageSection};
@@ -47,7 +50,7 @@ pub use svg::{
     ColumnType, Detail, Figure, FigureCell, FigureTable, Raw, SVG_STYLE, Section,
     figures as svg_figures,
 };
-pub use terminal::{exit_line, terminal, terminal_body};
+pub use terminal::{exit_line, terminal, terminal_body, verdict_line};
 pub use vegeta::{
     ReportError, hdr_text, parse_vegeta_text, vegeta, vegeta_12_7, vegeta_12_7_text, vegeta_json,
     vegeta_json_text, vegeta_text,

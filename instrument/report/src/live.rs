@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use model::fault::{FaultEvent, FaultPhase};
 use model::quantity::show_count;
 
-use crate::figures::{latency, percent, plural, rate, span, whole_ns};
+use crate::figures::{latency, percent, plural, rate, span, span_ns, whole_ns};
 use crate::paint::{Paint, Style, clean, clip, columns_of};
 
 /// The most lines that [`live_block`] gives.
@@ -59,10 +60,26 @@ pub struct LiveView {
     pub p99_history_ns: Vec<Option<i64>>,
     /// Latency since the start of the measured window.
     pub latency: LiveLatency,
+    /// Figures in the place of `sent`, `in flight` and `backlog` where the view is made of the record; absent: the
+    /// engine itself is asked.
+    pub record: Option<LiveRecord>,
+    /// The last faults that began or ended, in words.
+    pub faults: Vec<String>,
     /// Thresholds as far as they can be told.
     pub thresholds: Vec<LiveThreshold>,
     /// Keys that the caller listens to, such as `q stop`; may be empty.
     pub keys_hint: String,
+}
+
+/// Figures of a record whose trial goes on. It holds what has ended; what is sent and not ended it does not hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LiveRecord {
+    /// Ended in the last second.
+    pub ended_per_s: f64,
+    /// Ended otherwise than committed in the last second.
+    pub failed_per_s: f64,
+    /// Due and not ended, where the schedule alone says what is due.
+    pub not_ended: Option<u64>,
 }
 
 /// Latency so far.
@@ -98,6 +115,8 @@ pub fn live_block(view: &LiveView, style: Style) -> String {
     lines.push(Line::plain(String::new()));
     lines.extend(histories(view, width));
     lines.extend(flow(&latency_so_far(&view.latency), width));
+    let faults = view.faults.iter().map(|fault| clean(fault));
+    lines.extend(faults.map(|text| Line { text, paint: Paint::Caution }));
     let room = BLOCK_LINES_MAX.saturating_sub(lines.len());
     lines.extend(thresholds(&view.thresholds, room));
     lines.truncate(BLOCK_LINES_MAX);
@@ -129,6 +148,21 @@ pub fn live_line(view: &LiveView) -> String {
         parts.push(format!("eta {}", span(eta)));
     }
     parts.join("  ")
+}
+
+/// One fault that began, ended or did not take place, for a log and for the block.
+#[must_use]
+pub fn live_fault(event: &FaultEvent) -> String {
+    let what = match event.phase {
+        FaultPhase::Start => "began",
+        FaultPhase::End => "ended",
+        FaultPhase::Failed => "did not take place",
+    };
+    let detail = match event.detail.in_words() {
+        words if words.is_empty() => words,
+        words => format!(": {words}"),
+    };
+    clean(&format!("{}  fault {} {} {what}{detail}", span_ns(event.at_ns), event.kind, event.node))
 }
 
 struct Line {
@@ -179,14 +213,28 @@ fn bar(elapsed: Duration, total: Duration, width: usize) -> String {
 
 /// The current activity, in pieces that stay whole.
 fn rates(view: &LiveView) -> Vec<String> {
-    let mut parts = vec![
-        format!("offered {}/s", rate(view.offered_per_s)),
-        format!("sent {}/s", rate(view.sent_per_s)),
-        format!("committed {}/s", rate(view.committed_per_s)),
-        format!("in flight {}", show_count(view.in_flight)),
-        format!("failed {} ({})", show_count(view.failed), percent(view.failed_share)),
-        format!("backlog {}", show_count(view.backlog)),
-    ];
+    let committed = format!("committed {}/s", rate(view.committed_per_s));
+    let failed = format!("failed {} ({})", show_count(view.failed), percent(view.failed_share));
+    let offered = format!("offered {}/s", rate(view.offered_per_s));
+    let mut parts = match view.record {
+        None => vec![
+            offered,
+            format!("sent {}/s", rate(view.sent_per_s)),
+            committed,
+            format!("in flight {}", show_count(view.in_flight)),
+            failed,
+            format!("backlog {}", show_count(view.backlog)),
+        ],
+        Some(record) => {
+            let not_ended =
+                |count: u64| [offered, format!("due and not ended {}", show_count(count))];
+            let [offered, not_ended] = record.not_ended.map_or_else(Default::default, not_ended);
+            let ended = format!("ended {}/s", rate(record.ended_per_s));
+            let failing = format!("failed {}/s", rate(record.failed_per_s));
+            let all = [offered, ended, committed, failing, failed, not_ended];
+            all.into_iter().filter(|part| !part.is_empty()).collect()
+        }
+    };
     let lag = latency(view.own_lag_p99_ns);
     let mark = match (view.own_lag_is_ok, view.sent_per_s < KEPT_UP * view.offered_per_s) {
         (true, _) => "✓",

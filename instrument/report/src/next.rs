@@ -21,6 +21,8 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
         _ if run.search.is_some() => {
             "read the trials of the search: those marked ✗ and ! say why".to_owned()
         }
+        // Of a run that goes on nothing was judged, and the next step is its end.
+        Verdict::Undecided if shown.iter().all(|row| row.trial.audits.is_empty()) => return None,
         Verdict::Undecided => longer(shown),
         Verdict::Invalid => {
             let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);

@@ -61,6 +61,19 @@ fn statements(page: &mut Page, run: &RunResult, is_verbose: bool) {
     run.statements.iter().for_each(|it| page.indented(Paint::Plain, &clean(&it.words)));
 }
 
+/// One line for who has watched the run: verdict, name, reason, exit code.
+#[must_use]
+pub fn verdict_line(run: &RunResult, style: Style) -> String {
+    let mut page = Page::new(style);
+    let (mark, paint) = verdict_mark(run.verdict);
+    let word = run.verdict.word().to_uppercase();
+    let cut = if run.interrupted { ", interrupted" } else { "" };
+    let (name, reason) = (clean(&run.name), clean(&run.reason));
+    let text = format!("{mark} {name} · {word}{cut}: {reason} (exit code {})", run.exit_code);
+    page.line(paint, &text);
+    page.finish()
+}
+
 /// The last line: what the exit code means.
 #[must_use]
 pub fn exit_line(run: &RunResult, style: Style) -> String {

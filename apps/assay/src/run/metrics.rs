@@ -1,14 +1,12 @@
 //! A run's metrics, served in OpenMetrics while it goes on (`--metrics 127.0.0.1:9464`), and pushed ([`push`]). One request at a
-//! time, bounded in bytes and time; nothing but GET /metrics is answered, and nothing that the load does waits for it.
+//! time; nothing but GET /metrics is answered, and nothing that the load does waits for it.
 
 mod otlp;
 pub mod push;
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use clock::WallTime;
 use load::Phase;
@@ -16,11 +14,8 @@ use model::Outcome;
 
 use super::progress::Title;
 use super::watch::{BOUNDS_NS, KINDS_MAX, Watched};
+use crate::served::{self, Answer};
 
-/// A reader that takes longer than this is left.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest request that is read.
-const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// The media type of what is served (OpenMetrics 1.0).
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -44,11 +39,7 @@ impl Metrics {
     /// # Errors
     /// When the address cannot be listened at.
     pub fn serve(&self, address: SocketAddr) -> Result<SocketAddr, String> {
-        let failed = |error| {
-            format!("--metrics {address}: {error}; is another run there? port 0 takes a free one")
-        };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+        let (listener, bound) = served::listen("--metrics", address)?;
         let this = self.clone();
         std::thread::Builder::new()
             .name("metrics".to_owned())
@@ -58,7 +49,7 @@ impl Metrics {
                     let _ = this.answer(stream);
                 }
             })
-            .map_err(failed)?;
+            .map_err(|error| format!("--metrics {address}: {error}"))?;
         Ok(bound)
     }
 
@@ -75,33 +66,15 @@ impl Metrics {
     }
 
     fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let (mut request, mut piece) = (Vec::new(), [0; 1024]);
-        while !request.windows(4).any(|four| four == b"\r\n\r\n") {
-            let count = stream.read(&mut piece)?;
-            if count == 0 || request.len() + count > REQUEST_BYTES_MAX {
-                return Ok(());
-            }
-            request.extend_from_slice(&piece[..count]);
-        }
-        let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(line);
-        let mut words = line.split(' ');
-        let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-        let is_it = target.split('?').next() == Some("/metrics");
-        let (status, body) = match (method, is_it) {
+        let Some(asked) = served::asked(&mut stream)? else { return Ok(()) };
+        let is_it = asked.path == "/metrics";
+        let (status, body) = match (asked.method.as_str(), is_it) {
             ("GET" | "HEAD", true) => ("200 OK", self.text()),
             ("GET" | "HEAD", false) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
             _ => ("405 Method Not Allowed", "GET /metrics\n".to_owned()),
         };
         let kind = if status.starts_with("200") { OPEN_METRICS } else { "text/plain" };
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        if method == "HEAD" { Ok(()) } else { stream.write_all(body.as_bytes()) }
+        served::answer(&mut stream, &asked, &Answer { status, kind, fields: "", body: &body })
     }
 
     /// The page, whatever the run is doing.
@@ -328,6 +301,8 @@ fn seconds(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use model::{Class, FinalStages, Row};
 
     use super::*;

@@ -27,7 +27,7 @@ use model::plan::{AbortPlan, Arrivals, Level, LinksPlan, LoadPlan, Plan, Setting
 use model::quantity::show_count;
 use model::result::{Exit, RunResult};
 use model::secret;
-use record::RunFolder;
+use record::{RunFolder, RunHold};
 
 use crate::cli::{ColorChoice, RunArguments};
 use crate::compare::{self, Asked};
@@ -133,8 +133,12 @@ fn carry_out(
     let beside = Beside::find(&arguments.pids, &arguments.scrape, clock)?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
-    let run = match stopped {
-        Some(run) => run,
+    // Until the report is written, others see by it that the run goes on.
+    let (run, _hold) = match stopped {
+        Some(run) => {
+            let hold = run.hold().map_err(|error| error.to_string())?;
+            (run, hold)
+        }
         None => create(arguments, experiment)?,
     };
 
@@ -210,15 +214,19 @@ fn own_places(plan: &Plan) -> (bool, bool) {
 }
 
 /// The folder of a new run, with all that is known before it.
-fn create(arguments: &RunArguments, experiment: &Experiment) -> Result<RunFolder, String> {
+fn create(
+    arguments: &RunArguments,
+    experiment: &Experiment,
+) -> Result<(RunFolder, RunHold), String> {
     let words = |error: record::RecordError| error.to_string();
     let plan = &experiment.plan;
     let run = RunFolder::create(&arguments.runs, &plan.name, WallTime::now()).map_err(words)?;
+    let hold = run.hold().map_err(words)?;
     // Once more: since it was read, the systems have said what else is secret.
     run.write_text("experiment.toml", &plan::redact(&experiment.text)).map_err(words)?;
     run.write_plan(&plan::redact_plan(plan)).map_err(words)?;
     run.write_environment(&environment()).map_err(words)?;
-    Ok(run)
+    Ok((run, hold))
 }
 
 /// The last line of an aborted run's message: the folder of its record, or nothing if it recorded nothing.

@@ -1,7 +1,6 @@
 //! Progress on standard error while a trial runs: a block that is redrawn in place on a terminal, a plain line
 //! every ten seconds elsewhere. It reads counters and never touches the load.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,10 +8,10 @@ use std::time::Duration;
 
 use load::{Live, LiveSnapshot, Phase};
 use model::quantity::show_duration;
-use report::{LiveLatency, LiveView, Style, live_block, live_line};
+use report::{LiveLatency, LiveView};
 
 use crate::cli::{ColorChoice, ProgressChoice};
-use crate::terminal;
+use crate::live_display::Display;
 
 /// The block is redrawn four times a second.
 const REDRAW: Duration = Duration::from_millis(250);
@@ -51,8 +50,6 @@ pub struct Progress {
 }
 
 struct Shared {
-    style: Style,
-    is_block: bool,
     ended: AtomicBool,
     trial: Mutex<Option<(Title, Arc<Live>)>>,
 }
@@ -60,21 +57,8 @@ struct Shared {
 impl Progress {
     /// Starts the display, unless none is wanted.
     pub fn start(choice: ProgressChoice, colour: ColorChoice) -> Self {
-        let stderr = std::io::stderr();
-        let is_terminal = stderr.is_terminal();
-        let is_block = match choice {
-            ProgressChoice::Auto => is_terminal,
-            ProgressChoice::Tui => true,
-            ProgressChoice::Line | ProgressChoice::None => false,
-        };
-        let style = Style {
-            colour: terminal::colour(colour, is_terminal),
-            width: terminal::columns(&stderr),
-            ..Style::default()
-        };
+        let display = Display::new(choice, colour);
         let shared = Arc::new(Shared {
-            style,
-            is_block,
             ended: AtomicBool::new(choice == ProgressChoice::None),
             trial: Mutex::new(None),
         });
@@ -82,7 +66,7 @@ impl Progress {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name("progress".to_owned())
-                .spawn(move || show(&shared))
+                .spawn(move || show(&shared, display))
                 .ok()
         });
         Self { shared, thread: thread.flatten() }
@@ -109,62 +93,24 @@ impl Drop for Progress {
     }
 }
 
-fn show(shared: &Shared) {
+fn show(shared: &Shared, mut display: Display) {
     let mut histories = Histories::default();
-    let mut drawn = Vec::new();
     let mut turn = 0_u32;
     while !shared.ended.load(Ordering::SeqCst) {
         std::thread::sleep(REDRAW);
         turn = turn.wrapping_add(1);
         let trial = shared.trial.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some((title, live)) = trial else {
-            erase(&mut drawn);
+            display.erase();
             histories = Histories::default();
             continue;
         };
         let snapshot = live.snapshot();
         histories.add(&snapshot, turn.is_multiple_of(HISTORY_EVERY));
         let view = view(&title, &snapshot, &histories);
-        if shared.is_block {
-            erase(&mut drawn);
-            let width = terminal::columns(std::io::stderr());
-            let block = live_block(&view, Style { width, ..shared.style });
-            drawn = block.lines().map(cells).collect();
-            put(&block);
-        } else if turn.is_multiple_of(LINE_EVERY) {
-            put(&format!("{}\n", live_line(&view).trim_end()));
-        }
+        display.show(&view, turn.is_multiple_of(LINE_EVERY));
     }
-    erase(&mut drawn);
-}
-
-/// Moves up over the block and clears it. `drawn` are the cells of its lines: a terminal that has become narrower since
-/// has broken them into more.
-fn erase(drawn: &mut Vec<usize>) {
-    if !drawn.is_empty() {
-        put(&format!("\x1b[{}A\r\x1b[J", rows(drawn, terminal::width(std::io::stderr()))));
-        drawn.clear();
-    }
-}
-
-/// Rows of the terminal that lines of so many cells take; `None`: unknown width.
-fn rows(cells: &[usize], width: Option<usize>) -> usize {
-    let width = width.unwrap_or(usize::MAX);
-    cells.iter().map(|cells| cells.div_ceil(width).max(1)).sum()
-}
-
-/// Cells that a line takes: its characters, without what only colours it.
-fn cells(line: &str) -> usize {
-    let mut parts = line.split('\x1b');
-    let first = parts.next().map_or(0, |text| text.chars().count());
-    let behind = |part: &str| part.split_once('m').map_or(0, |(_, text)| text.chars().count());
-    first + parts.map(behind).sum::<usize>()
-}
-
-fn put(text: &str) {
-    let text = model::secret::scrub(text);
-    // Progress that cannot be written is no reason to stop a measurement.
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    display.erase();
 }
 
 /// Counters of the last second, and what they were each second before.
@@ -242,23 +188,6 @@ fn view(title: &Title, snapshot: &LiveSnapshot, histories: &Histories) -> LiveVi
                 ("p99".to_owned(), snapshot.latency_p99_ns),
             ],
         },
-        thresholds: Vec::new(),
-        keys_hint: String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Claim: a block of lines is as high as the terminal that it stands in now makes it.
-    #[test]
-    fn a_narrower_terminal() {
-        let drawn: Vec<usize> = ["\x1b[32m✓\x1b[0m ab", "", "0123456789"].map(cells).to_vec();
-        assert_eq!(drawn, [4, 0, 10]);
-        assert_eq!(rows(&drawn, Some(80)), 3);
-        assert_eq!(rows(&drawn, Some(10)), 3);
-        assert_eq!(rows(&drawn, Some(4)), 1 + 1 + 3);
-        assert_eq!(rows(&drawn, None), 3);
+        ..LiveView::default()
     }
 }

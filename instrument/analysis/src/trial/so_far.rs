@@ -4,9 +4,10 @@
 use model::fault::FaultEvent;
 use model::picture::TrialPicture;
 use model::plan::Plan;
-use model::result::{Exit, RunResult, TrialResult, Verdict};
+use model::result::{Exit, RunResult, TimelineColumn, TrialResult, Verdict};
 
 use super::TrialAnalysis;
+use crate::figures::grid::SECOND;
 use crate::figures::part::Part as _;
 use crate::judge::Limits;
 use crate::judge::checks::Checks;
@@ -34,9 +35,30 @@ impl TrialAnalysis<'_> {
         now.figures.add_to(&trial, &mut result);
         let beside = now.beside(&mut result, fault_events);
         (result.verdict, result.reason) = (Verdict::Undecided, GOES_ON.to_owned());
-        let picture = now.picture(&result, &beside, &[]);
+        let columns = until_now(&mut result);
+        let end = result.timeline.end_ns();
+        let mut picture = now.picture(&result, &beside, &[]);
+        picture.density.truncate(columns);
+        picture.bands.retain(|band| band.from_ns < end);
+        picture.bands.iter_mut().for_each(|band| band.to_ns = band.to_ns.min(end));
         (result, picture)
     }
+}
+
+/// Leaves out the time that has not come: nothing happened in it, and a rate of zero would be wrong. Gives how many columns
+/// there are.
+fn until_now(result: &mut TrialResult) -> usize {
+    let timeline = &mut result.timeline;
+    let is_past =
+        |of: &TimelineColumn| of.offered + of.sent + of.committed > 0 || !of.failed.is_empty();
+    let columns = timeline.columns.iter().rposition(is_past).map_or(0, |last| last + 1);
+    if columns < timeline.columns.len() {
+        timeline.columns.truncate(columns);
+        timeline.last_ns = timeline.width_ns;
+    }
+    let end = timeline.end_ns();
+    result.seconds.retain(|of| of.second.saturating_mul(SECOND) < end);
+    columns
 }
 
 /// The result of a run that goes on, of the trials that have given rows: (setting index in the plan, result).
@@ -91,12 +113,20 @@ mod tests {
         analysis.rows(second);
         let (end, cut, whole) = (analysis.finish(), of_rows(first), of_rows(&trial.rows));
         let numbers = |of: &TrialResult| {
-            let TrialResult { counts, rates, latency, timeline, window_ns, .. } = of;
-            format!("{counts:?} {rates:?} {latency:?} {timeline:?} {window_ns}")
+            let TrialResult { counts, rates, latency, window_ns, .. } = of;
+            format!("{counts:?} {rates:?} {latency:?} {window_ns}")
         };
         assert_eq!(numbers(&now), numbers(&cut));
         assert_eq!((now.counts.committed, now.window_ns), (4_000, 4_000_000_000));
+        let columns = now.timeline.columns.len();
+        assert_eq!(now.timeline.columns, cut.timeline.columns[..columns]);
+        let newest = first.iter().map(|row| row.end).max().expect("there are rows");
+        let until = now.timeline.end_ns();
+        assert!((until - now.timeline.width_ns..until).contains(&newest), "{newest} of {until} ns");
+        assert_eq!(now.seconds.last().map(|of| of.second), Some(4));
+        assert_eq!(picture.density.len(), columns);
         assert_eq!(numbers(&end), numbers(&whole));
+        assert_eq!(end.timeline.columns, whole.timeline.columns);
         assert_eq!(end.audits, whole.audits);
         assert!(now.audits.is_empty() && now.thresholds.is_empty() && now.checks.is_empty());
         assert_eq!((now.verdict, now.reason.as_str()), (Verdict::Undecided, GOES_ON));

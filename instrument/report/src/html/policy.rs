@@ -8,8 +8,13 @@ use ring::digest::{SHA256, digest};
 
 /// The meta element for a page with one `<style>` and one `<script>`.
 pub(super) fn meta(style: &str, script: &str) -> String {
+    meta_with(style, script, "")
+}
+
+/// The same, with what else it allows; each directive ends with `; `.
+pub(super) fn meta_with(style: &str, script: &str, more: &str) -> String {
     format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; {more}\
          style-src {}; script-src {}; base-uri 'none'; form-action 'none'\">\n",
         hash(style),
         hash(script)

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::result::{AuditOutcome, Verdict};
 use report::{
     BLOCK_LINES_MAX, CheckEffective, CheckFinding, CheckSetting, CheckView, ListEntry, LiveLatency,
-    LiveThreshold, LiveView, Style,
+    LiveRecord, LiveThreshold, LiveView, Style,
 };
 
 use crate::golden::check;
@@ -190,7 +191,32 @@ fn live_view() -> LiveView {
             },
         ],
         keys_hint: "q stop".to_owned(),
+        ..LiveView::default()
     }
+}
+
+/// Claim: a view that is made of the record says what has ended and what has not, and nothing of what is sent; where the
+/// schedule does not say what is due, nothing of that either; and faults in words, one that holds a line end in one line.
+#[test]
+fn a_view_of_the_record() {
+    let record = |not_ended| Some(LiveRecord { ended_per_s: 90.0, failed_per_s: 1.5, not_ended });
+    let event = FaultEvent {
+        fault: 0,
+        cycle: 0,
+        phase: FaultPhase::Start,
+        kind: "pause".to_owned(),
+        node: "node\n0".to_owned(),
+        planned_ns: 0,
+        at_ns: 12_300_000_000,
+        detail: FaultDetail::Nothing,
+    };
+    let faults = vec![report::live_fault(&event)];
+    let view = LiveView { record: record(Some(7)), faults, ..live_view() };
+    let block = report::live_block(&view, Style { width: 120, ..Style::default() });
+    check("live.record.txt", &block);
+    assert!(!report::live_line(&view).contains("sent "));
+    let line = report::live_line(&LiveView { record: record(None), ..live_view() });
+    assert!(!line.contains("offered") && !line.contains("not ended"), "{line}");
 }
 
 /// Claim: the live block is the golden one at 80 and 120 columns.
