@@ -53,7 +53,7 @@ cargo xtask COMMAND
   theory --simulated   how often intervals hold, audits condemn the innocent and find the guilty, in virtual time
   theory search        methods that find the highest rate against a ledger that stalls, 200 seeds each; keeps docs/how-to/highest-rate.md
   theory compare       how often a comparison calls equal systems different, and how often it finds a tenth more work; keeps results/compare.md
-  bench load [--toy | --rates | --steady | --shapes] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, on what a steady rate costs, or on HTTP/2 and flows
+  bench load [--toy | --rates | --steady | --shapes | --watched] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, on what a steady rate costs, on HTTP/2 and flows, or on a load that is watched
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
   bench durability [--cost | --beside [SYSTEM] | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md

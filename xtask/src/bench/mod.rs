@@ -17,6 +17,7 @@ pub mod report;
 mod shapes;
 mod steady;
 pub mod testnet;
+mod watched;
 mod workbench;
 
 use std::fmt::Write as _;
@@ -87,6 +88,8 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
     text.push_str(&bench.shapes()?);
     text.push_str(steady::HEAD);
     text.push_str(&bench.steady()?);
+    text.push_str(watched::HEAD);
+    text.push_str(&bench.watched()?);
     text.push_str(FIDELITY);
     text.push_str(&bench.fidelity()?);
     text.push_str(&bench.freeze()?);
@@ -96,10 +99,11 @@ pub fn run(root: &Path, toy: bool) -> Result<(), String> {
 
 /// A part that can be run alone: its option, its heading in the document, and its measurement.
 type Part = (&'static str, &'static str, fn(&Bench) -> Result<String, String>);
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     ("--rates", FIDELITY, Bench::fidelity),
     ("--steady", steady::HEAD, Bench::steady),
     ("--shapes", shapes::HEAD, Bench::shapes),
+    ("--watched", watched::HEAD, Bench::watched),
 ];
 
 /// Runs one part alone, and puts it into the document with its own machine and day.
