@@ -273,7 +273,7 @@ impl Limit {
         let slots = self.slots.iter().map(slot).collect();
         let text = self.text.clone();
         let is_known = self.what == What::Failures || is_all;
-        is_known.then(|| Self { text, slots, tail: None, left: 1.0, ..*self })
+        is_known.then_some(Self { text, slots, tail: None, left: 1.0, ..*self })
     }
 
     fn answer(&self, threshold: &ThresholdPlan, window_s: f64) -> Option<(Answer, Counted)> {
