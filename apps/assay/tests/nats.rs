@@ -54,7 +54,7 @@ fn ask(server: SocketAddr, subject: &str, body: &str) -> Option<Value> {
 }
 
 /// Claim: the stream is read anew where acknowledged messages are missing, from its first message on: of a stream from which
-/// somebody deletes one, exactly that one is lost.
+/// one is deleted, exactly that one is lost.
 #[test]
 fn a_second_reading_begins_at_the_first_message() {
     let Some(program) = testbed::install::find("nats-server") else {
